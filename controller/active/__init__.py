@@ -1,1 +1,1 @@
-"""The active controller: its election, its one writer, and what it tells the nodes."""
+"""The active controller: its election, its writer, and the metadata that it sends to the nodes."""

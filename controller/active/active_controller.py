@@ -1,9 +1,9 @@
-"""The active controller: its life from winning the election until another controller is elected.
+"""The active controller, from its election until another controller is elected.
 
 Rule: it begins by loading everything from the store, and loads everything again whenever a write is
-in doubt. So there is one way to learn the state of the cluster, whether it is new, its controller
-died or a connection broke. What a predecessor left unfinished (topics without leaders, deletions,
-elections) is finished by the same code that handles these events when they happen.
+in doubt, so there is one way to learn the state of the cluster. Work that a predecessor left
+unfinished (topics without leaders, deletions, elections) is finished by the code that handles these
+events when they happen.
 """
 
 import contextlib
@@ -43,7 +43,8 @@ T = TypeVar("T")
 log = logging.getLogger("minicontroller.controller")
 
 STEP_DOWN_SECONDS = 1.0
-"""How long a controller that steps down may take to commit and send what it has begun."""
+"""How long a controller that steps down may take to commit and send the changes that it has begun.
+"""
 
 
 class EligibleNode(Protocol):
@@ -58,7 +59,7 @@ class EligibleNode(Protocol):
     metrics: NodeMetrics
     audit: AuditLog | None
     controller: "ActiveController | None"
-    """Set by the active controller while it serves."""
+    """The active controller on this node while it serves, else None."""
 
     @property
     def dynamic_configs(self) -> DynamicConfigsView: ...
@@ -71,7 +72,7 @@ class EligibleNode(Protocol):
 
 
 class ActiveController:
-    """The controller of one epoch. `image` is what the store holds, and `write` the only way to
+    """The controller of one epoch. `image` is the state in the store, and `write` the only way to
     change it.
     """
 
@@ -83,7 +84,7 @@ class ActiveController:
         link: LinkFactory,
         contradicted: Callable[[], None] = lambda: None,
     ) -> None:
-        """Prepare a controller for `run`. `fence` goes into each of its commits. `contradicted` is
+        """Prepare a controller for `run`. Each of its commits checks `fence`. `contradicted` is
         called when a broker answers that it follows another controller.
         """
         self.node = node
@@ -150,29 +151,31 @@ class ActiveController:
         return await self.writer.write(plan, request=request, urgent=urgent, in_any_case=in_any_case)
 
     async def wait_propagated(self, broker_id: int | None, *, configs: bool) -> bool:
-        """Wait until this broker, or every registered one (None), has all changes so far (K4-6).
-        With `configs`, wait also until it has read changed configs. Return False if the controller
-        stopped before.
+        """Wait until this broker, or every registered one (None), has all changes made so far
+        (K4-6). With `configs`, wait also until it has read changed configs. Return False if the
+        controller stopped before.
         """
         return await self.propagation.wait_acknowledged(broker_id, configs=configs)
 
     def reaches(self, broker_id: int) -> bool:
-        """Return whether the last request to this broker was answered, or none was sent yet."""
+        """Return whether this broker answered the last request to it. It is true as long as none
+        was sent.
+        """
         return self.propagation.reaches(broker_id)
 
     def expect_update(self, broker_id: int) -> int:
         """Return the number of the newest update, and have it sent to this node
-        (`MetadataCache.expect_update`). -1 for a node of this process, which is updated by call.
+        (`MetadataCache.expect_update`). Return -1 for a local node, which is updated by call.
         """
         return -1 if broker_id in self.node.local_nodes else self.propagation.expect_update(broker_id)
 
     def resign(self) -> None:
-        """Stop at once: another controller was or may have been elected."""
+        """Stop at once, because another controller was or may have been elected."""
         self._resigned.set()
 
     def step_down(self) -> None:
-        """Stop in good order: begin nothing more, commit and send what was begun, and leave the
-        rest to the next controller.
+        """Stop in good order: begin no other change, and commit and send those that were begun. The
+        next controller does the rest.
         """
         self._stepping_down.set()
 
@@ -180,7 +183,7 @@ class ActiveController:
 
     async def run(self) -> None:
         """Be the active controller until another one is elected, or this one resigns or steps down.
-        All of its tasks have ended when this returns.
+        All of its tasks have ended when this method returns.
         """
         reason, end = "an accident ended its reign", "it stepped down"
         try:
@@ -207,15 +210,15 @@ class ActiveController:
 
     async def _finish_and_resign(self) -> None:
         await self._stepping_down.wait()
-        self.node.controller = None  # requests that come now, here or by forwarding, wait for the next one
+        self.node.controller = None  # requests that arrive now, here or by forwarding, wait for the next controller
         with trio.move_on_after(STEP_DOWN_SECONDS):
             await self.writer.finish()
             await self.propagation.wait_acknowledged(configs=True)
         self.resign()
 
     async def _serve_epoch(self, nursery: trio.Nursery) -> None:
-        """Load the state and serve, again whenever a write is in doubt. Raises what ends the
-        epoch: ControllerMoved or SessionExpired.
+        """Load the state and serve, and do so again whenever a write is in doubt. Raises
+        ControllerMoved or SessionExpired when the epoch ends.
         """
         self._nursery = nursery
         await nursery.start(self.propagation.run)
@@ -242,7 +245,7 @@ class ActiveController:
             try:
                 await self.writer.run()
             except (InDoubt, ControllerMoved, SessionExpired) as error:
-                end = error  # raised outside of the nursery, so that it is not wrapped in a group
+                end = error  # raised outside of the nursery, so that no ExceptionGroup wraps it
             tasks.cancel_scope.cancel()
         assert end is not None
         raise end
@@ -252,15 +255,15 @@ class ActiveController:
         watches, store = self._watches, self.node.store
         await ensure_paths(store)
         await notifications.begin(store, self.fence, watches.notifications.send)
-        count = await _count_of_commits(store)  # read first: a late commit of an earlier epoch changes it
+        count = await _count_of_commits(store)  # read first, because a late commit of an earlier epoch changes it
         state = await load(store, watches.brokers.send, watches.topics.send, watches.deletions.send, self._created)
         state = state.with_brokers(self._with_shutdowns(state.brokers.values()))
         if not self._deletes_topics:
             state = state.with_topics(_unmarked(state.topics.values()))
-        watches.deletions.send()  # markers that mean nothing are removed
+        watches.deletions.send()  # meaningless markers are removed
         watches.states_known()
         image = msgspec.structs.replace(state, controller_id=self.node.broker_id, controller_epoch=self.epoch)
-        if self.node.rule_files is not None:  # a quota may be among the rules, now or when they change
+        if self.node.rule_files is not None:  # the rules may contain a quota, now or later
             image = image.with_counts()
         self.writer.reset(image, count)
         self._updates.restart(image)
@@ -272,14 +275,16 @@ class ActiveController:
         )  # fmt: skip
 
     async def _finish_predecessors_work(self) -> None:
-        """Do what a predecessor, or a time without a controller, left undone."""
+        """Finish the work of a predecessor, and catch up on changes made while there was no
+        controller.
+        """
         with contextlib.suppress(ControllerMoved):  # the next controller does it
             await self.write(self._identify_topics, urgent=True)
             await self._elect(self._elector.elect_everywhere)
             self.deletions.resume(self.image)
 
     async def _identify_topics(self, draft: Draft) -> None:
-        """Give ids to topics from before Kafka 2.8."""
+        """Give ids to topics that were created before Kafka 2.8."""
         for topic in [each for each in draft.image.topics.values() if each.topic_id == NO_TOPIC_ID]:
             if not topic.marked_for_deletion:
                 identify(draft, topic)
@@ -307,7 +312,7 @@ class ActiveController:
             self.deletions.resume(self.image)
 
     def local_node_registered(self) -> None:
-        """Update a local node by call from now on, since its registration is known."""
+        """Update a local node by call from now on, because its registration is known."""
         self._updates.local_node_registered(self.image)
 
     def begin_shutdown(self, broker_id: int) -> None:
@@ -321,8 +326,8 @@ class ActiveController:
         self._updates.stop_followers(self.image, broker_id, partitions)
 
     def _with_shutdowns(self, brokers: Iterable[Broker]) -> list[Broker]:
-        """Return brokers that were just read with their controlled shutdowns, which only this
-        controller knows.
+        """Return newly read brokers with their controlled shutdowns, which only this controller
+        knows.
         """
         known = self.image.brokers
         return [
@@ -333,7 +338,9 @@ class ActiveController:
         ]
 
     def _directory_lost(self, broker_id: int) -> None:
-        """Ask a broker that has lost a directory, by LeaderAndIsr, which replicas it has lost."""
+        """Send LeaderAndIsr to a broker that has lost a log directory, to learn which replicas it
+        has lost.
+        """
         log.warning("broker %d has lost a log directory", broker_id)
         self.propagation.tell_replicas(broker_id, self.image)
 
@@ -341,7 +348,7 @@ class ActiveController:
         self.deletions.replicas_deleted(broker_id, topics)
 
     def _replicas_lost(self, broker: Broker, lost: Mapping[bytes, Collection[int]]) -> None:
-        """Take replicas that a broker has lost for offline, as if it were dead (Kafka:
+        """Treat replicas that a broker has lost as offline (Kafka:
         KafkaController.processLeaderAndIsrResponseReceived).
         """
 
@@ -357,23 +364,23 @@ class ActiveController:
     # ------------------------------------------------------------------ topics and configs
 
     async def _elect(self, plan: Callable[[Draft], Awaitable[list[Element]]]) -> None:
-        """Carry out elections. A topic whose state turns out to be another one is read again, and
-        its leaders are elected then.
+        """Carry out elections. If the stored state of a topic has changed, read it again, and elect
+        its leaders then.
         """
         elements = await self.write(plan, urgent=True)
         self.states_are_stale([each.topic for each in elements if each.topic is not None and each.refusal is not None])
 
     def states_are_stale(self, topics: Iterable[str]) -> None:
-        """Read the states of these topics again, since somebody else has written them."""
+        """Read the states of these topics again, because another process has written them."""
         self._watches.states_changed(topics)
 
     def entity_changed(self, kind: str, name: str) -> None:
-        """Read the configs of a topic or broker again, since somebody, perhaps this controller, has
-        changed them.
+        """Read the configs of a topic or broker again, because they were changed, perhaps by this
+        controller.
         """
         if kind in (layout.TOPICS_ENTITY, layout.BROKERS_ENTITY):
             self._watches.configs_changed([(kind, name)])
-        if kind == layout.BROKERS_ENTITY:  # it may allow unclean elections
+        if kind == layout.BROKERS_ENTITY:  # the new configs may allow unclean elections
             topics = (topic.name for topic in self.image.topics.values() if not topic.is_complete)
             self._watches.configs_changed((layout.TOPICS_ENTITY, topic) for topic in topics)
 
@@ -395,11 +402,11 @@ class ActiveController:
             self._updates.configs_changed(after)
 
     async def _reread(self, image: Image, path: str) -> Sequence[Element]:
-        """Return what others have written at the path where they conflicted with a commit of this
-        controller. Partitions that they have added may need a leader.
+        """Return what other processes have written at a path where a commit of this controller met
+        a conflict. Partitions that they have added may need a leader.
         """
         news = list(await reread(self.node.store, image, path, self._created))
-        if await ensure_paths(self.node.store):  # others have removed what everything lies below
+        if await ensure_paths(self.node.store):  # another process has removed the parent znodes
             news.append(observation(lambda image: image))
         self.states_are_stale(element.topic for element in news if element.topic is not None)
         return news

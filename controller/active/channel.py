@@ -1,9 +1,10 @@
-"""The channel to one registered node: the updates that are due, and the task that sends them.
+"""The channel to one registered node: the updates that it still needs, and the task that sends
+them.
 
-Rule: updates that are due are kept as names of topics and partitions, never as requests; requests
-are made from the newest image when the node is ready for them. So a slow node costs a bounded
-amount of memory, a burst of changes becomes few requests, and a node that comes back gets the
-present state only. A response with an error acknowledges nothing: the request is sent again.
+Rule: pending updates are kept as names of topics and partitions, never as requests; requests are
+made from the newest image when the node is ready for them. So a slow node costs a bounded amount of
+memory, a burst of changes becomes few requests, and a node that comes back gets only the present
+state. A response with an error acknowledges nothing: the request is sent again.
 
 The order within one round is that of Kafka's ControllerBrokerRequestBatch: LeaderAndIsr,
 UpdateMetadata, StopReplica. A node that has just registered gets UpdateMetadata first, because a
@@ -36,7 +37,7 @@ RETRY_SECONDS = 0.1  # Kafka: RequestSendThread backs off 100 ms
 CONTRADICTED_SECONDS = 1.0
 """The pause before a request is sent again to a broker that follows another controller."""
 MIN_INTERVAL_SECONDS = 0.005
-"""The pause between two rounds while nothing waits for the node, so that under load one request
+"""The pause between two rounds while no request waits for the node, so that under load one round
 carries several changes.
 """
 
@@ -80,7 +81,7 @@ class ChannelOwner(Protocol):
 
 
 class Channel:
-    """Keeps the updates that are due to one registered node, and sends them."""
+    """Keeps the pending updates of one registered node, and sends them."""
 
     def __init__(self, broker: Broker, link: ControlLink, owner: ChannelOwner) -> None:
         self.broker = broker
@@ -89,8 +90,8 @@ class Channel:
         self.is_reached = True
         """Whether the node responded to the last request; true before the first one."""
         self._updated_to = self._expected = -1
-        """Update numbers: the newest that was sent to the node, and the newest that the response to
-        one of its clients has carried.
+        """Two update numbers: the newest that was sent to the node, and the newest that the
+        response to one of its clients has carried.
         """
         self.configured = 0
         """The number of the newest request to reread the configs that the node has completed."""
@@ -104,7 +105,7 @@ class Channel:
         self._brokers_changed = False
         self._metadata: dict[str, set[int] | None] = {}
         self._unheard: set[str] = set()
-        """New topics that no request to the node has named yet."""
+        """The new topics that no request to the node has named yet."""
         self._forgotten: dict[str, Topic] = {}
         self._leaders: dict[str, dict[int, bool]] = {}
         self._stops: dict[str, tuple[Topic, set[int]]] = {}
@@ -112,8 +113,7 @@ class Channel:
         self._wake = trio.Event()
         self._urgent = trio.Event()
         self._complaint: int = ErrorCode.NONE
-        """The last error that was written to the log; NONE once the node has answered without one.
-        """
+        """The last error that was logged; NONE once the node has answered without an error."""
 
     # ------------------------------------------------------------------ what is to be told
 
@@ -132,11 +132,11 @@ class Channel:
         """
         if number > self._updated_to:
             self._expected = max(number, self._expected)
-            self._stir(number)  # readers are rare behind changes, and wait MIN_INTERVAL_SECONDS at most
+            self._stir(number)  # reads rarely follow changes, and wait for MIN_INTERVAL_SECONDS at most
 
     def metadata(self, number: int, topic: str, partitions: Iterable[int] | None, *, is_new: bool = False) -> None:
-        """Send these partitions of a topic, or all of them (None), by UpdateMetadata. `is_new`: the
-        topic has just been created.
+        """Send these partitions of a topic, or all of them (None), by UpdateMetadata. `is_new` says
+        that the topic has just been created.
         """
         if is_new:
             self._unheard.add(topic)
@@ -145,14 +145,14 @@ class Channel:
         self._stir(number)
 
     def leaders(self, topic: str, partition: int, *, is_new: bool) -> None:
-        """Send LeaderAndIsr for a partition with a replica on the node. `is_new`: the partition has
-        just been created.
+        """Send LeaderAndIsr for a partition with a replica on the node. `is_new` says that the
+        partition has just been created.
         """
         partitions = self._leaders.setdefault(topic, {})
         partitions[partition] = partitions.get(partition, False) or is_new
 
     def forget(self, number: int, topic: Topic) -> None:
-        """Send that the topic is being deleted, unless the node was never sent the topic."""
+        """Send that the topic is being deleted, unless the topic was never sent to the node."""
         self._metadata.pop(topic.name, None)
         self._leaders.pop(topic.name, None)
         if topic.name in self._unheard:
@@ -160,7 +160,7 @@ class Channel:
             self._stir(number)
             return
         before = self._forgotten.get(topic.name)
-        if before is None or len(before.partitions) <= len(topic.partitions):  # each partition is taken away by itself
+        if before is None or len(before.partitions) <= len(topic.partitions):  # each partition is removed by itself
             self._forgotten[topic.name] = topic
         self._stir(number)
 
@@ -176,7 +176,7 @@ class Channel:
         self.hurry(self._update_number)
 
     def hurry(self, number: int) -> None:
-        """Send everything up to this update without a pause, since something waits for it."""
+        """Send all updates up to this number without a pause, because a request waits for them."""
         self._stir(number)
         self._urgent.set()
 
@@ -219,7 +219,7 @@ class Channel:
             await self._update_metadata(image, metadata, forgotten, number)
         self.acknowledged = max(self.acknowledged, number)
         self._owner.acknowledged()
-        if leaders and self.broker.proves_itself:  # it has no logs, so its acknowledgement need not wait for this
+        if leaders and self.broker.proves_itself:  # the node has no logs, so it need not acknowledge this first
             await self._leader_and_isr(image, leaders)
         if self.configured < self._configs:
             await self._update_configs(image)
@@ -247,7 +247,7 @@ class Channel:
         complete: bool = False,
     ) -> None:
         states = control_requests.topic_states(image, metadata, forgotten, self._owner.encoded_topic)
-        # A complete update is one request, because topics that it does not name do not exist.
+        # A complete update must be one request, because topics that it does not name do not exist.
         parts = await in_parts(states, math.inf if complete else control_requests.MOST_PARTITIONS)
         for part in parts:
             last_number = number if part is parts[-1] else None
@@ -320,7 +320,7 @@ class Channel:
         """Log a node's error, and return the pause in seconds before the request is sent again. If
         the node follows another controller, have the election check the store.
         """
-        if code != self._complaint:  # not once more for every attempt
+        if code != self._complaint:  # a repeated error is logged once
             self._complaint = code
             log.warning("broker %d answers %s with error %d", self.broker.broker_id, type(message).__name__, code)
         if code == ErrorCode.STALE_CONTROLLER_EPOCH:
@@ -330,8 +330,8 @@ class Channel:
 
 
 async def in_parts(states: Iterable[tuple[T, int]], most: float = control_requests.MOST_PARTITIONS) -> list[list[T]]:
-    """Divide states, each given with its number of partitions, into parts of up to `most`
-    partitions; there is at least one part, and no state is divided.
+    """Divide states, each given with its number of partitions, into lists of up to `most`
+    partitions. There is at least one list, and no state is divided.
     """
     time_slice, parts, total = TimeSlice(), list[list[T]]([[]]), 0
     for state, partitions in states:

@@ -8,8 +8,8 @@ from .jobs import Element
 
 
 class Commit:
-    """Operations that take effect together. `finishes` are the elements that are completed with it,
-    in order.
+    """Operations that take effect together. `finishes` are the elements that complete with the
+    commit, in order.
     """
 
     __slots__ = ("error", "finished", "finishes", "operations", "owners", "place", "weight")
@@ -21,7 +21,7 @@ class Commit:
         self.finishes: list[Element] = []
         self.weight = 0
         self.place = 0
-        """How many commits with operations were sent before this one."""
+        """The number of commits with operations that were sent before this one."""
         self.finished = False
         """Whether the store has answered."""
         self.error: StoreError | None = None
@@ -39,13 +39,13 @@ class Commit:
             element.begun += 1
 
     def refused(self) -> None:
-        """Note that the store refused the commit: none of its operations took effect."""
+        """Note that the store refused the commit, so that none of its operations took effect."""
         for element in dict.fromkeys(self.owners):
             element.begun -= 1
 
     @property
     def elements(self) -> list[Element]:
-        """The elements of the commit in order: those completed with it, then the one that goes on
+        """The elements of the commit in order: those that complete with it, then one that continues
         in the next commit, if there is one.
         """
         divided = self.owners[-1:] if self.owners and self.owners[-1] not in self.finishes else []
@@ -53,8 +53,8 @@ class Commit:
 
 
 def pack(elements: Iterable[Element], limit: int) -> list[Commit]:
-    """Pack elements, in order, into commits of at most `limit` bytes. What one job writes is in one
-    commit where it fits; only an element that exceeds a commit alone is divided.
+    """Pack elements, in order, into commits of at most `limit` bytes. The operations of one job
+    share a commit if they fit; only an element that exceeds a whole commit is divided.
     """
     commits: list[Commit] = []
     for _, group in groupby(elements, key=lambda element: element.job):

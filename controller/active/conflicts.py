@@ -1,7 +1,7 @@
-"""Commits that the store refused because others wrote where the controller was about to write.
+"""Handles commits that the store refused because another process wrote to the same znodes.
 
-Everything that was planned behind such a commit is planned again. An element that meets the same
-again and again, or meets it although nothing has changed, is refused, so that the writer goes on.
+All elements planned after such a commit are planned again. An element that keeps meeting conflicts,
+or meets one although nothing has changed, is refused, so that the writer goes on.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -14,19 +14,17 @@ from .commits import Commit
 from .jobs import ControllerMoved, Element, InDoubt, WriterJob
 
 MAX_CONFLICTS = 10
-"""How often a job is planned again because others wrote what it was about to write, before the
-element that met them is refused.
-"""
+"""How often a job is planned again after conflicts, before the element that met them is refused."""
 MAX_UNEXPLAINED = 3
-"""How often a job is planned again although the store shows nothing new where others wrote: they
-may have taken it back at once.
+"""How often a job is planned again after conflicts for which the store shows no change, as when
+another process has taken its write back at once.
 """
 OPERATIONS_BEFORE = 2
-"""How many operations a commit that writes begins with: the fence and the count."""
+"""The number of operations at the beginning of each commit that writes: the fence and the count."""
 
 Reread = Callable[[Image, str], Awaitable[Sequence[Element]]]
-"""Returns what others wrote at this path, as elements without operations that bring the image up to
-date. Raises StoreError.
+"""Returns what other processes wrote at this path, as elements without operations that bring the
+image up to date. Raises StoreError.
 """
 
 
@@ -36,7 +34,7 @@ async def nothing_new(_image: Image, _path: str) -> Sequence[Element]:
 
 def raise_if_fatal(commit: Commit, error: StoreError) -> None:
     """Raise ControllerMoved, SessionExpired or InDoubt, unless the store refused one operation of
-    this commit, of an element of which nothing took effect.
+    an element of which nothing took effect.
     """
     if error.index == 0:  # the fence
         raise ControllerMoved from error
@@ -45,12 +43,12 @@ def raise_if_fatal(commit: Commit, error: StoreError) -> None:
     if isinstance(error, StoreUnavailable) or error.index is None or error.index < OPERATIONS_BEFORE:
         raise InDoubt from error
     if commit.owners[error.index - OPERATIONS_BEFORE].begun:
-        raise InDoubt from error  # the first part of a divided element stands: let the state be loaded
+        raise InDoubt from error  # the first part of a divided element took effect, so the state is loaded again
 
 
 def count_conflict(job: WriterJob, element: Element, refusal: Refusal, *, is_explained: bool) -> None:
-    """Count that others wrote what an element of this job was about to write. After too many times
-    the job's next plan gets the refusal for it.
+    """Count a conflict at an element of this job. After too many of them, the job's next plan
+    refuses the element with this refusal.
     """
     job.conflicts += 1
     job.unexplained += not is_explained
@@ -59,8 +57,8 @@ def count_conflict(job: WriterJob, element: Element, refusal: Refusal, *, is_exp
 
 
 def kept_elements(undone: Iterable[Element], refused: Element, refusal: Refusal) -> list[Element]:
-    """Return those undone elements whose jobs took effect in part. They are sent as planned, or
-    refused where they build upon an element that is not.
+    """Return the undone elements whose jobs took effect in part. They are sent as planned, or
+    refused if they build upon an element that is not sent.
     """
     kept, gone = [], {refused.key}
     for element in undone:
@@ -74,12 +72,12 @@ def kept_elements(undone: Iterable[Element], refused: Element, refusal: Refusal)
 
 
 def is_behind(error: StoreError) -> bool:
-    """Return whether a commit was refused because one before it was."""
+    """Return whether a commit was refused because an earlier one was."""
     return isinstance(error, VersionConflict) and error.index == 1
 
 
 def refusal_for(error: StoreError) -> Refusal:
-    """Return what a client is answered whose change met this error again and again."""
+    """Return the refusal for a client whose change met this error again and again."""
     match error:
         case NodeExists():
             return Refusal(

@@ -1,5 +1,5 @@
-"""Connections of the active controller to the nodes, and of a node to the active controller, for
-requests that are not a client's.
+"""Connections from the active controller to the nodes, and from a node to the active controller,
+for requests of the nodes themselves.
 """
 
 import logging
@@ -46,7 +46,7 @@ class PeerControlLink:
 
 
 class ControlLinks:
-    """Connects this node with the others."""
+    """Connects this node with the other nodes of the cluster."""
 
     def __init__(self, nursery: trio.Nursery, config: NodeConfig, cache: MetadataCache, logins: NodeLogins) -> None:
         self._nursery = nursery

@@ -1,7 +1,7 @@
 """Makes LeaderAndIsr, UpdateMetadata and StopReplica from an image; all functions are pure.
 
-Their versions are fixed, as Kafka's controller fixes them by `inter.broker.protocol.version`: every
-broker from 3.4 on takes them, so no ApiVersions is sent first.
+Their versions are fixed, as in Kafka's controller (`inter.broker.protocol.version`): every broker
+from 3.4 on accepts them, so no ApiVersions is sent first.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,34 +28,36 @@ ControlRequest = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaReques
 
 VERSIONS: dict[type[ControlRequest], int] = {LeaderAndIsrRequest: 7, UpdateMetadataRequest: 8, StopReplicaRequest: 4}
 EPOCH_DURING_DELETE = -2
-"""Leader epoch in StopReplica of a topic that is being deleted (Kafka:
+"""The leader epoch in StopReplica for a topic that is being deleted (Kafka:
 LeaderAndIsr.EPOCH_DURING_DELETE).
 """
 COMPLETE_TAG = 10_000
-"""A tag of ours in UpdateMetadata: topics that the request does not name do not exist. Kafka's
-brokers ignore unknown tags. Kafka's own field `Type` means the same, but only in KRaft.
+"""This program's tag in UpdateMetadata that says: topics that the request does not name do not
+exist. Kafka's brokers ignore unknown tags. Kafka's own field `Type` means the same, but only in
+KRaft.
 """
 
 
 CONFIGS_TAG = 10_001
-"""A tag of ours in UpdateMetadata: the node responds once it has reread the configs of brokers, or
-with an error if it cannot. Kafka's brokers ignore the tag and respond at once.
+"""This program's tag in UpdateMetadata that asks the node to reread the configs of brokers before
+it responds, or to respond with an error if it cannot. Kafka's brokers ignore the tag.
 """
 
 UPDATE_NUMBER_TAG = 10_002
-"""A tag of ours, ignored by Kafka's brokers: the update number that a node has reached when it has
-applied this request and those before it, as eight bytes.
+"""This program's tag with the update number, in eight bytes, that a node has reached when it has
+applied this request and those before it. Kafka's brokers ignore the tag.
 """
 
 MOST_PARTITIONS = 2_000
-"""The most partitions in one request, about 20 ms of work at either end. A single topic may need
-more.
+"""The most partitions in one request, about 20 ms of work for sender and receiver each. A single
+topic may exceed it.
 """
 
 
 def leader_states(image: Image, wanted: Mapping[str, Mapping[int, bool]]) -> Iterator[LeaderAndIsrTopicState]:
-    """Yield the states of partitions for LeaderAndIsr. `wanted` has the partitions by topic, each
-    with whether its replica on the target is new. A large topic is yielded in several parts.
+    """Yield the states of partitions for LeaderAndIsr. `wanted` maps each topic to its partitions,
+    and each partition to whether its replica on the target is new. A large topic is yielded in
+    several parts.
     """
     for name, partitions in wanted.items():
         topic = image.topics.get(name)
@@ -75,7 +77,7 @@ def leader_states(image: Image, wanted: Mapping[str, Mapping[int, bool]]) -> Ite
 def leader_and_isr(
     image: Image, target: Broker, states: list[LeaderAndIsrTopicState], inter_broker_listener: str
 ) -> LeaderAndIsrRequest:
-    """Make LeaderAndIsr of these partitions and of where their leaders listen."""
+    """Make LeaderAndIsr of these states, with the addresses of the partitions' leaders."""
     leaders = {partition.leader for topic in states for partition in topic.partition_states}
     return LeaderAndIsrRequest(
         controller_id=image.controller_id,
@@ -201,8 +203,8 @@ def _topic_state(topic: Topic, partitions: Iterable[int], live: frozenset[int]) 
 
 
 def _forgotten_state(topic: Topic, live: frozenset[int]) -> UpdateMetadataTopicState:
-    """Return the state of a topic that is gone: its leader says so, and the epochs are those of a
-    new partition (Kafka: LeaderAndIsr.duringDelete).
+    """Return the state of a deleted topic: its leader says so, and its epochs are those of a new
+    partition (Kafka: LeaderAndIsr.duringDelete).
     """
     return UpdateMetadataTopicState(
         topic_name=topic.name,

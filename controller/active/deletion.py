@@ -1,6 +1,6 @@
 """Deletes topics that are marked for deletion: first their replicas, then their znodes.
 
-Rule: for clients a topic is gone as soon as it is marked, and every node is updated at once. The
+Rule: clients no longer see a topic as soon as it is marked, and every node is updated at once. The
 rest is done in the background and needs every replica; a replica on a broker that is not live waits
 for its return. A new active controller resumes every deletion whose marker it finds.
 """
@@ -25,10 +25,10 @@ from .writer import Writer
 log = logging.getLogger("minicontroller.controller")
 
 RETRY_SECONDS = 5.0
-"""The pause before znodes are deleted again that others kept writing below."""
+"""The pause before another attempt to delete znodes below which other processes keep writing."""
 
 Key = tuple[str, bytes]
-"""A topic's name and id: another one of the same name may be created, and marked, meanwhile."""
+"""A topic's name and id. A new topic of the same name may be created and marked meanwhile."""
 
 
 class Deletions:
@@ -46,7 +46,7 @@ class Deletions:
     def start(self, topic: Topic) -> None:
         """Delete the replicas of a topic that has been marked."""
         brokers = {replica for partition in topic.partitions for replica in partition.replicas}
-        brokers.difference_update(self._local_nodes.ids)  # they have no logs
+        brokers.difference_update(self._local_nodes.ids)  # local nodes have no logs
         self._replicas_left[_key(topic)] = brokers
         for broker_id in brokers.intersection(self._writer.image.brokers):
             self._propagation.delete_replicas(topic, broker_id)
@@ -84,8 +84,8 @@ class Deletions:
                 left = await self._delete_znodes(topics)
 
     async def _delete_znodes(self, topics: list[Topic]) -> list[Topic]:
-        """Delete the znodes of these topics, and return the topics of which some are left: others
-        keep writing below them.
+        """Delete the znodes of these topics, and return the topics of which znodes are left because
+        other processes keep writing below them.
         """
         left = await self._writer.write(lambda draft: self._plan(draft, topics, _znodes_of_whole_topic))
         refused = left()
@@ -103,8 +103,8 @@ class Deletions:
     async def _plan(
         self, draft: Draft, topics: list[Topic], znodes: Callable[[Topic], Awaitable[list[Operation]]]
     ) -> Callable[[], list[Topic]]:
-        """Stage the end of these topics, and return a function that tells, after the commit, for
-        which of them the store refused it.
+        """Stage the deletion of these topics' znodes. Return a function that returns, after the
+        commit, the topics for which the store refused it.
         """
         staged: list[tuple[Topic, Element]] = []
         for topic in topics:
@@ -116,8 +116,8 @@ class Deletions:
         return lambda: [topic for topic, element in staged if element.refusal is not None]
 
     async def _existing_znodes(self, topic: Topic) -> list[Operation]:
-        """Return the deletions of a topic's znodes that exist: it was never whole, a predecessor
-        began, or others wrote below it.
+        """Return the deletions of a topic's existing znodes, for a topic that was never complete,
+        that a predecessor began to delete, or below which others wrote.
         """
         store, marker = self._store, layout.delete_topic_path(topic.name)
         found: list[str] = []
@@ -128,13 +128,13 @@ class Deletions:
             found += [path for path, _ in there]
             level = [f"{path}/{child}" for path, children in there for child in children]
         if await store.get(marker) is not None:
-            found.insert(0, marker)  # the last that goes
+            found.insert(0, marker)  # deleted last
         return [Delete(path) for path in reversed(found)]
 
 
 async def _znodes_of_whole_topic(topic: Topic) -> list[Operation]:
-    """Return the deletions of a topic's znodes: children first, the marker last, so that a
-    successor finds what is left.
+    """Return the deletions of a complete topic's znodes: children first and the marker last, so
+    that a successor finds the rest.
     """
     operations: list[Operation] = []
     for index in range(len(topic.partitions)):

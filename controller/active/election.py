@@ -2,12 +2,12 @@
 
 As in Kafka (KafkaZkClient.registerControllerAndIncrementControllerEpoch), one multi creates the
 ephemeral `/controller` and raises `/controller_epoch` from the value and version that were read, so
-one of two candidates wins. The new version of the epoch znode fences everything that the winner
-writes.
+one of two candidates wins. Every later commit of the winner checks the new version of the epoch
+znode.
 
 Rule: a node stands for election only while it is registered, and in the session of its
-registration, since brokers cannot be told of a controller that is not. An unexpected error ends the
-controller and not the node, which then waits before it stands again, longer each time.
+registration, because brokers cannot be told of an unregistered controller. An unexpected error ends
+the controller and not the node, which then waits before it stands again, longer each time.
 """
 
 import contextlib
@@ -55,13 +55,13 @@ class Election:
         self._changed = Signal()
         self._withdrawn = trio.Event()
         self._controller: ActiveController | None = None
-        """The controller that runs after this node was elected."""
+        """The active controller while it runs on this node, else None."""
         self._vacated = trio.Event()
-        """Set when that controller has ended and `/controller` is free."""
+        """Set when the controller on this node has ended and `/controller` is free."""
         self._pause = PAUSE_SECONDS
 
     async def run(self) -> None:
-        """Stand for election until `withdraw`, or until cancelled."""
+        """Stand for election until `withdraw` or cancellation."""
         store = self._node.store
         while not self._withdrawn.is_set():
             await wait_connected(store)
@@ -91,8 +91,8 @@ class Election:
             await wait_within_session(store, session_id, self._changed.wait)
 
     async def _is_registered(self, session_id: int) -> bool:
-        """Return whether the store has this node's registration, and watch it: another process may
-        have registered under the same id.
+        """Return whether the store has this node's registration, and watch it, because another
+        process may register under the same id.
         """
         entry = await self._node.store.get(layout.broker_path(self._node.broker_id), self._changed.send)
         return entry is not None and entry.stat.ephemeral_owner == session_id
@@ -110,8 +110,8 @@ class Election:
             await self._node.store.commit([Delete(layout.CONTROLLER, entry.stat.version)])
 
     async def withdraw(self) -> None:
-        """Stand no more, and have a running controller step down. When this returns another node
-        can be elected.
+        """Stand for election no more, and have a running controller step down. When this method
+        returns, another node can be elected.
         """
         self._withdrawn.set()
         self._changed.send()
@@ -130,7 +130,7 @@ class Election:
                 await store.commit([Create(layout.CONTROLLER_EPOCH, encode_controller_epoch(0))])
             entry = await store.get(layout.CONTROLLER_EPOCH)
         if entry is None:
-            return None  # somebody has taken it away again
+            return None  # another process has removed it again
         epoch, version = self._next_epoch(decode_controller_epoch(entry.data)), entry.stat.version
         claim = encode_controller(broker_id, self._clock_ms())
         try:
@@ -143,7 +143,7 @@ class Election:
         except (NodeExists, NodeMissing, VersionConflict):
             return None
         except StoreUnavailable:
-            # The multi may have been carried out, and only its answer lost.
+            # the multi may have taken effect although its answer was lost
             await wait_connected(store)
             claimed, now = (
                 await store.get(layout.CONTROLLER, self._changed.send),
@@ -155,8 +155,8 @@ class Election:
         return Check(layout.CONTROLLER_EPOCH, version + 1), epoch
 
     def _next_epoch(self, stored: int) -> int:
-        """Return an epoch above the store's and above the one that nodes follow. Nodes would not
-        follow a lower one if somebody had set the store's epoch back.
+        """Return an epoch above the one in the store and above the one that nodes follow, because
+        nodes would ignore a lower one if the store's epoch had been set back.
         """
         followed = self._node.cache.image.controller_epoch
         if stored < followed < MAX_EPOCH:
@@ -189,8 +189,8 @@ class Election:
             await self._recover()
 
     async def _watch_claim(self, controller: ActiveController, session_id: int) -> None:
-        """Have the controller resign when the session ends, or `/controller` or the registration is
-        no longer this session's.
+        """Have the controller resign when the session ends, or when `/controller` or the
+        registration no longer belongs to this session.
         """
         store = self._node.store
         async with trio.open_nursery() as nursery:
@@ -215,8 +215,8 @@ class Election:
                 await self._changed.wait()
 
     async def _vacate(self, fence: Check) -> None:
-        """Delete `/controller`, so that another node can be elected at once, unless one was
-        already.
+        """Delete `/controller`, so that another node can be elected at once, unless one already
+        was.
         """
         try:
             await self._node.store.commit([fence, Delete(layout.CONTROLLER)])

@@ -1,10 +1,10 @@
-"""Jobs that wait for the writer.
+"""The queue of jobs that wait for the writer.
 
-Urgent jobs pass all others, and jobs that are to be planned again pass even those. The others are
-taken in the order in which they came: a connection has one request at a time under way, at
-whichever node, so each connection gets its turn. The queue has room for `queued.max.requests` of
-them; the rest wait outside, and leave when their callers stop waiting. A job inside that nobody
-waits for any more is not planned either, unless it is to be carried out in any case.
+Jobs that are to be planned again come first, then urgent jobs, then the others in the order of
+their arrival. A connection has one request at a time under way, so every connection is served in
+turn. The queue has room for `queued.max.requests` jobs. The others wait outside, and leave when
+their callers stop waiting. A job in the queue whose caller has gone is not planned either, unless
+it is to be carried out in any case.
 """
 
 from collections import OrderedDict
@@ -16,7 +16,7 @@ ROOM = 500
 """Kafka's default of `queued.max.requests`."""
 
 Line = OrderedDict[WriterJob, None]
-"""Jobs in order, each of which can leave quickly from the middle."""
+"""Jobs in order; any job can be removed in constant time."""
 
 
 class JobQueue:
@@ -24,7 +24,7 @@ class JobQueue:
 
     def __init__(self, room: int = ROOM) -> None:
         self.given_up = 0
-        """How many jobs were dropped because nobody waited for them any more."""
+        """The number of jobs that were dropped because their callers no longer waited."""
         self._room = room
         self._urgent = Line()
         self._inside = Line()
@@ -39,7 +39,7 @@ class JobQueue:
 
     @property
     def outside(self) -> int:
-        """How many jobs wait for room."""
+        """The number of jobs that wait for room."""
         return len(self._outside)
 
     def put(self, job: WriterJob, *, urgent: bool) -> None:
@@ -54,8 +54,8 @@ class JobQueue:
             self._outside[job] = None
 
     def put_back(self, jobs: Iterable[WriterJob]) -> None:
-        """Put jobs that were planned once before all others, in this order; those that were given
-        up since are dropped.
+        """Put jobs that were planned before in front of all others, in this order, and drop those
+        whose callers no longer wait.
         """
         for job in reversed(list(jobs)):
             if job.is_given_up:
@@ -71,7 +71,7 @@ class JobQueue:
         return job
 
     def leave(self, job: WriterJob, *, in_any_case: bool) -> None:
-        """Give up a job whose caller waits no more: if it is not planned yet, it will not be. One
+        """Give up a job whose caller no longer waits, so that it is not planned any more. A job
         with room stays if it is to be done `in_any_case`.
         """
         if in_any_case and job not in self._outside:
@@ -84,12 +84,12 @@ class JobQueue:
         self._call_in()
 
     def drop(self, job: WriterJob) -> None:
-        """End a given-up job of which nothing was done, and nothing will be."""
+        """End a job that was given up and has not been carried out at all."""
         self.given_up += 1
         job.done.set()
 
     def close(self, reason: BaseException) -> None:
-        """Fail all jobs that wait, and refuse those that come later, with ControllerMoved."""
+        """Fail all waiting jobs, and refuse later ones, with ControllerMoved."""
         self._closed = reason
         for line in (self._urgent, self._inside, self._outside):
             for job in line:

@@ -1,8 +1,8 @@
 """The writer's jobs, which plan elements on a draft.
 
-A plan changes nothing but its draft, so a job can be planned again for as long as none of its
-elements took effect. Every decision is an element: one that writes, one that only validates and one
-that is refused go the same way, in the order in which they were planned.
+A plan changes nothing but its draft, so a job can be planned again as long as none of its elements
+took effect. Every decision is an element: elements that write, that only validate, and that are
+refused are completed in the order in which they were planned.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,11 +19,11 @@ from ..requests.time_slices import TimeSlice
 from ..store.base import Operation, weight
 
 PART_SECONDS = 0.1
-"""How long a request of many elements is planned at a time while other jobs wait."""
+"""How long a request of many elements is planned before waiting jobs are planned."""
 
 
 class ControllerMoved(Exception):  # noqa: N818 - Kafka's name (ControllerMovedException)
-    """Another controller was elected: this one writes nothing more."""
+    """Another controller was elected, so this one writes nothing more."""
 
 
 class InDoubt(Exception):  # noqa: N818
@@ -61,40 +61,44 @@ class Element:
     ) -> None:
         self.topic = topic
         self.key = topic if topic is not None or not operations else operations[0].path
-        """The name of what the element changes, None if it changes nothing. Elements with the same
-        key build upon each other.
+        """The name of the topic or the path that the element changes, or None if it changes
+        nothing. Elements with the same key build upon each other.
         """
         self.operations = operations
         self.weight = sum(map(weight, operations))
         self.evolve = evolve
-        """Makes of the topic before this element the topic after it; None is no topic."""
+        """Returns the topic after this element, given the topic before it; None stands for no
+        topic.
+        """
         self.evolve_image: Callable[[Image], Image] | None = None
-        """Makes of the image before this element the image after it; None if the element changes
-        a topic or nothing.
+        """Returns the image after this element, given the image before it. It is None if the
+        element changes a topic or nothing.
         """
         self.holds = holds
-        """Whether an image, freshly loaded, shows that the element took effect."""
+        """Returns whether a freshly loaded image shows that the element took effect."""
         self.is_decision_only = False
-        """Whether it was refused or only validated: there is nothing to carry out."""
+        """Whether the element was refused or only validated, so that it writes nothing."""
         self.refusal: Refusal | None = None
-        """Set when it was refused, by its plan or by the store."""
+        """The reason why its plan or the store refused the element, if one did."""
         self.begun = 0
-        """How many commits with operations of it were sent and not refused. If there is one, the
+        """The number of commits with its operations that were sent and not refused. Above 0, the
         element may have taken effect.
         """
         self.completed = False
-        """Whether its commit is in the store, or what was in doubt is resolved."""
+        """Whether its commit is in the store, or its doubtful outcome is resolved."""
         self.job: WriterJob | None = None
-        """None once it is completed, and for what others wrote."""
+        """None once the element is completed, and for changes by other processes."""
 
     @property
     def request(self) -> Any:
-        """The request that its job is a part of, as the writer's observer knows it."""
+        """The request to which its job belongs, as the writer's observer knows it."""
         return None if self.job is None else self.job.request
 
     @property
     def can_be_planned_again(self) -> bool:
-        """Whether nothing of its job took effect, or may have."""
+        """Whether its job can be planned again, because none of its elements took effect, or may
+        have.
+        """
         return self.job is not None and self.job.nothing_of_it_stands
 
     def apply(self, image: Image) -> Image:
@@ -106,7 +110,7 @@ class Element:
         return image if self.evolve_image is None else self.evolve_image(image)
 
     def refuse(self, refusal: Refusal) -> None:
-        """Refuse the element: it keeps its place, and writes nothing."""
+        """Refuse the element, which then writes nothing and keeps its place."""
         self.refusal = refusal
         self.operations, self.weight = (), 0
 
@@ -115,22 +119,20 @@ def decision(refusal: Refusal | None) -> Element:
     """Make an element that writes nothing: a refusal, or the outcome of a dry run."""
     element = Element(None, (), _same, _shows)
     element.is_decision_only = True
-    if refusal is not None:  # its traceback leads to the draft, and from there back to here
+    if refusal is not None:  # the traceback of the refusal refers to the draft, and so to this element
         element.refusal = refusal.with_traceback(None)
     return element
 
 
 def observation(evolve_image: Callable[[Image], Image]) -> Element:
-    """Make an element that writes nothing, for what others have written elsewhere
-    than in a topic.
-    """
+    """Make an element that writes nothing, for other processes' changes that concern no topic."""
     element = Element(None, (), _same, _shows)
     element.evolve_image = evolve_image
     return element
 
 
 def observed_topic(topic: Topic | None, name: str) -> Element:
-    """Make an element that writes nothing, for a topic that others have written, or
+    """Make an element that writes nothing, for a topic that other processes have written, or
     deleted (None).
     """
     return Element(name, (), lambda _before: topic, _shows)
@@ -145,8 +147,8 @@ def _shows(_image: Image) -> bool:
 
 
 class Draft:
-    """The image that a job plans its elements on, with everything before them in effect, the job's
-    own earlier elements included.
+    """The image on which a job plans its elements. All earlier elements are in effect in it,
+    including the job's own.
     """
 
     def __init__(
@@ -160,25 +162,27 @@ class Draft:
     ) -> None:
         self.image = image
         self.time_slice = time_slice
-        """The plan's turn in the event loop: it pauses between its elements."""
+        """The time slice of the plan, which pauses between its elements."""
         self.elements: list[Element] = []
         self.judgements: dict[tuple[str, str], Judgement] = {}
-        """What the policy was asked and said, by kind and name of the resource."""
+        """The requests to the policy with its verdicts, by kind and name of the resource."""
         self.is_supposed = False
-        """Whether the image shows more than the elements write, as a dry run makes it do."""
+        """Whether the image shows more than the elements write, as in a dry run."""
         self.suppositions: list[Callable[[Image], Image]] = []
         self._max_bytes = max_bytes
         self._bytes = 0
-        """How many bytes the staged operations have."""
+        """The size of the staged operations in bytes."""
         self._barred = barred or {}
         self._ends = trio.current_time() + PART_SECONDS
         self._others_wait = others_wait
 
     @property
     def is_over(self) -> bool:
-        """Whether the plan is to end before its next element, and another job to go on: the staged
-        elements fill a commit, or others wait and PART_SECONDS are over. A job takes effect whole,
-        and can be planned again whole, so it does not outgrow a commit.
+        """Whether the plan must end before its next element: the staged elements fill a commit, or
+        other jobs wait and PART_SECONDS are over.
+
+        A job takes effect as a whole, and can be planned again as a whole, so it does not outgrow a
+        commit.
         """
         return self._bytes >= self._max_bytes or (trio.current_time() >= self._ends and self._others_wait())
 
@@ -190,13 +194,14 @@ class Draft:
         evolve: Callable[[Topic | None], Topic | None] = _same,
         holds: Callable[[Image], bool] = _shows,
     ) -> Element:
-        """Add an element; the next one planned sees its effect. Raises Refusal if the store cannot
-        take one of its operations, which would leave all commits in flight in doubt.
+        """Add an element, which later elements of the plan see in effect. Raises Refusal if the
+        store cannot take one of its operations, because that would leave all commits in flight in
+        doubt.
         """
         return self._add(Element(topic, operations, evolve, holds))
 
     def stage_configs(self, entity: str, operations: Sequence[Operation], configs: EntityConfigs) -> Element:
-        """Add an element that writes the configs of a broker, or of all of them; `entity` is their
+        """Add an element that writes the configs of a broker, or of all brokers. `entity` is their
         path below `/config`. Raises Refusal.
         """
         element = Element(None, operations, _same, lambda image: image.configs.get(entity) == configs)
@@ -204,8 +209,8 @@ class Draft:
         return self._add(element)
 
     def observe_configs(self, entity: str, configs: EntityConfigs) -> None:
-        """Add an element that writes nothing, for configs of a broker, or of all of them, that
-        others have written.
+        """Add an element that writes nothing, for configs of a broker, or of all brokers, that
+        other processes have written.
         """
         self._add(observation(lambda image: image.with_configs(entity, configs)))
 
@@ -216,7 +221,7 @@ class Draft:
         return element
 
     def suppose(self, evolve_image: Callable[[Image], Image]) -> None:
-        """Let the rest of the request, and nobody else, see the image so changed."""
+        """Change the image for the rest of the request, and for no other job."""
         self.suppositions.append(evolve_image)
         self.image = evolve_image(self.image)
         self.is_supposed = True
@@ -254,23 +259,24 @@ class WriterJob:
     def __init__(self, plan: Callable[[Draft], Any], request: Any = None) -> None:
         self.plan = plan
         self.request = request
-        """The request as the writer's observer knows it; None for the controller's own changes."""
+        """The request as the writer's observer knows it; None for changes by the controller itself.
+        """
         self.result: Any = None
         self.error: BaseException | None = None
         self.elements: list[Element] = []
         self.open_elements = 0
         self.is_given_up = False
-        """Whether nobody waits for it any more. It is not planned then, and a plan that is under
-        way comes to nothing.
+        """Whether its caller no longer waits. Such a job is not planned, and a plan under way is
+        dropped.
         """
         self.conflicts = 0
-        """How often others wrote what it was about to write."""
+        """The number of its conflicts with other processes' writes."""
         self.unexplained = 0
-        """How many of these conflicts are not explained by what the store shows: others took it
-        back meanwhile, or the plan is wrong.
+        """The number of its conflicts that the present state of the store does not explain: the
+        other write was taken back, or the plan is wrong.
         """
         self.barred: dict[str | None, Refusal] = {}
-        """Refusals of elements that the store refuses again and again, by key."""
+        """The refusals of elements that the store refuses again and again, by key."""
         self.done = trio.Event()
 
     def fail(self, error: BaseException) -> None:
@@ -280,7 +286,7 @@ class WriterJob:
 
     @property
     def nothing_of_it_stands(self) -> bool:
-        """Whether no element took effect, or may have. The job can be planned again then, here or
+        """Whether no element took effect, or may have. Then the job can be planned again, here or
         by another controller.
         """
         return not any(element.begun or element.completed for element in self.elements)

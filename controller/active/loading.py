@@ -25,8 +25,8 @@ PATHS = (*layout.PERSISTENT_PATHS, layout.COMMITS)
 
 
 async def ensure_paths(store: Store) -> bool:
-    """Create the persistent znodes of every Kafka cluster, and ours, where they are missing. Return
-    whether one was missing.
+    """Create the missing ones among the persistent znodes of a Kafka cluster and of this program.
+    Return whether one was missing.
     """
     entries = await store.get_many(PATHS)
     missing = [path for path, entry in zip(PATHS, entries, strict=True) if entry is None]
@@ -38,7 +38,7 @@ async def ensure_paths(store: Store) -> bool:
 async def load(
     store: Store, on_brokers: Watch, on_topics: Watch, on_deletions: Watch, created: dict[str, int] | None = None
 ) -> Image:
-    """Load everything into an image, and set these watches on the lists that it was read from.
+    """Load everything into an image, and set these watches on the lists that it is read from.
     `created` is filled as `load_topics` does. Raises StoreError.
     """
     await store.sync()
@@ -87,7 +87,7 @@ def _broker_ids(names: Iterable[str]) -> Iterator[int]:
 
 
 async def topic_names(store: Store, watch: Watch | None = None) -> list[str]:
-    """Return the names of all topics, without znodes whose name no topic can have."""
+    """Return the names of all topics, without znodes whose name is not a legal topic name."""
     return [name for name in await store.children(layout.TOPICS, watch) if is_valid_topic_name(name)]
 
 
@@ -131,7 +131,7 @@ async def load_topics(
 
 
 async def _with_partitions_znodes(store: Store, topics: Sequence[Topic]) -> list[Topic]:
-    """Look for those above the states where there is no state yet."""
+    """Look for the `partitions` znodes of topics that have no partition state yet."""
     unled = [layout.partitions_path(topic.name) for topic in topics if not topic.has_partitions_znode]
     entries = dict(zip(unled, await store.get_many(unled), strict=True))
     return [
@@ -143,8 +143,8 @@ async def _with_partitions_znodes(store: Store, topics: Sequence[Topic]) -> list
 
 
 def _with_state(topic: str, partition: Partition, entry: Entry | None) -> Partition:
-    """Add its state to a partition. One that says nothing leaves open who has the data: nobody
-    leads, until an unclean election is allowed.
+    """Return a partition with its stored state. If the state is unreadable, the partition has no
+    leader until an unclean election is allowed, because nobody knows which replicas have its data.
     """
     if entry is None:
         return partition
@@ -156,8 +156,8 @@ def _with_state(topic: str, partition: Partition, entry: Entry | None) -> Partit
 
 
 def entity_configs(whose: str, entry: Entry | None) -> EntityConfigs:
-    """Read the configs of an entity of its znode. One that cannot be read says nothing, is not
-    written over, and the log tells so.
+    """Read the configs of an entity from its znode. Unreadable configs are logged, ignored, and
+    never overwritten.
     """
     if entry is None:
         return NO_ENTITY_CONFIGS

@@ -1,9 +1,9 @@
-"""Updates the nodes of the active controller's own process by call, as UpdateMetadata does for all
+"""Updates the nodes in the active controller's own process by call, as UpdateMetadata does for all
 others.
 
 Rule: local nodes are updated in the time slice in which the controller learns of a change, and they
-share one image, so that a cluster in one process pays for one. As elsewhere, only registered nodes
-are updated, and none that has seen a newer controller epoch. They have no logs, so they need
+share one image, so that a cluster in one process keeps one copy. As elsewhere, only registered
+nodes are updated, and none that has seen a newer controller epoch. They have no logs, so they need
 neither LeaderAndIsr nor StopReplica.
 """
 
@@ -24,7 +24,7 @@ class DynamicConfigsView(Protocol):
     """The node's configuration with the dynamic configs in force."""
 
     def apply(self, of_node: Mapping[str, str] | None, of_cluster: Mapping[str, str] | None) -> None:
-        """Put the configs that a controller has written in force. None leaves what is in force."""
+        """Put configs that the controller has written into force. None keeps the present ones."""
 
 
 class LocalNode(Protocol):
@@ -54,7 +54,7 @@ class LocalNodes:
         """The caches of the other nodes that are updated, by broker id."""
 
     def is_here(self, broker: Broker) -> bool:
-        """Return whether this is the registration of a local node."""
+        """Return whether this is the present registration of a local node."""
         if broker.broker_id == self._own_id:
             return True
         node = self._nodes.get(broker.broker_id)
@@ -133,7 +133,7 @@ class LocalNodes:
 
 
 def _broker_configs(image: Image, name: str) -> dict[str, str] | None:
-    """Return the configs of a broker; None if they are unreadable."""
+    """Return the configs of a broker, or None if they are unreadable."""
     found = image.configs.get(layout.entity_path(layout.BROKERS_ENTITY, name), NO_ENTITY_CONFIGS)
     return None if found.version == UNREADABLE else dict(found.configs)
 

@@ -1,6 +1,6 @@
 """Updates all nodes when the metadata changes: local nodes by call, the others by control requests.
 
-Rule: this module works out from two images what changed for the nodes; `local_nodes` and
+Rule: this module compares two images to find what changed for the nodes; `local_nodes` and
 `propagation` deliver it.
 """
 
@@ -31,7 +31,7 @@ class NodeUpdates:
         self._propagation.brokers_changed(image)
 
     def local_node_registered(self, image: Image) -> None:
-        """Update a local node by call from now on, since its registration is known."""
+        """Update a local node by call from now on, because its registration is known."""
         self._local_nodes.update_brokers(image)
         self._local_nodes.update_configs(image)
         self._propagation.brokers_changed(image)
@@ -41,7 +41,7 @@ class NodeUpdates:
         self._local_nodes.update_configs(image)
 
     def topics_changed(self, before: Image, image: Image, names: Iterable[str]) -> list[Topic]:
-        """Send these topics where they differ between the images. Returns those that are newly
+        """Send those of these topics that differ between the images. Returns those that are newly
         marked for deletion.
         """
         changed, marked, removed = [], [], []
@@ -54,11 +54,11 @@ class NodeUpdates:
                 if topic is not None and not (old is not None and was_marked and old.topic_id == topic.topic_id):
                     marked.append(topic)
                     self._propagation.topic_forgotten(topic)
-                elif topic is None and old is not None and not was_marked:  # others have removed it
+                elif topic is None and old is not None and not was_marked:  # another process has removed it
                     removed.append(name)
                     self._propagation.topic_forgotten(old)
                 continue
-            if old is not None and len(old.partitions) > len(topic.partitions):  # others have replaced it
+            if old is not None and len(old.partitions) > len(topic.partitions):  # another process has replaced it
                 self._propagation.topic_forgotten(old)
                 old = None
             changed.append(topic)
@@ -68,7 +68,7 @@ class NodeUpdates:
 
     def liveness_changed(self, before: Image, image: Image, brokers: Collection[int]) -> None:
         """Send the partitions with a replica on one of these brokers whose state is the same in
-        both images: their replicas went offline or came back.
+        both images, because their replicas went offline or came back.
         """
         changed = []
         for name, topic in image.topics.items():

@@ -36,7 +36,7 @@ from .jobs import ControllerMoved, Draft
 log = logging.getLogger("minicontroller.controller")
 
 DELETES_IN_ONE = 1000
-"""How many notifications are removed in one commit."""
+"""The number of notifications that are removed in one commit."""
 LISTS = (layout.ISR_CHANGE_NOTIFICATION, layout.LOG_DIR_EVENT_NOTIFICATION)
 
 
@@ -45,9 +45,9 @@ class BrokerNotifications(msgspec.Struct):
 
     paths: list[str] = []
     changed_isrs: set[str] = set()
-    """Names of topics with states that a broker has written."""
+    """The names of topics with partition states that a broker has written."""
     lost_directories: set[int] = set()
-    """Ids of brokers that have lost a log directory."""
+    """The ids of brokers that have lost a log directory."""
 
 
 async def begin(store: Store, fence: Check, watch: Watch) -> None:
@@ -61,7 +61,7 @@ async def begin(store: Store, fence: Check, watch: Watch) -> None:
 
 
 async def _ensure_feature(store: Store, fence: Check) -> None:
-    """Write `/feature` as a controller of Kafka 3.9: where it is missing, or an older one has
+    """Write `/feature` as a controller of Kafka 3.9 does: if it is missing, or if an older one has
     disabled it.
     """
     entry = await store.get(layout.FEATURE)
@@ -91,7 +91,7 @@ async def _commit(store: Store, fence: Check, operations: Sequence[Operation]) -
 
 
 async def read(store: Store, watch: Watch) -> BrokerNotifications:
-    """Read the notifications, with watches for those to come."""
+    """Read the notifications, and set watches for later ones."""
     found = BrokerNotifications()
     for parent in LISTS:
         paths = [f"{parent}/{name}" for name in await store.children(parent, watch)]

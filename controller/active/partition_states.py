@@ -1,7 +1,7 @@
 """Plans of writes to partition states: leader elections, lost replicas, controlled shutdown.
 
-Rule: a state is written on the condition that its znode still has the version which the election
-was based on, so an election never overwrites what a leader has written meanwhile.
+Rule: a state is written only if its znode still has the version on which the election was based, so
+an election never overwrites what a leader has written meanwhile.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -40,9 +40,11 @@ class LeaderElector:
         self, draft: Draft, brokers: Collection[int], bounced: Collection[int]
     ) -> list[Element]:
         """Elect leaders for the partitions with a replica on one of these brokers, which have
-        registered or are gone. `bounced` are those that have registered again under the same id:
-        they count as dead first, since they have lost what only their memory held. Replicas that a
-        broker had lost in an earlier registration may exist again.
+        registered or are gone.
+
+        `bounced` brokers have registered again under the same id. They count as dead first, because
+        they have lost what was only in memory. Replicas that a broker lost in an earlier
+        registration may exist again.
         """
         _forget_losses(draft, brokers)
         live = draft.image.live_ids()
@@ -79,8 +81,8 @@ class LeaderElector:
 
 
 def lose(draft: Draft, broker: Broker, lost: Mapping[bytes, Collection[int]]) -> list[str]:
-    """Mark the replicas of these partitions, by topic id, as lost by a registration of a broker,
-    and return the names of the topics that need elections.
+    """Mark these partitions' replicas, given by topic id, as lost by this registration of a broker.
+    Returns the names of the topics that need elections.
     """
     now = draft.image.brokers.get(broker.broker_id)
     if now is None or now.epoch != broker.epoch:
@@ -124,8 +126,8 @@ def _without_losses(brokers: Collection[int], topic: Topic | None) -> Topic | No
 
 
 async def read_anew(draft: Draft, store: Store, committed: Image, names: Collection[str]) -> None:
-    """Read the states of these topics as others have written them, except of topics that this
-    controller has changes for that are not committed yet.
+    """Read the states of these topics as other processes have written them, except of topics with
+    uncommitted changes of this controller.
     """
     quiet = [
         name
@@ -150,8 +152,8 @@ def _with_states(topic_id: bytes, states: Mapping[int, Partition], topic: Topic 
 
 
 async def missing_parents(store: Store, topic: Topic, partitions: Collection[int]) -> list[Operation]:
-    """Return the operations that create the missing znodes above the states of these partitions:
-    topics that others have created lack them.
+    """Return the operations that create the missing parent znodes of these partitions' states.
+    Topics created by other processes lack them.
     """
     (existing,) = await store.children_many([layout.partitions_path(topic.name)])
     known = set(existing or ())
@@ -161,12 +163,12 @@ async def missing_parents(store: Store, topic: Topic, partitions: Collection[int
 
 
 def missing_parent(topic: Topic) -> list[Operation]:
-    """Return the operation that creates the `partitions` znode of a topic which has none."""
+    """Return the operation that creates the `partitions` znode of a topic, if it is missing."""
     return [] if topic.has_partitions_znode else [Create(layout.partitions_path(topic.name))]
 
 
 def with_parent(topic: Topic) -> Topic:
-    """Return the topic as it is once its `partitions` znode exists."""
+    """Return the topic as it is with a `partitions` znode."""
     return topic if topic.has_partitions_znode else msgspec.structs.replace(topic, has_partitions_znode=True)
 
 

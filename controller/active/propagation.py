@@ -1,8 +1,8 @@
-"""Sends metadata changes to all registered nodes, by a channel to each, and knows which updates
-each node has acknowledged.
+"""Sends metadata changes to all registered nodes, each by a channel of its own, and knows which
+updates each node has acknowledged.
 
-Rule: a node has a channel while its registration lasts, and another one for its next registration.
-A wait for the nodes is a wait for those that are registered, and ends with the controller.
+Rule: a channel lasts as long as a registration of its node. A wait for the nodes is a wait for
+those that are registered, and ends with the controller.
 """
 
 import logging
@@ -52,13 +52,15 @@ class Propagation:
         self._update_number = first_update_number(controller_epoch)
         """The number of the newest update."""
         self._configs = 0
-        """The number of requests so far to reread the configs."""
+        """The number of requests so far that asked nodes to reread the configs."""
         self._nursery: trio.Nursery | None = None
         self._ended = False
         self._acknowledgements = trio.lowlevel.ParkingLot()
         self._encoded: dict[str, tuple[Topic, bytes]] = {}
         self._encoded_for: frozenset[int] = frozenset()
-        """The live brokers that `_encoded` was made for: they determine the offline replicas."""
+        """The live brokers at the time when `_encoded` was made, because they determine the offline
+        replicas.
+        """
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         try:
@@ -72,7 +74,9 @@ class Propagation:
     # ------------------------------------------------------------------ brokers
 
     def restart(self, image: Image) -> None:
-        """Close all channels and send everything to every node, after the state was loaded."""
+        """Close all channels and send everything to every node, after the controller has loaded its
+        state.
+        """
         for channel in self._channels.values():
             channel.scope.cancel()
         self._channels.clear()
@@ -116,7 +120,9 @@ class Propagation:
             self._tell_leaders(channel, topic)
 
     def tell_replicas(self, broker_id: int, image: Image) -> None:
-        """Send a broker LeaderAndIsr for all its replicas again, to learn which it has lost."""
+        """Send a broker LeaderAndIsr for all its replicas again, to learn which of them it has
+        lost.
+        """
         channel = self._channels.get(broker_id)
         if channel is not None:
             for topic in image.topics.values():
@@ -150,8 +156,8 @@ class Propagation:
             for index in changed:
                 partition = after.partitions[index]
                 is_new = index >= len(known) or not known[index].has_state
-                # An ISR that its leader has changed (AlterPartition) leaves the leader epoch alone,
-                # and is no news to replicas.
+                # An ISR changed by its leader (AlterPartition) keeps its leader epoch, and replicas
+                # need not be told.
                 is_news = is_new or not is_named or known[index].leader_epoch != partition.leader_epoch
                 if broker_id in partition.replicas and is_news:
                     channel.leaders(after.name, index, is_new=is_new)
@@ -163,7 +169,7 @@ class Propagation:
             channel.metadata(self._update_number, topic.name, partitions)
 
     def topic_forgotten(self, topic: Topic) -> None:
-        """Send all nodes that the topic is marked for deletion, so that none serves it any more."""
+        """Send all nodes that the topic is marked for deletion, so that they no longer serve it."""
         self._update_number += 1
         self._encoded.pop(topic.name, None)
         for channel in self._channels.values():
@@ -186,7 +192,7 @@ class Propagation:
         A node that loses its registration is not waited for. With `configs`, wait also until they
         have reread the configs of brokers.
 
-        Return False if the controller stopped first: then it is not known which nodes have them.
+        Return False if the controller stopped first, so that it is not known which nodes have them.
         """
         number, request = self._update_number, 0
         if configs:
@@ -208,7 +214,9 @@ class Propagation:
         return self._update_number
 
     def reaches(self, broker_id: int) -> bool:
-        """Return whether this node responded to the last request, or none was sent to it yet."""
+        """Return whether this node answered the last request to it. It is true as long as none was
+        sent.
+        """
         channel = self._channels.get(broker_id)
         return channel is None or channel.is_reached
 
@@ -229,8 +237,8 @@ class Propagation:
 
     def leader_and_isr_answered(self, broker: Broker, answer: LeaderAndIsrResponse) -> None:
         """Log the errors of partitions in a broker's answer, and report the replicas that it has
-        lost with a directory. STALE_CONTROLLER_EPOCH is normal after an election: the broker has
-        this leader epoch already.
+        lost with a directory. STALE_CONTROLLER_EPOCH is normal after an election: the broker
+        already has this leader epoch.
         """
         rows = [
             (topic.topic_id, row.partition_index, row.error_code)

@@ -1,7 +1,8 @@
-"""Reads again one topic, or the configs of one broker, where a commit met what others had written.
+"""Rereads one topic, or the configs of one broker, after a commit met what another process had
+written there.
 
 The result is elements without operations, which bring the image up to date. There are none if the
-image shows everything that is found, because a new plan would meet the same again.
+image is up to date already, because another plan would meet the same conflict.
 """
 
 from collections.abc import Sequence
@@ -37,14 +38,14 @@ async def _topic(store: Store, image: Image, name: str, created: dict[str, int] 
         return () if topic == known else [observed_topic(topic, name)]
     news = [] if known is None else [observed_topic(None, name)]
     entry = await store.get(layout.topic_config_path(name))
-    left = -1 if entry is None else entry.stat.version  # whatever it says, it is overwritten
+    left = -1 if entry is None else entry.stat.version  # these configs are overwritten whatever they are
     if left != image.leftover_configs.get(name, -1):
         news.append(observation(lambda image: image.with_leftover_configs(name, left)))
     return news
 
 
 def _with_what_is_not_stored(found: Topic, known: Topic | None) -> Topic:
-    """Add which replicas their brokers have lost, which is not in the store."""
+    """Return the topic with the replicas that brokers have lost, which the store does not hold."""
     if known is None or known.topic_id != found.topic_id:
         return found
     lost = {

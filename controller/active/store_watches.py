@@ -1,9 +1,9 @@
-"""The changes in the store that the active controller follows: brokers that come and go, and what
-others than itself write.
+"""Follows changes in the store for the active controller: brokers that register or leave, and
+znodes that other processes write.
 
-Rule: a watch says only that something changed; what changed is found by reading and comparing.
-Watches fire for our own writes too, so a list that we write ourselves is read again at most once in
-a while.
+Rule: a watch says only that a list changed; reading and comparing finds the change. Watches fire
+for the controller's own writes too, so a list that it writes itself is read again only after a
+pause.
 """
 
 import functools
@@ -31,16 +31,16 @@ from .writer import Writer
 log = logging.getLogger("minicontroller.controller")
 
 REREAD_SECONDS = 1.0
-"""The pause between two readings of a list that this controller's own writes change. Changes by
-others are seen after this time at the latest.
+"""The pause between two readings of a list that this controller writes itself. It delays the
+changes of other processes by this time at most.
 """
 
 REREAD_STATES_SECONDS = 0.05
-"""The pause between two readings of states that others keep writing."""
+"""The pause between two readings of partition states that other processes keep writing."""
 
 
 class StoreWatches:
-    """Follows the watches of the active controller, each by a signal and a task that reads what
+    """Follows the watches of the active controller: each has a signal, and a task that reads what
     changed.
     """
 
@@ -72,18 +72,20 @@ class StoreWatches:
         self._changed_configs: set[tuple[str, str]] = set()
         self._changed_states: set[str] = set()
         self._again: set[tuple[str, str]] = set()
-        """Entities whose configs must be read again, because changes of ours were not committed."""
+        """The entities whose configs must be read again, because this controller has uncommitted
+        changes of them.
+        """
 
     def configs_changed(self, entities: Iterable[tuple[str, str]]) -> None:
-        """Have the configs of these entities read again. Entities are kind and name, as in
-        `/config/changes`.
+        """Have the configs of these entities read again. Each entity is given by kind and name, as
+        in `/config/changes`.
         """
         self._changed_configs.update(entities)
         if self._changed_configs:
             self.configs.send()
 
     def states_changed(self, topics: Iterable[str]) -> None:
-        """Have the states of these topics read again, since somebody else has written them."""
+        """Have the states of these topics read again, because another process has written them."""
         self._changed_states.update(topics)
         if self._changed_states:
             self.states.send()
@@ -134,11 +136,12 @@ class StoreWatches:
             await self._writer.write(lambda draft: self._adopt_topics(draft, names, missing))
 
     async def _adopt_topics(self, draft: Draft, names: list[str], missing: list[str]) -> None:
-        """Take over topics that others have written without states, and drop those that they have
-        removed.
+        """Take over topics that other processes have created without states, and drop those that
+        they have removed.
 
-        This is a job, so that nothing of ours is half-way. Unknown are topics that neither the
-        draft nor the image has: one whose end is planned and not yet sent is still in the store.
+        This is a job, so it sees no half-done changes of this controller. A topic counts as unknown
+        only if neither the draft nor the committed image has it, because a topic whose deletion is
+        planned and not yet sent is still in the store.
         """
         known = self._writer.image.topics
         unknown = [name for name in names if name not in draft.image.topics and name not in known]
@@ -150,8 +153,8 @@ class StoreWatches:
         await self._elector.elect_for_topics(draft, [topic.name for topic in found])
 
     async def _drop(self, draft: Draft, names: list[str]) -> None:
-        """Drop topics that others have removed without a mark: nobody is shown them any more
-        (Kafka: processTopicChange).
+        """Drop topics that other processes have removed without a deletion marker, so that clients
+        no longer see them (Kafka: processTopicChange).
         """
         entries = await self._store.get_many([layout.topic_path(name) for name in names])
         for name, entry in zip(names, entries, strict=True):
@@ -172,8 +175,8 @@ class StoreWatches:
             await self._writer.write(lambda draft: self._adopt_markers(draft, names))
 
     async def _adopt_markers(self, draft: Draft, names: list[str]) -> None:
-        """Take over deletion markers that others have written of topics that exist, and remove the
-        others.
+        """Take over deletion markers that other processes have written for existing topics, and
+        remove the other markers.
         """
         markers = await self._store.get_many([layout.delete_topic_path(name) for name in names])
         for name, marker in zip(names, markers, strict=True):
@@ -181,7 +184,7 @@ class StoreWatches:
             if marker is None or (topic is not None and topic.marked_for_deletion):
                 continue
             if topic is not None and not self._is_unchanged(draft, name):
-                continue  # the mark is of a topic of this name whose end is planned and not yet sent
+                continue  # the marker belongs to a topic of this name whose deletion is planned and not yet sent
             if topic is None or not self._deletes_topics:
                 draft.stage(None, [Delete(layout.delete_topic_path(name))])
             else:
@@ -213,7 +216,7 @@ class StoreWatches:
         return await self._elector.elect_for_topics(draft, names)
 
     def _is_unchanged(self, draft: Draft, name: str) -> bool:
-        """Whether nothing is planned for a topic that the store does not show yet."""
+        """Return whether the draft has no change of a topic that is not committed yet."""
         return draft.image.topics.get(name) is self._writer.image.topics.get(name)
 
     async def _read_configs(self) -> None:
@@ -231,12 +234,12 @@ class StoreWatches:
             self.configs_changed(self._again)
 
     async def _adopt_configs(self, draft: Draft, topics: list[str], brokers: list[str]) -> None:
-        """Take over configs that others wrote; and, whoever wrote it, elect where a change allows
-        an unclean election.
+        """Take over configs that others wrote, and elect leaders where a change allows an unclean
+        election.
 
-        Where something of ours is on its way it is looked at again, because that may be anything, a
-        notification or not. The rest is as it was read, whatever its version: a znode that was
-        deleted and made again begins at version 0.
+        An entity with uncommitted changes of this controller is read again later. The other configs
+        are taken as they were read, whatever their version, because a znode that was deleted and
+        created again begins at version 0.
         """
         committed = self._writer.image.configs
         for path, found in (await load_broker_configs(self._store, brokers)).items():
@@ -257,8 +260,8 @@ class StoreWatches:
 
 
 def identify(draft: Draft, topic: Topic) -> None:
-    """Give an id to a topic that has none: it is from before Kafka 2.8, or was made by tools of
-    that time.
+    """Give an id to a topic without one, which was created before Kafka 2.8 or by tools of that
+    time.
     """
     named = msgspec.structs.replace(topic, topic_id=new_id(), version=topic.version + 1)
     draft.stage(

@@ -1,20 +1,21 @@
-"""The one writer: every change of the metadata passes through one task, in order, and reaches the
-store in fenced commits.
+"""The writer: every change of the metadata passes through one task, in order, and reaches the store
+in fenced commits.
 
-A job plans its elements against the image as it will be when everything before it has taken effect.
-As many jobs as wait are committed together (group commit), a few commits may be in flight, and no
-element is completed before its commit is. Each commit checks the version of `/controller_epoch`:
-once another controller is elected, none of ours takes effect. Each commit that writes also counts
-itself in a znode of ours, on the condition that all before it have: behind a commit that is refused
-none takes effect.
+A job plans its elements against the image in which all elements before it have taken effect.
+Waiting jobs are committed together (group commit), a few commits may be in flight, and no element
+is completed before its commit is. Each commit checks the version of `/controller_epoch`, so after
+the election of another controller none of this one takes effect. Each commit that writes also
+raises a count in a znode of this program, on the condition that it has the value of the commit
+before. So after a refused commit no later one takes effect.
 
 A commit can fail in four ways:
-- The fence holds it back, because another controller was elected: ControllerMoved, for every job.
+
+- The fence refuses it, because another controller was elected: ControllerMoved, for every job.
 - The session ended: SessionExpired, with the same result.
-- The connection broke, and whether it took effect is in doubt: InDoubt. The controller loads the
-  state anew and calls `reset`. Whatever was never sent is planned again.
-- The store refuses one operation, because others wrote there. The writer reads what they wrote and
-  plans again, in order, everything that was planned since (`conflicts.py`).
+- The connection broke, and it is in doubt whether the commit took effect: InDoubt. The controller
+  loads the state anew and calls `reset`. Jobs that were never sent are planned again.
+- The store refuses one operation, because another process wrote there. The writer reads what it
+  wrote, and plans again, in order, everything that was planned since (`conflicts.py`).
 """
 
 import functools
@@ -59,18 +60,18 @@ from .observing import NoObserver, WriterObserver
 T = TypeVar("T")
 
 MAX_COMMITS_IN_FLIGHT = 2
-"""One commit travels while the next is planned; more make commits smaller, and a commit's price is
-mostly its own, not its operations'.
+"""One commit is in flight while the next is planned. More of them would be smaller, and a commit
+costs mostly the same whatever its size.
 """
 MAX_PLANNED_JOBS = 200
 PLANNING_SECONDS = 0.05
-"""How long jobs are planned, MAX_PLANNED_JOBS at most, before the result is sent and answers are
+"""How long jobs are planned, MAX_PLANNED_JOBS at most, before they are sent and answers are
 collected.
 """
 
 
 class Writer:
-    """Plans jobs one at a time and commits them in groups. `image` is what has been committed."""
+    """Plans jobs one at a time and commits them in groups. `image` is the committed state."""
 
     def __init__(
         self,
@@ -89,7 +90,7 @@ class Writer:
         self._store = store
         self._fence = fence
         self._max_bytes = store.max_commit_bytes - weight(fence) - weight(_count(0))
-        """How many bytes the operations of a commit may have, beside the fence and the count."""
+        """The most bytes of a commit's operations besides the fence and the count."""
         self._on_commit = on_commit
         """Called with the image before, the image after, and the elements that were completed,
         for each commit in order.
@@ -97,11 +98,11 @@ class Writer:
         self._reread = reread
         self.queue = JobQueue(room)
         self._begun: dict[WriterJob, None] = {}
-        """Jobs that are being planned or have open elements, in order."""
+        """The jobs that are being planned or have open elements, in order."""
         self._planned: list[Element] = []
-        """Elements that are not yet packed into commits."""
+        """The elements that are not yet packed into commits."""
         self._ready: deque[Commit] = deque()
-        """Commits that wait for room in flight."""
+        """The commits that wait until fewer are in flight."""
         self._in_flight: deque[Commit] = deque()
         self._count = 0
         """The store's count of commits once all that are in flight have taken effect."""
@@ -112,7 +113,7 @@ class Writer:
 
     @property
     def in_flight(self) -> int:
-        """How many commits were sent whose outcome is not known."""
+        """The number of sent commits whose outcome is not known."""
         return len(self._in_flight)
 
     async def write(
@@ -126,9 +127,9 @@ class Writer:
         """Plan a job, commit it, and return what the plan returned. An element that the store
         refused has a `refusal`.
 
-        `request` is what the observer knows the job by. `urgent` jobs pass all others: the data
-        plane waits for them. If the caller is cancelled, a job that is not planned yet is dropped,
-        unless it has room in the queue and is to be carried out `in_any_case`. Raises
+        `request` identifies the job to the observer. `urgent` jobs pass all others, because the
+        data plane waits for them. If the caller is cancelled, a job that is not planned yet is
+        dropped, unless it has room in the queue and is to be carried out `in_any_case`. Raises
         ControllerMoved, or what the plan raised.
         """
         job = WriterJob(plan, request)
@@ -145,9 +146,10 @@ class Writer:
         return result
 
     def reset(self, image: Image, count: int) -> None:
-        """Go on from an image and a count of commits that were read from the store. Elements in
-        doubt are resolved by whether the image shows them, jobs of which nothing was sent are
-        planned again, and the unsent rest of the others is sent as it is.
+        """Continue from an image and a count of commits that were read from the store.
+
+        An element in doubt took effect if the image shows it. Jobs of which nothing was sent are
+        planned again. The unsent elements of the other jobs are sent as they are.
         """
         self._observer.undone(element for job in self._begun for element in job.elements)
         self._forget_what_is_under_way()
@@ -166,31 +168,33 @@ class Writer:
         self._rebase()
 
     def adopt(self, image: Image) -> None:
-        """Take over a change that no job made: brokers, or topics that others wrote."""
+        """Take over an image with a change that no job made, such as a change of the registered
+        brokers.
+        """
         self.image = image
         self._rebase()
 
     async def finish(self) -> None:
-        """Begin no other job, and wait until all begun jobs are completed."""
+        """Begin no other job, and wait until all jobs that were begun are completed."""
         self.queue.close(ControllerMoved())
         for job in list(self._begun):
             await job.done.wait()
 
     def close(self, reason: BaseException) -> None:
-        """End all jobs. Those that may have taken effect time out; the others, and any later ones,
-        fail with ControllerMoved.
+        """End all jobs. Jobs that may have taken effect end with REQUEST_TIMED_OUT, the others and
+        all later ones with ControllerMoved.
         """
         self.queue.close(reason)
         begun, self._begun = self._begun, {}
         for job in begun:
             if job.nothing_of_it_stands:
-                job.fail(ControllerMoved())  # another controller may do it
+                job.fail(ControllerMoved())  # another controller may carry it out
             else:
                 self._resolve(None, job.elements)
 
     def _resolve(self, image: Image | None, elements: Sequence[Element]) -> None:
-        """Resolve elements in doubt: those that the image shows took effect, the others time out,
-        and all of them time out without an image.
+        """Resolve elements in doubt: those that the image shows took effect, and the others get
+        REQUEST_TIMED_OUT. Without an image all of them get it.
         """
         for element in elements:
             if not element.completed:
@@ -200,7 +204,7 @@ class Writer:
                 self._complete(element)
 
     def _plan_again(self, jobs: Iterable[WriterJob]) -> None:
-        """Put these jobs before all that wait, in their order, to be planned again."""
+        """Put these jobs before all waiting ones, in their order, to be planned again."""
         again = list(jobs)
         for job in again:
             self._begun.pop(job, None)
@@ -218,7 +222,7 @@ class Writer:
                 await self._collect()
             elif (self.queue or self._ready) and len(self._in_flight) < MAX_COMMITS_IN_FLIGHT:
                 if self._store.session is not SessionState.CONNECTED:
-                    await wait_connected(self._store)  # sent now, it would be in doubt for nothing
+                    await wait_connected(self._store)  # a commit sent now would be in doubt
                     continue
                 if not self._ready:
                     await self._plan_waiting()
@@ -229,9 +233,7 @@ class Writer:
                 await self._wake.park()
 
     async def _plan_waiting(self) -> None:
-        """Plan a part of the waiting jobs, so that what is planned is sent before the rest is
-        planned.
-        """
+        """Plan some of the waiting jobs, so that they are sent before the rest is planned."""
         total, ends = 0, trio.current_time() + PLANNING_SECONDS
         for _ in range(MAX_PLANNED_JOBS):
             job = self.queue.take()
@@ -250,10 +252,10 @@ class Writer:
         try:
             job.result = await job.plan(draft)
         except StoreUnavailable as error:
-            raise InDoubt from error  # what it could not read is read with everything else, and it is planned again
+            raise InDoubt from error  # the job is planned again after the state was loaded
         except SessionExpired:
             raise
-        except Exception as error:  # noqa: BLE001 - the plan's errors belong to its caller; the writer goes on
+        except Exception as error:  # noqa: BLE001 - the caller gets the plan's error, and the writer goes on
             job.error = error
             draft.elements = [element for element in draft.elements if element.is_decision_only]
             draft.is_supposed = True
@@ -272,7 +274,7 @@ class Writer:
         self._planned += job.elements
         if self._pending is base and not draft.is_supposed:
             self._pending = draft.image
-        else:  # it supposed what will not be, or brokers came or went while it was planned
+        else:  # the draft supposed changes, or the image changed while it was planned
             self._pending = functools.reduce(lambda image, element: element.apply(image), job.elements, self._pending)
 
     def _make_ready(self) -> None:
@@ -289,12 +291,12 @@ class Writer:
 
     def _send(self) -> None:
         if self._store.session is SessionState.SUSPENDED:
-            raise InDoubt  # of what went before; what is not sent is not in doubt
+            raise InDoubt  # the commits in flight are in doubt; this one is not sent
         commit = self._ready.popleft()
         commit.begun()
         self._in_flight.append(commit)
-        # The fence also where there is nothing to write: nobody is told what a controller decided
-        # that was deposed.
+        # A commit without other operations has the fence, too: a deposed controller's decisions
+        # must not be answered.
         operations: list[Operation] = [self._fence]
         commit.place = self._count
         if commit.operations:
@@ -310,7 +312,7 @@ class Writer:
         self._go_on()
 
     def _go_on(self) -> None:
-        if self._wake:  # to wake nobody is not free either
+        if self._wake:  # even unparking no task costs time
             self._wake.unpark_all()
 
     # ------------------------------------------------------------------ what came back
@@ -319,7 +321,7 @@ class Writer:
         commit = self._in_flight[0]
         if commit.error is None:
             self._in_flight.popleft()
-            # With nothing else under way, what was planned is what is there.
+            # If nothing else is under way, the planned image is the committed one.
             self._complete_all(
                 commit.finishes, None if self._in_flight or self._ready or self._planned else self._pending
             )
@@ -333,8 +335,8 @@ class Writer:
         await self._go_back_before(commit, commit.error)
 
     async def _go_back_before(self, refused: Commit, error: StoreError) -> None:
-        """Take back the plans from a refused commit on, of which nothing took effect: read what
-        others wrote, and plan again.
+        """Undo the plans from a refused commit on, none of which took effect: read what other
+        processes wrote, and plan again.
         """
         assert error.index is not None
         element = refused.owners[error.index - OPERATIONS_BEFORE]
@@ -344,7 +346,7 @@ class Writer:
             raise InDoubt from unavailable
         undone = self._undone()
         if any(each.begun for each in undone):
-            raise InDoubt from error  # the first part of a divided element stands: let the state be loaded
+            raise InDoubt from error  # the first part of a divided element took effect, so the state is loaded again
         self._observer.undone(undone)
         self._forget_what_is_under_way()
         self._count = refused.place
@@ -363,7 +365,7 @@ class Writer:
         return list(dict.fromkeys([*(each for commit in commits for each in commit.elements), *self._planned]))
 
     def _complete_all(self, elements: Sequence[Element], after: Image | None) -> None:
-        """Let elements take effect, and complete them. `after`: the image with them, where that is
+        """Complete these elements, in order. `after` is the image with their effect, if it is
         known.
         """
         self._take_effect(elements, after)
@@ -381,8 +383,7 @@ class Writer:
         self._on_commit(before, after, elements)
 
     def _complete(self, element: Element) -> None:
-        # Element and job refer to each other: for the garbage collector they are more work than
-        # for the writer.
+        # Breaking the reference cycle of element and job saves the garbage collector much work.
         job, element.job = element.job, None
         element.completed = True
         assert job is not None
@@ -396,5 +397,5 @@ class Writer:
 
 
 def _count(count: int) -> SetData:
-    """Return the operation that counts one more commit in the store, which has `count` so far."""
+    """Return the operation that raises the store's count of commits, which is `count` so far."""
     return SetData(layout.COMMITS, None, count)

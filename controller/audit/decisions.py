@@ -1,9 +1,9 @@
-"""The last decisions of this process, for people who look: who asked for what, what came of it, and
-why.
+"""The recent decisions of this process, for the page that shows them: who asked for a change, the
+outcome, and the reason.
 
-Every answer to a request for changes is here, also where nothing was judged, because the request
-came too late or was not allowed. A fixed number is kept, however many are made and whoever looks.
-The record of all decisions is the audit log.
+Every answer to a request for changes is listed, also if nothing was judged because the request came
+too late or was not allowed. The list has a fixed length; the audit log is the record of all
+decisions.
 """
 
 import logging
@@ -29,18 +29,18 @@ log = logging.getLogger("minicontroller.decision")
 
 KEPT = 200
 MAX_NOTED = 5
-"""The most findings of rules that a decision shows."""
+"""The most findings of rules in one decision."""
 MAX_CHARACTERS = 500
-"""The most characters that a decision shows of a reason, a name or a client."""
+"""The most characters of a reason, a name or a client in one decision."""
 
 
 class RecentDecision(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """What was decided about one element of one request, as the page shows it."""
+    """The decision about one element of one request, as the page shows it."""
 
     number: int
-    """Counts the decisions of this process, from 1."""
+    """The number of the decision in this process, from 1."""
     time: float
-    """Seconds since 1970."""
+    """The time in seconds since 1970."""
     node: int
     """The broker id of the node that decided."""
     epoch: int
@@ -51,10 +51,10 @@ class RecentDecision(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """`topic`, `broker` or `logger`; `request` for a request that names nothing."""
     name: str
     outcome: str
-    """The name of the error code, NONE if it was carried out."""
+    """The name of the error code; NONE if the change was carried out."""
     reason: str = ""
     policy: str = ""
-    """The class of the policy that refused it; empty if none did."""
+    """The class of the policy that refused the change; empty if none did."""
     rule: str = ""
     principal: str = ""
     client: str = ""
@@ -62,21 +62,21 @@ class RecentDecision(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     software: str = ""
     validate_only: bool = False
     sequence: int = 0
-    """The number of its event in the audit log of that epoch; 0 if it has none."""
+    """The number of its event in the audit log of that epoch; 0 if there is none."""
     is_late: bool = False
-    """Whether it was carried out and its client got REQUEST_TIMED_OUT all the same."""
+    """Whether it was carried out although its client got REQUEST_TIMED_OUT."""
     in_doubt: bool = False
-    """Whether the controller did not learn if it was carried out."""
+    """Whether its outcome is unknown to the controller."""
     noted: tuple[str, ...] = ()
-    """The findings of rules that did not refuse it."""
+    """The findings of rules that did not refuse the change."""
 
 
 class RecentDecisions:
-    """A bounded list of the last decisions of a process, the newest last."""
+    """A bounded list of the recent decisions of a process, the newest last."""
 
     def __init__(self) -> None:
         self.count = 0
-        """How many decisions were ever made; the newest has this number."""
+        """The number of all decisions so far, which is that of the newest."""
         self._ring: deque[RecentDecision] = deque(maxlen=KEPT)
         self._listeners: list[Callable[[], None]] = []
 
@@ -88,11 +88,11 @@ class RecentDecisions:
         return iter(self._ring)
 
     def after(self, number: int) -> list[RecentDecision]:
-        """Return the kept decisions with a higher number, the oldest first."""
+        """Return the kept decisions with a number above this one, the oldest first."""
         return list(islice(self._ring, max(0, len(self._ring) - (self.count - number)), None))
 
     def of(self, kind: str, name: str) -> list[RecentDecision]:
-        """Return what was decided about one topic or broker, the oldest first."""
+        """Return the kept decisions about one topic or broker, the oldest first."""
         return [each for each in self._ring if each.name == name and each.kind == kind]
 
     def skip(self, count: int) -> None:
@@ -100,23 +100,23 @@ class RecentDecisions:
         self.count += count
 
     def append(self, decision: RecentDecision) -> None:
-        """Keep a decision, which has the number after `count`."""
+        """Keep a decision, whose number must be `count + 1`."""
         self.count = decision.number
         self._ring.append(decision)
 
     def notify(self) -> None:
-        """Call the listeners, once after all decisions of a request."""
+        """Call the listeners. It is called once per request."""
         for listener in self._listeners:
             listener()
 
 
 class NodeDecisions:
-    """Adds what one node decides to the recent decisions of its process, which all nodes share."""
+    """Adds the decisions of one node to the list that all nodes of the process share."""
 
     def __init__(
         self, recent: RecentDecisions, *, broker_id: int, cache: MetadataCache, counts: Counter[tuple[int, int]]
     ) -> None:
-        """Begin with the node's metadata, which has its epoch, and with the metric that counts the
+        """Begin with the node's metadata, which has its epoch, and with the counter of the
         controller's decisions by API key and error code.
         """
         self._recent = recent
@@ -125,8 +125,8 @@ class NodeDecisions:
         self._counts = counts
 
     def record(self, context: RequestContext, changes: Sequence[Change], *, validate_only: bool) -> None:
-        """Note what the controller has decided. All of a large batch is counted, but only its end
-        is kept.
+        """Note decisions of the controller. All of a large batch are counted, but only the last
+        ones are kept.
         """
         once = changes if len(changes) == 1 else list({id(change): change for change in changes}.values())  # K4-D1
         for change in once:
@@ -134,7 +134,7 @@ class NodeDecisions:
         self.add(context, once, validate_only=validate_only)
 
     def add(self, context: RequestContext, changes: Sequence[Change], *, validate_only: bool) -> None:
-        """Note what the node that received the request has decided without the controller."""
+        """Note decisions that the receiving node made without the controller."""
         if not changes:
             return
         skipped = 0 if log.isEnabledFor(logging.DEBUG) else max(0, len(changes) - KEPT)
@@ -145,11 +145,11 @@ class NodeDecisions:
         self._recent.notify()
 
     def refused(self, context: RequestContext, request: Any, refusal: Refusal) -> None:
-        """Note that a request was refused as a whole: not allowed, too late, or by a node that is
-        not the controller.
+        """Note that a request was refused as a whole, because it was not allowed, came too late, or
+        met a node that is not the controller.
         """
         if refusal.code == ErrorCode.NOT_CONTROLLER and context.forwarded:
-            return  # it is on its way to another one
+            return  # the request goes on to another node
         validate_only = getattr(request, "validate_only", False)
         for kind, name in _asked_for(context, request, refusal.code):
             decision = self._decision(context, kind, name, refusal)
@@ -184,13 +184,13 @@ class NodeDecisions:
 
 
 def broken(message: str | None) -> str:
-    """Return a line that says why a policy failed: the last one of its traceback."""
+    """Return the last line of a policy's traceback, which says why it failed."""
     last = (message or "").rstrip().rpartition("\n")[2].strip()
     return f"The policy is broken: {last}"
 
 
 def _with_judgement(decision: RecentDecision, change: Change, *, validate_only: bool) -> RecentDecision:
-    """Add to a decision what the policy said, or else the node, without secrets."""
+    """Add the policy's or the node's reasons to a decision, without secrets."""
     verdict = None if change.judgement is None else change.judgement.verdict
     if verdict is None and not (decision.reason or validate_only or change.sequence or change.is_late):
         return decision  # there is nothing to add

@@ -1,7 +1,7 @@
 """The audit log of one node: the event loop appends lines, and a thread writes them into files.
 
-Writing and fsync release the interpreter, so they do not stop the event loop. A full queue and a
-full disk are shown by attributes; `audit.on.failure` says what becomes of changes then.
+Writing and fsync release the interpreter lock, so they do not stop the event loop. A full queue and
+a full disk are shown by attributes; `audit.on.failure` decides whether changes are then refused.
 """
 
 import heapq
@@ -28,9 +28,11 @@ log = logging.getLogger("minicontroller.audit")
 
 MAX_BATCH_EVENTS = 4096
 BREATH_SECONDS = 0.000_5
-"""How long the thread pauses after each event that it makes. The event loop gives the interpreter
-away with each system call, and gets it back from a busy thread after 5 ms: with a snapshot of
-10,000 topics its longest pause is about 12 ms, and was about 30 ms without these pauses.
+"""How long the thread pauses after each event that it makes.
+
+The event loop releases the interpreter lock at each system call, and gets it back from a busy
+thread after 5 ms. With a snapshot of 10,000 topics its longest pause is about 12 ms, and was about
+30 ms without these pauses of the thread.
 """
 RETRY_SECONDS = 1.0
 CLOSE_SECONDS = 10.0
@@ -39,7 +41,7 @@ CLOSE_SECONDS = 10.0
 class AuditSettings(msgspec.Struct, frozen=True, kw_only=True):
     folder: Path
     always: bool = False
-    """Whether answers wait for the fsync of their decisions."""
+    """Whether answers wait for the fsync of their decisions (`audit.flush=always`)."""
     interval_seconds: float = 1.0
     refuses: bool = True
     """Whether changes are refused while the log cannot be written; if not, events are dropped."""
@@ -50,8 +52,8 @@ class AuditSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def audit_settings(config: NodeConfig) -> AuditSettings | None:
-    """Read the settings of the audit log; None if it is off. Raises ConfigurationError if its
-    folder cannot be written.
+    """Read the settings of the audit log, or return None if it is off. Raises ConfigurationError if
+    its folder cannot be written.
     """
     folder = config.optional_string("audit.dir")
     if not folder:
@@ -76,7 +78,7 @@ def audit_settings(config: NodeConfig) -> AuditSettings | None:
 
 
 class _Unmade(msgspec.Struct, gc=False):
-    """An event that the writing thread still has to make."""
+    """An event that the thread has still to make."""
 
     epoch: int
     sequence: int
@@ -94,15 +96,15 @@ class Loss(msgspec.Struct):
 
 
 class AuditLog:
-    """The queue and the thread that write a node's audit log. Used from one event loop; ordinals
-    count its events over all epochs.
+    """The queue and the thread that write a node's audit log. It is used from one event loop.
+    Ordinals count its events over all epochs.
     """
 
     def __init__(self, settings: AuditSettings, *, cluster_id: str, node: int) -> None:
         self.settings = settings
         self._node = node
         self.failure: str | None = None
-        """Why nothing can be written now; None if it can."""
+        """The reason why nothing can be written now; None if it can."""
         self.written_events = 0
         self.dropped_events = 0
         self.failed_writes = 0
@@ -123,9 +125,9 @@ class AuditLog:
         self._taken = 0
         """The ordinal of the last event that the thread took from the queue."""
         self._losses: list[Loss] = []
-        """Losses that the thread met; the event loop takes them when writing works again."""
+        """The losses that the thread met. The event loop takes them when writing works again."""
         self._overflow: list[Loss] = []
-        """Losses that the event loop met."""
+        """The losses that the event loop met."""
         self._is_unbounded = False
         self._waiters: list[tuple[int, int, trio.Event]] = []
         self._lock = threading.Lock()
@@ -143,14 +145,12 @@ class AuditLog:
 
     @property
     def syncs(self) -> int:
-        """How often events were forced to the disk; with `audit.flush=always` many decisions may
-        share one.
-        """
+        """The number of fsyncs. With `audit.flush=always` many decisions may share one."""
         return self._files.syncs
 
     @property
     def lag_seconds(self) -> float:
-        """The age of the oldest event that is not durable."""
+        """The age in seconds of the oldest event that is not durable."""
         for waiting in (self._made, self._queue):
             try:
                 return max(0.0, time.monotonic() - waiting[0].since)
@@ -160,7 +160,7 @@ class AuditLog:
 
     @property
     def refusal(self) -> str | None:
-        """A sentence that says why no change may be decided now; None if changes may be."""
+        """A sentence that says why no change may be decided now; None if changes are allowed."""
         if not self.settings.refuses:
             return None
         if self.failure is not None:
@@ -172,8 +172,9 @@ class AuditLog:
     # ------------------------------------------------------------------ the event loop's side
 
     def append(self, epoch: int, sequence: int, line: bytes | Callable[[], AuditEvent]) -> int:
-        """Queue an encoded event, or a function that makes it in the thread, of values that do not
-        change. Returns its ordinal, or the last one before it if the queue is full.
+        """Queue an encoded event, or a function that the thread calls to make it and that uses
+        immutable values only. Returns the event's ordinal, or the ordinal before it if the queue is
+        full.
         """
         if self._thread is None:
             self._start()
@@ -193,7 +194,7 @@ class AuditLog:
 
     @contextmanager
     def unbounded(self) -> Iterator[None]:
-        """Drop no event that is appended within the block."""
+        """Return a context manager in which appended events are never dropped."""
         self._is_unbounded = True
         try:
             yield
@@ -201,7 +202,7 @@ class AuditLog:
             self._is_unbounded = False
 
     async def wait_durable(self, ordinal: int) -> None:
-        """Wait until the event of this ordinal and all before it are durable or dropped."""
+        """Wait until the event with this ordinal and all before it are durable or dropped."""
         if self._durable < ordinal:
             waiter = (ordinal, id(reached := trio.Event()), reached)
             heapq.heappush(self._waiters, waiter)
@@ -232,7 +233,7 @@ class AuditLog:
         return losses + overflow
 
     async def close(self) -> None:
-        """Write the waiting events, if that is possible, and end the thread."""
+        """Write the waiting events, if possible, and end the thread."""
         if self._thread is None:
             return
         self._closing.set()
@@ -260,7 +261,7 @@ class AuditLog:
                 self._wait()
                 self._wake.clear()
                 self._hurry.clear()
-                last = self._ordinal  # what comes meanwhile has its own turn
+                last = self._ordinal  # later events are flushed by themselves
                 while self._made or self._taken < last:
                     if not self._write_batch():
                         break
@@ -274,7 +275,7 @@ class AuditLog:
     def _wait(self) -> None:
         if self._closing.is_set():
             return
-        if self._made:  # it failed: again in a while
+        if self._made:  # writing failed and is tried again later
             self._closing.wait(self.settings.retry_seconds)
             return
         while not self._wake.wait(self._files.looks_in):
@@ -283,7 +284,7 @@ class AuditLog:
             self._hurry.wait(self.settings.interval_seconds)
 
     def _look(self) -> None:
-        """Check, while nothing is to be written, that what was written is still there."""
+        """Check, while there is nothing to write, that the written files still exist."""
         try:
             is_restored = self._files.look()
         except OSError as error:

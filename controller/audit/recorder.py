@@ -1,11 +1,11 @@
-"""Records what the writer completes as events of the audit log, in the order in which the writer
-completes it: one recorder for each controller epoch.
+"""Records elements that the writer completes as events of the audit log. There is one recorder per
+controller epoch.
 
 The recorder observes the writer. It numbers an event where the order is decided, so that the log
-can be replayed: an event comes after all events whose effects its decision saw, and whatever else
-the decision saw is written into it. Nothing here waits. A decision is encoded at once, while its
-parts are at hand; keeping them for the thread of the log, which needs the interpreter as well, took
-more than twice as much.
+can be replayed: an event comes after all events whose effects its decision saw, and anything else
+that the decision saw is written into it. Nothing here waits. A decision is encoded at once: to keep
+its parts for the thread of the log, which needs the interpreter lock as well, took more than twice
+as much time.
 """
 
 import time
@@ -31,28 +31,28 @@ from .requests import AuditedRequest, CompletedElement, UndonePlans
 
 TOPICS_IN_A_CHUNK = 200
 BYTES_IN_A_CHUNK = 1 << 20
-"""The estimated size of the topics in one event of a snapshot, which holds at least one topic; a
-line of the log has a limit.
+"""The estimated size in bytes of the topics in one event of a snapshot, because a line of the log
+is bounded. An event holds at least one topic.
 """
 BYTES_OF_A_REPLICA = 12
 BYTES_OF_A_CHARACTER = 6
-"""The most that JSON takes for one character."""
+"""The most bytes that JSON needs for one character."""
 
 
 class ObserverCall(msgspec.Struct, gc=False):
-    """One call of the writer; all events of it carry one time."""
+    """One call by the writer. All events that it makes have the same time."""
 
     time_ms: int
-    """Milliseconds since 1970."""
+    """The time in milliseconds since 1970."""
     seconds: float
-    """Seconds by trio's clock."""
+    """The time in seconds by trio's clock."""
     topics: dict[str, Topic | None] = {}
-    """The topics as the events of this call leave them, where the image shows them otherwise."""
+    """The topics after the events of this call so far, if they differ from the image."""
 
 
 def _effect(element: CompletedElement) -> Effect:
-    """Return whether an element has changed anything. One that writes nothing may still be carried
-    out, by the node that received the request.
+    """Return whether an element changed anything. An element that writes nothing may have been
+    carried out by the node that received the request.
     """
     if element.refusal is not None:
         return Effect.NONE
@@ -62,7 +62,7 @@ def _effect(element: CompletedElement) -> Effect:
 
 
 def _chunks(image: Image) -> Iterator[list[Topic]]:
-    """Divide the topics of an image, sorted by name, into lists that fit into a line each."""
+    """Divide the topics of an image, sorted by name, into lists that fit into one line each."""
     chunk, size = list[Topic](), 0
     for name in sorted(image.topics):
         topic = image.topics[name]
@@ -76,7 +76,7 @@ def _chunks(image: Image) -> Iterator[list[Topic]]:
 
 
 def _size(topic: Topic) -> int:
-    """Estimate the bytes of a topic in a snapshot's event."""
+    """Estimate the bytes of a topic in an event of a snapshot."""
     configs = sum(len(key) + len(value) for key, value in topic.configs.items()) if topic.configs else 0
     return len(topic.partitions) * topic.replication_factor * BYTES_OF_A_REPLICA + configs * BYTES_OF_A_CHARACTER
 
@@ -86,15 +86,15 @@ def _call() -> ObserverCall:
 
 
 class AuditRecorder:
-    """The writer's observer for the audit log; the writer calls it in the order of what happens."""
+    """Observes the writer and records its elements in the audit log, in the order of its calls."""
 
     def __init__(self, log: AuditLog, origin: EventOrigin) -> None:
         self.log = log
         self.answers_wait = log.settings.always
-        """Whether an answer waits until what it says is durable in the log."""
+        """Whether an answer waits until its decisions are durable in the log."""
         self.created: dict[str, int] = {}
-        """When topics were created, in milliseconds since 1970 by the clock of the store, for each
-        topic that was loaded.
+        """The times at which loaded topics were created, by name, in milliseconds since 1970 by the
+        store's clock.
         """
         self._origin = origin
         self._sequence = 0
@@ -114,8 +114,8 @@ class AuditRecorder:
         return AuditedRequest(self._requests, context, validate_only, self._undone)
 
     async def wait_durable(self, request: AuditedRequest) -> None:
-        """Wait until each decision of the request is on the disk or dropped
-        (`audit.on.failure=drop`), if answers wait for that.
+        """If answers wait for the log, wait until each decision of the request is durable or
+        dropped (`audit.on.failure=drop`).
         """
         if self.answers_wait:
             await request.wait_placed()
@@ -124,14 +124,14 @@ class AuditRecorder:
     # ------------------------------------------------------------------ observing the writer
 
     def undone(self, elements: Iterable[CompletedElement]) -> None:
-        """Note elements that will not take effect as plans saw them; a decision that rested on one
-        says what it had assumed.
+        """Note elements that will not take effect as plans saw them. The event of a decision that
+        rested on one says what it had assumed.
         """
         self._undone.add({element.topic for element in elements if element.topic is not None})
 
     def reloaded(self, image: Image) -> None:
-        """Record an image that was read anew: what differs from the log so far was written by
-        others.
+        """Record an image that was read again. Its differences from the log so far were written by
+        other processes.
         """
         call = _call()
         known, self._image = self._image, image
@@ -147,8 +147,8 @@ class AuditRecorder:
         self._snapshot(image, "elected" if known is None else "reread")
 
     def completed(self, before: Image, after: Image, elements: Sequence[CompletedElement]) -> None:
-        """Record completed elements in this order: applied, refused, or decisions that write
-        nothing.
+        """Record completed elements in this order. Each was applied or refused, or is a decision
+        that writes nothing.
         """
         call = _call()
         names = [element.topic for element in elements if element.topic is not None]
@@ -167,8 +167,8 @@ class AuditRecorder:
         self._image = after
 
     def resolved(self, image: Image | None, element: CompletedElement) -> None:
-        """Record an element whose commit was in doubt, by the image that was read afterwards; with
-        None its effect is unknown.
+        """Record an element whose commit was in doubt, by the image that was read afterwards.
+        Without an image its effect is unknown.
         """
         call = _call()
         name = element.topic
@@ -184,7 +184,7 @@ class AuditRecorder:
     def _record(
         self, element: CompletedElement, effect: Effect, old: Topic | None, new: Topic | None, call: ObserverCall
     ) -> None:
-        """Record an element, with its topic as it was (`old`) and is (`new`)."""
+        """Record an element, with its topic before (`old`) and after it (`new`)."""
         request = element.request
         held = None if request is None else request.take(element)
         if request is not None and held is not None:
@@ -234,21 +234,21 @@ class AuditRecorder:
                 assumed=self._assumed(request, change, call),
                 latency_us=int((call.seconds - request.context.arrived) * 1e6),
             )
-        except Exception as error:  # noqa: BLE001 - see `records.made`, which costs too much here
+        except Exception as error:  # noqa: BLE001 - `records.made` would handle it, but costs too much here
             event = records.not_made(moment, error)
         request.placed(
             change, self.log.append(moment.origin.epoch, moment.sequence, encode_line(event)), moment.sequence
         )
 
     def _standing(self, name: str, call: ObserverCall) -> Topic | None:
-        """Return the topic as it is at this point of the log."""
+        """Return a topic as it is at this point of the log."""
         if name in call.topics:
             return call.topics[name]
         return None if self._image is None else self._image.topics.get(name)
 
     def _assumed(self, request: AuditedRequest, change: Change, call: ObserverCall) -> tuple[NamedState, ...]:
-        """Return the topics that a decision saw otherwise than the log tells, because earlier plans
-        were undone.
+        """Return the topics that a decision saw in a state that the log does not show, because
+        earlier plans were undone.
         """
         if change.judgement is None or request.undone_count == self._undone.count:
             return ()
@@ -290,9 +290,9 @@ class AuditRecorder:
         self._append(call, records.snapshot_end, len(image.topics))
 
     def _recovered(self) -> None:
-        """Record that events were lost, and all topics, so that a replay can begin there."""
+        """Record that events were lost, and then all topics, so that a replay can begin there."""
         losses = [loss for loss in self.log.take_losses() if loss.epoch == self._origin.epoch]
-        with self.log.unbounded():  # else what is lost would grow by what is told of it
+        with self.log.unbounded():  # otherwise these events could be lost, too
             for loss in losses:
                 self._append(_call(), records.dropped, loss.first_sequence, loss.last_sequence, loss.reason)
             if losses and self._image is not None:

@@ -1,7 +1,8 @@
-"""Makes events of the audit log from the controller's own values.
+"""Makes events of the audit log from the controller's own values. Nothing here waits or keeps
+state.
 
-Nothing here waits or keeps state. Values that may be secret are redacted here, in configs and
-wherever a refusal quotes them, so that no later step has to know of secrets.
+Values that may be secret are redacted here, in configs and in refusals that quote them, so that no
+later step has to know of secrets.
 """
 
 import logging
@@ -49,7 +50,7 @@ NAMES: Mapping[int, str] = {int(code): code.name for code in ErrorCode}
 
 
 class EventOrigin(msgspec.Struct, frozen=True, gc=False):
-    """The cluster, the controller epoch and the broker id that all events of an epoch have."""
+    """The cluster, controller epoch and broker id that all events of an epoch share."""
 
     cluster_id: str
     epoch: int
@@ -79,12 +80,12 @@ class Moment(msgspec.Struct, frozen=True, gc=False):
 
 
 def made(make: Callable[..., AuditEvent], moment: Moment, *values: Any) -> AuditEvent:
-    """Make an event. If that fails by a defect of this program, make one that says so, so that
+    """Make an event. If a defect of this program prevents that, make an event that says so, so that
     neither the log nor the controller ends.
     """
     try:
         return make(moment, *values)
-    except Exception as error:  # noqa: BLE001 - whatever it is
+    except Exception as error:  # noqa: BLE001 - any exception becomes an event
         return not_made(moment, error)
 
 
@@ -106,8 +107,8 @@ def decision(
     assumed: tuple[NamedState, ...],
     latency_us: int,
 ) -> Decision:
-    """Make the event of a decision. Its fields are given by position, because so many keywords
-    took half of the time.
+    """Make the event of a decision. Its fields are given by position, because keywords took half of
+    the time.
     """
     origin, context, judgement = moment.origin, request.context, change.judgement
     judged, verdict, image = None, None, request.image
@@ -177,7 +178,7 @@ def snapshot_begin(moment: Moment, reason: str, image: Image) -> SnapshotBegin:
 
 
 def snapshot_topics(moment: Moment, chunk: Iterable[tuple[Topic, int | None]]) -> SnapshotTopics:
-    """Make the event of a part of a snapshot: topics, each with its time of creation."""
+    """Make the event of a part of a snapshot, with the time of creation of each topic."""
     topics = tuple(NamedState(topic=topic.name, state=state(topic, created_ms)) for topic, created_ms in chunk)
     return SnapshotTopics(**moment.stamp(), topics=topics)
 

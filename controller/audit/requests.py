@@ -1,8 +1,8 @@
-"""Requests on their way into the audit log.
+"""Requests whose decisions are on their way into the audit log.
 
-An audited request holds the planned changes of one request, by the elements that decide them, from
-their planning until the writer completes the elements and the recorder gives each its place in the
-log. A request that is planned in parts has one of these for each part.
+An audited request holds the planned changes of one request by element, from their planning until
+the recorder gives each completed element its place in the log. A request that is planned in parts
+has one audited request for each part.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -21,73 +21,79 @@ NO_IMAGE: Final = Image()
 
 
 class CompletedElement(Protocol):
-    """An element of the writer, as far as the audit log reads it."""
+    """The part of the writer's element that the audit log reads."""
 
     @property
     def topic(self) -> str | None:
-        """The topic that it changes, if it changes one."""
+        """The topic that it changes, if any."""
 
     @property
     def evolve(self) -> Callable[[Topic | None], Topic | None]:
-        """Makes of the topic before this element the topic after it."""
+        """Returns the topic after this element, given the topic before it."""
 
     @property
     def refusal(self) -> Refusal | None: ...
 
     @property
     def is_decision_only(self) -> bool:
-        """Whether it was refused or only validated by its plan."""
+        """Whether its plan refused it or only validated it."""
 
     @property
     def request(self) -> "AuditedRequest | None":
-        """None for what the controller changes by itself, and for what others wrote."""
+        """The request to which it belongs; None for changes by the controller itself or by other
+        processes.
+        """
 
 
 class UndonePlans(msgspec.Struct):
-    """Topics that plans saw as they never became, because elements did not take effect."""
+    """The topics that plans saw in a state that never came to be, because elements did not take
+    effect.
+    """
 
     count: int = 0
-    """How often elements did not take effect as they were planned."""
+    """The number of calls of `add`."""
     topics: dict[str, int] = {}
-    """The topics that these elements would have changed, with the last count at which they did."""
+    """The topics that these elements would have changed, each with the `count` at which it was last
+    added.
+    """
 
     def add(self, topics: Collection[str]) -> None:
         self.count += 1
         self.topics.update(dict.fromkeys(topics, self.count))
 
     def since(self, count: int) -> list[str]:
-        """Return the topics of the elements after this count, sorted."""
+        """Return the topics that were added after this count, sorted by name."""
         return sorted(name for name, last in self.topics.items() if last > count)
 
 
 class AuditedRequest(msgspec.Struct):
-    """A part of a request, until each of its changes has a place in the log."""
+    """A part of a request, until each of its changes has its place in the log."""
 
     number: int
     context: RequestContext
     validate_only: bool
     undone: UndonePlans = msgspec.field(default_factory=UndonePlans)
-    """The recorder's."""
+    """The undone plans of this controller epoch, shared with the recorder."""
     first: int = 0
-    """The index in the request of the first element of this part."""
+    """The index within the request of the first element of this part."""
     elements: int = 0
-    """How many elements the request has."""
+    """The number of elements of the request."""
     recorded: int = 0
-    """How many elements this part has."""
+    """The number of elements of this part."""
     image: Image = NO_IMAGE
-    """The image with everything in effect that was planned before the changes of this part."""
+    """The image with all elements in effect that were planned before this part."""
     undone_count: int = 0
-    """How many plans were undone by the time that this part was planned."""
+    """The count of undone plans when this part was planned."""
     is_refused: bool = False
     """Whether the plan failed as a whole."""
     ordinal: int = 0
-    """The last place of its changes, as the log counts them."""
+    """The ordinal in the log of the last of its events."""
     _open: dict[CompletedElement, tuple[int, Change]] = {}
     _placed: trio.Event | None = None
 
     def planned(self, changes: Iterable[tuple[CompletedElement, Change]], image: Image, *, elements_left: int) -> None:
-        """Hold the changes of a plan with their elements, instead of those of any earlier plan;
-        `elements_left` elements of the request are for later parts.
+        """Hold the changes of a plan with their elements, instead of those of an earlier plan.
+        `elements_left` elements of the request are left for later parts.
         """
         self._open = {element: (index, change) for index, (element, change) in enumerate(changes, self.first)}
         self.recorded = len(self._open)
@@ -96,7 +102,9 @@ class AuditedRequest(msgspec.Struct):
         self.undone_count = self.undone.count
 
     def is_done(self, element: CompletedElement) -> bool:
-        """Whether the node that received the request has carried out the change of an element."""
+        """Return whether the node that received the request has carried out the change of an
+        element.
+        """
         held = self._open.get(element)
         return held is not None and held[1].is_done
 
@@ -105,7 +113,7 @@ class AuditedRequest(msgspec.Struct):
         return self._open.pop(element, None)
 
     def placed(self, change: Change, ordinal: int, sequence: int) -> None:
-        """Note the place in the log of a change that was taken; places come in order."""
+        """Note the place in the log of a change that was taken. Places are given in order."""
         change.sequence = sequence
         self.ordinal = ordinal
         if self._placed is not None and not self._open:
@@ -118,8 +126,8 @@ class AuditedRequest(msgspec.Struct):
         )
 
     async def wait_placed(self) -> None:
-        """Wait until each change has its place in the log: a change that writes nothing may follow
-        others.
+        """Wait until each change has its place in the log. Changes that write nothing may come
+        later than the others.
         """
         if self._open:
             self._placed = trio.Event()

@@ -1,3 +1,3 @@
-"""The way of a request from a frame to its answer: decoded, authorized, routed to a handler here or
-at the active controller.
+"""Takes requests from frame to answer: decodes and authorizes them, and calls a handler here or at
+the active controller.
 """

@@ -1,10 +1,11 @@
-"""The dispatcher takes a request from its frame to its answer. Errors become answers here, and
-nowhere else:
+"""The dispatcher takes a request from its frame to its answer.
 
-- `ProtocolError`, bytes that nobody can read: the connection ends, with one line in the log.
-- `Refusal`: a response that refuses the request, with a row for each thing that it names.
-- Any other exception is a bug of ours: such a response with UNKNOWN_SERVER_ERROR, and the request
-  and a traceback in the log.
+Errors become answers only here:
+
+- `ProtocolError`, for bytes that cannot be read, ends the connection, with one line in the log.
+- `Refusal` becomes a response that refuses the request, with a row for each thing that it names.
+- Any other exception is a defect of this program. It becomes such a response with
+  UNKNOWN_SERVER_ERROR, and the log gets the request and a traceback.
 
 `Dispatcher.answer` is synchronous, so a response that the handler returns at once costs no task. If
 the handler returns an awaitable, so does `answer`.
@@ -38,8 +39,8 @@ from .request_log import describe_accident, describe_request
 log = logging.getLogger("minicontroller.answer")
 
 MAX_REMEMBERED_SOFTWARE = 1_000
-"""How many names of client software are remembered whose leftover bytes were logged. Clients choose
-these names, so their number is bounded.
+"""The most names of client software that are remembered after their leftover bytes were logged,
+because clients choose these names.
 """
 
 RecordRefusal = Callable[[RequestContext, Any, Refusal], Awaitable[None] | None]
@@ -55,14 +56,16 @@ WhenRefused = Callable[[RequestContext, Any, Refusal], None]
 
 
 class Counters(msgspec.Struct):
-    """What happened to requests since the start."""
+    """Counters of requests since the start of the node."""
 
     forged_forwarding: int = 0
-    """Requests refused because they carried the tags of a forwarded one and came from no node of
-    ours (K590-6).
+    """Requests refused because they carried the tags of a forwarded request, but came from a
+    connection that is not a node's (K590-6).
     """
     forged_node_requests: int = 0
-    """Requests refused because only nodes send them, and their sender had not proved to be one."""
+    """Requests refused because only nodes may send them, and their sender was not authenticated as
+    a node.
+    """
     leftover_requests: int = 0
     """Requests with bytes after their end, accepted as Kafka accepts them."""
     accidents: int = 0
@@ -70,7 +73,9 @@ class Counters(msgspec.Struct):
 
 
 class Dispatcher:
-    """Answers the requests of all connections of a node; `node` is what its handlers are given."""
+    """Answers the requests of all connections of a node. Handlers get `node` as their first
+    argument.
+    """
 
     def __init__(
         self,
@@ -93,8 +98,8 @@ class Dispatcher:
         self._software_with_leftovers: set[str] = set()
 
     def answer(self, caller: Caller, frame: bytes) -> bytes | Awaitable[bytes]:
-        """Return the answer, or an awaitable of it, with its size in front. Raises ProtocolError
-        where the connection has to end without one.
+        """Return the answer with its size in front, or an awaitable of it. Raises ProtocolError if
+        the connection has to end without an answer.
         """
         if len(frame) < REQUEST_START.size:
             raise MalformedMessage(f"a request of {len(frame)} bytes has no header")
@@ -128,15 +133,15 @@ class Dispatcher:
             response = self._refuse_large_request(ctx, request, refusal)
         except EarlyRefusal as refusal:
             response = self._refuse_early(ctx, request, refusal)
-        except Exception as error:  # noqa: BLE001 - here whatever a handler raises becomes an answer
+        except Exception as error:  # noqa: BLE001 - every exception of a handler becomes an answer here
             response = self.error_response(ctx, request, error)
         if isinstance(response, msgspec.Struct):
             return self.encode(ctx, request, response)
         return self._answer_later(ctx, request, response)
 
     def _context(self, caller: Caller, spec: Spec, header: RequestHeader, now: float) -> RequestContext:
-        """Return the context of a request. Only a node of the cluster is believed that somebody
-        else sent it.
+        """Return the context of a request. The origin in its header is accepted from nodes of the
+        cluster only.
         """
         forwarded = header.origin is not None and caller.from_peer
         return RequestContext(
@@ -158,14 +163,14 @@ class Dispatcher:
         )
 
     async def respond(self, ctx: RequestContext, route: Route, request: Any) -> Any:
-        """Return the answer, not yet encoded, to a request that came inside another one."""
+        """Return the response, not yet encoded, to a request that came inside another one."""
         try:
             self._authorize(ctx)
             check_changes(request)
             response = route.handler(self._node, ctx, request)
         except EarlyRefusal as refusal:
             response = self._refuse_early(ctx, request, refusal)
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:  # noqa: BLE001 - every exception of a handler becomes an answer here
             return self.error_response(ctx, request, error)
         return response if isinstance(response, msgspec.Struct) else await self._wait(ctx, request, response)
 
@@ -178,8 +183,8 @@ class Dispatcher:
         return answer if recorded is None else _answer_after(recorded, answer)
 
     async def _refuse_large_request(self, ctx: RequestContext, request: Any, refusal: EarlyRefusal) -> Any:
-        """Return the answer to a request that asks for too much. Decoding it took long, so other
-        tasks run first.
+        """Return the answer to a request that is too large. Decoding it took long, so other tasks
+        run first.
         """
         await trio.lowlevel.checkpoint()
         answer = self._refuse_early(ctx, request, refusal)
@@ -195,14 +200,14 @@ class Dispatcher:
     async def _wait(self, ctx: RequestContext, request: Any, pending: Awaitable[Any]) -> Any:
         try:
             return await pending
-        except Exception as error:  # noqa: BLE001 - as above, for a handler that waited
+        except Exception as error:  # noqa: BLE001 - every exception of a handler becomes an answer here
             return self.error_response(ctx, request, error)
 
     def encode(self, ctx: RequestContext, request: Any, response: Any) -> bytes:
         key, version = ctx.spec.key, ctx.api_version
         try:
             answer = self._encode_response(key, version, ctx.correlation_id, response, ctx.update_number)
-        except Exception as error:  # noqa: BLE001 - a handler made what cannot be said in this version: a bug like any other
+        except Exception as error:  # noqa: BLE001 - a response that this version cannot encode is a defect
             response = self.error_response(ctx, request, error)
             answer = self._encode_response(key, version, ctx.correlation_id, response)
         if len(answer) > self._max_answer_bytes and len(answer) > self._allowed(key):
@@ -218,7 +223,7 @@ class Dispatcher:
     def error_response(self, ctx: RequestContext, request: Any, error: Exception) -> Any:
         """Return the response for an exception that was raised while a request was answered."""
         while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
-            error = error.exceptions[0]  # a handler's nursery wraps what its task raised
+            error = error.exceptions[0]  # the nursery of a handler wraps the exception of its task
         ctx.first_error = 0
         if isinstance(error, Refusal):
             self._on_refused(ctx, request, error)
@@ -230,7 +235,7 @@ class Dispatcher:
 
     def _accept_leftover(self, caller: Caller, ctx: RequestContext, leftover: int) -> None:
         """Log bytes after the end of a client's request, which Kafka accepts. Raises ProtocolError
-        if a node sent them, because that is a bug of ours.
+        if a node sent them, because that is a defect of this program.
         """
         if caller.from_peer:
             raise ProtocolError(f"{leftover} bytes after the end of a request of a node")
@@ -261,8 +266,8 @@ class Dispatcher:
         raise EarlyRefusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Only nodes of the cluster may forward requests.")
 
     def _suspect(self, ctx: RequestContext, what: str) -> None:
-        """Log that a client poses as a node, once for each connection and seldom for many, so that
-        clients cannot fill the log.
+        """Log that a client sends what only nodes may send. Each connection is logged once, and
+        many connections seldom, so that clients cannot fill the log.
         """
         if not ctx.caller.is_suspect:
             ctx.caller.is_suspect = True
@@ -270,8 +275,8 @@ class Dispatcher:
 
 
 def _too_large(ctx: RequestContext, answer: bytes, allowed: int) -> Refusal:
-    """Return the refusal of an answer that is too large. A change has been carried out by then,
-    which REQUEST_TIMED_OUT allows for.
+    """Return the refusal of an answer that is too large. If the request was a change, it has been
+    carried out, so the error is REQUEST_TIMED_OUT.
     """
     code = ErrorCode.REQUEST_TIMED_OUT if ctx.spec.at_controller else ErrorCode.INVALID_REQUEST
     return Refusal(code, f"The answer would have {len(answer)} bytes, {allowed} are allowed: ask for less at a time.")
@@ -300,8 +305,8 @@ def _name(api_key: int) -> str:
 
 
 def _admit(caller: Caller, route: Route, now: float) -> None:
-    """Check that the caller has authenticated as this API demands. Raises ProtocolError, which ends
-    the connection, as Kafka does.
+    """Check that the caller has authenticated as the API demands. Raises ProtocolError, which ends
+    the connection as in Kafka.
     """
     api, spec = route.api, route.spec
     if spec.sender is Sender.ANYONE:
@@ -315,8 +320,8 @@ def _admit(caller: Caller, route: Route, now: float) -> None:
 
 
 def _older_api_versions(route: Route) -> ApiVersionsResponse:
-    """Return the response, in version 0, to an ApiVersions request that is newer than ours: it
-    names the versions of ApiVersions alone (KIP-511).
+    """Return the response, in version 0, to an ApiVersions request of a version that is too new. It
+    lists only the versions of ApiVersions (KIP-511).
     """
     api = route.api
     ours = ApiVersion(api_key=api.key, min_version=api.min_version, max_version=api.max_version)
@@ -324,8 +329,8 @@ def _older_api_versions(route: Route) -> ApiVersionsResponse:
 
 
 def _forwarded_origin(caller: Caller, header: RequestHeader) -> RequestOrigin:
-    """Return what a node says of the client whose request it forwards (K590-5). Raises
-    ProtocolError.
+    """Return the client of a request that a node forwards, from the request's header (K590-5).
+    Raises ProtocolError.
     """
     origin = header.origin
     assert origin is not None

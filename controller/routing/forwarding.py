@@ -1,15 +1,14 @@
-"""Forwarding: requests that only the active controller serves reach it from whichever node they
-arrive at (KIP-590, K4-5, K590-1 to K590-6).
+"""Forwarding: requests that only the active controller serves reach it from every node (KIP-590,
+K4-5, K590-1 to K590-6).
 
 A client gets NOT_CONTROLLER only if the controller does not prove that it is a node of the cluster.
 A request goes to the active controller, which may be this node, and waits while there is none. It
 goes to the next controller only if it certainly was not carried out: the controller answered
-NOT_CONTROLLER for all of it, or is stopping, or could not be connected to.
-
-A connection that breaks after the request was sent leaves the request in doubt, and so does a
-controller that has a successor and does not answer soon. A request in doubt is answered with
-REQUEST_TIMED_OUT, which in Kafka means that it may have been carried out, or may still be. A
-forwarded request is never forwarded again.
+NOT_CONTROLLER for all of it, or is stopping, or could not be connected to. A connection that breaks
+after the request was sent leaves the request in doubt, and so does a controller that has a
+successor and does not answer soon. A request in doubt is answered with REQUEST_TIMED_OUT, which in
+Kafka means that it may have been carried out, or may still be. A forwarded request is never
+forwarded again.
 """
 
 from collections import Counter
@@ -33,29 +32,29 @@ from ..requests.spec import Handler
 from ..security.credentials import Credentials
 
 RETRY_SECONDS = 0.1
-"""The pause before a controller that could not be reached, or has not begun to serve, is asked
-again (Kafka: `retry.backoff.ms`).
+"""The pause before another request to a controller that could not be reached, or does not serve yet
+(Kafka: `retry.backoff.ms`).
 """
 REPLY_GRACE_SECONDS = 1.0
-"""How long after the request's timeout the answer may come. The controller keeps the timeout, and
-its answer needs time on the network.
+"""The time that the answer may take beyond the request's timeout, since the controller uses the
+whole timeout and the network needs time.
 """
 SUCCEEDED_SECONDS = 0.5
-"""How long a controller that has a successor is waited for."""
+"""How long a node waits for a controller that has a successor."""
 DEFAULT_TIMEOUT_SECONDS = 30.0  # Kafka: request.timeout.ms
 
 
 class ControllerNode(Protocol):
-    """What forwarding needs of a node."""
+    """The part of a node that forwarding uses."""
 
     @property
     def controller(self) -> object | None:
-        """Set while this node is the active controller and serves."""
+        """The active controller if this node is it and serves, else None."""
 
 
 def at_the_controller(handler: Handler, forwarder: "Forwarder | None") -> Handler:
-    """Return a handler that has the same API handled at the active controller, wherever it is.
-    `forwarder` is None where forwarding is off (`controller.forwarding.enable=false`).
+    """Return a handler that runs the same API at the active controller, wherever it is. `forwarder`
+    is None if forwarding is off (`controller.forwarding.enable=false`).
     """
 
     def ask_controller(node: ControllerNode, ctx: RequestContext, request: Any) -> Any:
@@ -73,13 +72,13 @@ Logins = Callable[[Broker, Endpoint], Sequence[Credentials]]
 
 
 class _Controller(msgspec.Struct, frozen=True):
-    """The active controller that this node knows of."""
+    """The active controller, as this node's metadata names it."""
 
     broker_id: int
     epoch: int
     broker: Broker | None
     endpoint: Endpoint | None
-    """The address at which it listens for other nodes."""
+    """The address at which the controller listens for other nodes."""
 
 
 class Forwarder:
@@ -104,11 +103,11 @@ class Forwarder:
         self._peers: dict[tuple[int, Endpoint], PeerConnection] = {}
         cache.on_change(self._look)
         self.outcomes: Counter[str] = Counter()
-        """How many forwarded requests had each outcome."""
+        """The number of forwarded requests by outcome."""
 
     async def ask(self, node: ControllerNode, ctx: RequestContext, request: Any, handler: Handler) -> Any:
-        """Return the controller's answer. Raises Refusal: REQUEST_TIMED_OUT if no controller took
-        the request in time, or it is in doubt.
+        """Return the controller's answer. Raises Refusal (REQUEST_TIMED_OUT) if no controller took
+        the request in time, or if it is in doubt.
         """
         deadline = ctx.arrived + self._patience(request)
         while True:
@@ -151,7 +150,7 @@ class Forwarder:
                 peer.close()
 
     async def _wait_for_another(self, last: _Controller, deadline: float) -> None:
-        """Wait until this node knows of another controller, or it is time to ask the same one
+        """Wait until this node knows of another controller, or until the same one may be asked
         again. Raises REQUEST_TIMED_OUT.
         """
         again = trio.current_time() + RETRY_SECONDS if last.broker_id >= 0 else deadline
@@ -161,8 +160,8 @@ class Forwarder:
             raise Refusal(ErrorCode.REQUEST_TIMED_OUT, "No controller took the request in time.")
 
     def _patience(self, request: Any) -> float:
-        """Return how many seconds a request may take: its own timeout, or the default if that is 0,
-        which means not to wait for the result.
+        """Return how many seconds a request may take: its timeout, or the default if the timeout is
+        0, which asks not to wait for the result.
         """
         timeout_ms: int = getattr(request, "timeout_ms", 0)
         return timeout_ms / 1000 if timeout_ms > 0 else self._request_timeout_seconds
@@ -172,8 +171,8 @@ class Forwarder:
     async def _there(
         self, controller: _Controller, ctx: RequestContext, request: Any, deadline: float
     ) -> WireStruct | None:
-        """Return the controller's answer, or None if the request certainly was not done. Raises
-        Refusal.
+        """Return the controller's answer, or None if the request certainly was not carried out.
+        Raises Refusal.
         """
         key, update_number, answer = ctx.spec.key, -1, None
         with trio.move_on_at(deadline + REPLY_GRACE_SECONDS) as scope:
@@ -196,7 +195,7 @@ class Forwarder:
                         ErrorCode.REQUEST_TIMED_OUT,
                         "The controller went away before it answered: the request may have been done.",
                     ) from error
-                if error.unproved:  # it is told no client's name: the client has to go there itself
+                if error.unproved:  # it gets no client's name, so the client has to ask it directly
                     self.outcomes["not_reached"] += 1
                     raise Refusal(
                         ErrorCode.NOT_CONTROLLER,
@@ -225,8 +224,8 @@ class Forwarder:
 
 
 async def _here(node: ControllerNode, ctx: RequestContext, request: Any, handler: Handler) -> Any | None:
-    """Return the answer of this node as the controller, or None if it no longer was, and nothing
-    was done.
+    """Return the answer of this node as the controller, or None if it was the controller no longer
+    and nothing was done.
     """
     try:
         answer = handler(node, ctx, request)
@@ -238,8 +237,8 @@ async def _here(node: ControllerNode, ctx: RequestContext, request: Any, handler
 
 
 def _with_time_left(request: Any, deadline: float) -> Any:
-    """Return the request with what is left of its timeout, because the controller counts from when
-    it gets the request.
+    """Return the request with what is left of its timeout, because the controller counts from its
+    arrival there.
     """
     if getattr(request, "timeout_ms", 0) <= 0:
         return request
@@ -248,6 +247,6 @@ def _with_time_left(request: Any, deadline: float) -> Any:
 
 
 def _newest_version(ctx: RequestContext, request: Any) -> Any:
-    """Return the request as its newest version says it."""
+    """Return the request converted to its newest version."""
     convert = ctx.spec.to_newest_version
     return request if convert is None else convert(request)

@@ -1,10 +1,10 @@
-"""How a request and an accident look in the log: complete enough to mend a bug, and never with a
-secret.
+"""Formats requests and unexpected exceptions for the log, with enough to repair a defect and
+without secrets.
 
-Rule: what may be a secret is left out by kind, not by guess: tokens of SASL, and every value of a
-config (the names stay). A traceback keeps its lines; the texts of its exceptions are cut wherever
-they repeat such a value. A stranger's request may be as large as it likes: no more of it is looked
-at than is told.
+Rule: whole kinds of fields are redacted, so no value has to be recognized as a secret: SASL tokens
+and all values of configs, but not their names. A traceback keeps its lines, and its exceptions'
+texts are redacted where they repeat such a value. The work for one request is bounded, however
+large an unauthenticated client makes it.
 """
 
 import traceback
@@ -20,23 +20,23 @@ from ..observe.secrets import MAX_PARTS, redact
 from ..requests.context import RequestContext
 
 SECRET_FIELDS = frozenset({"auth_bytes", "value", "request_data", "request_principal"})
-"""By Kafka's field names: SaslAuthenticate's token, the value of a config, and an Envelope, which
-may hold both.
+"""The names of secret fields, as Kafka has them: the token of SaslAuthenticate, the value of a
+config, and the parts of an Envelope, which may contain both.
 """
 MAX_CHARACTERS = 2_000
-"""Of one request in the log: a batch of ten thousand topics is no help to anyone."""
+"""The most characters that the log shows of one request."""
 MAX_TRACE = 50_000
-"""Characters of an accident."""
+"""The most characters that the log shows of one traceback."""
 MAX_VALUES = 2_000
-"""Of a request whose secrets are looked for in the texts of exceptions; of a larger one these are
-hidden altogether.
+"""The most values of a request that are searched for secrets. If it has more, the texts of
+exceptions are redacted as a whole.
 """
 MIN_SECRET_CHARACTERS = 3
-"""Shorter parts of a token or of a value are not looked for in a traceback."""
+"""The length below which parts of a token or value are not redacted in a traceback."""
 
 
 def describe_request(ctx: RequestContext, request: Any) -> str:
-    """Return a line that says who asked for what."""
+    """Return a line that names the client and shows its request."""
     who = (
         f"{cut(ctx.origin.principal) or NOT_AUTHENTICATED} (client {cut(ctx.client_id)!r} at {ctx.origin.client_host})"
     )
@@ -44,8 +44,8 @@ def describe_request(ctx: RequestContext, request: Any) -> str:
 
 
 def describe_accident(error: BaseException, request: Any) -> str:
-    """Return a traceback without the secrets of the request; without the texts of its exceptions
-    if these are too long, or the secrets too many to look for.
+    """Return a traceback without the secrets of the request. The texts of its exceptions are left
+    out if they are too long, or if there are too many secrets to search for.
     """
     secrets = _secrets(request)
     text = "" if secrets is None else "".join(traceback.format_exception(error))
@@ -67,7 +67,7 @@ def _show(value: Any) -> str:
 
 
 def _pieces(value: Any) -> Iterator[str]:
-    """Yield the text of a value bit by bit: whoever has enough takes no more."""
+    """Yield the text of a value piece by piece, so that a caller can stop when it has enough."""
     if isinstance(value, msgspec.Struct):
         yield f"{type(value).__name__}("
         for number, name in enumerate(value.__struct_fields__):
@@ -92,8 +92,8 @@ def _pieces(value: Any) -> Iterator[str]:
 
 
 def _secrets(request: Any) -> set[str] | None:
-    """Return the texts of all secret fields, whole and in the parts in which a message may repeat
-    them; None if they are too many to look for.
+    """Return the texts of all secret fields, whole and in the parts that a message may repeat, or
+    None if there are too many to search for.
     """
     values = list(islice(_values("", request), MAX_VALUES + 1))
     secrets = set[str]()
@@ -108,7 +108,7 @@ def _secrets(request: Any) -> set[str] | None:
 
 
 def _values(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield each value of a request that holds no others, with the name of its field."""
+    """Yield each scalar value of a request, with the name of its field."""
     if isinstance(value, msgspec.Struct):
         for field in value.__struct_fields__:
             yield from _values(field, getattr(value, field))
@@ -120,7 +120,7 @@ def _values(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield the texts of a secret: a value of a config, or the parts of a token and all of it."""
+    """Yield the texts of a secret: the value of a config, or a token whole and in its parts."""
     if isinstance(value, bytes):
         yield from value.decode("utf-8", "replace").split("\0")
         yield repr(value)[2:-1]

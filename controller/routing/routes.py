@@ -1,7 +1,7 @@
-"""How a node answers each API: at once, after the metadata update that its clients may know of, or
-at the active controller.
+"""Chooses how a node answers each API: at once, after an expected metadata update, or at the active
+controller.
 
-The wrappers are chosen here from what the API's `Spec` declares, so that neither handlers nor the
+The wrappers of handlers are chosen from the API's `Spec`, so that neither handlers nor the
 dispatcher know of them.
 """
 
@@ -16,8 +16,8 @@ from .forwarding import Forwarder, at_the_controller
 
 
 def routed(specs: Iterable[Spec], forwarder: Forwarder | None = None, registry: Registry = KAFKA) -> Routes:
-    """Return the routes to these APIs. Without a forwarder a request that only the active
-    controller serves is refused with NOT_CONTROLLER elsewhere.
+    """Return the routes to these APIs. Without a forwarder, a node that is not the active
+    controller refuses the controller's APIs with NOT_CONTROLLER.
     """
     return Routes([_route(spec, forwarder, registry) for spec in specs], registry)
 
@@ -33,8 +33,8 @@ def _route(spec: Spec, forwarder: Forwarder | None, registry: Registry) -> Route
 
 
 def _received(receiver: Receiver, handler: Handler, ask_controller: Handler) -> Handler:
-    """Return a handler for an API whose requests are partly answered where they come in. A request
-    that was forwarded has been there already.
+    """Return a handler for an API that has a `receiver`. The receiver is skipped for forwarded
+    requests, because another node has run it.
     """
 
     def handle(node: Any, context: RequestContext, request: Any) -> Any:
