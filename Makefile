@@ -21,7 +21,7 @@ test: $(VENV)/.dev java chromium lint unit
 
 # Between two thoughts: no test that starts a large program or takes long.
 check: $(VENV)/.dev lint
-	$(BIN)/pytest -q -n auto --maxprocesses 4 -m "not slow" $(ARGS)
+	$(BIN)/pytest -q -n auto --maxprocesses 4 --dist loadgroup -m "not slow" $(ARGS)
 
 lint: $(VENV)/.dev build/typing/minicontroller
 	$(BIN)/ruff check .

@@ -19,13 +19,14 @@ SHARED = {
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses and before tests are dealt out to processes
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Have all tests that need the same large program run in one process, which starts it once;
-    `make check` leaves them out.
+    """Have all tests that need the same large program run in one process, which starts it once, and
+    the other tests of a file, too, which share what their file starts. `make check` leaves out
+    those that need a large program.
     """
     for item in items:
         group = group_of(item)
+        item.add_marker(pytest.mark.xdist_group(group or item.path.name))
         if group is not None:
-            item.add_marker(pytest.mark.xdist_group(group))
             item.add_marker(pytest.mark.slow)
 
 

@@ -79,7 +79,8 @@ def test_decisions_are_a_ring(cluster: MiniCluster) -> None:
 
 
 def test_events_tell_what_happens(cluster: MiniCluster) -> None:
-    """A listener is sent the state, and a decision made while he listens."""
+    """A listener is sent the state, the latest decisions, and those made while it listens."""
+    create(cluster, "team-before")
     with connected(cluster, b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n") as listener:
         first = read_until(listener, b"event: decisions")
         assert b"text/event-stream" in first
