@@ -43,8 +43,7 @@ T = TypeVar("T")
 log = logging.getLogger("minicontroller.controller")
 
 STEP_DOWN_SECONDS = 1.0
-"""How long a controller that steps down may take to commit and send the changes that it has begun.
-"""
+"""The time in which a controller that steps down must commit and send the changes it has begun."""
 
 
 class EligibleNode(Protocol):
@@ -179,7 +178,7 @@ class ActiveController:
         """
         self._stepping_down.set()
 
-    # ------------------------------------------------------------------ its life
+    # ------------------------------------------------------------------ life cycle
 
     async def run(self) -> None:
         """Be the active controller until another one is elected, or this one resigns or steps down.

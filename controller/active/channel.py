@@ -30,7 +30,7 @@ from . import control_requests
 log = logging.getLogger("minicontroller.propagation")
 
 ANSWER_SECONDS = 30.0
-"""How long a node may take to respond before the request is sent again on another connection
+"""The time that a node has to respond before the request is sent again on another connection
 (Kafka: `controller.socket.timeout.ms`).
 """
 RETRY_SECONDS = 0.1  # Kafka: RequestSendThread backs off 100 ms
@@ -115,7 +115,7 @@ class Channel:
         self._complaint: int = ErrorCode.NONE
         """The last error that was logged; NONE once the node has answered without an error."""
 
-    # ------------------------------------------------------------------ what is to be told
+    # ------------------------------------------------------------------ pending updates
 
     def brokers_changed(self, number: int) -> None:
         self._brokers_changed = True
@@ -184,7 +184,7 @@ class Channel:
         self._update_number = max(number, self._update_number)
         self._wake.set()
 
-    # ------------------------------------------------------------------ telling it
+    # ------------------------------------------------------------------ sending them
 
     async def run(self) -> None:
         with self.scope:

@@ -14,10 +14,11 @@ from .commits import Commit
 from .jobs import ControllerMoved, Element, InDoubt, WriterJob
 
 MAX_CONFLICTS = 10
-"""How often a job is planned again after conflicts, before the element that met them is refused."""
+"""The most conflicts after which a job is planned again; then the element that met them is refused.
+"""
 MAX_UNEXPLAINED = 3
-"""How often a job is planned again after conflicts for which the store shows no change, as when
-another process has taken its write back at once.
+"""The most conflicts without a visible change in the store after which a job is planned again.
+Another process may have taken its write back at once.
 """
 OPERATIONS_BEFORE = 2
 """The number of operations at the beginning of each commit that writes: the fence and the count."""

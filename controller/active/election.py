@@ -143,7 +143,7 @@ class Election:
         except (NodeExists, NodeMissing, VersionConflict):
             return None
         except StoreUnavailable:
-            # the multi may have taken effect although its answer was lost
+            # The multi may have taken effect although its answer was lost.
             await wait_connected(store)
             claimed, now = (
                 await store.get(layout.CONTROLLER, self._changed.send),

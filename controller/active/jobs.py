@@ -19,7 +19,7 @@ from ..requests.time_slices import TimeSlice
 from ..store.base import Operation, weight
 
 PART_SECONDS = 0.1
-"""How long a request of many elements is planned before waiting jobs are planned."""
+"""The time for which a request of many elements is planned before waiting jobs are planned."""
 
 
 class ControllerMoved(Exception):  # noqa: N818 - Kafka's name (ControllerMovedException)

@@ -144,7 +144,7 @@ async def _with_partitions_znodes(store: Store, topics: Sequence[Topic]) -> list
 
 def _with_state(topic: str, partition: Partition, entry: Entry | None) -> Partition:
     """Return a partition with its stored state. If the state is unreadable, the partition has no
-    leader until an unclean election is allowed, because nobody knows which replicas have its data.
+    leader until an unclean election is allowed, because it is unknown which replicas have its data.
     """
     if entry is None:
         return partition

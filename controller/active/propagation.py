@@ -185,7 +185,7 @@ class Propagation:
         if channel is not None:
             channel.stop(topic, partition)
 
-    # ------------------------------------------------------------------ who knows what
+    # ------------------------------------------------------------------ acknowledgements
 
     async def wait_acknowledged(self, broker_id: int | None = None, *, configs: bool = False) -> bool:
         """Wait until every registered node, or this broker, has all updates made before this call.

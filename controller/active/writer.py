@@ -65,8 +65,8 @@ costs mostly the same whatever its size.
 """
 MAX_PLANNED_JOBS = 200
 PLANNING_SECONDS = 0.05
-"""How long jobs are planned, MAX_PLANNED_JOBS at most, before they are sent and answers are
-collected.
+"""The time for which jobs are planned, MAX_PLANNED_JOBS at most, before they are sent and answers
+are collected.
 """
 
 
@@ -109,7 +109,7 @@ class Writer:
         self._wake = trio.lowlevel.ParkingLot()
         self._turn = TimeSlice()
 
-    # ------------------------------------------------------------------ what others call
+    # ------------------------------------------------------------------ the public methods
 
     @property
     def in_flight(self) -> int:
@@ -211,7 +211,7 @@ class Writer:
             job.elements = []
         self.queue.put_back(again)
 
-    # ------------------------------------------------------------------ the task
+    # ------------------------------------------------------------------ planning and sending
 
     async def run(self) -> None:
         """Plan and commit until the fence, the session or the connection ends it. Raises
@@ -315,7 +315,7 @@ class Writer:
         if self._wake:  # even unparking no task costs time
             self._wake.unpark_all()
 
-    # ------------------------------------------------------------------ what came back
+    # ------------------------------------------------------------------ outcomes of commits
 
     async def _collect(self) -> None:
         commit = self._in_flight[0]

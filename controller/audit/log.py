@@ -28,7 +28,7 @@ log = logging.getLogger("minicontroller.audit")
 
 MAX_BATCH_EVENTS = 4096
 BREATH_SECONDS = 0.000_5
-"""How long the thread pauses after each event that it makes.
+"""The pause of the thread after each event that it makes.
 
 The event loop releases the interpreter lock at each system call, and gets it back from a busy
 thread after 5 ms. With a snapshot of 10,000 topics its longest pause is about 12 ms, and was about

@@ -215,7 +215,7 @@ class CreationPlanner:
 async def creation(topic: Topic, leftover: int | None, time_slice: TimeSlice) -> list[Operation]:
     """Return the operations that create a topic with its leaders.
 
-    They form one commit, so nobody sees half a topic. If they are too large for one commit, the
+    They form one commit, so no reader sees half a topic. If they are too large for one commit, the
     first ones create a topic that a later controller can complete. Configs that an earlier topic of
     this name left are overwritten (Kafka: AdminZkClient.writeTopicPartitionAssignment).
     """

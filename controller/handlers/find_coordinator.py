@@ -27,8 +27,8 @@ from .node import Node
 log = logging.getLogger("minicontroller.coordinators")
 
 PATIENCE_SECONDS = 5.0
-"""How long a request waits for the topic and its leaders, well below the timeout of clients, which
-may ask again.
+"""The seconds that a request waits for the topic and its leaders, well below the timeout of
+clients, which may ask again.
 """
 
 MANY_KEYS_SINCE, SHARE_SINCE = 4, 6

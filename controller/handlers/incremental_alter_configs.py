@@ -30,8 +30,8 @@ from .planning import PlannedChange
 from .requested_changes import configured_resources, operands, operation_kinds
 
 PATIENCE_SECONDS = 10.0
-"""How long a node waits until the controller has judged and recorded new levels of loggers. The
-client may have disconnected meanwhile.
+"""The seconds that a node waits until the controller has judged and recorded new levels of loggers,
+even if the client has disconnected.
 """
 
 

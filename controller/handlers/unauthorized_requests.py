@@ -29,7 +29,7 @@ from .planning import PlannedChange
 log = logging.getLogger("minicontroller.audit")
 
 PATIENCE_SECONDS = 5.0
-"""How long a node waits until the controller has recorded a refusal."""
+"""The seconds that a node waits until the controller has recorded a refusal."""
 
 
 def record_unauthorized(node: Node, context: RequestContext, request: Any, refusal: Refusal) -> Awaitable[None] | None:

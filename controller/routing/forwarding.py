@@ -40,7 +40,7 @@ REPLY_GRACE_SECONDS = 1.0
 whole timeout and the network needs time.
 """
 SUCCEEDED_SECONDS = 0.5
-"""How long a node waits for a controller that has a successor."""
+"""The time that a node waits for a controller that has a successor."""
 DEFAULT_TIMEOUT_SECONDS = 30.0  # Kafka: request.timeout.ms
 
 
