@@ -112,6 +112,12 @@ def test_changes_configs(wire: Wire, topic: str, everywhere: Callable[..., None]
     until(lambda: retention(wire, topic), right=lambda value: value == "4321")
 
 
+def test_lists_no_reassignments(wire: Wire) -> None:
+    """ListPartitionReassignments is answered through every node, and nothing is being moved."""
+    answer = wire.ask("ListPartitionReassignments", 0, {"topics": None})
+    assert answer == {"throttle_time_ms": 0, "error_code": 0, "error_message": "", "topics": []}
+
+
 def test_refuses_with_the_controllers_words(wire: Wire, topic: str) -> None:
     """Codes and texts come through unchanged, row by row, in the order of the request (K4-3)."""
     wish = [new("bad name!"), new(topic), new(f"{topic}-many", 1, 9), new("__cluster_metadata")]

@@ -1,4 +1,6 @@
-"""kafka-python looks at the cluster and its groups; one refused answer fails its whole call."""
+"""kafka-python looks at the cluster, its groups and its reassignments; one refused answer fails its
+whole call.
+"""
 
 import pytest
 from kafka.admin import KafkaAdminClient
@@ -28,6 +30,12 @@ def test_lists_no_groups(python_admin: KafkaAdminClient) -> None:
     """Every node answers, and none has groups; filters are taken."""
     assert python_admin.list_groups() == []
     assert python_admin.list_groups(states_filter=["stable"], types_filter=["classic"]) == []
+
+
+def test_lists_no_reassignments(python_admin: KafkaAdminClient, topic: str) -> None:
+    """Nothing is being moved, also of a topic that does not exist."""
+    assert python_admin.list_partition_reassignments() == {}
+    assert python_admin.list_partition_reassignments({topic: [0]}) == {}
 
 
 @pytest.mark.usefixtures("coordinated")

@@ -26,6 +26,7 @@ VERSIONS = {
     "FindCoordinator": range(7),
     "IncrementalAlterConfigs": range(2),
     "ListGroups": range(6),
+    "ListPartitionReassignments": range(1),
     "Metadata": range(13),
 }
 """What Kafka 3.9 speaks of them, all of which is asked."""

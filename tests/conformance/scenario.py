@@ -19,6 +19,7 @@ from tests.conformance.cases import (
     describe_configs,
     groups,
     metadata,
+    reassignments,
 )
 from tests.support.waiting import at_last
 from tests.support.wire import Body, ConnectionEndedError, Wire, read_answer, request_frame
@@ -31,6 +32,7 @@ SCENARIOS: dict[str, list[Case]] = {
     "create_partitions": create_partitions.CASES,
     "delete_topics": delete_topics.CASES,
     "create_topics": create_topics.CASES,
+    "reassignments": reassignments.CASES,
     "groups": groups.CASES,
 }
 """Metadata is first, because it looks at an empty cluster; the coordinators' topics are made last.

@@ -41,6 +41,7 @@ SPOKEN = {
     ApiKey.SASL_AUTHENTICATE: (0, 2, 2),
     ApiKey.CREATE_PARTITIONS: (0, 3, 2),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: (0, 1, 1),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: (0, 0, 0),
     ApiKey.ALTER_PARTITION: (0, 3, 0),
     ApiKey.ENVELOPE: (0, 0, 0),
     ApiKey.DESCRIBE_CLUSTER: (0, 1, 0),

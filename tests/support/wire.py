@@ -33,6 +33,8 @@ from kafka.protocol.admin import (
     IncrementalAlterConfigsResponse,
     ListGroupsRequest,
     ListGroupsResponse,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
 )
 from kafka.protocol.metadata import (
     ApiVersionsRequest,
@@ -58,6 +60,7 @@ MESSAGES: dict[str, tuple[Any, Any]] = {
     "FindCoordinator": (FindCoordinatorRequest, FindCoordinatorResponse),
     "IncrementalAlterConfigs": (IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse),
     "ListGroups": (ListGroupsRequest, ListGroupsResponse),
+    "ListPartitionReassignments": (ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse),
     "Metadata": (MetadataRequest, MetadataResponse),
 }
 

@@ -2,18 +2,20 @@ package minicontroller;
 
 import java.util.Collection;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.DescribeClusterOptions;
 import org.apache.kafka.clients.admin.DescribeClusterResult;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.common.Node;
+import org.apache.kafka.common.TopicPartition;
 import org.junit.jupiter.api.Test;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** The cluster and its groups, from whichever node one starts. */
+/** The cluster, its groups and its reassignments, from whichever node one starts. */
 class OverviewTest extends ClusterTest {
     private static List<String> addresses(Collection<Node> nodes) {
         return nodes.stream().map(node -> node.host() + ":" + node.port()).sorted().toList();
@@ -47,5 +49,13 @@ class OverviewTest extends ClusterTest {
     @Test
     void listsNoGroups() throws Exception {
         assertEquals(List.of(), List.copyOf(admin.listConsumerGroups().all().get()));
+    }
+
+    /** No replicas are being moved, also of a topic that does not exist. */
+    @Test
+    void listsNoReassignments() throws Exception {
+        assertEquals(Map.of(), admin.listPartitionReassignments().reassignments().get());
+        Set<TopicPartition> unknown = Set.of(new TopicPartition(topic, 0));
+        assertEquals(Map.of(), admin.listPartitionReassignments(unknown).reassignments().get());
     }
 }
