@@ -1,3 +1,3 @@
-"""Text for people and from people: Java's properties files, times as they are typed, plurals, and
-text from strangers made safe for a terminal.
+"""Text that people read or type: Java's properties files, times, plurals, and the escaping of
+untrusted text for a terminal.
 """

@@ -1,7 +1,7 @@
-"""Makes text from elsewhere safe for a terminal.
+"""Escapes untrusted text for a terminal.
 
-Rule: a cluster may give anything any name, so nothing that a terminal would obey reaches it.
-Characters that are not printable, bidirectional marks and line ends included, become escapes.
+Rule: names in a cluster may contain anything, so every unprintable character is escaped, including
+terminal control sequences, bidirectional marks and line ends.
 """
 
 

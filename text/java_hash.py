@@ -1,11 +1,13 @@
-"""Java's hash of a string, by which Kafka places groups among partitions and orders its maps."""
+"""Computes Java's hash of a string, which Kafka uses to assign groups to partitions and to order
+maps.
+"""
 
 from array import array
 from operator import mul
 
 POWERS = [31**power & 0xFFFFFFFF for power in reversed(range(256))]
-"""The factor of each character of a piece of text, of which the last is 1: a piece costs one sum,
-and not a turn of a loop for each character.
+"""The factors of the characters in a piece of text; the last one is 1. They allow one sum per piece
+instead of a loop over its characters.
 """
 
 

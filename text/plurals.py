@@ -1,6 +1,6 @@
-"""Numbers with their nouns, for sentences that people read.
+"""Forms numbers with their nouns for sentences.
 
-Rule: a number that may be 1 gets its noun from here.
+Rule: every number that may be 1 gets its noun from here.
 """
 
 

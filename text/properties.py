@@ -1,9 +1,9 @@
-r"""Kafka's format of configuration files, that of java.util.Properties: comments, continued
-lines and escapes.
+r"""Parses Kafka's configuration files, which have the format of java.util.Properties with comments,
+continued lines and escapes.
 
-Rule: every text gives a result with the line of each key, or a `PropertiesError`. It reads exactly
-what java.util.Properties reads, except that half of a surrogate pair is refused, since no
-configuration can mean it.
+Rule: every text gives a result with the line of each key, or a `PropertiesError`. The result is the
+one of java.util.Properties, except that an unpaired surrogate is refused, because no configuration
+can need one.
 """
 
 import re

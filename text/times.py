@@ -1,6 +1,6 @@
-"""Times as people type them: a date, a date with a time, or an age.
+"""Parses times as people type them: a date, a date with a time, or an age.
 
-Rule: a text that is no time is refused with a sentence that shows one.
+Rule: the error message for an invalid time shows a valid one.
 """
 
 import re

@@ -1,8 +1,8 @@
-"""The options of the administrative commands, their calls of the client, and their exit codes.
+"""The options, client calls and exit codes that the administrative commands share.
 
-Rule: the exit code is 0 if everything was done, 1 if something was refused, 2 if the command was
-called wrongly, and 3 if no node was reached or no answer came. Each error is one sentence on
-stderr, and with --json an object on stdout as well.
+Rule: the exit code is 0 if everything was done, 1 if something was refused, 2 for a usage error,
+and 3 if no node was reached or a result is unknown. Each error is one sentence on stderr; with
+--json there is also an object on stdout.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -33,9 +33,7 @@ class AdminOptions(msgspec.Struct, frozen=True):
     config: ClientConfig
     as_json: bool
     names_nodes: bool = True
-    """Whether the user named bootstrap servers; if not, the default address of a local node is
-    tried.
-    """
+    """Whether the user named bootstrap servers. If not, errors suggest --bootstrap-server."""
 
 
 class NotReached(click.ClickException):
@@ -43,7 +41,7 @@ class NotReached(click.ClickException):
 
 
 def admin_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of every administrative command, as its argument `options`."""
+    """Add the options of every administrative command, and pass them to it as `options`."""
 
     @wraps(function)
     def command(*, bootstrap: str | None, file: Path | None, timeout: float | None, as_json: bool, **rest: Any) -> None:
@@ -51,13 +49,13 @@ def admin_options(function: Callable[..., None]) -> Callable[..., None]:
         function(options=options_of(bootstrap, file, timeout, as_json=as_json), **rest)
 
     for option in (
-        click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, for machines."),
-        click.option("--timeout", type=Seconds(), help="Seconds for all of it.  [default: 30]"),
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout."),
+        click.option("--timeout", type=Seconds(), help="Seconds for the whole command.  [default: 30]"),
         click.option(
             "--command-config",
             "file",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="Properties of a client in Kafka's format: TLS, SASL, timeouts, bootstrap.servers.",
+            help="Client properties file in Kafka's format: TLS, SASL, timeouts, bootstrap.servers.",
         ),
         click.option(
             "--bootstrap-server",
@@ -65,7 +63,7 @@ def admin_options(function: Callable[..., None]) -> Callable[..., None]:
             metavar="HOST:PORT,...",
             envvar="MINICONTROLLER_BOOTSTRAP",
             show_envvar=True,
-            help=f"Nodes to begin with.  [default: {DEFAULT_BOOTSTRAP}]",
+            help=f"Nodes to connect to first.  [default: {DEFAULT_BOOTSTRAP}]",
         ),
     ):
         command = option(command)
@@ -73,7 +71,7 @@ def admin_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def options_of(bootstrap: str | None, file: Path | None, timeout: float | None, *, as_json: bool) -> AdminOptions:
-    """Read the configuration that the options name. Raises click.UsageError."""
+    """Load the configuration that the options name. Raises click.UsageError."""
     try:
         text = "" if file is None else read_text(file)
         config = load_client_config(text, str(file), bootstrap=bootstrap, default_bootstrap=DEFAULT_BOOTSTRAP)
@@ -90,12 +88,14 @@ def options_of(bootstrap: str | None, file: Path | None, timeout: float | None, 
 
 
 def ask(options: AdminOptions, question: "Callable[[client.AdminClient], Awaitable[T]]") -> T:
-    """Call the client, and return what `question` returns. Raises click.ClickException."""
+    """Run `question` with a connected client, and return its result. Raises
+    click.ClickException.
+    """
     import logging
 
     import trio
 
-    logging.getLogger("minicontroller").addHandler(logging.NullHandler())  # what went wrong is said below
+    logging.getLogger("minicontroller").addHandler(logging.NullHandler())  # errors are printed below
 
     async def run() -> T:
         async with client.AdminClient.connect(options.config) as admin:
@@ -117,7 +117,7 @@ def _fail(options: AdminOptions, name: str, text: str, kind: type[click.ClickExc
 
 
 def print_json(document: object) -> None:
-    import json  # in ASCII, so that nothing in it can steer a terminal
+    import json  # ASCII only, so that no text can control a terminal
 
     click.echo(json.dumps(document, indent=2))
 
@@ -130,19 +130,19 @@ def error_json(error: AdminError | None) -> dict[str, object] | None:
 
 
 class ChangeResult(msgspec.Struct, frozen=True):
-    """The result of a change of one element, for people and for JSON."""
+    """The result of changing one topic, broker or other resource."""
 
     element: str
-    """The name for people: `topic orders`."""
+    """The name for people, such as `topic orders`."""
     done: str
-    """The text for people if the change was made: `created, 3 partitions`."""
+    """The text for people if the change was made, such as `created, 3 partitions`."""
     facts: dict[str, object]
-    """The result for JSON."""
+    """The fields of the result for JSON."""
     error: AdminError | None = None
 
 
 def conclude(options: AdminOptions, verdicts: Iterable[ChangeResult], *, dry_run: bool = False) -> NoReturn:
-    """Print the results, and exit with their exit code."""
+    """Print the results, and exit with the code for them."""
     listed = list(verdicts)
     with readers_may_leave():
         if options.as_json:
@@ -160,12 +160,12 @@ def conclude(options: AdminOptions, verdicts: Iterable[ChangeResult], *, dry_run
 
 
 def complain(element: str, error: AdminError, file: IO[str] | None = None) -> None:
-    """Print one sentence about a refused element on stderr."""
+    """Print a sentence about a refused change, on stderr or into `file`."""
     click.echo(refusal(element, error), file=file, err=file is None)
 
 
 def refusal(element: str, error: AdminError) -> str:
-    """Make a sentence such as `orders: refused (POLICY_VIOLATION): at most 50 partitions.`"""
+    """Return a sentence such as `orders: refused (POLICY_VIOLATION): at most 50 partitions.`"""
     verb = "in doubt" if error.in_doubt else f"refused ({error.name})"
     text = error.message.rstrip()
     return escaped(f"{element}: {verb}: {text}{'' if text.endswith(('.', '!', '?')) else '.'}")

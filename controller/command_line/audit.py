@@ -1,5 +1,5 @@
-"""`minicontroller audit`: the audit log for people. What the files hold, newest last, who did what
-and why not; and whether it is whole.
+"""`minicontroller audit` shows the events of audit logs, newest last, and verifies that logs are
+complete.
 """
 
 import sys
@@ -24,15 +24,15 @@ from .audit_text import one_line, print_details
 from .output import readers_may_leave
 
 LOOK_SECONDS = 0.2
-"""Between two looks at a log that is followed: nothing that every system has tells of a file that
-grows.
+"""The pause in seconds between two reads of a followed log. Polling works on every system;
+notifications about growing files do not.
 """
 
 Wanted = Callable[[AuditEvent], bool]
 
 
 def _moment(_context: click.Context, _parameter: click.Parameter, value: str | None) -> int | None:
-    """Convert an option's time to milliseconds since 1970."""
+    """Convert a time option to milliseconds since 1970. Raises click.BadParameter."""
     if value is None:
         return None
     try:
@@ -43,7 +43,7 @@ def _moment(_context: click.Context, _parameter: click.Parameter, value: str | N
 
 @click.group()
 def audit() -> None:
-    """The audit log: who changed what, and which rule refused a change. PATH is a folder
+    """Read the audit log: who changed what, and which rule refused a change. PATH is a folder
     (audit.dir), or a file.
     """
 
@@ -62,11 +62,9 @@ def filter_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--since", metavar="TIME", callback=_moment, help="Only events since this time, or this age, such as 90m."
         ),
-        click.option(
-            "--outcome", help="An error's name, `allowed` (all that has none) or `refused` (all that has one)."
-        ),
-        click.option("--principal", help="Such as User:alice, or '(not authenticated)'."),
-        click.option("--topic", help="The topic's, or broker's, name."),
+        click.option("--outcome", help="Only this error's name, `allowed` (no error) or `refused` (any error)."),
+        click.option("--principal", help="Only events of this principal, or of '(not authenticated)'."),
+        click.option("--topic", help="Only events of this topic or broker."),
     ):
         command = option(command)
     return command
@@ -75,7 +73,7 @@ def filter_options(command: Callable[..., None]) -> Callable[..., None]:
 def wanted(
     topic: str | None, principal: str | None, outcome: str | None, since: int | None, until: int | None
 ) -> Wanted:
-    """Return a test of whether an event has all that the options name."""
+    """Return a predicate for events that match all of the options."""
 
     def is_wanted(event: AuditEvent) -> bool:
         if (since is not None and event.time_ms < since) or (until is not None and event.time_ms > until):
@@ -120,14 +118,12 @@ def _has_outcome(event: Decision, outcome: str) -> bool:
 
 @audit.command()
 @paths_argument
-@click.option(
-    "-n", "--lines", default=20, show_default=True, type=click.IntRange(0), help="How many of the last events to show."
-)
-@click.option("-f", "--follow", is_flag=True, help="Go on with new events until Ctrl-C.")
+@click.option("-n", "--lines", default=20, show_default=True, type=click.IntRange(0), help="Number of events to show.")
+@click.option("-f", "--follow", is_flag=True, help="Print new events until Ctrl-C.")
 @filter_options
 @json_option
 def tail(*, paths: tuple[Path, ...], lines: int, follow: bool, as_json: bool, **filters: Any) -> None:
-    """The last events, a line each."""
+    """Show the last events, one line each."""
     is_wanted = wanted(**filters)
     follower = Follower(paths)
     _require_files(paths, may_come=follow)
@@ -149,7 +145,7 @@ def tail(*, paths: tuple[Path, ...], lines: int, follow: bool, as_json: bool, **
 @filter_options
 @json_option
 def show(*, paths: tuple[Path, ...], as_json: bool, **filters: Any) -> None:
-    """Show events with all that is recorded of them."""
+    """Show all details of events."""
     topic = filters["topic"]
     _require_files(paths)
     for located in _matching(read_all(paths), wanted(**filters), complains=True):
@@ -161,10 +157,10 @@ def show(*, paths: tuple[Path, ...], as_json: bool, **filters: Any) -> None:
 
 @audit.command()
 @paths_argument
-@click.option("--json", "as_json", is_flag=True, help="A JSON object a finding, and one for the summary.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object per finding, and one for the summary.")
 def verify(*, paths: tuple[Path, ...], as_json: bool) -> None:
-    """Whether the log is whole. Exits with 0 if it is, with 1 if anything is missing, double, cut,
-    or contradicts itself.
+    """Check whether the log is complete. Exits with 0 if it is, with 1 if events are missing,
+    repeated, cut, or contradictory.
     """
     _require_files(paths)
     verification = Verification(paths)
@@ -175,7 +171,7 @@ def verify(*, paths: tuple[Path, ...], as_json: bool) -> None:
                 click.echo(msgspec.json.encode({**msgspec.to_builtins(finding, enc_hook=_path_text)}))
             else:
                 click.echo(escaped(f"{finding.file}:{finding.line}: {finding.kind}: {finding.text}"))
-    deque(findings, maxlen=0)  # whoever left is told the verdict all the same
+    deque(findings, maxlen=0)  # a closed pipe changes neither summary nor exit code
     summary = verification.summary
     if as_json:
         counts = {
@@ -200,8 +196,8 @@ def verify(*, paths: tuple[Path, ...], as_json: bool) -> None:
 
 
 def _require_files(paths: tuple[Path, ...], *, may_come: bool = False) -> None:
-    """Raise ClickException for what is no audit file, and if there is none and none `may_come`; say
-    which files are not read.
+    """Raise click.ClickException for a file that is no audit log, or if there are no audit files,
+    unless `may_come`. Print the names of copies, which are not read.
     """
     for path in paths:
         if path.is_file() and not is_audit_file(path):
@@ -216,12 +212,14 @@ def _require_files(paths: tuple[Path, ...], *, may_come: bool = False) -> None:
 
 
 def _path_text(path: Path) -> str:
-    """Return a path as text that JSON can hold: a file's name may be any bytes."""
+    """Return a path as valid Unicode for JSON, because file names may contain any bytes."""
     return str(path).encode("utf-8", "backslashreplace").decode()
 
 
 def _matching(source: Iterator[LocatedEvent], is_wanted: Wanted, *, complains: bool) -> Iterator[LocatedEvent]:
-    """Yield the wanted events; with `complains`, say on stderr which lines are none."""
+    """Yield the wanted events. With `complains`, print lines that are not valid events on
+    stderr.
+    """
     for located in source:
         if located.event is None:
             if complains:
@@ -239,7 +237,7 @@ def _print(located: LocatedEvent, *, as_json: bool) -> None:
 
 
 def _narrowed(event: AuditEvent, topic: str | None) -> AuditEvent:
-    """Keep only the topic that was asked for among the topics of a snapshot."""
+    """Return a snapshot with only the topic that was asked for; other events are unchanged."""
     if topic is None or not isinstance(event, SnapshotTopics):
         return event
     return msgspec.structs.replace(event, topics=tuple(filter(partial(_is_named, topic), event.topics)))

@@ -1,7 +1,6 @@
-"""Events for people: a line each, or all that is recorded of one.
+"""Prints audit events for people, as one line or with all details.
 
-Rule: what stands in a log was chosen by strangers (names, client ids, messages), and reaches the
-terminal escaped.
+Rule: names, client ids and messages in an audit log come from clients, so they are escaped.
 """
 
 from datetime import UTC, datetime
@@ -51,7 +50,7 @@ def one_line(event: AuditEvent) -> None:
 
 
 def _headline(event: AuditEvent) -> tuple[str, str]:
-    """Say what happened in an event, and in which colour."""
+    """Return a summary of an event, and its colour."""
     match event:
         case Decision():
             return _decided(
@@ -94,7 +93,7 @@ def _decided(event: Decision) -> str:
 
 
 def changes(before: RecordedState | None, after: RecordedState | None) -> str:
-    """Say in a few words what is different between two states of a topic."""
+    """Return a short description of the differences between two states of a topic."""
     if after is None:
         return "gone" if before is not None else "nothing"
     if before is None:
@@ -150,7 +149,7 @@ def _is_empty(value: object) -> bool:
 
 
 def _flat(value: object) -> str:
-    """Write a value of an event's JSON on one line: constants as JSON has them, lists in brackets,
+    """Write a value of an event's JSON on one line: constants as in JSON, lists in brackets,
     objects in braces.
     """
     if value is None or isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Settings, changes and assignments as they are typed."""
+"""Parses arguments of commands: settings, changes of configs, and replica assignments."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ OPERATIONS = {"+": ConfigOperation.APPEND, "-": ConfigOperation.SUBTRACT}
 
 
 def parse_settings(_context: click.Context, _parameter: click.Parameter, settings: Sequence[str]) -> dict[str, str]:
-    """Read the arguments KEY=VALUE, each key once."""
+    """Parse KEY=VALUE arguments. Raises click.BadParameter, also for a repeated key."""
     values: dict[str, str] = {}
     for setting in settings:
         key, sign, value = setting.partition("=")
@@ -27,7 +27,7 @@ def parse_settings(_context: click.Context, _parameter: click.Parameter, setting
 def parse_changes(
     _context: click.Context, _parameter: click.Parameter, changes: Sequence[str]
 ) -> tuple[AlterConfigOp, ...]:
-    """Read the arguments KEY=VALUE, KEY+=VALUE and KEY-=VALUE."""
+    """Parse arguments KEY=VALUE, KEY+=VALUE and KEY-=VALUE. Raises click.BadParameter."""
     return tuple(_change(change) for change in changes)
 
 
@@ -43,8 +43,8 @@ def _change(text: str) -> AlterConfigOp:
 def parse_assignment(
     _context: click.Context, _parameter: click.Parameter, text: str | None
 ) -> tuple[tuple[int, ...], ...]:
-    """Read a replica assignment as Kafka's tools write it: `1:2,2:3` is two partitions of two
-    replicas.
+    """Parse a replica assignment in the notation of Kafka's tools: `1:2,2:3` is two partitions of
+    two replicas each. Raises click.BadParameter.
     """
     if text is None:
         return ()

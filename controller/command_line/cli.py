@@ -1,10 +1,10 @@
-"""Where the `minicontroller` command begins: before anything that takes time, so that Ctrl-C is
-quiet from the first moment on.
+"""The entry point of the `minicontroller` command, which sets signal handlers before anything slow
+is imported, so that Ctrl-C never prints a traceback.
 
-Rule: what runs until it is ended (`STAYING`) ends by SIGINT and SIGTERM with code 0, and until it
-has something to undo at once. Everything else dies of them, as programs do: what was interrupted
-must not look like a yes. So this module imports nothing but what is needed for that; `commands.py`
-has the commands.
+Rule: a command that runs until it is ended (`STAYING`) exits with code 0 on SIGINT and SIGTERM, and
+at once until it has something to clean up. All other commands die from the signal, so that an
+interruption cannot look like success. Therefore this module imports only what that needs; the
+commands are in `commands.py`.
 """
 
 import gc
@@ -16,9 +16,9 @@ from types import FrameType
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 STAYING = frozenset({"audit", "demo", "serve", "up"})
 COLLECT_AFTER = (20_000, 50, 100)
-"""New objects, and the two rarer rounds. What is loaded, and what a server makes, is kept: Python's
-default, a collection after every 700, cost a tenth of a command's start and a quarter of a bulk
-creation.
+"""The thresholds of the garbage collector, for `gc.set_threshold`. Most objects of this program
+live long: with Python's default of 700, collections took a tenth of a command's start and a quarter
+of a bulk creation.
 """
 
 
@@ -32,7 +32,5 @@ def main() -> None:
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:
-    """End the process at once: an exception would surface wherever Python happens to be, and some
-    of that code swallows it.
-    """
+    """End the process at once. An exception could be raised in code that swallows it."""
     os._exit(0)

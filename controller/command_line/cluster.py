@@ -1,4 +1,4 @@
-"""`minicontroller cluster`: who is there, who is the controller, and what is wrong."""
+"""`minicontroller cluster` shows the nodes, the controller and unhealthy partitions."""
 
 import click
 
@@ -10,7 +10,9 @@ from .admin_options import AdminOptions, admin_options, ask, print_json
 @click.command()
 @admin_options
 def cluster(*, options: AdminOptions) -> None:
-    """The nodes of a cluster, its controller, and which partitions lack a leader or replicas."""
+    """Show the nodes of a cluster, its controller, and how many partitions lack a leader or
+    replicas.
+    """
     seen = ask(options, lambda admin: admin.describe_cluster())
     partitions = [partition for topic in seen.topics for partition in topic.partitions]
     counts = {

@@ -1,5 +1,5 @@
-"""The commands. What goes wrong is said in a sentence, and the exit code tells (1: it failed, 2: it
-was called wrongly).
+"""Defines the commands. Errors are printed as one sentence; the exit code is 1 for a failure and 2
+for a usage error.
 """
 
 import os
@@ -37,32 +37,32 @@ def _address(_context: click.Context, _parameter: click.Parameter, address: str)
 
 
 settings_option = partial(click.option, "--set", "settings", multiple=True, metavar="KEY=VALUE", callback=_key_values)
-verbose_option = partial(click.option, "-v", "--verbose", is_flag=True, help="Say more on stderr.")
+verbose_option = partial(click.option, "-v", "--verbose", is_flag=True, help="Log debug messages too.")
 
 
 @click.group("minicontroller", cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="minicontroller")
 def commands() -> None:
-    """The admin half of a Kafka broker: a cluster for tests, policies for topics, and an
+    """Run the admin half of a Kafka broker: clusters for tests, policies for topics, and an
     administrative client.
     """
 
 
 for name, place, summary in (
-    ("audit", ".audit:audit", "The audit log: who changed what, and why not."),
-    ("cluster", ".cluster:cluster", "The nodes of a cluster, and what is wrong."),
-    ("configs", ".configs:configs", "The configs of topics and brokers."),
-    ("demo", ".demo:demo", "A cluster with a policy, and what comes of requests."),
-    ("pipeline", "...pipeline.commands:pipeline", "The audit log on Spark: tables, reports, back-tests."),
-    ("policy", ".policy:policy", "Rules for topics: what is wrong, what they decide."),
-    ("topics", ".topics:topics", "The topics of a cluster: list, create, alter, delete."),
+    ("audit", ".audit:audit", "Read the audit log: who changed what, and why not."),
+    ("cluster", ".cluster:cluster", "Show the nodes of a cluster, and what is wrong."),
+    ("configs", ".configs:configs", "Show and change the configs of topics and brokers."),
+    ("demo", ".demo:demo", "Run a cluster with a policy, and show its answers."),
+    ("pipeline", "...pipeline.commands:pipeline", "Analyse the audit log on Spark: tables, reports, back-tests."),
+    ("policy", ".policy:policy", "Check rules for topics, and try them on requests."),
+    ("topics", ".topics:topics", "List, describe, create, alter and delete topics."),
 ):
     commands.add_later(name, place, summary)
 
 
 def run() -> NoReturn:
-    """Run the command that was typed. Whatever ends it becomes a sentence and an exit code here, if
-    it is not a defect of ours.
+    """Run the command that was typed. Every error except a bug becomes a sentence and an exit code
+    here.
     """
     try:
         code = commands.main(standalone_mode=False) or 0
@@ -83,7 +83,7 @@ def run() -> NoReturn:
 
 @commands.command()
 @click.option(
-    "--brokers", default=3, show_default=True, type=click.IntRange(1, 100), help="How many nodes; ids count from 1."
+    "--brokers", default=3, show_default=True, type=click.IntRange(1, 100), help="Number of nodes; ids start at 1."
 )
 @click.option(
     "--port",
@@ -95,9 +95,9 @@ def run() -> NoReturn:
 @click.option("--store", default="memory", show_default=True, help="memory, or zookeeper://host:2181/chroot.")
 @settings_option(help="A configuration key of every node; repeatable.")
 @verbose_option()
-@click.option("--end-with-stdin", is_flag=True, hidden=True, help="For a parent that keeps the other end of a pipe.")
+@click.option("--end-with-stdin", is_flag=True, hidden=True, help="Stop when stdin is closed.")
 def up(*, brokers: int, port: int, store: str, settings: tuple[str, ...], verbose: bool, end_with_stdin: bool) -> None:
-    """A cluster in one process. Ctrl-C ends it."""
+    """Run a cluster in one process. Ctrl-C ends it."""
     if end_with_stdin:
         _end_with_stdin()
     from ..node.process import run_cluster
@@ -114,15 +114,15 @@ def up(*, brokers: int, port: int, store: str, settings: tuple[str, ...], verbos
     "--config",
     "file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Properties in Kafka's format.",
+    help="Properties file in Kafka's format.",
 )
 @settings_option(help="A key that overrides the environment and the file; repeatable.")
 @verbose_option()
 def serve(file: Path | None, settings: tuple[str, ...], verbose: bool) -> None:
-    """One node of a cluster on ZooKeeper.
+    """Run one node of a cluster on ZooKeeper.
 
-    Environment variables override the file: KAFKA_BROKER_ID is broker.id. Without a file
-    they have to name all keys that a node needs.
+    Environment variables override the file: KAFKA_BROKER_ID is broker.id. Without a file, they must
+    set all keys that a node needs.
     """
     from ..config.environment import PREFIX
     from ..node.process import run_one
@@ -132,13 +132,13 @@ def serve(file: Path | None, settings: tuple[str, ...], verbose: bool) -> None:
     _run(run_one, "" if file is None else read_text(file), str(file or "the environment"), settings, verbose=verbose)
 
 
-@commands.command(short_help="Whether the node at HOST:PORT is ready.")
+@commands.command(short_help="Check whether the node at HOST:PORT is ready.")
 @click.argument("address", metavar="HOST:PORT", callback=_address)
-@click.option("--timeout", default=5.0, show_default=True, type=Seconds(), help="Seconds.")
-@click.option("--user", help="User, if clients log in by PLAIN; the password is in MINICONTROLLER_PASSWORD.")
+@click.option("--timeout", default=5.0, show_default=True, type=Seconds(), help="Seconds to wait for the answer.")
+@click.option("--user", help="User for SASL/PLAIN; the password is in MINICONTROLLER_PASSWORD.")
 def ping(address: tuple[str, int], timeout: float, user: str | None) -> None:
-    """Whether the node at HOST:PORT is ready: it answers, and knows the controller. Exits with 0 or
-    1.
+    """Check whether the node at HOST:PORT is ready: it answers and knows the controller. Exits with
+    0 if it is ready, or else 1.
     """
     import logging
 
@@ -161,12 +161,12 @@ def ping(address: tuple[str, int], timeout: float, user: str | None) -> None:
 
 @commands.group()
 def protocol() -> None:
-    """The APIs and messages that nodes support."""
+    """Show the APIs and messages that nodes support."""
 
 
 @protocol.command()
 def apis() -> None:
-    """The APIs and versions that nodes support."""
+    """List the APIs and versions that nodes support."""
     from ...protocol import describe
     from .tables import print_table
 
@@ -178,8 +178,8 @@ def apis() -> None:
 @click.argument("message")
 @click.argument("version", type=int)
 def show(message: str, version: int) -> None:
-    """Show the generated code of a MESSAGE. It is the encoder and the decoder, in a VERSION, of a
-    message such as CreateTopicsRequest.
+    """Show the generated code of a MESSAGE. The code encodes and decodes a message such as
+    CreateTopicsRequest in a VERSION.
     """
     from ...protocol import describe
 
@@ -191,8 +191,8 @@ def show(message: str, version: int) -> None:
 
 
 def _end_with_stdin() -> None:
-    """Act as upon SIGTERM when nobody holds the other end of stdin any more, whatever this process
-    is doing.
+    """Send SIGTERM to this process when the other end of stdin is closed, whatever the process is
+    doing.
     """
     from threading import Thread
 
@@ -216,7 +216,7 @@ def _run(function: Callable[..., Awaitable[None]], *arguments: object, verbose: 
     from ..observe.logs import HUMAN, use_format
 
     expected = (ConfigurationError, PolicyLoadError, OSError)
-    """What the user can mend; anything else is our bug and keeps its trace."""
+    """Errors that the user can correct. All others are bugs and are logged with a traceback."""
     gc.freeze()  # what is loaded by now stays for good, and need not be looked at again
     logging.basicConfig(stream=sys.stderr, level=logging.DEBUG if verbose else logging.INFO)
     use_format(HUMAN)
@@ -238,7 +238,7 @@ def _run(function: Callable[..., Awaitable[None]], *arguments: object, verbose: 
 def _end_with_defect(error: BaseException) -> NoReturn:
     import logging
 
-    logging.getLogger("minicontroller").critical("the process ends by a defect", exc_info=error)
+    logging.getLogger("minicontroller").critical("the process ends because of a bug", exc_info=error)
     sys.exit(1)
 
 

@@ -1,5 +1,5 @@
-"""`minicontroller configs`: what topics and brokers are configured with, where it comes from, and
-changing it.
+"""`minicontroller configs` shows the configs of topics and brokers with their sources, and changes
+them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,18 +29,21 @@ from .typed import INT32
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-dry_run_option = click.option(
-    "--dry-run", is_flag=True, help="The cluster checks it, policies included; nothing happens."
-)
+dry_run_option = click.option("--dry-run", is_flag=True, help="Only check the request, policies included.")
 
 
 def target_options(function: F) -> F:
     for option in (
-        click.option("--cluster", is_flag=True, help="The default of all brokers."),
+        click.option("--cluster", is_flag=True, help="The defaults of all brokers."),
         click.option(
-            "--broker", "brokers", metavar="ID", type=click.IntRange(0, INT32), multiple=True, help="Repeatable."
+            "--broker",
+            "brokers",
+            metavar="ID",
+            type=click.IntRange(0, INT32),
+            multiple=True,
+            help="A broker; repeatable.",
         ),
-        click.option("--topic", "topics", metavar="NAME", multiple=True, help="Repeatable."),
+        click.option("--topic", "topics", metavar="NAME", multiple=True, help="A topic; repeatable."),
     ):
         function = option(function)
     return function
@@ -50,18 +53,18 @@ def _resources(topics: Sequence[str], brokers: Sequence[int], *, cluster: bool) 
     named = [*map(Resource.topic, topics), *map(Resource.broker, brokers)]
     named += [Resource.all_brokers()] if cluster else []
     if not named:
-        raise click.UsageError("Whose configs? Name --topic NAME, --broker ID or --cluster.")
+        raise click.UsageError("Name a resource: --topic NAME, --broker ID or --cluster.")
     return list(dict.fromkeys(named))
 
 
 @click.group()
 def configs() -> None:
-    """The configs of topics, brokers and the whole cluster: get, set, unset."""
+    """Show, set and unset the configs of topics, brokers and the whole cluster."""
 
 
 @configs.command()
 @click.argument("keys", metavar="[KEY]...", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="Defaults, too, and not only what was set.")
+@click.option("--all", "everything", is_flag=True, help="Include defaults, not only configs that were set.")
 @target_options
 @admin_options
 def get(
@@ -73,7 +76,9 @@ def get(
     cluster: bool,
     options: AdminOptions,
 ) -> None:
-    """Show what was set, and where it comes from. With KEYs: their values, set or not."""
+    """Show the configs that were set and their sources. With KEYs, show their values, set or
+    not.
+    """
     resources = _resources(topics, brokers, cluster=cluster)
 
     def question(admin: "client.AdminClient") -> Any:
@@ -111,7 +116,7 @@ def _print(resource: Resource, entries: Sequence[ConfigEntry]) -> None:
 
 
 def _facts(resource: Resource) -> dict[str, object]:
-    """Return the configs of a resource for JSON; the default of all brokers has the name null."""
+    """Return a resource for JSON. The default of all brokers has the name null."""
     return {"type": resource.type.name.lower(), "name": resource.name or None}
 
 
@@ -145,7 +150,7 @@ def set_configs(
     dry_run: bool,
     options: AdminOptions,
 ) -> None:
-    """Set configs; KEY+=VALUE adds to a list, KEY-=VALUE takes away. What is not named stays."""
+    """Set configs and keep all others. KEY+=VALUE adds to a list; KEY-=VALUE removes from it."""
     resources = _resources(topics, brokers, cluster=cluster)
     _alter(options, dict.fromkeys(resources, changes), "set", dry_run=dry_run)
 

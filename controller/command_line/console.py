@@ -1,8 +1,8 @@
-"""rich, as the commands draw with it.
+"""The rich console of the commands.
 
-Rule: what it is given is text and never markup; and a reader who leaves is told to the caller as
-everywhere (`output.py`), where rich would end the process with code 1. Imported only where
-something is drawn.
+Rule: all input is plain text, never markup. A closed pipe raises BrokenPipeError, which `output.py`
+handles, where rich would exit with code 1. The module is imported only by commands that draw,
+because rich is slow to import.
 """
 
 from rich.console import Console

@@ -1,8 +1,8 @@
-"""`minicontroller demo`: a cluster with a policy, and requests to it, in one terminal.
+"""`minicontroller demo` runs a cluster with a policy and sends requests to it, in one terminal.
 
-Rule: nothing is staged. The cluster is the installed `minicontroller up` in a process of its own,
-and what is shown are its answers. It ends with the demo, whichever way that ends, SIGKILL included:
-its stdin is a pipe whose other end only the demo has.
+Rule: all shown results are the cluster's answers. The cluster is the installed `minicontroller up`
+in a process of its own. It ends whenever the demo ends, even by SIGKILL, because its stdin is a
+pipe from the demo.
 """
 
 import signal
@@ -29,13 +29,13 @@ POLICY = "minicontroller.controller.command_line.demo_policy:DemoPolicy"
 READY = "ready: "
 STOP_SECONDS = 15.0
 BEAT_SECONDS = 0.35
-"""The pause between two steps on a terminal, to read along."""
+"""The pause between two steps on a terminal, in seconds."""
 
 
 @click.command()
-@click.option("--once", is_flag=True, help="End after the script, instead of staying up for you to play on.")
+@click.option("--once", is_flag=True, help="End after the script instead of keeping the cluster up.")
 def demo(once: bool) -> None:
-    """A cluster with a policy, and what comes of requests. Ctrl-C ends it."""
+    """Run a cluster with a policy, and show its answers to some requests. Ctrl-C ends it."""
     console = PlainConsole(width=min(PlainConsole().width, WIDTH))
     console.print(Text("minicontroller demo", style="bold"), Text("three nodes in memory, and a policy", style="dim"))
     with _cluster() as (process, facts):
@@ -51,8 +51,8 @@ def demo(once: bool) -> None:
 
 @contextmanager
 def _cluster() -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
-    """Run a cluster, and give its process and the facts of its ready line. Another program may take
-    Kafka's port between the look at it and the start: then free ports serve.
+    """Run a cluster, and yield its process and the facts in its ready line. If another program
+    takes Kafka's port between the check and the start, the cluster uses free ports.
     """
     with ExitStack() as processes:
         for port in dict.fromkeys((_port(), 0)):
@@ -68,7 +68,7 @@ def _cluster() -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
 def _process(port: int) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-m", "minicontroller", "up", "--brokers", str(BROKERS), "--port", str(port)]
     command += ["--end-with-stdin", "--set", f"topic.management.policy.class.name={POLICY}"]
-    # In a session of its own: Ctrl-C reaches this process, which then stops the cluster, once.
+    # The cluster has its own session, so that Ctrl-C reaches only this process, which stops it.
     process = subprocess.Popen(  # noqa: S603 - this very program
         command,
         stdin=subprocess.PIPE,
@@ -90,7 +90,7 @@ def _process(port: int) -> Iterator[subprocess.Popen[str]]:
 
 
 def _port() -> int:
-    """Return Kafka's own port, so that commands need no address, or any free one if it is taken."""
+    """Return Kafka's default port, so that commands need no address, or 0 if a port is taken."""
     for port in range(PORT, PORT + BROKERS):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -102,8 +102,8 @@ def _port() -> int:
 
 
 def _ready(process: subprocess.Popen[str]) -> dict[str, str] | None:
-    """Read the addresses of the ready line: `bootstrap.servers`, and `http` if there is a page.
-    None if the process ended before it was ready.
+    """Return the addresses in the ready line: `bootstrap.servers`, and `http` if there is a page.
+    Returns None if the process ended before it was ready.
     """
     assert process.stdout is not None
     for line in process.stdout:
@@ -148,7 +148,7 @@ def _outcome(element: str, done: str, error: AdminError | None) -> Text:
 def _invite(console: PlainConsole, facts: dict[str, str]) -> None:
     bootstrap = facts["bootstrap.servers"]
     first = bootstrap.split(",")[0]
-    lines = ["The cluster stays up. Any Kafka client may play on:", f"  bootstrap.servers={bootstrap}", ""]
+    lines = ["The cluster stays up for any Kafka client:", f"  bootstrap.servers={bootstrap}", ""]
     if first != DEFAULT_BOOTSTRAP:
         lines += [f"  export MINICONTROLLER_BOOTSTRAP={first}"]
     lines += [

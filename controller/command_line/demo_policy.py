@@ -1,6 +1,4 @@
-"""The policy of `minicontroller demo`: a dozen lines that a platform team could have written.
-docs/policies.md tells more.
-"""
+"""The policy of `minicontroller demo`, as a platform team could write it. See docs/policies.md."""
 
 import re
 
@@ -23,13 +21,11 @@ PROTECTED = "audit."
 
 
 class DemoPolicy(TopicManagementPolicy):
-    """The demo's policy: names have a form, partitions and retention have limits, and the audit
-    topics stay.
-    """
+    """Restricts names, partitions and retention, and protects the audit topics."""
 
     def validate_create_topic(self, request: CreateTopicRequest, cluster: ClusterState) -> None:  # noqa: ARG002
         if request.automatic and request.requested_state.internal:
-            return  # Kafka's own topics come as Kafka needs them
+            return  # Kafka decides what its internal topics need
         if not NAME.fullmatch(request.topic):
             raise PolicyViolation(f"the name {request.topic} is not team.domain.name, such as sales.orders.placed")
         _within_bounds(request.requested_state)

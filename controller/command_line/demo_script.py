@@ -1,8 +1,8 @@
-"""What `minicontroller demo` plays: requests as one would type them, each carried out by the client
-that the commands use.
+"""The steps of `minicontroller demo`: commands as one would type them, and the requests that they
+send.
 
-Rule: what is shown is what is sent. A step has one list of facts, from which both its command line
-and its request are made.
+Rule: the command line and the request of a step are made from the same values, so the demo shows
+exactly what it sends.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,7 +17,7 @@ from .demo_policy import DAY_MS
 
 
 class DemoResult(msgspec.Struct, frozen=True):
-    """What became of one element of a step, or why it was refused."""
+    """The result for one topic or other resource of a step."""
 
     element: str
     done: str
@@ -25,7 +25,9 @@ class DemoResult(msgspec.Struct, frozen=True):
 
 
 class DemoStep(msgspec.Struct, frozen=True):
-    """One step of the demo: `why` is said first, then `command` as one would type it."""
+    """One step of the demo: the explanation `why`, the `command` as typed, and the request to
+    send.
+    """
 
     why: str
     command: str
@@ -33,25 +35,26 @@ class DemoStep(msgspec.Struct, frozen=True):
 
 
 def script() -> tuple[DemoStep, ...]:
-    """Return the steps of the demo: from a first topic to its end, with each rule of the policy
-    broken once.
-    """
+    """Return the steps of the demo, which break each rule of the policy."""
     placed, trail = "sales.orders.placed", "audit.changes.trail"
     return (
-        _create("A topic as the rules want it.", [placed], partitions=6),
+        _create("A topic that follows the rules.", [placed], partitions=6),
         _create("A name that breaks a rule.", ["Orders_v2"], partitions=6),
         _create(
-            "Two in one request: each has an answer of its own.", ["sales.orders.paid", "sales.Paid"], partitions=3
+            "Two topics in one request: each gets its own result.", ["sales.orders.paid", "sales.Paid"], partitions=3
         ),
         _create(
-            "Too many partitions; --dry-run asks without doing.", ["sales.clicks.raw"], partitions=400, dry_run=True
+            "Too many partitions; --dry-run checks without creating.",
+            ["sales.clicks.raw"],
+            partitions=400,
+            dry_run=True,
         ),
-        _create("One for the auditors.", [trail], partitions=1),
-        _retention("Records for a year?", placed, 365),
-        _retention("For a week, then.", placed, 7),
-        _grow("Past the limit, later on: the rule sees what the topic would become.", placed, 24),
-        _grow("Within it.", placed, 12),
-        _delete("Nobody deletes the auditors' topic; the other one goes.", [trail, "sales.orders.paid"]),
+        _create("A topic for the auditors.", [trail], partitions=1),
+        _retention("Keep records for a year.", placed, 365),
+        _retention("Keep records for a week.", placed, 7),
+        _grow("More partitions than the limit: the rule checks later changes, too.", placed, 24),
+        _grow("More partitions, within the limit.", placed, 12),
+        _delete("The auditors' topic is protected; the other one is deleted.", [trail, "sales.orders.paid"]),
     )
 
 

@@ -1,4 +1,4 @@
-"""What came of the cases, in the XML that continuous integration reads."""
+"""Writes the outcomes of policy cases as JUnit XML, for continuous integration."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from .policy_cases import CaseOutcome
 
 UNSENDABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML cannot carry in any way."""
+"""Matches the characters that XML 1.0 cannot contain."""
 
 
 def junit(outcomes: Sequence[CaseOutcome]) -> str:

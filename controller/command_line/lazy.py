@@ -1,7 +1,7 @@
 """A group of commands that are imported when they are called.
 
-Rule: whoever calls one command, asks for the list of all, or has the shell complete a name, does
-not wait for what another one needs.
+Rule: a command, the list of commands and the shell's completion never wait for the imports of other
+commands.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from .output import nobody_reads
 
 @contextmanager
 def a_reader_may_end_it() -> Iterator[None]:
-    """End the block without an error when the reader of the output leaves; click would exit with
+    """Exit with code 0 when the reader of the output closes the pipe, where click would exit with
     code 1.
     """
     try:
@@ -34,8 +34,8 @@ class LazyGroup(click.Group):
         self._places: dict[str, str] = {}
 
     def add_later(self, name: str, place: str, summary: str) -> None:
-        """Add a command by the place of its object, relative to
-        `minicontroller.controller.command_line`; `summary` stands in the list of commands.
+        """Add the command `place` (`module:object`, relative to
+        `minicontroller.controller.command_line`). The list of commands shows `summary`.
         """
         self._places[name] = place
         self.add_command(click.Command(name, short_help=summary))

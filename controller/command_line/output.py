@@ -1,7 +1,7 @@
-"""Who reads what a command prints: a terminal, a pipe whose other end may leave, or nobody.
+"""Handles the reader of a command's output: a terminal, a pipe that may close, or nobody.
 
-Rule: a reader who leaves, as `head` does, is no accident, and changes nothing of what was done or
-of the code that tells it.
+Rule: a closed pipe, as with `head`, is not an error. It changes neither the effects of a command
+nor its exit code.
 """
 
 import os
@@ -17,15 +17,13 @@ def is_terminal() -> bool:
 
 
 def is_conversation() -> bool:
-    """Whether a person reads the output and can answer."""
+    """Return whether a person reads the output and can answer."""
     return is_terminal() and sys.stdin is not None and sys.stdin.isatty()
 
 
 @contextmanager
 def readers_may_leave() -> Iterator[None]:
-    """End the block when the reader of its output leaves; what comes after the block
-    is still done.
-    """
+    """End the block if the reader of its output closes the pipe. The code after it still runs."""
     try:
         yield
     except BrokenPipeError:
@@ -33,7 +31,7 @@ def readers_may_leave() -> Iterator[None]:
 
 
 def nobody_reads() -> None:
-    """Send stdout nowhere from now on, so that Python does not complain of it when it ends."""
+    """Redirect stdout to the null device, so that Python's final flush does not fail."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, STDOUT)
     os.close(nowhere)

@@ -1,8 +1,7 @@
-"""Whether a node is ready, asked as a client asks: over the wire, at the address that clients use.
+"""Checks whether a node is ready, over the wire and at the address that clients use.
 
-Rule: ready is a node that answers and knows the controller, as this program's `ready:` line means
-it. What listens but does not speak Kafka's protocol, or speaks it without knowing who rules, is not
-ready, and a sentence says why.
+Rule: a node is ready if it answers and knows the controller, as in the `ready:` line of this
+program. For any other server, NotReady tells the reason in a sentence.
 """
 
 import msgspec
@@ -25,7 +24,7 @@ OLDEST_METADATA = 1
 
 
 class NotReady(Exception):  # noqa: N818 - it is an answer
-    """A node is not ready; the message is a sentence that says why."""
+    """A node is not ready. The message is a sentence with the reason."""
 
 
 class Pulse(msgspec.Struct, frozen=True):
@@ -39,7 +38,7 @@ class Pulse(msgspec.Struct, frozen=True):
 
 
 async def ping(host: str, port: int, *, timeout_seconds: float, credentials: PlainCredentials | None = None) -> Pulse:
-    """Ask one node whether it is ready. Raises NotReady."""
+    """Return the cluster as a ready node describes it. Raises NotReady."""
     async with trio.open_nursery() as nursery:
         logins = () if credentials is None else (credentials,)
         peer = PeerConnection(nursery, host, port, client_id=CLIENT_ID, logins=logins)

@@ -1,8 +1,8 @@
-"""`minicontroller policy check` and `policy test`: try rules before they are in force.
+"""`minicontroller policy check` and `policy test` try rules before they are in force.
 
-Rule: the same loading and the same judgement as in a node, so what passes here passes there. Exit
-codes: 0 all is well, 1 a file has a mistake or a case failed, 2 the command was called wrongly, 3 a
-sample request would be refused.
+Rule: rules are loaded and evaluated by the code that nodes use, so the results are the same. The
+exit code is 0 for success, 1 if a file has a mistake or a case failed, 2 for a usage error, and 3
+if a sample request would be refused.
 """
 
 from collections.abc import Sequence
@@ -19,23 +19,23 @@ from .junit import junit
 from .policy_cases import CaseError, CaseOutcome, judged, read_cases, read_request
 
 REFUSED = 3
-"""The exit code, other than that of rules with a mistake: who expects a refusal can tell it from a
-file that says nothing.
+"""The exit code for a refused sample request, which differs from the code for a mistake in a
+file.
 """
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.group("policy")
 def policy() -> None:
-    """Rules for topics: what is wrong with them, and what they would decide."""
+    """Check rules for topics, and try them on requests."""
 
 
 @policy.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILE)
-@click.option("--request", "requests", multiple=True, type=FILE, help="A request in TOML, to be judged; repeatable.")
+@click.option("--request", "requests", multiple=True, type=FILE, help="Sample request in TOML; repeatable.")
 def check(files: tuple[Path, ...], requests: tuple[Path, ...]) -> None:
-    """Name every mistake of rule files. Each is named by file, line and column; the rules are then
-    tried on sample requests.
+    """Report every mistake in rule files. Each is reported by file, line and column; rules without
+    a mistake are then tried on the sample requests.
 
     The exit code is 3 if one of the requests would be refused, 1 if a file has a mistake.
     """
@@ -56,10 +56,12 @@ def check(files: tuple[Path, ...], requests: tuple[Path, ...]) -> None:
 
 @policy.command()
 @click.argument("folder", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--junit", "report", type=click.Path(dir_okay=False, path_type=Path), help="Also as JUnit's XML, for CI.")
+@click.option(
+    "--junit", "report", type=click.Path(dir_okay=False, path_type=Path), help="Also write the results as JUnit XML."
+)
 def test(folder: Path, report: Path | None) -> None:
-    """Run the cases in the files of DIR. Each *.cases.toml says which rules it is about, what is
-    asked, and what is expected.
+    """Run the cases in the files of DIR. Each *.cases.toml names the rules, the requests and the
+    expected results.
     """
     try:
         cases = [case for file in sorted(folder.rglob("*.cases.toml")) for case in read_cases(file)]

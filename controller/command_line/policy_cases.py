@@ -1,8 +1,7 @@
-"""Requests and cases in TOML, and what the rules make of them.
+"""Reads requests and test cases for rules from TOML, and evaluates them.
 
-Rule: what a file does not say has the plainest value (one broker, one partition), and what it says
-wrongly is told with the file. A case decides by the time and the cluster that stand in it, so it
-comes out the same tomorrow.
+Rule: omitted values have the plainest defaults, and errors begin with the name of the file. The
+time and the cluster of a case come from its file only, so its result is reproducible.
 """
 
 import tomllib
@@ -44,16 +43,16 @@ ENTITIES: Mapping[str, type[AlterBrokerConfigsRequest | AlterLoggersRequest]] = 
     "alter_broker": AlterBrokerConfigsRequest,
     "alter_loggers": AlterLoggersRequest,
 }
-"""What is no topic and has configs."""
+"""The requests about brokers and their loggers, by operation."""
 
 
 class CaseError(Exception):
-    """A file of cases cannot be used; the message is a sentence that begins with its name."""
+    """A file of cases is invalid. The message is a sentence that begins with the file's name."""
 
 
 class TopicGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A topic of a case, by counts or by the replicas of its partitions. What a request leaves as
-    it is need not be said.
+    """A topic in a case, described by counts or by the replicas of its partitions. Omitted values
+    of a requested topic stay as they are.
     """
 
     partitions: int | None = None
@@ -62,8 +61,8 @@ class TopicGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     configs: dict[str, str] | None = None
 
     def rows(self, before: TopicState | None = None) -> list[Sequence[int]]:
-        """Return the replicas of the topic; what is not said is as `before`, or else the least
-        there can be.
+        """Return the replicas of each partition. Omitted counts are those of `before`, or else
+        1.
         """
         if self.replicas is not None:
             return list(self.replicas)
@@ -78,7 +77,7 @@ class TopicGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class RequestGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     topic: str = ""
     broker: str = ""
-    """The id; empty for the default of all brokers."""
+    """The broker id. Empty means the default of all brokers."""
     operation: Literal["create", "alter", "delete", "delete_records", "alter_broker", "alter_loggers"] = "create"
     principal: str | None = None
     api: str | None = None
@@ -86,10 +85,10 @@ class RequestGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     client_host: str = "127.0.0.1"
     validate_only: bool = False
     automatic: bool = False
-    """The topic is created because somebody used it."""
+    """Whether the topic is created automatically because a client used it."""
     time: datetime | None = None
     created: datetime | None = None
-    """Of the topic that is to be deleted."""
+    """When the topic that is to be deleted was created."""
     after: TopicGiven | None = None
     config_operations: dict[str, str] | None = None
     delete_records_offsets: dict[str, int] = {}
@@ -98,9 +97,7 @@ class RequestGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ClusterGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cluster_size: int = 3
     default_configs: dict[str, str] = {}
-    """What holds for topics that say nothing, by the names of their configs, where that is not
-    Kafka's own default.
-    """
+    """The cluster's defaults of topic configs, by config name, where they differ from Kafka's."""
     topics: dict[str, TopicGiven] = {}
 
 
@@ -108,21 +105,21 @@ class CaseGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     request: RequestGiven
     name: str = ""
     before: TopicGiven | None = None
-    """Of the request's topic: short for an entry of `cluster.topics`. Of a broker the configs that
-    it has.
+    """The state before the request: of its topic, instead of an entry in `cluster.topics`, or the
+    configs of its broker.
     """
     cluster: ClusterGiven = ClusterGiven()
     expect: Literal["allow", "deny", "warn", "audit"] = "allow"
     rule: str | None = None
     message: str | None = None
-    """That this is in the message."""
+    """A text that the message of the decisive rule must contain."""
 
 
 class FileGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     case: list[CaseGiven]
     rules: list[str] = []
-    """Relative to the file; without it the rule file of the same name: orders.cases.toml is about
-    orders.toml.
+    """The rule files, relative to this file. The default is the rule file of the same name:
+    orders.toml for orders.cases.toml.
     """
 
 
@@ -140,16 +137,14 @@ class Case(msgspec.Struct, frozen=True):
 class CaseOutcome(msgspec.Struct, frozen=True):
     case: Case
     decision: str
-    """`deny`, or the strongest of what lets it pass: `warn`, `audit`, `allow`."""
+    """The decision: `deny`, `warn`, `audit` or `allow`."""
     findings: tuple[Finding, ...]
     failure: str | None
-    """What is not as expected."""
+    """A sentence about the difference from the expectation, or None if there is none."""
 
 
 def read_request(file: Path) -> Case:
-    """Read a case without an expectation, for `policy check --request`. If it gives no time, it is
-    asked now. Raises CaseError.
-    """
+    """Read one request for `policy check --request`. Its time defaults to now. Raises CaseError."""
     given = _converted(file, _document(file), CaseGiven)
     request = given.request
     if request.time is None:
@@ -158,7 +153,7 @@ def read_request(file: Path) -> Case:
 
 
 def read_cases(file: Path) -> Iterator[Case]:
-    """Read a file of cases. Raises CaseError."""
+    """Yield the cases in a file. Raises CaseError."""
     given = _converted(file, _document(file), FileGiven)
     rules = tuple(file.parent / name for name in given.rules) or (
         file.with_name(file.name.removesuffix(".cases.toml") + ".toml"),
@@ -287,8 +282,8 @@ def _topic_request(
 def _alteration(
     given: RequestGiven, before: TopicState, defaults: Mapping[str, str], common: Mapping[str, Any]
 ) -> AlterTopicRequest:
-    """Make an alteration as a node would: a request names the configs that it changes, and what it
-    names is changed.
+    """Make the request that a node would make: unless partitions move, it names the changed
+    configs.
     """
     after = _after(given, before, defaults)
     operations: Mapping[str, str | None] | None = given.config_operations

@@ -1,7 +1,7 @@
-"""Tables: by rich, with lines and colours, on a terminal; in a pipe bare columns, where no cell is
-cut or folded.
+"""Prints tables: drawn by rich on a terminal, and as plain columns without cut or folded cells in a
+pipe.
 
-Rule: rich is loaded for a terminal alone. It takes longer than the rest of a command.
+Rule: rich is imported only for a terminal, because that takes longer than the rest of a command.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ Cell = str | int | None
 RIGHT = frozenset({"partition", "partitions", "replication", "leader", "id", "port", "key"})
 GAP = "  "
 NARROW = 40
-"""Columns of a terminal; below, lines that it breaks by itself read better."""
+"""On a terminal with fewer columns, plain lines that the terminal wraps are easier to read."""
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
@@ -35,7 +35,7 @@ def _bare(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> bool:
-    """Print a table of this width; long cells are folded, but not to a letter a line."""
+    """Draw a table with long cells folded. Returns False if the terminal is too narrow for it."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text

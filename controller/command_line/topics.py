@@ -1,4 +1,4 @@
-"""`minicontroller topics`: lists, describes, creates, alters and deletes topics of any Kafka."""
+"""`minicontroller topics` lists, describes, creates, alters and deletes topics of any Kafka."""
 
 import base64
 from collections.abc import Sequence
@@ -41,14 +41,12 @@ NO_DRY_RUN = "Kafka's DeleteTopics cannot be tried: the request has no validate_
 NO_ID = bytes(16)
 
 names_argument = click.argument("names", metavar="NAME...", nargs=-1, required=True)
-dry_run_option = click.option(
-    "--dry-run", is_flag=True, help="The cluster checks it, policies included; nothing happens."
-)
+dry_run_option = click.option("--dry-run", is_flag=True, help="Only check the request, policies included.")
 
 
 @click.group()
 def topics() -> None:
-    """The topics of a cluster: list, describe, create, alter, delete."""
+    """List, describe, create, alter and delete the topics of a cluster."""
 
 
 # ------------------------------------------------------------------ reads
@@ -56,10 +54,10 @@ def topics() -> None:
 
 @topics.command("list")
 @click.argument("pattern", required=False)
-@click.option("--internal", is_flag=True, help="Kafka's own topics, too.")
+@click.option("--internal", is_flag=True, help="Include Kafka's own topics.")
 @admin_options
 def list_topics(*, pattern: str | None, internal: bool, options: AdminOptions) -> None:
-    """The topics, or those that match PATTERN ('sales.*')."""
+    """List all topics, or those that match PATTERN ('sales.*')."""
 
     async def question(admin: "client.AdminClient") -> list[tuple[str, int, int, bool]]:
         found = (await admin.list_topics(include_internal=internal)).values()
@@ -85,7 +83,7 @@ def list_topics(*, pattern: str | None, internal: bool, options: AdminOptions) -
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @admin_options
 def describe(*, names: Sequence[str], options: AdminOptions) -> None:
-    """Show partitions, leaders, replicas and configs. All topics if none is named."""
+    """Show partitions, leaders, replicas and configs of topics. Without a NAME, show all topics."""
 
     async def question(
         admin: "client.AdminClient",
@@ -172,9 +170,9 @@ def _topic_json(name: str, topic: TopicDescription | AdminError, configs: dict[s
 
 @topics.command()
 @names_argument
-@click.option("--partitions", type=click.IntRange(1, INT32), help="How many.  [default: the cluster's]")
+@click.option("--partitions", type=click.IntRange(1, INT32), help="Number of partitions.  [default: the cluster's]")
 @click.option(
-    "--replication-factor", type=click.IntRange(1, INT16), help="How many replicas.  [default: the cluster's]"
+    "--replication-factor", type=click.IntRange(1, INT16), help="Number of replicas.  [default: the cluster's]"
 )
 @click.option(
     "--assignment",
@@ -182,7 +180,9 @@ def _topic_json(name: str, topic: TopicDescription | AdminError, configs: dict[s
     callback=parse_assignment,
     help="The broker ids of each partition, its preferred leader first, instead of the counts.",
 )
-@click.option("--config", "settings", metavar="KEY=VALUE", multiple=True, callback=parse_settings, help="Repeatable.")
+@click.option(
+    "--config", "settings", metavar="KEY=VALUE", multiple=True, callback=parse_settings, help="A config; repeatable."
+)
 @dry_run_option
 @admin_options
 def create(
@@ -195,11 +195,9 @@ def create(
     dry_run: bool,
     options: AdminOptions,
 ) -> None:
-    """Create topics, all alike."""
+    """Create topics with the same settings."""
     if assignment and (partitions or replication_factor):
-        raise click.UsageError(
-            "--assignment tells the counts by itself: leave out --partitions and --replication-factor."
-        )
+        raise click.UsageError("--assignment determines the counts: leave out --partitions and --replication-factor.")
     wanted = [
         NewTopic(name, partitions or BROKER_DEFAULT, replication_factor or BROKER_DEFAULT, assignment, settings)
         for name in dict.fromkeys(names)
@@ -225,7 +223,7 @@ def _creation(name: str, result: CreatedTopic | AdminError) -> ChangeResult:
 @click.option(
     "--config", "changes", metavar="KEY=VALUE", multiple=True, callback=parse_changes, help="KEY+=VALUE adds to a list."
 )
-@click.option("--delete-config", "deleted", metavar="KEY", multiple=True, help="Back to the default.")
+@click.option("--delete-config", "deleted", metavar="KEY", multiple=True, help="Reset to the default; repeatable.")
 @dry_run_option
 @admin_options
 def alter(
@@ -237,7 +235,7 @@ def alter(
     dry_run: bool,
     options: AdminOptions,
 ) -> None:
-    """Give topics more partitions, or other configs."""
+    """Add partitions to topics, or change their configs."""
     changes += tuple(AlterConfigOp(ConfigOperation.DELETE, key) for key in deleted)
     if partitions is None and not changes:
         raise click.UsageError("Nothing to alter: name --partitions, --config or --delete-config.")
@@ -264,7 +262,7 @@ def _alteration(name: str, change: str, result: AdminError | None) -> ChangeResu
 @topics.command()
 @names_argument
 @click.option("--yes", is_flag=True, help="Delete without asking for confirmation.")
-@click.option("--dry-run", is_flag=True, help="Not possible: Kafka's request has no such thing.")
+@click.option("--dry-run", is_flag=True, help="Not possible: Kafka's DeleteTopics has no such option.")
 @admin_options
 def delete(
     *,
@@ -273,7 +271,7 @@ def delete(
     dry_run: bool,
     options: AdminOptions,
 ) -> None:
-    """Delete topics and what is in them."""
+    """Delete topics and their records."""
     if dry_run:
         raise click.UsageError(NO_DRY_RUN)
     question = f"Delete {escaped(', '.join(names))} and all that is in them?"

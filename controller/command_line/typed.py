@@ -1,4 +1,4 @@
-"""What is typed at a command, before anybody is asked: times, texts, the files that are named."""
+"""Validates arguments before a command connects: durations, text and files."""
 
 import math
 import sys
@@ -10,11 +10,13 @@ import click
 MOST_SECONDS = 86_400.0
 INT32 = 2**31 - 1
 INT16 = 2**15 - 1
-"""What Kafka's requests have room for."""
+"""The range of the integers in Kafka's requests."""
 
 
 class Seconds(click.FloatRange):
-    """A duration above zero and up to a day: Kafka's requests carry it in milliseconds."""
+    """A duration in seconds, above zero and at most a day, since Kafka's requests carry
+    milliseconds.
+    """
 
     def __init__(self) -> None:
         super().__init__(0, MOST_SECONDS, min_open=True)
@@ -27,7 +29,7 @@ class Seconds(click.FloatRange):
 
 
 def require_text() -> None:
-    """Refuse arguments that are not UTF-8, which would arrive as other names and values. Raises
+    """Refuse arguments that are not UTF-8, which would become different names or values. Raises
     click.UsageError.
     """
     for word in sys.argv[1:]:
@@ -40,7 +42,7 @@ def require_text() -> None:
 
 
 def read_text(file: Path) -> str:
-    """Read a file as text. Raises click.ClickException."""
+    """Read a UTF-8 file. Raises click.ClickException."""
     try:
         return file.read_text(encoding="utf-8")
     except UnicodeError:

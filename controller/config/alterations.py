@@ -111,8 +111,8 @@ def apply_incremental(
             case ConfigOperation.APPEND | ConfigOperation.SUBTRACT:
                 altered[change.name] = _edited_list(altered, change, key_of(change.name))
             case _:
-                # Kafka fails with -1 for a topic; the request is what is wrong, as it says for a
-                # broker.
+                # Kafka answers -1 for a topic and INVALID_REQUEST for a broker. The request is
+                # at fault in both cases.
                 raise Refusal(ErrorCode.INVALID_REQUEST, f"Unknown operations type {change.operation}")
     return altered
 
@@ -123,7 +123,7 @@ def _edited_list(overrides: Configs, change: IncrementalChange, key: Key | None)
     """
     verb = ConfigOperation(change.operation).name.lower()
     if key is None:
-        # Kafka fails with -1; an unknown key is refused as SET refuses it.
+        # Kafka answers -1. Here an unknown key is refused with the error code of SET.
         text = f"Config value {verb} is not allowed for unknown config key: {change.name}"
         raise Refusal(ErrorCode.INVALID_CONFIG, text)
     if key.type is not KeyType.LIST:

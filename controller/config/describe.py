@@ -77,7 +77,7 @@ def _overridden(entry: DescribedConfig, text: str) -> DescribedConfig:
     try:
         value = render_value(TOPIC_KEYS[entry.name].key.parse(text))
     except InvalidValueError:
-        value = text  # others than this program have written it: shown as it is, it can be mended
+        value = text  # other programs write here too; the invalid text is shown so that it can be corrected
     override = ConfigSynonym(entry.name, value, ConfigSource.TOPIC_CONFIG)
     return DescribedConfig(
         name=entry.name,

@@ -151,7 +151,7 @@ def _declared(table: str) -> Iterator[Key]:
     for name, kind, default, valid, mode, documentation in read_table(table):
         yield Key(
             name,
-            # What Kafka's own table does not know it hides, and so do we: a plugin's keys may be
+            # Kafka redacts keys that its own table lacks, and so does this: a plugin's keys may be
             # secrets.
             KeyType[kind.upper()],
             read_default(default),

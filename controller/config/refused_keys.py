@@ -41,7 +41,7 @@ REFUSED: Mapping[str, tuple[Callable[[Value], bool], str]] = MappingProxyType(
             "callers are named as Kafka names them by default",
         ),
         "security.providers": (_is_set, "security algorithms are those of Python and OpenSSL"),
-        "sasl.server.callback.handler.class": (_is_set, "who may log in is what sasl.jaas.config says"),
+        "sasl.server.callback.handler.class": (_is_set, "sasl.jaas.config decides who may log in"),
         "sasl.client.callback.handler.class": (_is_set, "nodes log in as sasl.jaas.config says"),
         "sasl.login.class": (_is_set, "nodes log in as sasl.jaas.config says"),
         "sasl.login.callback.handler.class": (_is_set, "nodes log in as sasl.jaas.config says"),
@@ -50,7 +50,7 @@ REFUSED: Mapping[str, tuple[Callable[[Value], bool], str]] = MappingProxyType(
             _is_not(2**31 - 1),
             "connections are not limited by their rate; max.connections and max.connections.per.ip limit their number",
         ),
-        "zookeeper.ssl.client.enable": (_is_set, "ZooKeeper is spoken to without TLS in this version"),
+        "zookeeper.ssl.client.enable": (_is_set, "connections to ZooKeeper have no TLS in this version"),
         "zookeeper.set.acl": (
             _is_set,
             "this version proves no identity to ZooKeeper, so nothing that it writes can be its own; protect the chroot by setAcl",
@@ -63,7 +63,7 @@ REFUSED: Mapping[str, tuple[Callable[[Value], bool], str]] = MappingProxyType(
         ),
         "inter.broker.protocol.version": (
             _is_older,
-            "nodes are told in the formats of Kafka 3.4 and later; leave it out, or set 3.4 or a later version",
+            "nodes receive requests in the formats of Kafka 3.4 and later; leave it out, or set 3.4 or a later version",
         ),
     }
 )

@@ -52,7 +52,7 @@ async def hand_over(node: Node, links: ControlLinks) -> None:
     request = ControlledShutdownRequest(broker_id=node.broker_id, broker_epoch=node.broker_epoch)
     with trio.move_on_after(HANDOVER_SECONDS):
         while True:
-            # The request has to reach another node: a successor of this one would not know of it.
+            # The controller must be another node: a successor of this one would not know of it.
             await node.cache.wait_cluster(lambda image: image.controller_id not in (NO_CONTROLLER, node.broker_id))
             try:
                 answer = await links.ask_controller(ApiKey.CONTROLLED_SHUTDOWN, 3, request)

@@ -43,8 +43,8 @@ async def load_policy(config: NodeConfig) -> PolicyRunner | None:
 
 
 def load_rules(config: NodeConfig, policy: PolicyRunner | None) -> RuleFiles | None:
-    """Apply the rules of the configured files, and return the task that reloads changed files.
-    Raises PolicyLoadError.
+    """Apply the rules of the configured files, and return the `RuleFiles` that reloads changed
+    files, or None if there are none. Raises PolicyLoadError.
     """
     if policy is None or not rule_files(config):
         return None

@@ -93,7 +93,7 @@ def node_settings(number: int, brokers: int, port: int, store: str, secret: str)
         "sasl.mechanism.inter.broker.protocol": "PLAIN",
         "listener.name.internal.plain.sasl.jaas.config": jaas,
         "http.listen": "127.0.0.1:0",
-        "metadata.completion": "cluster",  # a test may ask any node at once for what another one has just made
+        "metadata.completion": "cluster",  # a test may read from any node what another one has just created
         "zookeeper.connect": store.removeprefix(ZOOKEEPER) if store.startswith(ZOOKEEPER) else "memory",
         "offsets.topic.replication.factor": replicas,
         "transaction.state.log.replication.factor": replicas,
@@ -180,9 +180,7 @@ def say(line: str) -> None:
     try:
         print(line, flush=True)  # noqa: T201
     except BrokenPipeError:
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # else Python complains when it flushes at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # otherwise Python's final flush fails
 
 
 async def _stop_on_signal(
@@ -199,7 +197,7 @@ async def _stop_on_signal(
         stopping = True
         log.info("%s: stopping; signal again to exit immediately", signal.Signals(number).name)
         for node in nodes:
-            node.stop(hand_over=len(nodes) == 1)  # else the whole cluster ends
+            node.stop(hand_over=len(nodes) == 1)  # with several nodes the whole cluster ends
 
 
 def _as_properties(settings: Mapping[str, str]) -> str:

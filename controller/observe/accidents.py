@@ -25,4 +25,4 @@ def _thread_failed(accident: threading.ExceptHookArgs) -> None:
 
 def _unraisable(accident: "sys.UnraisableHookArgs") -> None:
     if accident.exc_value is not None:
-        log.error("an exception was raised where nobody can catch it", exc_info=accident.exc_value)
+        log.error("an exception was raised where it cannot be caught", exc_info=accident.exc_value)

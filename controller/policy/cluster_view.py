@@ -1,8 +1,8 @@
-"""The image as a policy sees it.
+"""Shows the image of a cluster to policies.
 
-Rule: a view never changes and never copies the cluster. It is made of the image that the next
-change is planned against, so it shows what is accepted but not yet committed; states are made when
-they are asked for, and once for each version of a topic.
+Rule: a view is immutable and does not copy the cluster. It shows the image that the next change is
+planned against, including changes that are accepted and not yet committed. The state of a topic is
+computed when a policy reads it, once for each version of the topic.
 """
 
 from collections.abc import Mapping
