@@ -1,4 +1,4 @@
-# `make up` runs a cluster, `make test` proves it; both set up all they need in .venv. -qq: setuptools warns of editable installs.
+# `make up` runs a cluster, and `make test` tests the program; both install what they need into .venv. -qq: setuptools warns of editable installs.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 up: $(VENV)/.runtime
 	@$(BIN)/minicontroller up --brokers 3 $(ARGS)
 
-# That of the tests, which comes with pyspark.
+# The ZooKeeper that the tests use too; its jars come with pyspark.
 ZOOKEEPER := ./build/zookeeper
 zookeeper: $(VENV)/.dev java
 	@mkdir -p $(ZOOKEEPER)
@@ -19,7 +19,7 @@ zookeeper: $(VENV)/.dev java
 
 test: $(VENV)/.dev java chromium lint unit
 
-# Between two thoughts: no test that starts a large program or takes long.
+# A quick check while you work: the linters, and the tests that start no large program and take little time.
 check: $(VENV)/.dev lint
 	$(BIN)/pytest -q -n auto --maxprocesses 4 --dist loadgroup -m "not slow" $(ARGS)
 
@@ -30,7 +30,7 @@ lint: $(VENV)/.dev build/typing/minicontroller
 	MYPYPATH=build/typing $(BIN)/mypy tests benchmarks
 	$(BIN)/lint-imports
 
-# Side by side, and the tests that share a large program (tests/conftest.py) in one process; `ARGS="... -n 0"` is one process for all.
+# The tests run in several processes, and the tests that share a large program (tests/conftest.py) in one process; `ARGS="... -n 0"` is one process for all.
 unit: $(VENV)/.dev
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadgroup --durations 10 $(ARGS)
 

@@ -50,7 +50,9 @@ PAGE = LocalPath(path_type=Path)
 
 @click.group("pipeline")
 def pipeline() -> None:
-    """The audit log on Spark: tables, reports, and policies tried on what was recorded."""
+    """Load the audit log into tables on Spark, make reports, and judge recorded requests by another
+    policy.
+    """
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         raise click.ClickException(
@@ -213,7 +215,7 @@ def ingest(
     follow: bool,
     fail_on: str | None,
 ) -> None:
-    """Take what is new in the audit log into the tables. Each event is taken once.
+    """Load new events of the audit log into the tables.
 
     Several folders can be given: --audit DIR DIR DIR.
     """
@@ -250,10 +252,12 @@ def _candidate(function: Callable[..., None]) -> Callable[..., None]:
 @pipeline.command()
 @click.argument("policy")
 @click.option(
-    "--set", "sets", multiple=True, metavar="KEY=VALUE", help="What the policy is configured with; repeatable."
+    "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a configuration key of the policy. Can be repeated."
 )
 @click.option(
-    "--counterfactual", is_flag=True, help="What the candidate refuses did not happen, and what it allows did."
+    "--counterfactual",
+    is_flag=True,
+    help="Judge later requests as if changes that POLICY refuses had not happened, and those that it allows had.",
 )
 @click.option(
     "--out",
@@ -261,20 +265,20 @@ def _candidate(function: Callable[..., None]) -> Callable[..., None]:
     metavar="PAGE.html",
     type=PAGE,
     callback=_page,
-    help="A page with every difference; as NDJSON, Parquet and JSON they stand beside it.",
+    help="Write a page with every difference, and the same as NDJSON, Parquet and JSON beside it.",
 )
 @click.option(
     "--fail-on",
     multiple=True,
     type=click.Choice(["newly-denied", "newly-allowed", "changed", "errors", "existing"]),
-    help="Exit with 1 if there is any; repeatable.",
+    help="Exit with 1 if there is such a difference. Can be repeated.",
 )
 @period_options
 @click.option("--cluster", "clusters", multiple=True, metavar="ID", help="Only this cluster; repeatable.")
 @_candidate
 @spark_options(_are_filled, is_pythons=True)
 def backtest(*, spark: "SparkSession", tables: Path, found: Any, files: Any, **options: Any) -> None:
-    """Put every recorded request to POLICY. What would it have decided?
+    """Judge every recorded request by POLICY. Show which decisions would have been others.
 
     POLICY is a file of rules (.toml; several by commas), a class in Python (module:Class or
     file.py:Class), or a node's server.properties.
@@ -292,7 +296,7 @@ def backtest(*, spark: "SparkSession", tables: Path, found: Any, files: Any, **o
     metavar="PAGE.html",
     type=PAGE,
     callback=_page,
-    help="The page; PAGE.json and PAGE-csv stand beside it.",
+    help="Write the page here, and PAGE.json and PAGE-csv beside it.",
 )
 @period_options
 @click.option("--cluster", "clusters", multiple=True, metavar="ID", help="Only this cluster; repeatable.")

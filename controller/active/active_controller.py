@@ -269,7 +269,7 @@ class ActiveController:
         if not self._stepping_down.is_set():
             self.node.controller = self
         log.info(
-            "broker %d is the controller of epoch %d: %d topics, %d brokers",
+            "broker %d is the controller of epoch %d: topics %d, brokers %d",
             self.node.broker_id, self.epoch, len(image.topics), len(image.brokers),
         )  # fmt: skip
 
