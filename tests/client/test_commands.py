@@ -212,7 +212,7 @@ def test_nobody_there_is_a_sentence_and_code_3(command: Installed) -> None:
         (("topics", "create", "a", "--assignment", "1:2", "--partitions", "3"), "leave out --partitions"),
         (("topics", "create"), "Missing argument 'NAME...'"),
         (("topics", "alter", "a"), "Nothing to alter"),
-        (("configs", "get"), "Name --topic NAME, --broker ID or --cluster"),
+        (("configs", "get"), "Name a resource: --topic NAME, --broker ID or --cluster"),
         (("configs", "set", "a", "--cluster"), "'a' is not KEY=VALUE"),
     ],
 )

@@ -232,6 +232,6 @@ def test_it_can_be_off() -> None:
 def test_state_is_the_same_for_everyone(cluster: MiniCluster) -> None:
     """The state that is polled is the one that is sent: nodes, controller, figures."""
     state = json.loads(ask(cluster, "/api/state").text)
+    until(lambda: json.loads(ask(cluster, "/api/state").text)["topics"] == ask(cluster, "/api/topics").json["total"])
     assert [node["id"] for node in state["nodes"]] == [1, 2, 3]
     assert state["controller_here"]
-    assert state["topics"] == ask(cluster, "/api/topics").json["total"]
