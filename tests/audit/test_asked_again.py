@@ -49,12 +49,12 @@ from minicontroller.protocol.messages.create_partitions import CreatePartitionsR
 from minicontroller.protocol.messages.create_topics import CreateTopicsRequest
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
 from tests.audit.logs import decisions_in, events_in, found
-from tests.cluster.small_cluster import SmallCluster, context_for
 from tests.handlers.altering import BROKER, TOPIC
 from tests.handlers.ruling import wanted
 from tests.policies.in_place import InPlace
 from tests.rules.reading import rules
 from tests.store.worlds import MemoryWorld
+from tests.support.small_cluster import SmallCluster, context_for
 
 NAMES = ["a.orders", "a.users", "b.orders", "b.users", "c"]
 ROUNDS = 12

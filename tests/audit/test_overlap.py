@@ -9,8 +9,8 @@ import trio
 from minicontroller.audit.files import audit_files
 from tests.audit.logs import changed, events_in, found, replayed, shown, told, write
 from tests.audit.test_replay import end
-from tests.cluster.small_cluster import SmallCluster
 from tests.store.worlds import MemoryWorld
+from tests.support.small_cluster import SmallCluster
 
 NEVER_MS = "86400000"
 

@@ -14,8 +14,8 @@ from minicontroller.controller.handlers import alter_configs
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
 from tests.audit.logs import decisions_in, events_in, found, replayed, shown, told
-from tests.cluster.small_cluster import SmallCluster, context_for
 from tests.store.worlds import MemoryWorld
+from tests.support.small_cluster import SmallCluster, context_for
 
 NAMES = [f"topic-{number}" for number in range(6)]
 STEPS = 120

@@ -23,9 +23,9 @@ from minicontroller.policies.interface import ClusterState
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.audit.logs import CLUSTER, a_creation, a_state, decisions_in, events_in, found, replayed, shown, told
 from tests.audit.test_replay import a_cluster, end
-from tests.cluster.small_cluster import SmallCluster
 from tests.handlers.ruling import Ruling, creating, ruling, wanted
 from tests.store.worlds import MemoryWorld
+from tests.support.small_cluster import SmallCluster
 
 MANY = 40
 PATIENCE_SECONDS = 20.0

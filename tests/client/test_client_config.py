@@ -7,7 +7,7 @@ import pytest
 
 from minicontroller.client.configuration import Address, load_client_config, parse_addresses
 from minicontroller.controller.errors import ConfigurationError
-from tests.cli.command import call
+from tests.command_line.command import call
 from tests.support.cluster import MiniCluster, running_cluster
 
 LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"

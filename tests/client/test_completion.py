@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import call
+from tests.command_line.command import call
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import minicontroller.client
-from tests.cli.command import call
+from tests.command_line.command import call
 from tests.support.cluster import MiniCluster, running_cluster
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -10,7 +10,6 @@ import pytest
 from minicontroller.client.admin_client import AdminClient
 from minicontroller.client.configuration import load_client_config
 from minicontroller.client.errors import ClusterUnreachable
-from tests.cli.command import call
 from tests.client.secured_kafka import (
     LOGIN,
     MECHANISMS,
@@ -21,6 +20,7 @@ from tests.client.secured_kafka import (
     SecuredKafka,
     running_secured_kafka,
 )
+from tests.command_line.command import call
 from tests.support.certificates import Authority
 
 pytestmark = pytest.mark.slow

@@ -13,7 +13,7 @@ from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestHeader
 from minicontroller.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from minicontroller.protocol.registry import KAFKA
-from tests.server.harness import CLIENTS, SASL, TINY_HANDLERS, Served, serving
+from tests.support.small_server import CLIENTS, SASL, TINY_HANDLERS, Served, serving
 
 KCAT = ApiVersionsRequest(client_software_name="librdkafka", client_software_version="2.0.2")
 

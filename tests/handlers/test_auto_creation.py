@@ -24,7 +24,7 @@ from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataR
 from tests.handlers.asking import READS, Client, broker, image, led, node_with, see, topic
 from tests.handlers.creations import Creations, client_of, ruling_node
 from tests.handlers.ruling import ruling
-from tests.server.harness import NODES, TINY_HANDLERS, serving
+from tests.support.small_server import NODES, TINY_HANDLERS, serving
 
 LAST = 12
 CLUSTER = image([broker(1)], [topic("there", led(1))])

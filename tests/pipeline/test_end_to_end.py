@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
-from tests.cli.command import Outcome, call
+from tests.command_line.command import Outcome, call
 from tests.support.cluster import running_cluster
 
 IN_FORCE = """

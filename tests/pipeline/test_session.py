@@ -17,7 +17,7 @@ from minicontroller.pipeline.commands import failures_told, pipeline
 from minicontroller.pipeline.ingest.state import LOCK_FILE, locked
 from minicontroller.pipeline.session import first_line
 from tests.audit.logs import a_log, write
-from tests.cli.command import call
+from tests.command_line.command import call
 
 FAILED, CALLED_WRONGLY = 1, 2
 SPARK_SECONDS = 300.0

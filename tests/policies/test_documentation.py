@@ -9,7 +9,7 @@ import pytest
 
 from minicontroller.policies.rules.builtin import BUILT_IN
 from minicontroller.policies.rules.vocabulary import FUNCTIONS, MACROS, METHODS, VARIABLES
-from tests.cli.command import call
+from tests.command_line.command import call
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "policies.md").read_text()
 

@@ -27,8 +27,8 @@ from minicontroller.protocol.messages.create_topics import (
 )
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
 from tests.audit.logs import events_in
-from tests.cluster.small_cluster import SmallCluster, answer_of, context_for
 from tests.store.worlds import MemoryWorld
+from tests.support.small_cluster import SmallCluster, answer_of, context_for
 
 NAMES = ("a.orders", "a.users", "b.orders", "b.users", "c", "a/b")
 PRINCIPALS = ("User:alice", "User:bob", None)

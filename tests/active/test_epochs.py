@@ -1,0 +1,72 @@
+"""Whoever says that a newer controller rules deposes nobody: the store alone does. On
+both stores.
+"""
+
+import pytest
+import trio
+
+from minicontroller.controller.active.channel import CONTRADICTED_SECONDS
+from minicontroller.controller.store.base import Delete, Store
+from minicontroller.controller.znodes import layout
+from tests.store.worlds import in_both_worlds
+from tests.support.small_cluster import SmallCluster
+
+LARGEST = 2**31 - 1
+pytestmark = in_both_worlds
+
+
+def tell(cluster: SmallCluster, broker_id: int, epoch: int) -> None:
+    """As UpdateMetadata of a controller 3 in this epoch does."""
+    cluster.members[broker_id].node.cache.apply(controller_id=3, controller_epoch=epoch, brokers=None)
+
+
+@pytest.mark.parametrize("misled", [1, 2], ids=["the controller's own node", "another node"])
+async def test_an_epoch_that_nobody_was_elected_with(cluster: SmallCluster, misled: int) -> None:
+    """A node that was told of one finds the controller again by itself, and the controller has not
+    noticed: it rules in its epoch.
+    """
+    controller = cluster.controller
+    tell(cluster, misled, LARGEST)
+    await cluster.until(lambda: cluster.seen(misled).controller_epoch == controller.epoch)
+    assert cluster.seen(misled).controller_id == 1
+    assert await cluster.create("t", replication_factor=3) == [0]
+    assert cluster.controller is controller
+    assert all("t" in cluster.seen(broker_id).topics for broker_id in (1, 2, 3))
+
+
+async def test_an_answer_that_lies(cluster: SmallCluster) -> None:
+    """A node that answers for ever that a newer controller rules is not told, and costs nobody else
+    anything.
+    """
+    controller = cluster.controller
+    cluster.deaf.add(2)
+    for number in range(3):
+        assert await cluster.create(f"t{number}", timeout_ms=100) == [
+            7
+        ]  # completion is cluster-wide here, and one does not acknowledge
+    await trio.sleep(CONTRADICTED_SECONDS)
+    assert cluster.controller is controller
+    assert {"t0", "t1", "t2"} <= set(cluster.seen(3).topics)
+    cluster.deaf.clear()
+    await cluster.until(lambda: "t2" in cluster.seen(2).topics)
+
+
+async def test_an_election_is_told_as_before(cluster: SmallCluster) -> None:
+    """The successor's epoch, which the store knows, is believed and stays."""
+    await cluster.elect_anew()
+    await trio.sleep(1.5)
+    assert {cluster.seen(broker_id).controller_epoch for broker_id in (1, 2, 3)} == {cluster.controller.epoch}
+
+
+async def test_an_epoch_that_was_set_back(cluster: SmallCluster, other: Store) -> None:
+    """Somebody deletes `/controller_epoch`: the next controller begins above the epoch that nodes
+    follow, so that they believe it.
+    """
+    for _ in range(3):
+        await cluster.elect_anew()
+    epoch = cluster.controller.epoch
+    await other.commit([Delete(layout.CONTROLLER_EPOCH)])
+    await cluster.elect_anew()
+    assert cluster.controller.epoch > epoch
+    assert await cluster.create("t", replication_factor=3) == [0]
+    assert all("t" in cluster.seen(broker_id).topics for broker_id in (1, 2, 3))

@@ -1,0 +1,123 @@
+"""The nodes of one process learn of changes from their controller without the wire, and share what
+they know.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import pytest
+import trio
+
+from minicontroller.controller.active.local_nodes import LocalNodes
+from minicontroller.controller.handlers.node import Node
+from minicontroller.controller.metadata.entities import Broker, Partition, Topic
+from minicontroller.controller.metadata.image import Image
+from tests.handlers.asking import node_with
+from tests.store.worlds import MemoryWorld
+from tests.support.small_cluster import SmallCluster
+
+NOBODY = Image()
+REGISTERED = MappingProxyType({1: 10, 2: 20, 3: 30})
+"""Broker epochs by id."""
+
+
+def topic(name: str, *, leader: int = 1) -> Topic:
+    epoch = 0 if leader >= 0 else -1
+    partition = Partition(replicas=(1,), leader=leader, isr=(1,), leader_epoch=epoch, partition_epoch=epoch)
+    return Topic(name=name, topic_id=name.encode().ljust(16, b"\0"), partitions=(partition,))
+
+
+def cluster(*names: str, epochs: Mapping[int, int] = REGISTERED) -> Image:
+    brokers = [Broker(broker_id=number, epoch=epoch) for number, epoch in epochs.items()]
+    return Image(controller_id=1, controller_epoch=5).with_brokers(brokers).with_topics(map(topic, names))
+
+
+@pytest.fixture
+def nodes() -> list[Node]:
+    """Three nodes of one process, registered with the epochs of `cluster`."""
+    nodes = [node_with(NOBODY, broker_id=number) for number in (1, 2, 3)]
+    for node in nodes:
+        node.local_nodes = {each.broker_id: each for each in nodes}
+        node.broker_epoch = node.broker_id * 10
+    return nodes
+
+
+def test_everyone_has_the_same_image(nodes: list[Node]) -> None:
+    """The nodes of a process have one image, not three alike, so that they cost the
+    memory of one.
+    """
+    local_nodes = LocalNodes(1, nodes[0], nodes[0].local_nodes)
+    local_nodes.update_everything(cluster("a"))
+    after = cluster("a", "b")
+    local_nodes.update_topics(after, [after.topics["b"]], ())
+    assert set(nodes[0].cache.image.topics) == {"a", "b"}
+    assert nodes[1].cache.image is nodes[2].cache.image is nodes[0].cache.image
+    local_nodes.update_topics(cluster("b"), (), ["a"])
+    assert [set(node.cache.image.topics) for node in nodes] == [{"b"}] * 3
+
+
+def test_a_node_without_registration_is_not_told(nodes: list[Node]) -> None:
+    """A node whose registration is gone, or is of an earlier life, does not exist for
+    the cluster.
+    """
+    local_nodes = LocalNodes(1, nodes[0], nodes[0].local_nodes)
+    local_nodes.update_everything(cluster("a", epochs={1: 10, 2: 20, 3: 29}))
+    assert [set(node.cache.image.topics) for node in nodes] == [{"a"}, {"a"}, set()]
+    assert local_nodes.ids == {1, 2}
+    local_nodes.update_brokers(cluster("a", epochs={1: 10, 3: 30}))
+    after = cluster("a", "b", epochs={1: 10, 3: 30})
+    local_nodes.update_topics(after, [after.topics["b"]], ())
+    assert [set(node.cache.image.topics) for node in nodes] == [{"a", "b"}, {"a"}, {"a", "b"}]
+    assert local_nodes.ids == {1, 3}
+
+
+def test_who_knew_something_else_is_told_what_changed(nodes: list[Node]) -> None:
+    """A node that heard from another controller in between keeps its own image, and is given the
+    same changes.
+    """
+    local_nodes = LocalNodes(1, nodes[0], nodes[0].local_nodes)
+    local_nodes.update_everything(cluster("a"))
+    nodes[1].cache.apply(controller_id=1, controller_epoch=5, brokers=None, changed=[topic("z")])
+    after = cluster("a", "b")
+    local_nodes.update_topics(after, [after.topics["b"]], ())
+    assert [set(node.cache.image.topics) for node in nodes] == [{"a", "b"}, {"a", "b", "z"}, {"a", "b"}]
+    local_nodes.update_everything(cluster("a"))
+    assert [set(node.cache.image.topics) for node in nodes] == [{"a"}] * 3
+
+
+def test_what_was_never_led_is_not_told(nodes: list[Node]) -> None:
+    """A topic without states, or with a mark of deletion, is left out as UpdateMetadata leaves it
+    out.
+    """
+    never_led = Topic(name="n", topic_id=b"n" * 16, partitions=(Partition(replicas=(9,)),))
+    LocalNodes(1, nodes[0], nodes[0].local_nodes).update_everything(cluster("a").with_topic(never_led))
+    assert [set(node.cache.image.topics) for node in nodes] == [{"a"}] * 3
+
+
+def test_nobody_is_told_what_is_old(nodes: list[Node]) -> None:
+    """A controller that wakes up and reads everything anew has a successor by then: whoever has
+    heard of it is told nothing.
+    """
+    local_nodes = LocalNodes(1, nodes[0], nodes[0].local_nodes)
+    local_nodes.update_everything(cluster("old"))
+    for node in nodes[:2]:
+        node.cache.apply(controller_id=2, controller_epoch=6, brokers=None, changed=[topic("new")], removed=["old"])
+    local_nodes.update_everything(cluster("old"))
+    local_nodes.update_brokers(cluster("old"))
+    assert [set(node.cache.image.topics) for node in nodes[:2]] == [{"new"}] * 2
+    assert [node.cache.image.controller_epoch for node in nodes[:2]] == [6, 6]
+
+
+async def test_a_neighbour_that_the_controller_knew_first(memory: MemoryWorld, nursery: trio.Nursery) -> None:
+    """A controller may hear of a registration before the node itself knows it: from then on it is
+    told by call all the same.
+    """
+    two = SmallCluster(nursery, memory, one_process=True)
+    await two.start_in_turn(1, 2)
+    node = two.members[2].node
+    epoch, node.broker_epoch = node.broker_epoch, -1
+    two.controller.local_node_registered()
+    assert set(two.controller.local_nodes.ids) == {1}
+    node.registered(epoch)
+    assert set(two.controller.local_nodes.ids) == {1, 2}
+    assert two.controller.propagation.behind == 0

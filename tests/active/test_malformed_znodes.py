@@ -1,0 +1,274 @@
+"""What makes no sense in the tree is left out, and said to be; nothing that stands beside it
+suffers, and no node ends.
+"""
+
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+
+import pytest
+import trio
+
+from minicontroller.controller.errors import ConfigurationError
+from minicontroller.controller.metadata.entities import NO_LEADER, Broker, Endpoint
+from minicontroller.controller.node.cluster_paths import prepare
+from minicontroller.controller.node.endpoints import registrable
+from minicontroller.controller.store.base import Create, Delete, NodeMissing, SetData, Store, Watch
+from minicontroller.controller.store.memory import MemoryStore
+from minicontroller.controller.znodes import layout
+from minicontroller.controller.znodes.configs import encode_config
+from tests.store.worlds import MemoryWorld, World, on_zookeeper
+from tests.support.config_znodes import notification
+from tests.support.small_cluster import SmallCluster
+
+DEEP = b'{"version":5,"endpoints":[],"x":' + b"[" * 50_000 + b"]" * 50_000 + b"}"
+BROKEN: Mapping[str, bytes | None] = {
+    "/brokers/ids/nine": b"{}",
+    "/brokers/ids/01": b'{"version":5,"endpoints":["PLAINTEXT://h:1"]}',
+    "/brokers/ids/99999999999": b'{"version":5,"endpoints":["PLAINTEXT://h:1"]}',
+    "/brokers/ids/90": None,
+    "/brokers/ids/91": b"not JSON",
+    "/brokers/ids/92": b'{"version":5,"endpoints":["A://h:1"],"listener_security_protocol_map":{"A":"QUIC"}}',
+    "/brokers/ids/93": b'{"version":5,"endpoints":["PLAINTEXT://h:1"],"rack":"%s"}' % (b"r" * 40_000),
+    "/brokers/ids/94": b'{"version":5,"endpoints":["PLAINTEXT://h:11111111111"]}',
+    "/brokers/ids/95": b'{"version":5,"endpoints":["PLAINTEXT://h:70000"]}',
+    "/brokers/ids/96": DEEP,
+    "/brokers/ids/97": b'{"version":NaN}',
+    "/brokers/ids/98": b'{"version":5,"endpoints":{"PLAINTEXT":1}}',
+    "/brokers/ids/99": b'{"version":1,"host":"h","port":%s}' % (b"9" * 5_000),
+    "/brokers/topics/a b": b'{"version":1,"partitions":{"0":[1]}}',
+    f"/brokers/topics/{'n' * 300}": b'{"version":1,"partitions":{"0":[1]}}',
+    "/brokers/topics/wild": b'{"version":1,"partitions":{"0":[99999999999]}}',
+    "/brokers/topics/nan": b'{"version":1,"partitions":{"0":NaN}}',
+    "/brokers/topics/null": None,
+    "/config/topics/good": b'{"config":' + b"[" * 5_000,
+    "/config/brokers/nine": b"[]",
+    "/config/changes/config_change_9999999999": b'{"version":2,"entity_path":"topics/a//b"}',
+    "/config/changes/odd": b'{"version":2,"entity_path":"topics/../.."}',
+    "/admin/delete_topics/a b": None,
+    "/isr_change_notification/odd": b'{"version":1,"partitions":[{"topic":"a/b","partition":99999999999}]}',
+    "/log_dir_event_notification/odd": b'{"version":1,"broker":-99999999999}',
+    "/admin/reassign_partitions": b'{"partitions":NaN}',
+    "/admin/preferred_replica_election": b"\xff",
+}
+THREADS = "log.cleaner.threads"
+WITH_A_CHILD = ("/isr_change_notification/odd", "/config/changes/odd", "/admin/delete_topics/a b")
+"""They are given a child, so that nobody can remove them."""
+
+
+async def write(other: Store) -> None:
+    for path, data in BROKEN.items():
+        await other.ensure(path.rpartition("/")[0])
+        child = [Create(f"{path}/child")] if path in WITH_A_CHILD else []
+        await other.commit([Create(path, data), *child])
+
+
+async def take_away(other: Store) -> None:
+    """What the controller has not removed."""
+    for path in BROKEN:
+        for each in (f"{path}/child", path):
+            with suppress(NodeMissing):
+                await other.commit([Delete(each)])
+
+
+async def serves(cluster: SmallCluster, topic: str) -> None:
+    """Nothing is missing that makes sense."""
+    assert await cluster.create(topic, partitions=3, replication_factor=2) == [0]
+    assert await cluster.change_config(topic, "retention.ms", "77") == 0
+    assert await cluster.delete(topic) == [0]
+    assert set(cluster.controller.image.topics) <= {"first", "second", "third"}
+    await cluster.controller.node.store.commit(
+        [
+            Create(path := layout.broker_config_path(layout.DEFAULT_ENTITY), encode_config({THREADS: "2"})),
+            notification("brokers/<default>"),
+        ]
+    )
+    nodes = [member.node for member in cluster.members.values()]
+    await cluster.until(lambda: all(node.dynamic_configs.current.integer(THREADS) == 2 for node in nodes))
+    await cluster.controller.node.store.commit(
+        [
+            Delete(path),
+            notification("brokers/<default>"),
+        ]
+    )
+    await cluster.until(lambda: all(node.dynamic_configs.current.integer(THREADS) == 1 for node in nodes))
+
+
+async def storm(world: World, nursery: trio.Nursery) -> None:
+    """The same before there is any node, while they run, and for a controller that is elected
+    later.
+    """
+    other = await world.open()
+    await write(other)
+    cluster = SmallCluster(nursery, world)
+    await cluster.start(1, 2)
+    await cluster.until_quiet()
+    await serves(cluster, "first")
+    await take_away(other)
+    await write(other)
+    await serves(cluster, "second")
+    await cluster.kill(cluster.controller.node.broker_id)
+    await cluster.start(3, 4)
+    await cluster.until_quiet()
+    await serves(cluster, "third")
+
+
+async def test_what_makes_no_sense_is_left_out(
+    memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """Registrations, topics, configs, marks and notifications that no Kafka would have written:
+    before the start, while nodes run, at an election.
+    """
+    await storm(memory, nursery)
+
+
+@on_zookeeper
+async def test_what_makes_no_sense_is_left_out_on_zookeeper(world: World, nursery: trio.Nursery) -> None:
+    """What no Kafka would have written is left out on a real server, too, which has a word of its
+    own to say about paths.
+    """
+    await storm(world, nursery)
+
+
+@pytest.mark.parametrize("data", [b"x", b"", b"-1", b"1_0", b" 7", b"2147483647", b"9" * 5_000, b"\xd9\xa1", None])
+async def test_an_epoch_that_is_none(
+    data: bytes | None,
+    cluster: SmallCluster,
+    other: Store,
+    autojump_clock: object,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Nobody can be elected, and the log says why, now and then; once it is mended somebody is. All
+    nodes live through it.
+    """
+    await other.commit([SetData(layout.CONTROLLER_EPOCH, data)])
+    cluster.controller.resign()
+    with caplog.at_level(logging.WARNING):
+        await trio.sleep(600)
+    assert cluster.rulers() == []
+    said = [record.getMessage() for record in caplog.records if "no epoch of a controller" in record.getMessage()]
+    assert 3 <= len(said) <= 100
+    await other.commit([SetData(layout.CONTROLLER_EPOCH, b"41")])
+    await trio.sleep(60)
+    await cluster.until_quiet()
+    assert cluster.controller.epoch == 42
+    assert await cluster.create("t") == [0]
+
+
+@pytest.mark.parametrize("data", [b"x", b"[]", b'{"status":"off"}', b'{"status":99999999999}', b"{" * 5_000, None])
+async def test_features_that_are_none(
+    data: bytes | None, cluster: SmallCluster, other: Store, autojump_clock: object
+) -> None:
+    """They concern the brokers of Kafka: a controller rules all the same, and leaves them as they
+    are.
+    """
+    await other.commit([SetData(layout.FEATURE, data)])
+    await cluster.elect_anew()
+    entry = await other.get(layout.FEATURE)
+    assert entry is not None
+    assert entry.data == data
+    assert await cluster.create("t") == [0]
+
+
+@pytest.mark.parametrize("data", [b"x", b'{"leader":1,"leader_epoch":1,"isr":[1.5]}', b'{"leader":99999999999}', None])
+async def test_a_state_that_is_none(
+    data: bytes | None, cluster: SmallCluster, memory: MemoryWorld, other: Store, autojump_clock: object
+) -> None:
+    """Who has the data is unknown, so nobody leads, nothing is written over it, and the topic
+    beside it and its end are as always.
+    """
+    await cluster.create("broken", "whole", replication_factor=3)
+    path = layout.partition_state_path("broken", 0)
+    await other.commit([SetData(path, data)])
+    await cluster.elect_anew()
+    await trio.sleep(5)
+    assert cluster.controller.image.topics["broken"].partitions[0].leader == NO_LEADER
+    assert cluster.controller.image.topics["whole"].is_complete
+    entry = await other.get(path)
+    assert entry is not None
+    assert (entry.data, entry.stat.version) == (data, 1)
+    assert await cluster.delete("broken") == [0]
+    await cluster.until(lambda: "/brokers/topics/broken" not in memory.tree.nodes)
+
+
+async def test_a_state_that_is_none_is_written_where_an_unclean_election_is_allowed(
+    cluster: SmallCluster, other: Store, autojump_clock: object
+) -> None:
+    """Whoever has said that a leader is worth more than the data gets one."""
+    await cluster.create("broken", replication_factor=3)
+    await cluster.change_config("broken", "unclean.leader.election.enable", "true")
+    await other.commit([SetData(layout.partition_state_path("broken", 0), b"?")])
+    await cluster.elect_anew()
+    await cluster.until(lambda: cluster.controller.image.topics["broken"].is_complete)
+
+
+class StumblingStore(MemoryStore):
+    """A store with a bug that shows in what a controller reads when it begins."""
+
+    def __init__(self, world: "StumblingWorld") -> None:
+        super().__init__(world.tree)
+        self._world = world
+
+    async def children(self, path: str, watch: Watch | None = None) -> list[str]:
+        if path == layout.DELETE_TOPICS and self._world.stumbles:
+            raise ArithmeticError("a bug")
+        return await super().children(path, watch)
+
+
+class StumblingWorld(MemoryWorld):
+    stumbles = False
+
+    async def open(self) -> Store:
+        return StumblingStore(self)
+
+
+async def test_an_accident_ends_the_reign_and_not_the_node(
+    nursery: trio.Nursery, autojump_clock: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What nobody has thought of: the place is left to another node, and whoever has had the
+    accident waits longer each time.
+    """
+    world = StumblingWorld()
+    cluster = SmallCluster(nursery, world)
+    await cluster.start(1, 2, 3)
+    await cluster.until_quiet()
+    controller = cluster.controller
+    world.stumbles = True
+    controller.resign()
+    with caplog.at_level(logging.ERROR):
+        await trio.sleep(600)
+    accidents = [record for record in caplog.records if "an accident ended the reign" in record.getMessage()]
+    assert 3 <= len(accidents) <= 60
+    assert controller.node.controller is not controller
+    world.stumbles = False
+    await trio.sleep(60)
+    await cluster.until_quiet()
+    assert await cluster.create("t") == [0]
+
+
+@pytest.mark.parametrize(
+    "data", [b"x", b'{"version":"1","id":7}', b'{"version":"1","id":"%s"}' % (b"c" * 40_000), None]
+)
+async def test_a_cluster_without_a_name(data: bytes | None, memory: MemoryWorld) -> None:
+    """A node cannot start in a cluster whose id is none, and says so in a sentence."""
+    store = await memory.open()
+    await store.ensure("/cluster")
+    await store.commit([Create(layout.CLUSTER_ID, data)])
+    with pytest.raises(ConfigurationError, match=r"/cluster/id in ZooKeeper is not what"):
+        await prepare(store)
+
+
+@pytest.mark.parametrize(
+    "broker",
+    [
+        Broker(1, (Endpoint("PLAINTEXT", "host", 9092),), rack="r" * 256),
+        Broker(1, (Endpoint("PLAINTEXT", "h" * 256, 9092),)),
+        Broker(1, (Endpoint("PLAINTEXT", "no host", 9092),)),
+    ],
+    ids=["rack", "length", "space"],
+)
+def test_nobody_registers_what_others_cannot_read(broker: Broker) -> None:
+    """A configuration that would make such a registration is refused at the start."""
+    assert registrable(Broker(1, (Endpoint("PLAINTEXT", "host", 9092),), rack="r" * 255)).rack == "r" * 255
+    with pytest.raises(ConfigurationError, match="other nodes cannot read"):
+        registrable(broker)

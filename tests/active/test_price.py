@@ -1,0 +1,94 @@
+"""What a change costs the store: counted, not timed."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import trio
+
+from minicontroller.controller.store.base import Check, Create, Entry, Operation, SetData, Store, StoreError, Watch
+from minicontroller.controller.store.memory import MemoryStore
+from minicontroller.controller.znodes import layout
+from tests.store.worlds import MemoryWorld
+from tests.support.small_cluster import BROKER, TOPIC, SmallCluster
+
+CHANGES = 20
+
+
+class CountedStore(MemoryStore):
+    """It notes what is asked of it."""
+
+    def __init__(self, world: "CountedWorld") -> None:
+        super().__init__(world.tree)
+        self._world = world
+
+    def send(self, operations: Sequence[Operation], answered: Callable[[StoreError | None], None]) -> None:
+        self._world.sent.append(operations)
+        super().send(operations, answered)
+
+    async def sync(self) -> None:
+        self._world.read.append("sync")
+        await super().sync()
+
+    async def get(self, path: str, watch: Watch | None = None) -> Entry | None:
+        self._world.read.append(path)
+        return await super().get(path, watch)
+
+    async def get_many(self, paths: Sequence[str]) -> list[Entry | None]:
+        self._world.read += paths
+        return await super().get_many(paths)
+
+    async def children(self, path: str, watch: Watch | None = None) -> list[str]:
+        self._world.read.append(path)
+        return await super().children(path, watch)
+
+
+class CountedWorld(MemoryWorld):
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: list[Sequence[Operation]] = []
+        self.read: list[str] = []
+
+    async def open(self) -> Store:
+        return CountedStore(self)
+
+
+async def test_a_change_of_configs_is_one_commit(nursery: trio.Nursery, autojump_clock: object) -> None:
+    """Its controller knows the versions, so that nothing is looked up first: the fence, the count,
+    the config and the notification are all.
+    """
+    world = CountedWorld()
+    cluster = SmallCluster(nursery, world)
+    await cluster.start(1, 2, 3)
+    assert await cluster.create("t") == [0]
+    for kind, name, key, path in [
+        (TOPIC, "t", "retention.ms", layout.topic_config_path("t")),
+        (BROKER, "", "log.retention.ms", layout.broker_config_path(layout.DEFAULT_ENTITY)),
+    ]:
+        assert await cluster.change_config(name, key, "1", resource_type=kind) == 0
+        world.sent.clear()
+        for number in range(CHANGES):
+            assert await cluster.change_config(name, key, str(100_000 + number), resource_type=kind) == 0
+        kinds = [[(type(each), each.path) for each in operations] for operations in world.sent]
+        fence, count = (Check, layout.CONTROLLER_EPOCH), (SetData, layout.COMMITS)
+        assert kinds == [[fence, count, (SetData, path), (Create, layout.CONFIG_CHANGE_PREFIX)]] * CHANGES
+
+
+async def test_a_stream_of_changes_is_read_in_looks(nursery: trio.Nursery, autojump_clock: object) -> None:
+    """A notification is read once by each node, and what it names once a look by the controller,
+    however many there are; where nodes are told by call, nobody syncs for it.
+    """
+    world = CountedWorld()
+    cluster = SmallCluster(nursery, world, one_process=True)
+    await cluster.start(1, 2, 3)
+    assert await cluster.create("t") == [0]
+    await trio.sleep(5)
+    world.read.clear()
+    for number in range(CHANGES):
+        assert await cluster.change_config("t", "retention.ms", str(100_000 + number)) == 0
+    await trio.sleep(5)
+    read = Counter(world.read)
+    notifications = [count for path, count in read.items() if path.startswith(layout.CONFIG_CHANGE_PREFIX)]
+    assert notifications == [3] * CHANGES
+    assert read[layout.CONFIG_CHANGES] <= 3 * (CHANGES // 2)
+    assert read[layout.topic_config_path("t")] <= read[layout.CONFIG_CHANGES] // 3
+    assert not read["sync"]

@@ -1,0 +1,233 @@
+"""Who is registered may rule, and nobody else; and a node is registered whenever its id is free and
+its session lives.
+"""
+
+import trio
+
+from minicontroller.controller.broker.registration import Registration
+from minicontroller.controller.errors import ConfigurationError
+from minicontroller.controller.metadata.entities import Broker, Endpoint
+from minicontroller.controller.node.cluster_paths import prepare
+from minicontroller.controller.store.base import Create, Delete, Store
+from minicontroller.controller.znodes import layout, registrations
+from tests.store.worlds import MemoryWorld, World, on_zookeeper
+from tests.support.small_cluster import SmallCluster
+
+PATIENCE_SECONDS = 30.0
+
+
+async def knows(_store: Store) -> None:
+    """A node without configs."""
+
+
+async def take_the_place(other: Store, broker_id: int, *, host: str = "elsewhere", there: bool = True) -> None:
+    """As a second process with the same id, whose registration is there before the first one's
+    session is seen to be over.
+    """
+    path = layout.broker_path(broker_id)
+    data = registrations.encode_broker(Broker(broker_id, (Endpoint("PLAINTEXT", host, 9092),)), 1)
+    await other.commit([*([Delete(path)] if there else []), Create(path, data, ephemeral=True)])
+
+
+async def a_second_process(world: World, nursery: trio.Nursery) -> None:
+    cluster = SmallCluster(nursery, world)
+    await cluster.start_in_turn(1, 2)
+    other = await world.open()
+    await take_the_place(other, 1)
+    await cluster.until(lambda: [each.node.broker_id for each in cluster.rulers()] == [2])
+    await cluster.expire(1)  # what it waits for is told in no session that is over
+    await cluster.expire(2)
+    await cluster.until(lambda: [each.node.broker_id for each in cluster.rulers()] == [2])
+    first = cluster.members[1].node
+    assert not first.is_registered
+    await other.close()
+    await cluster.until_quiet()
+    assert first.is_registered
+
+
+async def test_whoever_is_not_registered_does_not_rule(
+    memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """Another process has the id: the node resigns, stands no more, and registers as soon as the id
+    is free, whatever became of its session.
+    """
+    await a_second_process(memory, nursery)
+
+
+@on_zookeeper
+async def test_whoever_is_not_registered_does_not_rule_on_zookeeper(world: World, nursery: trio.Nursery) -> None:
+    """Whoever is not registered does not rule on a real server either, whose sessions end with
+    their watches.
+    """
+    await a_second_process(world, nursery)
+
+
+async def test_a_registration_that_is_taken_away_is_made_again(
+    cluster: SmallCluster, other: Store, autojump_clock: object
+) -> None:
+    """A node that lives, the controller or another, registers again after its registration was
+    removed by hand or by a tool.
+    """
+    for broker_id in (1, 2):
+        before = cluster.members[broker_id].node.broker_epoch
+        await other.commit([Delete(layout.broker_path(broker_id))])
+        await cluster.until(lambda: cluster.members[broker_id].node.broker_epoch > before)  # noqa: B023
+        await cluster.until_quiet()
+    assert await cluster.create("t", replication_factor=3) == [0]
+
+
+async def test_a_node_knows_the_configs_before_it_is_registered(
+    memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """K4-6: nobody waits for a node that is not registered, so it reads anew what holds before it
+    is, at its start and in each later session.
+    """
+    store, done = await memory.open(), list[str]()
+
+    async def load_configs(_store: Store) -> None:
+        done.append("configs are read")
+
+    broker = Broker(1, (Endpoint("PLAINTEXT", "host-1", 9092),))
+    await prepare(store)
+    await nursery.start(Registration(store, broker, lambda: 1, lambda _: done.append("registered"), load_configs).run)
+    assert done == ["configs are read", "registered"]
+    await memory.expire(store)
+    await trio.sleep(10)
+    assert done == ["configs are read", "registered"] * 2
+
+
+async def test_whoever_withdraws_has_left_the_place(cluster: SmallCluster, autojump_clock: object) -> None:
+    """When `withdraw` returns, also from the second reign of the same node, the place is another
+    one's to take.
+    """
+    for broker_id in (2, 3):
+        await cluster.members[broker_id].election.withdraw()
+    await cluster.elect_anew()
+    controller = cluster.controller
+    await cluster.members[1].election.withdraw()
+    assert controller.node.controller is None
+    assert await controller.node.store.get(layout.CONTROLLER) is None
+
+
+# ------------------------------------------------------------------ one address for each
+
+
+class Starting:
+    """Registrations of nodes that start, and what became of each."""
+
+    def __init__(self, world: World, nursery: trio.Nursery, patience_seconds: float) -> None:
+        self.registered: list[int] = []
+        self.refused: dict[int, str] = {}
+        self.stores: dict[int, Store] = {}
+        self._world = world
+        self._nursery = nursery
+        self._patience = patience_seconds
+        self._news = trio.lowlevel.ParkingLot()
+
+    async def start(self, broker_id: int, *hosts: str) -> None:
+        self.stores[broker_id] = await self._world.open()
+        await self.stores[broker_id].ensure(layout.BROKER_IDS)
+        broker = Broker(broker_id, tuple(Endpoint(f"L{number}", host, 9092) for number, host in enumerate(hosts)))
+        self._nursery.start_soon(self._run, broker, self.stores[broker_id])
+
+    async def _run(self, broker: Broker, store: Store) -> None:
+        def registered(_epoch: int) -> None:
+            self.registered.append(broker.broker_id)
+            self._news.unpark_all()
+
+        try:
+            await Registration(store, broker, lambda: 1, registered, knows, takeover_seconds=self._patience).run()
+        except ConfigurationError as error:
+            self.refused[broker.broker_id] = str(error)
+            self._news.unpark_all()
+            await store.close()
+
+    async def until(self, outcomes: int) -> None:
+        with trio.fail_after(PATIENCE_SECONDS):
+            while len(self.registered) + len(self.refused) < outcomes:
+                await self._news.park()
+
+
+async def one_of_two(world: World, nursery: trio.Nursery, patience_seconds: float) -> None:
+    nodes = Starting(world, nursery, patience_seconds)
+    await nodes.start(1, "a", "same")
+    await nodes.start(2, "Same", "b")
+    await nodes.start(3, "c")
+    await nodes.until(3)
+    (refused,) = nodes.refused
+    (stays,) = {1, 2} - {refused}
+    assert sorted(nodes.registered) == sorted((stays, 3))
+    assert (
+        f"Broker {stays}, which lives, is registered with an address of this node, same:9092:" in nodes.refused[refused]
+    )
+    assert sorted(await nodes.stores[3].children(layout.BROKER_IDS)) == sorted((str(stays), "3"))
+
+
+async def test_two_brokers_have_no_address_in_common(
+    memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """Of two brokers that start at once with one address, one is registered; the other ends with a
+    sentence that names it.
+    """
+    await one_of_two(memory, nursery, 20.0)
+
+
+@on_zookeeper
+async def test_two_brokers_have_no_address_in_common_on_zookeeper(world: World, nursery: trio.Nursery) -> None:
+    """One of two brokers with one address is registered on a real server, too."""
+    await one_of_two(world, nursery, 0.5)
+
+
+async def test_an_address_that_becomes_free_is_taken(
+    memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """A broker that died, and whose session lives on for a while, is waited for."""
+    nodes = Starting(memory, nursery, 20.0)
+    dead = await memory.open()
+    await dead.ensure(layout.BROKER_IDS)
+    data = registrations.encode_broker(Broker(4, (Endpoint("PLAINTEXT", "same", 9092),)), 1)
+    await dead.commit([Create(layout.broker_path(4), data, ephemeral=True)])
+    await nodes.start(1, "same")
+    await trio.sleep(10)
+    assert not nodes.registered
+    await dead.close()
+    await nodes.until(1)
+    assert nodes.registered == [1]
+
+
+async def test_a_node_that_runs_is_not_disturbed(
+    memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """Somebody who comes with its address, and does not look, does not end a node, also where its
+    session is lost.
+    """
+    nodes = Starting(memory, nursery, 20.0)
+    await nodes.start(1, "same")
+    await nodes.until(1)
+    other = await memory.open()
+    await take_the_place(other, 2, host="same", there=False)
+    await memory.expire(nodes.stores[1])
+    await nodes.until(2)
+    assert nodes.registered == [1, 1]
+
+
+async def test_a_store_that_was_away_counts_anew(
+    memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """ZooKeeper's servers that elect a leader begin to count every session's time anew: so does who
+    waits for a dead one's session to end.
+    """
+    nodes = Starting(memory, nursery, 20.0)
+    dead = await memory.open()
+    await dead.ensure(layout.BROKER_IDS)
+    await dead.commit([Create(layout.broker_path(1), b"{}", ephemeral=True)])
+    await nodes.start(1, "a")
+    for _ in range(3):
+        await trio.sleep(15)
+        await memory.suspend(nodes.stores[1])
+        await memory.resume(nodes.stores[1])
+    await trio.sleep(15)
+    assert not nodes.refused
+    await dead.close()
+    await nodes.until(1)
+    assert nodes.registered == [1]
