@@ -2,15 +2,19 @@
 answers.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import msgspec
 
+from ...policies.authorizer import Action, Requester
+from ...policies.interface import ANONYMOUS
+from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.header import RequestOrigin
 from ...protocol.registry import KAFKA, Api, Registry
 from ..observe.logs import ClientWarnings
+from ..security.authorizer import Authorization
 from ..security.caller import Caller
 from .spec import Changes, Handler, Spec
 
@@ -46,6 +50,8 @@ class DispatcherView(Protocol):
     """The part of the dispatcher that handlers may use."""
 
     warnings: ClientWarnings
+    authorization: Authorization | None
+    """None where no authorizer is configured, so that everybody may do everything."""
 
     @property
     def routes(self) -> Routes: ...
@@ -107,3 +113,40 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
         """Kafka's name of the API that the client used, as policies see it."""
         # During an upgrade, a newer node may name an API that is not known here.
         return KAFKA[self.origin.api_key if self.origin.api_key in KAFKA else self.api_key].name
+
+    @property
+    def requester(self) -> Requester:
+        """The client under whose principal and address the request is authorized, however it came
+        here.
+        """
+        return Requester(
+            principal=self.origin.principal or ANONYMOUS,
+            client_host=self.origin.client_host,
+            client_id=self.client_id,
+            api=self.policy_api,
+        )
+
+    def may(
+        self, operation: AclOperation, resource_type: AclResourceType, name: str, *, logs_denial: bool = True
+    ) -> bool:
+        """Return whether the client may do this. `logs_denial` is False for a resource that the
+        client did not name.
+        """
+        return self.may_each(operation, resource_type, (name,), logs_denials=logs_denial)[0]
+
+    def may_each(
+        self,
+        operation: AclOperation,
+        resource_type: AclResourceType,
+        names: Sequence[str],
+        *,
+        logs_denials: bool = True,
+    ) -> Sequence[bool]:
+        """Return, for each resource in order, whether the client may do this to it."""
+        authorization = self.dispatcher.authorization
+        if authorization is None:
+            return [True] * len(names)
+        if operation is AclOperation.CLUSTER_ACTION and self.from_peer and not self.forwarded:
+            return [True] * len(names)  # a node of the cluster asks in its own name
+        actions = [Action(operation, resource_type, name) for name in names]
+        return authorization.allows(self.requester, actions, logs_denials=logs_denials)

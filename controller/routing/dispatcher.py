@@ -32,6 +32,7 @@ from ..requests.error_answers import error_answer, first_error
 from ..requests.long_answers import AT_ONCE, rows_in_time_slices
 from ..requests.spec import Sender, Spec
 from ..security.authorize import authorize
+from ..security.authorizer import Authorization
 from ..security.caller import MAX_SOFTWARE_CHARACTERS, Caller
 from ..security.principal import principal_from_text
 from .request_log import describe_accident, describe_request
@@ -83,8 +84,11 @@ class Dispatcher:
         routes: Routes,
         on_refused: WhenRefused = lambda *_told: None,
         record_refusal: RecordRefusal = lambda *_told: None,
+        *,
         max_answer_bytes: int = MAX_ANSWER_BYTES,
+        authorization: Authorization | None = None,
     ) -> None:
+        self.authorization = authorization
         self._max_answer_bytes = max_answer_bytes
         self.counters = Counters()
         self.warnings = ClientWarnings()

@@ -1,0 +1,90 @@
+"""Kafka's words of access control lists (ACLs): resources, operations, permissions and their
+numbers.
+
+Rule: the members are Kafka's, with its names. A request may hold any other number: whoever reads
+one compares, and converts only what is known to be a member.
+"""
+
+from enum import IntEnum
+
+import msgspec
+
+CLUSTER_NAME = "kafka-cluster"
+"""The name of the one resource of type CLUSTER."""
+WILDCARD = "*"
+"""As the name of a literal resource, every resource of its type; as a host, every host."""
+ANYBODY = "User:*"
+"""The principal of an ACL that holds for every principal, of whatever type."""
+
+
+class AclOperation(IntEnum):
+    """What somebody does to a resource (Kafka's `AclOperation`)."""
+
+    UNKNOWN = 0
+    ANY = 1
+    ALL = 2
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    DELETE = 6
+    ALTER = 7
+    DESCRIBE = 8
+    CLUSTER_ACTION = 9
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+    IDEMPOTENT_WRITE = 12
+    CREATE_TOKENS = 13
+    DESCRIBE_TOKENS = 14
+
+
+class AclResourceType(IntEnum):
+    """The types of what ACLs protect (Kafka's `ResourceType`)."""
+
+    UNKNOWN = 0
+    ANY = 1
+    TOPIC = 2
+    GROUP = 3
+    CLUSTER = 4
+    TRANSACTIONAL_ID = 5
+    DELEGATION_TOKEN = 6
+    USER = 7
+
+
+class PatternType(IntEnum):
+    """How the name of a resource pattern is read. ANY and MATCH stand in filters only."""
+
+    UNKNOWN = 0
+    ANY = 1
+    MATCH = 2
+    LITERAL = 3
+    PREFIXED = 4
+
+
+class PermissionType(IntEnum):
+    """Whether an ACL denies or allows (Kafka's `AclPermissionType`)."""
+
+    UNKNOWN = 0
+    ANY = 1
+    DENY = 2
+    ALLOW = 3
+
+
+class ResourcePattern(msgspec.Struct, frozen=True, order=True):
+    """The resources of one type that an ACL is about: one, all (`*`), or those whose names begin
+    with the pattern's name.
+    """
+
+    resource_type: AclResourceType
+    name: str
+    pattern_type: PatternType = PatternType.LITERAL
+
+
+class AccessControlEntry(msgspec.Struct, frozen=True, order=True):
+    """Who may or may not do what to the resources of a pattern (Kafka's `AccessControlEntry`)."""
+
+    principal: str
+    """`User:alice`, or `User:*` for everybody."""
+    host: str
+    """An address as Java writes it, or `*` for every host."""
+    operation: AclOperation
+    permission_type: PermissionType
