@@ -1,21 +1,30 @@
-"""The interface of an authorizer, which decides what a caller may do to a resource.
+"""The interface of an authorizer, which decides what a caller may do to a resource. It is named in
+`authorizer.class.name` as `module:Class` or `path/to/file.py:Class`.
 
     from minicontroller import policies
-    from minicontroller.protocol.acls import AclOperation
 
-    class ReadersOnly(policies.Authorizer):
+    class OwnTopics(policies.Authorizer):
         def authorize(self, requester, actions):
-            return [each.operation is AclOperation.DESCRIBE for each in actions]
+            own = requester.principal.removeprefix("User:") + "."
+            return [action.resource_name.startswith(own) for action in actions]
 
 An authorizer is asked on the node that holds the client's connection and on the active controller,
 always under the client's own principal and address. It answers at once: the node waits for it.
+Super users (`super.users`) may do everything and are not asked about, and neither are the requests
+that the cluster's nodes send to each other.
+
+An `AuthorizerError` refuses the whole request with the error code of its class. Everything else
+means that the authorizer is broken, which denies the action and is logged: another exception, or a
+list that is not of one bool for each action.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import msgspec
 
 from ..protocol.acls import AclOperation, AclResourceType
+from ..protocol.error_codes import ErrorCode
 
 
 class Requester(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,14 +47,61 @@ class Action(msgspec.Struct, frozen=True):
     resource_name: str
 
 
+class AuthorizerError(Exception):
+    """The authorizer cannot decide. The whole request is refused with UNKNOWN_SERVER_ERROR (-1), or
+    the code of a class below. The exception's text is the message that the client gets.
+    """
+
+    code: ClassVar[ErrorCode] = ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+class TopicAuthorizationError(AuthorizerError):
+    """Refuses a request with TOPIC_AUTHORIZATION_FAILED (29)."""
+
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
+class GroupAuthorizationError(AuthorizerError):
+    """Refuses a request with GROUP_AUTHORIZATION_FAILED (30)."""
+
+    code = ErrorCode.GROUP_AUTHORIZATION_FAILED
+
+
+class ClusterAuthorizationError(AuthorizerError):
+    """Refuses a request with CLUSTER_AUTHORIZATION_FAILED (31)."""
+
+    code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
+class SecurityDisabledError(AuthorizerError):
+    """Refuses a request with SECURITY_DISABLED (54)."""
+
+    code = ErrorCode.SECURITY_DISABLED
+
+
+class UndecidedError(AuthorizerError):
+    """Refuses a request with REQUEST_TIMED_OUT (7), after which clients try again: what decides
+    cannot be reached at the moment.
+    """
+
+    code = ErrorCode.REQUEST_TIMED_OUT
+
+
 class Authorizer:
     """Decides what callers may do."""
 
-    def configure(self, configs: Mapping[str, str]) -> None:
-        """Receive the node's configuration, once, before anything else."""
+    follows_acls: ClassVar[bool] = False
+    """Whether the authorizer leaves decisions to the cluster's ACLs by answering None. If not,
+    requests about ACLs are refused with SECURITY_DISABLED, because nobody would follow the ACLs.
+    """
 
-    def authorize(self, requester: Requester, actions: Sequence[Action]) -> Sequence[bool]:
-        """Return, for each action in order, whether the requester may do it."""
+    def configure(self, configs: Mapping[str, str]) -> None:
+        """Receive the node's configuration without its secrets, once, before anything else."""
+
+    def authorize(self, requester: Requester, actions: Sequence[Action]) -> Sequence[bool | None]:
+        """Return, for each action in order, whether the requester may do it. None leaves an action
+        to the cluster's ACLs, which an authorizer with `follows_acls` may do.
+        """
         raise NotImplementedError
 
     def close(self) -> None:

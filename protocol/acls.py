@@ -5,7 +5,9 @@ Rule: the members are Kafka's, with its names. A request may hold any other numb
 one compares, and converts only what is known to be a member.
 """
 
+from collections.abc import Mapping
 from enum import IntEnum
+from types import MappingProxyType
 
 import msgspec
 
@@ -48,6 +50,41 @@ class AclResourceType(IntEnum):
     TRANSACTIONAL_ID = 5
     DELEGATION_TOKEN = 6
     USER = 7
+
+
+def _bits(*operations: AclOperation) -> int:
+    return sum(1 << each for each in operations)
+
+
+SUPPORTED_OPERATIONS: Mapping[AclResourceType, int] = MappingProxyType(
+    {
+        AclResourceType.TOPIC: _bits(
+            AclOperation.READ,
+            AclOperation.WRITE,
+            AclOperation.CREATE,
+            AclOperation.DELETE,
+            AclOperation.ALTER,
+            AclOperation.DESCRIBE,
+            AclOperation.DESCRIBE_CONFIGS,
+            AclOperation.ALTER_CONFIGS,
+        ),
+        AclResourceType.GROUP: _bits(AclOperation.READ, AclOperation.DELETE, AclOperation.DESCRIBE),
+        AclResourceType.CLUSTER: _bits(
+            AclOperation.CREATE,
+            AclOperation.ALTER,
+            AclOperation.DESCRIBE,
+            AclOperation.CLUSTER_ACTION,
+            AclOperation.DESCRIBE_CONFIGS,
+            AclOperation.ALTER_CONFIGS,
+            AclOperation.IDEMPOTENT_WRITE,
+        ),
+        AclResourceType.TRANSACTIONAL_ID: _bits(AclOperation.WRITE, AclOperation.DESCRIBE),
+        AclResourceType.DELEGATION_TOKEN: _bits(AclOperation.DESCRIBE),
+        AclResourceType.USER: _bits(AclOperation.CREATE_TOKENS, AclOperation.DESCRIBE_TOKENS),
+    }
+)
+"""The operations that exist for each type of resource: bit n for the operation with the number n.
+"""
 
 
 class PatternType(IntEnum):

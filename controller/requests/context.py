@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ...policies.authorizer import Action, Requester
+from ...policies.authorizer import Requester
 from ...policies.interface import ANONYMOUS
-from ...protocol.acls import AclOperation, AclResourceType
+from ...protocol.acls import SUPPORTED_OPERATIONS, AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.header import RequestOrigin
 from ...protocol.registry import KAFKA, Api, Registry
@@ -148,5 +148,21 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
             return [True] * len(names)
         if operation is AclOperation.CLUSTER_ACTION and self.from_peer and not self.forwarded:
             return [True] * len(names)  # a node of the cluster asks in its own name
-        actions = [Action(operation, resource_type, name) for name in names]
-        return authorization.allows(self.requester, actions, logs_denials=logs_denials)
+        return authorization.allows(self.requester, operation, resource_type, names, logs_denials=logs_denials)
+
+    def may_some(self, operation: AclOperation, resource_type: AclResourceType) -> bool:
+        """Return whether there may be a resource of the type to which the client may do this
+        (Kafka's `authorizeByResourceType`).
+        """
+        authorization = self.dispatcher.authorization
+        return authorization is None or authorization.allows_some(self.requester, operation, resource_type)
+
+    def authorized_operations(self, resource_type: AclResourceType, name: str) -> int:
+        """Return what the client may do to a resource, as Kafka answers it (KIP-430): bit n for the
+        operation with the number n.
+        """
+        authorization = self.dispatcher.authorization
+        supported = SUPPORTED_OPERATIONS[resource_type]
+        if authorization is None:
+            return supported
+        return authorization.operations(self.requester, resource_type, name) & supported

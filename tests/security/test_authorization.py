@@ -1,15 +1,31 @@
-"""What a request's context answers to a handler that asks what the client may do."""
+"""What a request's context answers to a handler that asks what the client may do, by the ACLs or by
+an authorizer of a user's.
+"""
 
 from collections.abc import Sequence
 
+import pytest
+
+from minicontroller.controller.errors import Refusal
 from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.requests.context import RequestContext, Routes
 from minicontroller.controller.routing.dispatcher import Dispatcher
-from minicontroller.controller.security.authorizer import Authorization
+from minicontroller.controller.security.acls import AclIndex
+from minicontroller.controller.security.authorizer import AclRules, Authorization, UserAuthorizer, java_address
 from minicontroller.controller.security.caller import Caller, Listener
-from minicontroller.policies.authorizer import Action, Authorizer, Requester
-from minicontroller.protocol.acls import CLUSTER_NAME, AclOperation, AclResourceType
+from minicontroller.policies.authorizer import Action, Authorizer, Requester, UndecidedError
+from minicontroller.protocol.acls import (
+    CLUSTER_NAME,
+    WILDCARD,
+    AccessControlEntry,
+    AclOperation,
+    AclResourceType,
+    PatternType,
+    PermissionType,
+    ResourcePattern,
+)
 from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestOrigin
 
 
@@ -43,10 +59,14 @@ def context(authorization: Authorization | None, principal: str | None, *, forwa
 def own_topics(denied: list[tuple[str, str]] | None = None) -> Authorization:
     told = [] if denied is None else denied
     return Authorization(
-        OwnTopics(),
+        UserAuthorizer(OwnTopics(), AclIndex(), not_at_fault),
         frozenset({"User:admin"}),
         lambda requester, action: told.append((requester.principal, action.resource_name)),
     )
+
+
+def not_at_fault(_requester: Requester, error: Exception) -> None:
+    raise AssertionError from error
 
 
 def test_without_an_authorizer_everybody_may_do_everything() -> None:
@@ -85,3 +105,73 @@ def test_super_users_may_do_everything_and_denials_of_named_resources_are_told()
     assert denied == []
     assert bob.may_each(AclOperation.READ, AclResourceType.TOPIC, ["a", "bob"]) == [False, True]
     assert denied == [("User:bob", "a")]
+
+
+def acl_for(principal: str, operation: AclOperation, host: str = WILDCARD) -> AccessControlEntry:
+    return AccessControlEntry(principal, host, operation, PermissionType.ALLOW)
+
+
+def test_acls_decide_and_an_ipv6_host_is_written_as_in_java() -> None:
+    """A prefixed ACL allows READ, which implies DESCRIBE; the host is compared with Java's text."""
+    acls = AclIndex()
+    pattern = ResourcePattern(AclResourceType.TOPIC, "team-", PatternType.PREFIXED)
+    acls.set_resource(pattern, [acl_for("User:bob", AclOperation.READ, "0:0:0:0:0:0:0:1")])
+    bob = context(Authorization(AclRules(acls)), "User:bob")
+    assert not bob.may(AclOperation.READ, AclResourceType.TOPIC, "team-a")
+    bob.origin.client_host = "::1"
+    assert bob.may(AclOperation.READ, AclResourceType.TOPIC, "team-a")
+    assert bob.authorized_operations(AclResourceType.TOPIC, "team-a") == 1 << AclOperation.READ | 1 << 8
+    assert bob.may_some(AclOperation.READ, AclResourceType.TOPIC)
+    assert not bob.may_some(AclOperation.DESCRIBE, AclResourceType.TOPIC)
+    acls.set_resource(pattern, ())
+    assert not bob.may(AclOperation.READ, AclResourceType.TOPIC, "team-a")
+
+
+def test_addresses_are_written_as_java_writes_them() -> None:
+    """IPv4 stays, also where it is mapped into IPv6; IPv6 is not shortened."""
+    written = {"10.0.0.9": "10.0.0.9", "::ffff:10.0.0.9": "10.0.0.9", "fe80::a1%2": "fe80:0:0:0:0:0:0:a1%2", "": ""}
+    assert {host: java_address(host) for host in written} == written
+
+
+class Odd(Authorizer):
+    """Answers what the test says."""
+
+    follows_acls = False
+
+    def __init__(self, answer: object) -> None:
+        self.answer = answer
+
+    def authorize(self, _requester: Requester, _actions: Sequence[Action]) -> Sequence[bool | None]:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        answer: Sequence[bool | None] = self.answer  # type: ignore[assignment]  # it is what a broken one returns
+        return answer
+
+
+@pytest.mark.parametrize("answer", [None, [], [True, True], ["yes"], [1], [None], ValueError("no")])
+def test_a_broken_authorizer_denies_and_is_told_of(answer: object) -> None:
+    """Whatever is no decision denies."""
+    faults: list[Exception] = []
+    authorization = Authorization(UserAuthorizer(Odd(answer), AclIndex(), lambda _who, fault: faults.append(fault)))
+    assert not context(authorization, "User:bob").may(AclOperation.READ, AclResourceType.TOPIC, "t")
+    assert context(authorization, "User:bob").authorized_operations(AclResourceType.TOPIC, "t") == 0
+    assert len(faults) == 2
+
+
+def test_an_authorizer_refuses_a_request_with_its_own_errors() -> None:
+    """Its exceptions stand for Kafka's codes."""
+    authorization = Authorization(UserAuthorizer(Odd(UndecidedError("later")), AclIndex(), not_at_fault))
+    with pytest.raises(Refusal) as refused:
+        context(authorization, "User:bob").may(AclOperation.READ, AclResourceType.TOPIC, "t")
+    assert (refused.value.code, refused.value.message) == (ErrorCode.REQUEST_TIMED_OUT, "later")
+
+
+def test_an_authorizer_leaves_decisions_to_the_acls() -> None:
+    """None is what the ACLs say, for an authorizer that says that it follows them."""
+    acls = AclIndex()
+    acls.set_resource(ResourcePattern(AclResourceType.TOPIC, "t"), [acl_for("User:bob", AclOperation.READ)])
+    authorizer = Odd([None])
+    authorizer.follows_acls = True  # type: ignore[misc]  # a class of its own would say so
+    bob = context(Authorization(UserAuthorizer(authorizer, acls, not_at_fault)), "User:bob")
+    assert bob.may(AclOperation.DESCRIBE, AclResourceType.TOPIC, "t")
+    assert not bob.may(AclOperation.WRITE, AclResourceType.TOPIC, "t")
