@@ -1,4 +1,4 @@
-"""The world of a test, a cluster in it, and somebody else who writes there."""
+"""Fixtures of a store, a small cluster on it, and a second session that writes to the same tree."""
 
 from collections.abc import AsyncIterator
 
@@ -34,5 +34,5 @@ async def cluster_fixture(request: pytest.FixtureRequest, world: World, nursery:
 
 @pytest.fixture(name="other")
 async def other_fixture(world: World) -> Store:
-    """Somebody else's session: of a broker, an operator, another program."""
+    """A session of another program, such as a real broker or an operator's tool."""
     return await world.open()

@@ -1,8 +1,8 @@
-"""What a topic may look like to the one who alone administers it, by the answers that he got.
+"""The forms that a topic may have, as far as its only administrator can tell from the answers.
 
-Rule: an answer leaves those forms from which it can have been given, and carries each of them on;
-doubt leaves both what was and what was wished. An answer that no form can have given is a fault: of
-two answers that contradict each other one is wrong.
+An answer keeps the forms from which it could have been given, each with the change applied; an
+answer in doubt keeps each form both with and without the change. An answer that fits no form is a
+fault.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,6 @@
-"""A seeded storm over a small cluster: clients ask, nodes die and return, sessions end, connections
-break, controllers resign.
-
-Each client has topics of his own, so he knows what must be true of them: his answers contradict
-neither each other nor the end.
+"""Random faults, from a seed, on a small cluster: clients send requests, nodes die and return,
+sessions end, connections break, controllers resign. Each client has topics of its own, so its
+answers must agree with each other and with the final state.
 """
 
 from collections.abc import Mapping
@@ -25,8 +23,8 @@ KEYS = ("retention.ms", "segment.ms", "flush.messages")
 
 
 class Client:
-    """One who administers his own topics, and knows by the answers what each of them
-    may look like.
+    """A client that alone administers its topics, and knows from the answers what each may look
+    like.
     """
 
     def __init__(self, cluster: SmallCluster, random: Random, number: int) -> None:
@@ -74,7 +72,7 @@ class Client:
 
 
 class Weather:
-    """What happens to nodes and sessions."""
+    """Random faults of nodes and sessions."""
 
     def __init__(self, cluster: SmallCluster, random: Random) -> None:
         self.cluster = cluster
@@ -131,8 +129,8 @@ async def rage(cluster: SmallCluster, seed: int, *, clients: int, turns: int) ->
 
 
 def watch_epochs(cluster: SmallCluster) -> None:
-    """On no node does an epoch of a partition ever fall, as long as the topic is the same and the
-    node has heard of no other one.
+    """On no node does the epoch of a partition decrease while the topic stays the same and the node
+    has learned of no other topic of that name.
     """
 
     def look(before: Image, _after: Image, changed: object) -> None:
@@ -149,8 +147,8 @@ def watch_epochs(cluster: SmallCluster) -> None:
 
 
 async def settle(cluster: SmallCluster, store: Store) -> None:
-    """Everyone lives again and has heard of everything. Then the store, the controller and every
-    node say the same.
+    """Restart every node and wait until all updates have arrived; then the store, the controller
+    and every node agree.
     """
     for broker_id in NODES:
         if broker_id not in cluster.members:
@@ -164,7 +162,7 @@ async def settle(cluster: SmallCluster, store: Store) -> None:
 
 
 async def disagreements(cluster: SmallCluster, store: Store) -> dict[str, object]:
-    """What somebody knows that somebody else does not."""
+    """Return each difference between what two parts of the cluster know."""
     rulers = cluster.rulers()
     if len(rulers) != 1:
         return {"rulers": len(rulers)}
@@ -207,8 +205,8 @@ def is_sound(topic: Topic) -> bool:
 
 
 async def check_answers(clients: list[Client], image: Image, store: Store) -> None:
-    """Every topic has a form that the answers allow, and no topic or configs are left that nobody
-    has.
+    """Every topic has a form that the answers allow, and no topic or config is left without an
+    owner.
     """
     topics = {name: topic for client in clients for name, topic in client.topics.items()}
     for name, topic in topics.items():

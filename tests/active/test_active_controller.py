@@ -18,11 +18,11 @@ from tests.store.worlds import MemoryWorld
 from tests.support.small_cluster import SmallCluster
 
 
-async def test_a_moved_fence_ends_the_reign_and_not_the_node(
+async def test_a_raised_epoch_ends_the_term_and_not_the_node(
     cluster: SmallCluster, other: Store, autojump_clock: object
 ) -> None:
-    """K590-2: whoever finds the epoch raised by another answers NOT_CONTROLLER, steps down, and
-    stands for election again.
+    """K590-2: a controller that finds the epoch raised by another one answers NOT_CONTROLLER,
+    resigns, and stands for election again.
     """
     before = cluster.controller
     await other.commit([SetData("/controller_epoch", b"7")])
@@ -33,11 +33,9 @@ async def test_a_moved_fence_ends_the_reign_and_not_the_node(
     assert await cluster.create("t") == [0]
 
 
-async def test_a_session_that_ends_ends_the_reign_and_not_the_node(
-    cluster: SmallCluster, autojump_clock: object
-) -> None:
-    """The place is gone with the session: another one rules, and the node registers anew and
-    follows him.
+async def test_an_ended_session_ends_the_term_and_not_the_node(cluster: SmallCluster, autojump_clock: object) -> None:
+    """A controller whose session ends is replaced by another node; its own node registers again and
+    follows the new controller.
     """
     before = cluster.controller.epoch
     await cluster.expire(1)
@@ -120,8 +118,8 @@ async def test_a_topic_made_and_marked_in_one_commit_is_deleted(
 async def test_a_stray_mark_does_not_kill_a_topic_made_later(
     cluster: SmallCluster, memory: MemoryWorld, other: Store, autojump_clock: object
 ) -> None:
-    """A mark for a topic that does not exist, left while nobody ruled, is removed at
-    the election.
+    """A deletion mark for a topic that does not exist, written while there was no controller, is
+    removed at the election.
     """
     cluster.controller.resign()
     await other.commit([Create("/admin/delete_topics/ghost")])
@@ -132,7 +130,9 @@ async def test_a_stray_mark_does_not_kill_a_topic_made_later(
 async def test_marks_are_removed_where_deletion_is_disabled(
     memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """delete.topic.enable=false holds for marks that others wrote while nobody ruled, too."""
+    """With delete.topic.enable=false, deletion marks that others wrote while there was no
+    controller are removed as well.
+    """
     cluster = SmallCluster(nursery, memory, settings={"delete.topic.enable": "false"})
     await cluster.start_in_turn(1)
     await cluster.create("t")
@@ -205,11 +205,11 @@ async def test_a_node_that_comes_back_forgets_what_was_deleted_meanwhile(
     await cluster.until(lambda: set(cluster.seen(other).topics) == {"kept"})
 
 
-async def test_whoever_waits_for_all_nodes_is_told_when_the_reign_ends(
+async def test_requests_that_wait_for_all_nodes_end_with_the_term(
     cluster: SmallCluster, autojump_clock: object
 ) -> None:
-    """K590-2: a controller that has lost its place acknowledges nothing any more, and keeps nobody
-    waiting for it.
+    """K590-2: a controller that was replaced acknowledges nothing more, and its waiting requests
+    end at once.
     """
     other = next(broker_id for broker_id in cluster.members if broker_id != cluster.controller.node.broker_id)
     cluster.unreachable.add(other)
@@ -245,9 +245,9 @@ async def test_a_node_starts_although_the_connection_breaks(memory: MemoryWorld,
     assert len(ids[0]) == 22
 
 
-async def test_a_node_that_is_ended_at_once_is_no_accident(caplog: pytest.LogCaptureFixture) -> None:
-    """The log tells why a reign ended: whoever looks for an accident finds none where a second
-    signal ended the node.
+async def test_a_node_that_is_ended_at_once_logs_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    """A node that is ended by a second signal logs the end of its controller's term without an
+    error.
     """
     caplog.set_level(logging.INFO)
     async with ruling():

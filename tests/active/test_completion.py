@@ -1,4 +1,4 @@
-"""What an answer says of the nodes that the client did not ask, and when it comes."""
+"""The time at which a change is answered, and what the answer says of the other nodes."""
 
 from functools import partial
 
@@ -71,7 +71,7 @@ async def test_a_node_without_the_store_is_waited_for(
     cluster: SmallCluster, memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
     """A change of configs waits for a node that has lost the store and would answer with the old
-    value; of topics it is told meanwhile.
+    value; that node still receives changes of topics.
     """
     await memory.suspend(cluster.members[3].store)
     answers: list[int] = []
@@ -89,11 +89,11 @@ async def test_a_node_without_the_store_is_waited_for(
     assert in_force(cluster) == ["5"] * 3
 
 
-async def test_a_neighbour_without_the_store_is_told(
+async def test_a_local_node_without_the_store_is_updated(
     memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """Within one process a node that has lost the store is told of changed configs: the controller
-    says what it has written.
+    """A node in the controller's process receives changed configs from the controller even while it
+    has lost the store.
     """
     cluster = SmallCluster(nursery, memory, one_process=True)
     await cluster.start_in_turn(1, 2, 3)
@@ -123,8 +123,8 @@ async def test_a_node_that_goes_is_not_waited_for(cluster: SmallCluster, autojum
 async def test_a_node_that_cannot_be_told_is_waited_for(
     memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """With metadata.completion=local a change that was forwarded by a node that cannot be told is
-    complete when that node has heard of it.
+    """With metadata.completion=local, a change forwarded by a node that the controller cannot reach
+    is complete once that node has received it.
     """
     cluster = SmallCluster(nursery, memory, settings={"metadata.completion": "local"})
     await cluster.start_in_turn(1, 2, 3)
@@ -156,8 +156,8 @@ async def create_by_way_of(cluster: SmallCluster, broker_id: int, name: str) -> 
 async def test_a_node_that_is_not_registered_waits_for_what_it_is_told(
     completion: str, memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """A node that is cut off from the store forwards all the same, but nobody waits for it: its
-    answer says how much it has to hear before it answers questions again.
+    """A node that is cut off from the store still forwards. The controller does not wait for it;
+    the answer names the update that the node must receive before it answers further requests.
     """
     cluster = SmallCluster(nursery, memory, settings={"metadata.completion": completion})
     await cluster.start_in_turn(1, 2, 3)
@@ -176,7 +176,7 @@ async def test_a_node_that_is_not_registered_waits_for_what_it_is_told(
 async def test_a_topic_that_is_deleted_meanwhile_was_created(
     completion: str, memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """Who created a topic, or let it grow, is answered with success at once though its deletion
+    """A creation or growth of a topic is answered with success at once even if the topic's deletion
     took effect in the same commit.
     """
     cluster = SmallCluster(nursery, memory, settings={"metadata.completion": completion})
@@ -222,8 +222,8 @@ async def test_a_refusal_is_the_controller_s(cluster: SmallCluster, other: Store
 async def test_a_default_that_nobody_can_read_stays_in_force(
     memory: MemoryWorld, other: Store, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """When others write a default that is no JSON, every node keeps the one before, the
-    controller's and its neighbours too.
+    """If another program writes a cluster default that is not JSON, every node keeps the previous
+    one.
     """
     cluster = SmallCluster(nursery, memory, one_process=True)
     await cluster.start_in_turn(1, 2, 3)

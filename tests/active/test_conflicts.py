@@ -1,5 +1,5 @@
-"""What becomes of changes when others write to the same place at the same time: in memory, on a
-store whose answers take their time, and on a real ZooKeeper.
+"""Changes while others write to the same place: in memory, on a store with slow answers, and on a
+real ZooKeeper.
 """
 
 import pytest
@@ -23,8 +23,8 @@ pytestmark = in_three_worlds
 
 
 async def test_a_refused_commit_does_not_come_back(cluster: SmallCluster, other: Store) -> None:
-    """What was acknowledged last is what is in the store and what the node shows, however often
-    commits before it are refused.
+    """The store and the node hold the change that was acknowledged last, however often commits
+    before it are refused.
     """
     await cluster.create("t")
     for number in range(20):
@@ -44,8 +44,8 @@ async def test_a_refused_commit_does_not_come_back(cluster: SmallCluster, other:
 
 @pytest.mark.parametrize("name", ["1", ""])
 async def test_concurrent_changes_of_different_keys_all_survive(cluster: SmallCluster, other: Store, name: str) -> None:
-    """Of concurrent changes of one broker, or of the cluster default, the first makes the znode,
-    and none is lost.
+    """Concurrent changes of different keys of one broker, or of the cluster default, all take
+    effect, even if the first of them creates the znode.
     """
     codes: list[int] = []
 
@@ -85,7 +85,9 @@ async def test_a_topic_without_configs_can_be_altered(cluster: SmallCluster, oth
 
 
 async def test_a_topic_that_others_have_marked_is_waited_for(cluster: SmallCluster, other: Store) -> None:
-    """K4-D3: whoever was faster, by ZooKeeper, the deletion is the same, and no error."""
+    """K4-D3: deleting a topic that another program has just marked in ZooKeeper waits for that
+    deletion and succeeds.
+    """
     await cluster.create("t", "u")
     await other.commit([Create(layout.delete_topic_path("t"))])
     assert await cluster.delete("t", "u") in ([ErrorCode.NONE] * 2, [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0])
@@ -109,8 +111,8 @@ async def test_a_topic_that_others_grow_is_grown_from_there(cluster: SmallCluste
 
 
 async def test_a_topic_that_others_made_exists(cluster: SmallCluster, other: Store) -> None:
-    """K4-C8: made by ZooKeeper a moment ago, it is answered like any other that exists, and its
-    neighbours are made.
+    """K4-C8: creating a topic that was just written to ZooKeeper is refused as already existing,
+    and the other topics of the request are created.
     """
     await cluster.create("t")
     data = encode_topic(cluster.controller.image.topics["t"])
@@ -119,8 +121,8 @@ async def test_a_topic_that_others_made_exists(cluster: SmallCluster, other: Sto
 
 
 async def test_who_may_not_delete_is_refused_while_the_owner_deletes(cluster: SmallCluster) -> None:
-    """Each of two who delete a topic at the same time is judged by himself, whoever is faster; who
-    may, is told of one end (K4-D3).
+    """Two principals who delete a topic at the same time are judged separately; the one that is
+    allowed waits for the same deletion (K4-D3).
     """
     node = cluster.controller_node
     node.policy = PolicyRunner(

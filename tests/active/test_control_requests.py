@@ -66,7 +66,7 @@ IMAGE = (
 
 
 def told(leader: int, leader_epoch: int, zk_version: int) -> list[UpdateMetadataPartitionState]:
-    """What UpdateMetadata says of a topic: of LED, and nothing of NEVER_LED."""
+    """Return what UpdateMetadata says of a topic: the partitions in LED, and none in NEVER_LED."""
     return [
         UpdateMetadataPartitionState(
             partition_index=0,

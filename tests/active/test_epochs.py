@@ -1,5 +1,5 @@
-"""Whoever says that a newer controller rules deposes nobody: the store alone does. On
-both stores.
+"""A claim that a newer controller exists deposes nobody; only the store does. The tests run on both
+stores.
 """
 
 import pytest
@@ -16,14 +16,14 @@ pytestmark = in_both_worlds
 
 
 def tell(cluster: SmallCluster, broker_id: int, epoch: int) -> None:
-    """As UpdateMetadata of a controller 3 in this epoch does."""
+    """Send the UpdateMetadata of a controller 3 in this epoch."""
     cluster.members[broker_id].node.cache.apply(controller_id=3, controller_epoch=epoch, brokers=None)
 
 
 @pytest.mark.parametrize("misled", [1, 2], ids=["the controller's own node", "another node"])
 async def test_an_epoch_that_nobody_was_elected_with(cluster: SmallCluster, misled: int) -> None:
-    """A node that was told of one finds the controller again by itself, and the controller has not
-    noticed: it rules in its epoch.
+    """A node that received an epoch without an election finds the controller again by itself, and
+    the controller keeps its epoch.
     """
     controller = cluster.controller
     tell(cluster, misled, LARGEST)
@@ -35,8 +35,8 @@ async def test_an_epoch_that_nobody_was_elected_with(cluster: SmallCluster, misl
 
 
 async def test_an_answer_that_lies(cluster: SmallCluster) -> None:
-    """A node that answers for ever that a newer controller rules is not told, and costs nobody else
-    anything.
+    """A node that keeps answering STALE_CONTROLLER_EPOCH gets no updates, and delays no
+    other node.
     """
     controller = cluster.controller
     cluster.deaf.add(2)
@@ -59,8 +59,8 @@ async def test_an_election_is_told_as_before(cluster: SmallCluster) -> None:
 
 
 async def test_an_epoch_that_was_set_back(cluster: SmallCluster, other: Store) -> None:
-    """Somebody deletes `/controller_epoch`: the next controller begins above the epoch that nodes
-    follow, so that they believe it.
+    """If `/controller_epoch` is deleted, the next controller begins above the epoch that the nodes
+    follow, so that they accept it.
     """
     for _ in range(3):
         await cluster.elect_anew()

@@ -1,6 +1,4 @@
-"""What waits for the writer: its order, its room, and what becomes of jobs for which nobody waits
-any more.
-"""
+"""The queue of the writer: its order, its limit, and jobs whose clients no longer wait."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -101,8 +99,8 @@ async def test_urgent_jobs_pass(world: World, nursery: trio.Nursery) -> None:
 
 
 async def test_a_job_is_not_begun_when_nobody_waits_for_it_any_more(world: World, nursery: trio.Nursery) -> None:
-    """Nothing of a job is carried out after its client was told that the time is
-    over, or is gone.
+    """No part of a job is carried out once its client was answered with a timeout or has
+    disconnected.
     """
     with trio.move_on_after(0):
         await world.writer.write(world.creating("late"))
@@ -114,7 +112,7 @@ async def test_a_job_is_not_begun_when_nobody_waits_for_it_any_more(world: World
 
 
 async def test_a_job_is_carried_out_in_any_case_if_it_is_to_be(world: World, nursery: trio.Nursery) -> None:
-    """K4-C6: with a timeout of 0 nobody waits, and it is done."""
+    """K4-C6: a job with a timeout of 0 is carried out although its client does not wait."""
     with trio.move_on_after(0):
         await world.writer.write(world.creating("trigger"), in_any_case=True)
     nursery.start_soon(world.writer.run)
@@ -148,8 +146,8 @@ async def test_nothing_comes_of_a_plan_for_which_nobody_waits(world: World, nurs
 
 
 async def test_what_was_given_up_in_doubt_is_not_planned_again(world: World) -> None:
-    """Of what was planned when the connection broke, and not sent, nothing is carried out later for
-    a client who has his answer.
+    """Elements that were planned but not sent when the connection broke are not carried out later
+    if their client has already been answered.
     """
 
     async def breaking(draft: Draft) -> None:

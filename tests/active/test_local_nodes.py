@@ -72,8 +72,8 @@ def test_a_node_without_registration_is_not_told(nodes: list[Node]) -> None:
 
 
 def test_who_knew_something_else_is_told_what_changed(nodes: list[Node]) -> None:
-    """A node that heard from another controller in between keeps its own image, and is given the
-    same changes.
+    """A node that received updates from another controller in between keeps its own image and is
+    given the same changes.
     """
     local_nodes = LocalNodes(1, nodes[0], nodes[0].local_nodes)
     local_nodes.update_everything(cluster("a"))
@@ -95,8 +95,8 @@ def test_what_was_never_led_is_not_told(nodes: list[Node]) -> None:
 
 
 def test_nobody_is_told_what_is_old(nodes: list[Node]) -> None:
-    """A controller that wakes up and reads everything anew has a successor by then: whoever has
-    heard of it is told nothing.
+    """A controller that resumes after its successor was elected sends nothing to nodes that follow
+    the successor.
     """
     local_nodes = LocalNodes(1, nodes[0], nodes[0].local_nodes)
     local_nodes.update_everything(cluster("old"))
@@ -108,9 +108,9 @@ def test_nobody_is_told_what_is_old(nodes: list[Node]) -> None:
     assert [node.cache.image.controller_epoch for node in nodes[:2]] == [6, 6]
 
 
-async def test_a_neighbour_that_the_controller_knew_first(memory: MemoryWorld, nursery: trio.Nursery) -> None:
-    """A controller may hear of a registration before the node itself knows it: from then on it is
-    told by call all the same.
+async def test_a_local_node_that_the_controller_knew_first(memory: MemoryWorld, nursery: trio.Nursery) -> None:
+    """A local node whose registration the controller sees before the node does is updated by call
+    from then on.
     """
     two = SmallCluster(nursery, memory, one_process=True)
     await two.start_in_turn(1, 2)

@@ -49,8 +49,8 @@ async def test_a_lost_leader_is_succeeded(cluster: SmallCluster, other: Store, a
 async def test_the_last_replica_in_sync_is_waited_for(
     cluster: SmallCluster, other: Store, autojump_clock: object
 ) -> None:
-    """Nobody leads what only the lost replica has, and it stays in the ISR; the broker's next
-    registration leads it again.
+    """A partition whose last in-sync replica is lost has no leader and keeps that replica in the
+    ISR; it leads again when its broker registers.
     """
     assert await cluster.create("t", partitions=3, replication_factor=1) == [0]
     (index,) = [index for index in range(3) if partition(cluster, "t", index).leader == 2]
@@ -67,7 +67,7 @@ async def test_the_last_replica_in_sync_is_waited_for(
 async def test_a_broker_that_begins_again_follows_again(
     cluster: SmallCluster, other: Store, autojump_clock: object
 ) -> None:
-    """What it had lost is no concern of its next life: it is let into the ISR."""
+    """A broker that lost a replica and registers again may rejoin the ISR."""
     await cluster.create("t", partitions=1, replication_factor=3)
     await lose(cluster, other, 3, "t")
     await cluster.until(lambda: all_see(cluster, "t", (3,)))
@@ -93,7 +93,7 @@ async def test_the_next_controller_is_told_too(cluster: SmallCluster, other: Sto
 async def test_a_state_that_is_read_anew_says_nothing_of_it(
     cluster: SmallCluster, other: Store, autojump_clock: object
 ) -> None:
-    """After a leader wrote the state by itself the replica is still lost."""
+    """A lost replica stays lost after the controller reads a state that the leader wrote itself."""
     await cluster.create("t", partitions=1, replication_factor=3)
     await lose(cluster, other, 2, "t")
     await cluster.until(lambda: all_see(cluster, "t", (2,)))

@@ -1,6 +1,4 @@
-"""What makes no sense in the tree is left out, and said to be; nothing that stands beside it
-suffers, and no node ends.
-"""
+"""Malformed znodes are ignored and logged, everything beside them works, and no node ends."""
 
 import logging
 from collections.abc import Mapping
@@ -64,7 +62,7 @@ async def write(other: Store) -> None:
 
 
 async def take_away(other: Store) -> None:
-    """What the controller has not removed."""
+    """Delete what the controller has not removed."""
     for path in BROKEN:
         for each in (f"{path}/child", path):
             with suppress(NodeMissing):
@@ -72,7 +70,7 @@ async def take_away(other: Store) -> None:
 
 
 async def serves(cluster: SmallCluster, topic: str) -> None:
-    """Nothing is missing that makes sense."""
+    """Everything that is well formed is served."""
     assert await cluster.create(topic, partitions=3, replication_factor=2) == [0]
     assert await cluster.change_config(topic, "retention.ms", "77") == 0
     assert await cluster.delete(topic) == [0]
@@ -124,9 +122,7 @@ async def test_what_makes_no_sense_is_left_out(
 
 @on_zookeeper
 async def test_what_makes_no_sense_is_left_out_on_zookeeper(world: World, nursery: trio.Nursery) -> None:
-    """What no Kafka would have written is left out on a real server, too, which has a word of its
-    own to say about paths.
-    """
+    """Malformed znodes are ignored on a real ZooKeeper, too, which has path rules of its own."""
     await storm(world, nursery)
 
 
@@ -138,8 +134,8 @@ async def test_an_epoch_that_is_none(
     autojump_clock: object,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Nobody can be elected, and the log says why, now and then; once it is mended somebody is. All
-    nodes live through it.
+    """With an unreadable controller epoch no node can be elected and the log repeats the reason at
+    intervals; once it is mended a node is elected. All nodes stay up.
     """
     await other.commit([SetData(layout.CONTROLLER_EPOCH, data)])
     cluster.controller.resign()
@@ -159,9 +155,7 @@ async def test_an_epoch_that_is_none(
 async def test_features_that_are_none(
     data: bytes | None, cluster: SmallCluster, other: Store, autojump_clock: object
 ) -> None:
-    """They concern the brokers of Kafka: a controller rules all the same, and leaves them as they
-    are.
-    """
+    """An unreadable `/feature` prevents no election and is left as it is."""
     await other.commit([SetData(layout.FEATURE, data)])
     await cluster.elect_anew()
     entry = await other.get(layout.FEATURE)
@@ -174,8 +168,8 @@ async def test_features_that_are_none(
 async def test_a_state_that_is_none(
     data: bytes | None, cluster: SmallCluster, memory: MemoryWorld, other: Store, autojump_clock: object
 ) -> None:
-    """Who has the data is unknown, so nobody leads, nothing is written over it, and the topic
-    beside it and its end are as always.
+    """A partition whose state is unreadable has no leader and its state is not overwritten; other
+    partitions are served, and the topic can be deleted.
     """
     await cluster.create("broken", "whole", replication_factor=3)
     path = layout.partition_state_path("broken", 0)
@@ -194,7 +188,9 @@ async def test_a_state_that_is_none(
 async def test_a_state_that_is_none_is_written_where_an_unclean_election_is_allowed(
     cluster: SmallCluster, other: Store, autojump_clock: object
 ) -> None:
-    """Whoever has said that a leader is worth more than the data gets one."""
+    """A partition whose state is unreadable gets a leader where unclean leader election
+    is enabled.
+    """
     await cluster.create("broken", replication_factor=3)
     await cluster.change_config("broken", "unclean.leader.election.enable", "true")
     await other.commit([SetData(layout.partition_state_path("broken", 0), b"?")])
@@ -222,11 +218,11 @@ class StumblingWorld(MemoryWorld):
         return StumblingStore(self)
 
 
-async def test_an_accident_ends_the_reign_and_not_the_node(
+async def test_an_exception_ends_the_term_and_not_the_node(
     nursery: trio.Nursery, autojump_clock: object, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What nobody has thought of: the place is left to another node, and whoever has had the
-    accident waits longer each time.
+    """An unforeseen exception in a controller ends its term and not its node; another node is
+    elected, and the failing one waits longer each time before it stands again.
     """
     world = StumblingWorld()
     cluster = SmallCluster(nursery, world)

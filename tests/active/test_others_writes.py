@@ -1,4 +1,4 @@
-"""What others than the controller write into its tree, and what it does about it."""
+"""What the controller does about writes of other programs to its tree."""
 
 from minicontroller.controller.handlers.alter_partition import alter
 from minicontroller.controller.store.base import Create, Delete, SetData, Store
@@ -65,8 +65,8 @@ async def test_an_election_removes_old_notices(cluster: SmallCluster, other: Sto
 async def test_an_isr_that_a_leader_wrote_is_read_and_told(
     cluster: SmallCluster, other: Store, memory: MemoryWorld, autojump_clock: object
 ) -> None:
-    """Brokers before Kafka 2.7 write the state themselves: the notification makes the controller
-    read it, tell it, and remove the notification.
+    """When a broker before Kafka 2.7 writes a partition's state, its notification makes the
+    controller read the state, propagate it and remove the notification.
     """
     await cluster.create("t", partitions=1, replication_factor=3)
     (partition,) = cluster.controller.image.topics["t"].partitions
@@ -116,8 +116,8 @@ async def test_a_lost_directory_is_asked_for(
 async def test_a_grant_that_the_store_refuses_is_no_grant(
     cluster: SmallCluster, other: Store, autojump_clock: object
 ) -> None:
-    """AlterPartition on a state that somebody else has written: INVALID_UPDATE_VERSION, and the
-    state is read anew.
+    """AlterPartition on a state that another program has changed is answered
+    INVALID_UPDATE_VERSION, and the state is read again.
     """
     await cluster.create("t", partitions=1, replication_factor=3)
     controller = cluster.controller
@@ -150,8 +150,8 @@ async def test_a_grant_that_the_store_refuses_is_no_grant(
 async def test_an_election_on_a_state_that_moved_is_held_again(
     cluster: SmallCluster, other: Store, autojump_clock: object
 ) -> None:
-    """Somebody else wrote the state of a partition whose leader dies then: it is read anew, and led
-    again.
+    """If another program changes the state of a partition whose leader has died, the controller
+    reads the state again and elects a leader.
     """
     await cluster.create("t", partitions=1, replication_factor=3)
     (partition,) = cluster.controller.image.topics["t"].partitions
@@ -187,8 +187,8 @@ async def test_a_huge_topic_deleted_by_half_is_deleted(
 async def test_a_topic_and_its_mark_made_by_another(
     cluster: SmallCluster, memory: MemoryWorld, other: Store, autojump_clock: object
 ) -> None:
-    """A topic that a broker made by itself is led and told; a mark that another
-    wrote deletes it.
+    """A topic that a broker created gets leaders and is propagated; a deletion mark that another
+    program wrote deletes it.
     """
     await other.commit([Create("/brokers/topics/theirs", b'{"version":1,"partitions":{"0":[1,2],"1":[3,9]}}')])
     await cluster.until(lambda: "theirs" in cluster.seen(3).topics)

@@ -1,4 +1,4 @@
-"""What a change costs the store: counted, not timed."""
+"""The number of store operations that a change costs: counted, not timed."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ CHANGES = 20
 
 
 class CountedStore(MemoryStore):
-    """It notes what is asked of it."""
+    """A store that counts the operations it is asked for."""
 
     def __init__(self, world: "CountedWorld") -> None:
         super().__init__(world.tree)
@@ -74,8 +74,8 @@ async def test_a_change_of_configs_is_one_commit(nursery: trio.Nursery, autojump
 
 
 async def test_a_stream_of_changes_is_read_in_looks(nursery: trio.Nursery, autojump_clock: object) -> None:
-    """A notification is read once by each node, and what it names once a look by the controller,
-    however many there are; where nodes are told by call, nobody syncs for it.
+    """Each node reads a notification once, and the controller reads what it names once per batch of
+    notifications; local nodes need no sync.
     """
     world = CountedWorld()
     cluster = SmallCluster(nursery, world, one_process=True)

@@ -1,5 +1,5 @@
-"""Who is told what, in which order, and who is waited for: propagation to brokers that answer as
-Kafka's do.
+"""Propagation to brokers that answer as Kafka's do: which requests are sent, in which order, and
+which acknowledgements are awaited.
 """
 
 from collections.abc import Callable
@@ -71,15 +71,13 @@ class FarBroker:
         await trio.lowlevel.checkpoint()
 
     def take(self) -> list[str]:
-        """What came since the last look, in a word each."""
+        """Return the requests since the last call, one word each."""
         requests, self.requests = self.requests, []
         return [describe(request) for request in requests]
 
 
 def describe(request: ControlRequest) -> str:
-    """Topics in the order of their names, which is nobody's concern; but whether those that are
-    gone come first is.
-    """
+    """List the topics by name, since their order does not matter, deleted topics first."""
     match request:
         case LeaderAndIsrRequest():
             states = [
@@ -147,7 +145,7 @@ class World:
         return marked
 
     async def quiet(self) -> None:
-        """All that was to be told is told; the clock is a mock."""
+        """Wait until every pending request has been sent, on a mock clock."""
         await trio.sleep(0.25)
 
 
@@ -159,8 +157,8 @@ async def world_fixture(nursery: trio.Nursery) -> World:
 
 
 async def test_a_new_broker_hears_of_everyone_before_it_leads_anything(world: World, autojump_clock: object) -> None:
-    """UpdateMetadata before LeaderAndIsr, or a follower whose leader it has not heard of does not
-    start. The others hear of it.
+    """A new broker gets UpdateMetadata before LeaderAndIsr, since a follower does not start without
+    knowing its leader; the other brokers get an UpdateMetadata with the new broker.
     """
     world.change(topic("t", 2, 3))
     world.change(topic("u", 3))
@@ -172,7 +170,9 @@ async def test_a_new_broker_hears_of_everyone_before_it_leads_anything(world: Wo
 
 
 async def test_a_new_topic_is_led_before_it_is_shown(world: World, autojump_clock: object) -> None:
-    """A new topic is told by LeaderAndIsr to its replicas, and then by UpdateMetadata to all."""
+    """A new topic is sent by LeaderAndIsr to its replicas, and then by UpdateMetadata to all
+    brokers.
+    """
     await world.register(1, 2, 3)
     world.brokers[2].take(), world.brokers[3].take()
     world.change(topic("t", 2))
@@ -182,8 +182,8 @@ async def test_a_new_topic_is_led_before_it_is_shown(world: World, autojump_cloc
 
 
 async def test_an_isr_that_its_leader_changed_is_metadata_alone(world: World, autojump_clock: object) -> None:
-    """AlterPartition leaves the leader epoch as it is: LeaderAndIsr would be refused as old. An
-    election is told as one.
+    """An ISR changed by AlterPartition is sent by UpdateMetadata only, because its leader epoch is
+    unchanged; an election is sent by LeaderAndIsr as well.
     """
     await world.register(1, 2)
     world.change(topic("t", 2, 3))
@@ -201,8 +201,8 @@ async def test_an_isr_that_its_leader_changed_is_metadata_alone(world: World, au
 
 
 async def test_a_broker_hears_how_much_it_knows(world: World, autojump_clock: object) -> None:
-    """K4-6: what is expected at a broker it hears of, also if the topic came and went meanwhile, so
-    that there is nothing to be told of it.
+    """K4-6: a broker is sent the number of the change that its clients wait for, even if the topic
+    was created and deleted in between.
     """
     await world.register(1, 2)
     world.change(topic("t", 2))
@@ -218,8 +218,8 @@ async def test_a_broker_hears_how_much_it_knows(world: World, autojump_clock: ob
 
 
 async def test_a_broker_that_comes_back_hears_how_much_it_knows(world: World, autojump_clock: object) -> None:
-    """K4-6: what is expected at a broker that has just lost its registration it hears of with its
-    next one.
+    """K4-6: a broker that lost its registration is sent the number of the awaited change when it
+    registers again.
     """
     await world.register(1, 2)
     world.change(topic("t", 2))
@@ -229,8 +229,8 @@ async def test_a_broker_that_comes_back_hears_how_much_it_knows(world: World, au
 
 
 async def test_what_gets_lost_on_its_way_is_told_again(world: World, autojump_clock: object) -> None:
-    """A request that nobody answers, on a connection that stays open, is given up as Kafka gives it
-    up, and made anew on another connection.
+    """A request without an answer on an open connection times out as in Kafka, and is sent again on
+    a new connection.
     """
     await world.register(1, 2)
     world.brokers[2].take()
@@ -246,9 +246,7 @@ async def test_what_gets_lost_on_its_way_is_told_again(world: World, autojump_cl
 
 
 async def test_who_is_reached_is_known_by_the_last_request(world: World, autojump_clock: object) -> None:
-    """A broker that nobody has asked yet counts as reached, one that did not answer does not, until
-    it does.
-    """
+    """A broker counts as reachable until a request to it fails, and again after one succeeds."""
     await world.register(1, 2)
     assert world.propagation.reaches(2)
     assert world.propagation.reaches(3)
@@ -262,7 +260,7 @@ async def test_who_is_reached_is_known_by_the_last_request(world: World, autojum
 
 
 def heard(broker: FarBroker) -> int:
-    """The number in the newest UpdateMetadata."""
+    """Return the number in the newest UpdateMetadata."""
     newest = [request for request in broker.requests if isinstance(request, UpdateMetadataRequest)][-1]
     return int.from_bytes((newest.unknown_tags or {})[UPDATE_NUMBER_TAG], signed=True)
 
@@ -282,8 +280,8 @@ async def test_a_topic_of_the_same_name_is_new(world: World, autojump_clock: obj
 
 
 async def test_replicas_are_stopped_before_they_are_deleted(world: World, autojump_clock: object) -> None:
-    """First nobody serves the topic, then its replicas stop, then they are deleted; a replica that
-    could not be is not reported.
+    """A deletion removes the topic from the metadata, then stops its replicas, then deletes them; a
+    replica that could not be deleted is not reported as deleted.
     """
     await world.register(1, 2)
     for name in "ab":
@@ -303,9 +301,7 @@ async def test_replicas_are_stopped_before_they_are_deleted(world: World, autoju
 
 
 async def test_a_burst_of_changes_is_one_word(world: World, autojump_clock: object) -> None:
-    """A broker that does not answer is told the present when it does, not the past, however much
-    has happened.
-    """
+    """A broker that was unreachable during many changes is sent only the latest state."""
     await world.register(1, 2)
     world.brokers[2].take()
     world.brokers[2].answers = trio.Event()
@@ -323,8 +319,8 @@ async def test_a_burst_of_changes_is_one_word(world: World, autojump_clock: obje
 
 
 async def test_many_partitions_are_told_in_parts(world: World, autojump_clock: object) -> None:
-    """No request keeps either end busy for long, unless a broker that is new is told what there is,
-    or one topic is shown.
+    """Updates of many partitions are split into several requests, except the first update of a new
+    broker and the update of a single topic.
     """
     await world.register(1, 2)
     world.brokers[2].take()
@@ -341,7 +337,7 @@ async def test_many_partitions_are_told_in_parts(world: World, autojump_clock: o
 
 
 async def waiting(world: World, nursery: trio.Nursery) -> Callable[[], list[bool]]:
-    """Somebody waits for all nodes; what he was told."""
+    """Wait for all nodes in a task, and record the result."""
     told: list[bool] = []
 
     async def wait() -> None:
@@ -380,8 +376,10 @@ async def test_whoever_is_cancelled_waits_no_more(world: World, autojump_clock: 
     assert not world.propagation._acknowledgements
 
 
-async def test_the_end_of_the_reign_wakes_everyone(autojump_clock: object) -> None:
-    """Nobody waits for a controller that is gone, and nobody is told that all have it."""
+async def test_a_resignation_ends_all_waiting(autojump_clock: object) -> None:
+    """When a controller resigns, requests that wait for its nodes end without an
+    acknowledgement.
+    """
     world = World()
     async with trio.open_nursery() as outer, trio.open_nursery() as reign:
         await reign.start(world.propagation.run)
@@ -394,8 +392,8 @@ async def test_the_end_of_the_reign_wakes_everyone(autojump_clock: object) -> No
 
 
 async def test_a_broker_that_knows_better_is_asked_again(world: World, autojump_clock: object) -> None:
-    """STALE_CONTROLLER_EPOCH is no acknowledgement: the store is looked at, not more than once a
-    second, and the broker told once more.
+    """STALE_CONTROLLER_EPOCH is no acknowledgement: the controller checks the store at most once a
+    second, and sends the request again.
     """
     await world.register(1, 2)
     world.brokers[2].take()
@@ -413,8 +411,8 @@ async def test_a_broker_that_knows_better_is_asked_again(world: World, autojump_
 
 
 async def test_what_was_acknowledged_before_the_end_is_known(autojump_clock: object) -> None:
-    """The last acknowledgement and the end of the reign come in one turn: who waited for it alone
-    is told that all have it.
+    """If the last acknowledgement and the resignation arrive in one turn of the loop, a request
+    that waited only for that acknowledgement succeeds.
     """
     world = World()
     async with trio.open_nursery() as outer, trio.open_nursery() as reign:
@@ -447,8 +445,8 @@ async def test_a_broker_born_again_is_told_everything_again(world: World, autoju
 async def test_an_error_is_no_acknowledgement(
     code: ErrorCode, world: World, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """K4-6: whoever answers with an error has not taken what he was told, so he is told again, and
-    waited for; the log tells once.
+    """K4-6: an answer with an error is no acknowledgement; the request is sent again and awaited,
+    and the error is logged once.
     """
     await world.register(1, 2)
     world.brokers[2].code = code
@@ -478,8 +476,8 @@ async def test_an_error_is_no_end_of_replicas(world: World, autojump_clock: obje
 
 
 async def test_what_was_never_told_is_not_taken_back(world: World, autojump_clock: object) -> None:
-    """Topics come and go while a broker is not reached: it hears of none of them, and nobody
-    remembers their names for it.
+    """Topics created and deleted while a broker is unreachable are never sent to it, nor kept for
+    it. Topics that it knew are sent as deleted, even if the name was used again.
 
     What it knew it is told to forget, also if the name was used again.
     """

@@ -1,6 +1,4 @@
-"""What becomes of the elements of a commit that the store refuses, and of those that were planned
-behind it.
-"""
+"""The elements of a commit that the store refuses, and those that were planned behind it."""
 
 import sys
 from pathlib import Path
@@ -59,8 +57,8 @@ async def test_the_order_is_kept_behind_a_refusal(nursery: trio.Nursery) -> None
 
 
 async def test_what_others_take_back_refuses_nothing(nursery: trio.Nursery) -> None:
-    """Others write where a commit is about to, and take it back before anybody looks: planned again
-    the element takes effect.
+    """If another program writes where a commit is about to and undoes it at once, the element is
+    planned again and takes effect.
     """
     store = TravellingStore(MemoryTree())
     for path in ("/controller_epoch", layout.COMMITS, "/topics", "/topics/a"):
@@ -131,8 +129,8 @@ async def test_a_refusal_is_told_when_what_it_rests_on_is_safe(nursery: trio.Nur
 async def test_a_refused_commit_compares_images_once(
     memory: MemoryWorld, other: Store, nursery: trio.Nursery, tmp_path: Path
 ) -> None:
-    """With the audit log on, what was planned behind it is told without a look at each topic of the
-    cluster for each of its elements.
+    """With the audit log on, elements planned behind a refused commit are recorded without
+    comparing every topic of the cluster for each of them.
     """
     cluster = SmallCluster(nursery, memory, settings={"audit.dir": str(tmp_path)})
     await cluster.start_in_turn(1)

@@ -1,5 +1,5 @@
-"""What others remove from the tree, make again, or leave behind, and what the controller makes of
-it. In memory, on a store whose answers take their time, and on a real ZooKeeper.
+"""What the controller does when other programs remove, recreate or leave znodes: in memory, on a
+store with slow answers, and on a real ZooKeeper.
 """
 
 from functools import partial
@@ -31,8 +31,8 @@ def shows(cluster: SmallCluster, configs: dict[str, str], of: str = "topics/t") 
 
 
 async def test_configs_that_were_made_again_are_seen(cluster: SmallCluster, other: Store) -> None:
-    """A znode that others delete and make again begins at version 0: what it says counts all the
-    same once they tell of it.
+    """Configs whose znode was deleted and created again, and so begins at version 0, are read once
+    a notification names them.
     """
     await cluster.create("t")
     await cluster.change_config("t", "retention.ms", "5")
@@ -46,8 +46,8 @@ async def test_configs_that_were_made_again_are_seen(cluster: SmallCluster, othe
 
 
 async def test_a_topic_that_others_removed_is_gone(cluster: SmallCluster, other: Store) -> None:
-    """Without a mark, by `deleteall`: nobody is shown it any more, nothing of it is acknowledged,
-    and its name is free.
+    """A topic that was removed with `deleteall`, without a deletion mark, disappears from the
+    metadata, its pending changes fail, and its name is free.
     """
     await cluster.start(2)
     await cluster.create("t", "u")
@@ -60,8 +60,8 @@ async def test_a_topic_that_others_removed_is_gone(cluster: SmallCluster, other:
 
 
 async def test_a_topic_that_others_replaced_is_the_same_everywhere(cluster: SmallCluster, other: Store) -> None:
-    """Every node shows what is there of a topic that others made anew, with fewer partitions and
-    without an id, and it gets an id.
+    """If others recreate a topic with fewer partitions and without an id, every node shows the new
+    topic, and it gets an id.
     """
     await cluster.start(2)
     await cluster.create("t", partitions=3)
@@ -89,8 +89,8 @@ async def test_a_topic_that_others_replaced_is_the_same_everywhere(cluster: Smal
 
 
 async def test_a_deletion_goes_on_where_others_left_something(cluster: SmallCluster, other: Store) -> None:
-    """Kafka deletes recursively: foreign children, however deep, do not keep the name of a topic
-    that was deleted.
+    """Foreign znodes below a deleted topic, however deep, do not keep its name taken, because
+    deletion is recursive as in Kafka.
     """
     await cluster.create("t")
     topic = layout.topic_path("t")
@@ -115,8 +115,8 @@ async def test_leftovers_in_a_large_batch(cluster: SmallCluster, other: Store) -
 
 
 async def test_configs_that_cannot_be_read_are_not_wiped_out(cluster: SmallCluster, other: Store) -> None:
-    """A change is refused that would write over what others wrote and nobody can read; deleted or
-    mended, it goes on.
+    """A change that would overwrite unreadable configs is refused; once they are deleted or mended,
+    it succeeds.
     """
     await cluster.create("t")
     await cluster.change_config("", "my.key", "1", resource_type=BROKER)
@@ -147,8 +147,8 @@ async def test_topics_of_others_that_are_not_whole(cluster: SmallCluster, other:
     "path", [layout.DELETE_TOPICS, layout.CONFIG_CHANGES, layout.BROKER_CONFIGS, layout.ISR_CHANGE_NOTIFICATION]
 )
 async def test_a_parent_that_others_removed_is_made_again(cluster: SmallCluster, other: Store, path: str) -> None:
-    """`rmr /admin/delete_topics` and the like: the reign goes on, every change is done, and a
-    successor can rule.
+    """If others remove `/admin/delete_topics` or a similar parent, the controller goes on, every
+    change succeeds, and a successor can be elected.
     """
     await cluster.create("t", "u")
     controller = cluster.controller
@@ -163,8 +163,8 @@ async def test_a_parent_that_others_removed_is_made_again(cluster: SmallCluster,
 
 
 async def test_configs_of_others_are_seen_beside_changes_of_ours(cluster: SmallCluster, other: Store) -> None:
-    """A notification that comes while the topic grows is not forgotten: what it tells of is read
-    when nothing is on its way any more.
+    """A config notification that arrives while the topic grows is kept, and its configs are read
+    once no change is in flight.
     """
     await cluster.create("t")
     path = layout.topic_config_path("t")

@@ -20,7 +20,7 @@ FENCE = Check("/controller_epoch", 0)
 
 
 class World:
-    """A writer on a memory tree, with what it told."""
+    """A writer on a memory tree, with the changes that it reported."""
 
     def __init__(self) -> None:
         self.tree = MemoryTree()
@@ -68,7 +68,7 @@ def creating(*names: str, size: int = 1) -> Callable[[Draft], Awaitable[list[Ele
 
 
 async def test_a_change_is_in_the_store_and_the_image_when_write_returns(world: World, nursery: trio.Nursery) -> None:
-    """What was planned is committed, and the image has moved on."""
+    """When write returns, the plan is committed and the image contains it."""
     nursery.start_soon(world.writer.run)
     await world.writer.write(creating("a", "b"))
     assert set(world.writer.image.topics) == {"a", "b"}
@@ -104,7 +104,9 @@ async def test_a_job_sees_what_was_planned_before_it(world: World, nursery: trio
 
 
 async def test_an_element_that_the_store_refuses_falls_alone(world: World, nursery: trio.Nursery) -> None:
-    """K4-2: its neighbours in the same commit take effect, and it says why."""
+    """K4-2: an element that the store refuses fails with its reason, and the other elements of the
+    commit take effect.
+    """
     await world.store.commit([Create("/topics/b")])
     nursery.start_soon(world.writer.run)
     elements = await world.writer.write(creating("a", "b", "c"))
@@ -147,9 +149,7 @@ async def test_a_topic_larger_than_a_commit_takes_several(world: World, nursery:
 
 
 async def test_the_fence_stops_everything(world: World, nursery: trio.Nursery) -> None:
-    """K590-2: after another election nothing is written, and whoever asked is told that nothing
-    was.
-    """
+    """K590-2: after another election nothing is written, and callers learn that nothing was."""
     await world.store.commit([SetData("/controller_epoch", b"2")])
     ended: list[str] = []
     nursery.start_soon(expect_moved, world, ended, "in flight")
@@ -203,7 +203,7 @@ async def test_a_lost_answer_is_settled_by_reading(world: World, nursery: trio.N
 
 
 async def test_what_did_not_take_effect_times_out(world: World, nursery: trio.Nursery) -> None:
-    """What was in doubt and is not found afterwards is answered REQUEST_TIMED_OUT,
+    """A commit in doubt that is not found afterwards is answered REQUEST_TIMED_OUT,
     never success.
     """
     done: list[list[Element]] = []
@@ -222,8 +222,8 @@ async def test_what_did_not_take_effect_times_out(world: World, nursery: trio.Nu
 
 
 async def test_nothing_is_sent_while_the_session_is_suspended(world: World, nursery: trio.Nursery) -> None:
-    """What is asked for while the connection is lost waits for it, and is not in
-    doubt afterwards.
+    """A change requested while the connection is lost waits for it, and is not in doubt
+    afterwards.
     """
     world.tree.suspend(world.store)
     nursery.start_soon(world.writer.run)
@@ -268,8 +268,8 @@ async def test_what_was_planned_and_not_sent_is_planned_again(world: World, nurs
 
 
 async def test_the_rest_of_a_job_is_sent_after_the_connection_broke(world: World, nursery: trio.Nursery) -> None:
-    """Of a batch that was under way only the commit that got lost is in doubt: the topics after it
-    are made as they were planned.
+    """When the connection breaks during a batch, only the commit in flight is in doubt; the topics
+    after it are created as planned.
     """
     done: list[list[Element]] = []
 
@@ -384,7 +384,7 @@ async def resume_when_blocked(world: World) -> None:
 
 
 async def load_again(world: World) -> None:
-    """What the controller does after InDoubt."""
+    """Do what the controller does after InDoubt."""
     world.tree.resume(world.store)
     await wait_connected(world.store)
     found = await world.store.children("/topics")
@@ -417,8 +417,8 @@ async def test_a_divided_topic_stands_on_its_beginning(world: World, nursery: tr
 
 
 async def test_a_version_that_is_not_there_any_more_is_told(world: World, nursery: trio.Nursery) -> None:
-    """A write on the condition of what was read: somebody else wrote, and whoever asked learns it
-    as INVALID_UPDATE_VERSION.
+    """A conditional write on a version that another program has changed is answered
+    INVALID_UPDATE_VERSION.
     """
     nursery.start_soon(world.writer.run)
 

@@ -28,7 +28,7 @@ LONG = 32_000
 
 
 @pytest.mark.parametrize("kind", [TOPIC, BROKER])
-async def test_nobody_makes_his_change_unreadable(kind: int, tmp_path: Path) -> None:
+async def test_no_change_is_too_large_to_read(kind: int, tmp_path: Path) -> None:
     """A change beside hundreds of very long names is refused, and so never in effect without being
     told; a few of them hide nothing.
     """

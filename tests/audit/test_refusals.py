@@ -90,7 +90,7 @@ async def test_a_request_that_contradicts_itself(tmp_path: Path) -> None:
     assert_unjudged(decisions)
 
 
-async def test_an_accident(tmp_path: Path) -> None:
+async def test_an_unforeseen_exception(tmp_path: Path) -> None:
     """What nobody foresaw while the elements were judged refuses all of them, those that were
     judged before it too, and is told.
     """

@@ -138,7 +138,7 @@ async def test_two_who_do_not_speak_alike(
     assert kafka.address(listener) in outcome
 
 
-async def test_a_stranger_is_not_trusted(kafka: SecuredKafka, tmp_path: Path) -> None:
+async def test_an_unknown_authority_is_not_trusted(kafka: SecuredKafka, tmp_path: Path) -> None:
     """Kafka's certificate is not believed where another authority is trusted, nor by default."""
     other = tls(kafka).replace(str(kafka.authority.file), str(Authority(tmp_path).file))
     for text in (other, "security.protocol=SSL\n"):

@@ -96,7 +96,7 @@ async def test_whatever_is_in_the_truststore_is_an_anchor(authority: Authority, 
     assert await attempt(trusting(child), server_context(child.issue("server", HOST))) == LET_IN
 
 
-async def test_a_stranger_is_not_trusted(server: ssl.SSLContext, tmp_path: Path) -> None:
+async def test_an_unknown_authority_is_not_trusted(server: ssl.SSLContext, tmp_path: Path) -> None:
     """Without a truststore the system's authorities hold, with one its own: neither knows this
     server, and the key is named.
     """

@@ -73,7 +73,7 @@ def test_validate_only_makes_nothing(confluent: AdminClient, topic: str) -> None
     assert topic not in names(confluent)
 
 
-def test_a_refused_topic_does_not_stop_its_neighbours(confluent: AdminClient, topic: str) -> None:
+def test_a_refused_topic_does_not_stop_the_others(confluent: AdminClient, topic: str) -> None:
     """Each element of a batch succeeds or fails by itself (K4-2)."""
     good, bad = NewTopic(topic, 1, 1), NewTopic(f"{topic}-bad", 1, 99)
     futures = confluent.create_topics([bad, good])

@@ -77,7 +77,9 @@ def stranger(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[Stran
 
 
 @pytest.mark.parametrize("key", CLAIMS, ids=lambda key: key.name.lower())
-def test_he_is_no_controller_and_no_broker(cluster: Cluster, stranger: Stranger, topic: str, key: ApiKey) -> None:
+def test_an_unproven_client_is_no_controller_and_no_broker(
+    cluster: Cluster, stranger: Stranger, topic: str, key: ApiKey
+) -> None:
     """With the largest epoch there is he deposes nobody, and the next topic is made by who ruled
     before.
     """

@@ -111,7 +111,7 @@ def test_generated_code_is_shown_as_python(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments", [["protocol", "show", "MetadataResponse", "12"], ["protocol", "apis"], ["--help"]]
 )
-def test_a_reader_who_leaves_is_no_accident(tmp_path: Path, arguments: list[str]) -> None:
+def test_a_closed_pipe_is_no_error(tmp_path: Path, arguments: list[str]) -> None:
     """What is piped to `head` ends without a word on stderr."""
     pipe = subprocess.run(
         ["bash", "-c", '"$0" -m minicontroller "$@" | true', sys.executable, *arguments],

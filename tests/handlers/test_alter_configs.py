@@ -177,7 +177,7 @@ async def test_named_twice(cluster: Ruling, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_neighbours(cluster: Ruling, version: int) -> None:
+async def test_one_result_does_not_affect_another(cluster: Ruling, version: int) -> None:
     """K4-2: each resource by itself, answered in the order of the request, wherever
     it was judged.
     """

@@ -158,7 +158,7 @@ async def test_unknown_topics(cluster: Ruling, version: int) -> None:
     assert row.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-async def test_neighbours(cluster: Ruling) -> None:
+async def test_one_result_does_not_affect_another(cluster: Ruling) -> None:
     """Each partition by itself, in the order of the request."""
     request = altering(cluster, LAST, data(LAST, (3, 2), partition=1), data(LAST, (2,), partition=7), data(LAST, (2,)))
     answer = await ask(cluster, request, LAST)

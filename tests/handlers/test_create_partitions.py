@@ -166,7 +166,7 @@ async def test_named_twice(cluster: Ruling, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_neighbours(cluster: Ruling, version: int) -> None:
+async def test_one_result_does_not_affect_another(cluster: Ruling, version: int) -> None:
     """K4-2: each topic is judged by itself."""
     answer = await cluster.ask(growing(more("two", 1), more("nobody", 2), more("one", 2)), version)
     assert codes(answer) == {"two": WRONG_COUNT, "nobody": UNKNOWN, "one": 0}

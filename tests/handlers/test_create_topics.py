@@ -253,7 +253,7 @@ async def test_names_that_collide_in_one_batch(cluster: Ruling) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_neighbours(cluster: Ruling, version: int) -> None:
+async def test_one_result_does_not_affect_another(cluster: Ruling, version: int) -> None:
     """K4-2: each element succeeds or fails by itself, in the order of the request."""
     wishes = [wanted("b", 1, 1), wanted("bad!", 1, 1), wanted("a", 1, 1), wanted("there", 1, 1), wanted(LONGEST, 1, 1)]
     answer = await cluster.ask(creating(*wishes), version)

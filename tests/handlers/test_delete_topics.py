@@ -90,7 +90,7 @@ async def test_unknown(cluster: Ruling, version: int, name: str) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_neighbours(cluster: Ruling, version: int) -> None:
+async def test_one_result_does_not_affect_another(cluster: Ruling, version: int) -> None:
     """K4-2: each topic by itself, in the order of the request."""
     answer = await cluster.ask(named(version, "nobody", "b", "bad!", "a"), version)
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

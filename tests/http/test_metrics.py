@@ -153,7 +153,7 @@ def test_forwarded_requests_are_counted_where_they_came(cluster: MiniCluster) ->
     assert value(scraped(cluster), "forwarded_requests_total", node=str(other), result="answered") == before + 1
 
 
-def test_strangers_make_no_series(cluster: MiniCluster) -> None:
+def test_unknown_names_make_no_series(cluster: MiniCluster) -> None:
     """Other client ids, topics, versions and software make no new series, and appear nowhere in the
     scrape.
     """

@@ -182,7 +182,7 @@ def explode(_node: object, _ctx: RequestContext, _request: object) -> Awaitable[
     raise Exploding
 
 
-async def test_an_accident_costs_one_answer(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_exception_costs_one_answer(caplog: pytest.LogCaptureFixture) -> None:
     """A handler's bug answers UNKNOWN_SERVER_ERROR to its request; the requests around it on the
     same connection do not notice.
     """

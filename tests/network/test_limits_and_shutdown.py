@@ -313,7 +313,7 @@ async def test_shutdown_cuts_off_what_outlives_the_grace(autojump_clock: MockClo
         assert await client.ended()
 
 
-async def test_a_connection_that_is_reset_is_no_accident(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_reset_connection_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     """A client that vanishes without a farewell leaves nothing behind, and nothing in the log."""
     async with serving() as served:
         client = await served.connect()

@@ -76,7 +76,7 @@ STRANGE = {
 
 @pytest.mark.parametrize("text", STRANGE)
 @pytest.mark.parametrize("format_name", FORMATTERS)
-async def test_a_line_tells_the_beginning_of_what_a_stranger_calls_himself(
+async def test_long_client_ids_and_principals_are_cut(
     format_name: str, text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Client ids and principals of 32 KB are cut wherever they stand in a line, in either form of
@@ -173,7 +173,7 @@ def test_the_same_secret_many_times_is_one() -> None:
     assert "swordfish" not in text
 
 
-def test_a_huge_accident_is_cut() -> None:
+def test_a_huge_exception_text_is_cut() -> None:
     """A text of an exception that is longer than anybody reads is not in the log."""
     text = describe_accident(raised("x" * MAX_TRACE), MetadataRequest(topics=None))
     assert len(text) < MAX_TRACE

@@ -273,7 +273,7 @@ def test_any_values_can_be_drawn(values: list[float | None]) -> None:
     assert [mark.label for mark in plot.legend] == ["a", "b"]
 
 
-def test_a_value_without_neighbours_is_seen() -> None:
+def test_an_isolated_value_has_a_mark() -> None:
     """No line leads to it, so it has a mark, however many steps there are."""
     starts = [step * 1_000_000 for step in range(61)]
     joined: list[float | None] = [5.0] * 30 + [None] * 30

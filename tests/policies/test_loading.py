@@ -85,7 +85,7 @@ def test_a_module(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     assert type(build_policy({POLICY_KEY: "acme_policies.topics:Refusing"})).__module__ == "acme_policies.topics"
 
 
-def test_neighbours(write: Write) -> None:
+def test_imports_of_files_beside_it(write: Write) -> None:
     """A policy's file may import the files beside it, when it is loaded and later."""
     write("rules/limits_beside.py", "MOST = 5")
     write("rules/words_beside.py", "TEXT = 'at most'")

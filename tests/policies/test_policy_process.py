@@ -129,7 +129,7 @@ async def test_what_it_prints_and_logs_is_in_the_log(caplog: pytest.LogCaptureFi
     assert "nobody hears" not in caplog.text
 
 
-async def test_a_stranger_whose_words_are_printed_says_nothing_for_the_node(caplog: pytest.LogCaptureFixture) -> None:
+async def test_printed_names_cannot_forge_log_records(caplog: pytest.LogCaptureFixture) -> None:
     """A line in a topic's name is what was printed, whatever it looks like; and by the node's own
     loggers no policy speaks.
     """

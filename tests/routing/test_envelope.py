@@ -178,7 +178,7 @@ async def test_not_controller_inside_is_the_envelopes_own() -> None:
         assert (answer.error_code, answer.response_data) == (ErrorCode.NOT_CONTROLLER, None)
 
 
-async def test_an_accident_inside_is_the_inner_requests() -> None:
+async def test_an_exception_inside_is_the_inner_requests() -> None:
     """The envelope is well, the request in it answers UNKNOWN_SERVER_ERROR in its own form."""
 
     async def explode(_node: object, _ctx: object, _request: object) -> Any:

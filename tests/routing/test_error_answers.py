@@ -173,7 +173,7 @@ async def test_a_refusal_becomes_the_form_with_its_message(later: bool) -> None:
     assert [(r.error_code, r.error_message) for r in answer.responses] == [(44, "three replicas, please")]
 
 
-async def test_an_answer_that_cannot_be_said_is_an_accident(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_answer_that_cannot_be_encoded_is_a_server_error(caplog: pytest.LogCaptureFixture) -> None:
     """A handler whose answer does not encode costs its client UNKNOWN_SERVER_ERROR, not the
     connection.
     """
@@ -186,7 +186,7 @@ async def test_an_answer_that_cannot_be_said_is_an_accident(caplog: pytest.LogCa
     assert "UnencodableMessage" in caplog.text
 
 
-async def test_the_log_of_an_accident_holds_no_secret(caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_log_of_an_exception_holds_no_secret(caplog: pytest.LogCaptureFixture) -> None:
     """The request is logged with its names, its config values and tokens are not, nor a traceback
     that repeats them.
     """

@@ -15,7 +15,7 @@ def in_force(cluster: Ruling) -> PolicyRunner:
     return cluster.node.policy
 
 
-async def test_a_rule_refuses_one_topic_and_not_its_neighbours() -> None:
+async def test_a_rule_refuses_one_topic_and_not_the_others() -> None:
     """K201-6: that topic alone is answered POLICY_VIOLATION with the rule's message."""
     async with ruling(policy=TopicManagementPolicy()) as cluster:
         in_force(cluster).use(rules("[[partitions]]\nmax = 2"))

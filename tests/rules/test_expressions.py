@@ -198,7 +198,7 @@ def test_who_is_not_authenticated_is_null() -> None:
     assert found.action is Action.DENY and found.error is not None
 
 
-def test_kafkas_name_for_strangers_is_a_mistake_in_an_expression() -> None:
+def test_user_anonymous_is_a_mistake_in_an_expression() -> None:
     """It would never meet them there, and let them pass where they were meant; in lists it names
     them, as in Kafka's.
     """

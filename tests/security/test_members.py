@@ -222,7 +222,7 @@ NODES_ONLY: Mapping[ApiKey, tuple[int, Any, Any]] = {
 
 
 @pytest.mark.parametrize("key", NODES_ONLY, ids=lambda key: key.name.lower())
-async def test_a_stranger_does_not_act_as_a_node(key: ApiKey, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_unproven_peer_does_not_act_as_a_node(key: ApiKey, caplog: pytest.LogCaptureFixture) -> None:
     """What only nodes send is refused with 31 where nodes meet, counted each time and logged once a
     connection.
     """
@@ -235,7 +235,7 @@ async def test_a_stranger_does_not_act_as_a_node(key: ApiKey, caplog: pytest.Log
         assert caplog.text.count("and is no node of this cluster") == 1
 
 
-async def test_a_stranger_speaks_for_nobody(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_unproven_peer_does_not_forward(caplog: pytest.LogCaptureFixture) -> None:
     """The tags of a forwarded request are refused with 31 where nodes meet, counted each time and
     logged once a connection.
     """
@@ -325,7 +325,9 @@ async def test_a_proof_is_no_login() -> None:
 # ------------------------------------------------------------------ strangers who are connected to
 
 
-async def test_nothing_is_said_to_a_stranger(autojump_clock: MockClock, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_unproven_peer_gets_no_name_and_no_password(
+    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
     """Who does not know the proof (an older node, a real broker, a stranger with its port) hears
     one handshake: no name, no password.
     """
@@ -366,7 +368,7 @@ async def test_a_thief_of_an_address_gets_no_password() -> None:
         nursery.cancel_scope.cancel()
 
 
-async def test_a_stranger_is_not_listened_to_for_long(caplog: pytest.LogCaptureFixture) -> None:
+async def test_answers_of_an_unproven_peer_are_bounded(caplog: pytest.LogCaptureFixture) -> None:
     """Before he has shown who he is an answer is no longer than a login's, and the log keeps little
     of what he says.
     """

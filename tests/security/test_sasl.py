@@ -293,7 +293,7 @@ class Broken:
 
 
 @pytest.mark.parametrize("version", [0, 1])
-async def test_an_accident_in_a_mechanism_lets_nobody_in(version: int) -> None:
+async def test_an_exception_in_a_mechanism_lets_nobody_in(version: int) -> None:
     """The caller stays unknown after an accident in a mechanism, with and without headers, and
     others are served.
     """

@@ -107,7 +107,7 @@ def test_kazoo_sleeps_while_answers_come(ends: Ends) -> None:
     assert len(ends.delivered) == 1
 
 
-def test_the_doorbell_wakes_whoever_waits(ends: Ends) -> None:
+def test_the_signal_wakes_the_waiting_task(ends: Ends) -> None:
     """A ring from another thread ends the wait, and is seen until it is taken."""
     ends.open()
     ringer = threading.Timer(0.01, ends.ring.send, [b"\0"])
