@@ -19,8 +19,7 @@ def handle(_node: object, ctx: RequestContext, request: SaslAuthenticateRequest)
     if isinstance(step, Challenge):
         return SaslAuthenticateResponse(auth_bytes=step.token)
     if isinstance(step, Proved):
-        caller.authenticated_as(step.username)
-        return SaslAuthenticateResponse(auth_bytes=step.token, session_lifetime_ms=caller.listener.reauthenticate_ms)
+        return SaslAuthenticateResponse(auth_bytes=step.token, session_lifetime_ms=caller.authenticated_as(step))
     if isinstance(step, ProvedNode):
         caller.proved_node()
         return SaslAuthenticateResponse()

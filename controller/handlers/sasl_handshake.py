@@ -11,15 +11,18 @@ from ...protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandsh
 from ..requests.context import RequestContext
 from ..requests.spec import Sender, Spec
 from ..security.node_proof import MECHANISM
+from ..security.sasl import SaslState
 
 
 def handle(_node: object, ctx: RequestContext, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
     caller, listener = ctx.caller, ctx.caller.listener
     if request.mechanism == MECHANISM and listener.node_proof is not None and ctx.api_version >= 1:
-        caller.begin_node_proof(listener.node_proof)
+        caller.begin_node_proof(MECHANISM, listener.node_proof)
         return SaslHandshakeResponse(mechanisms=list(listener.mechanisms))
     sasl = caller.sasl
-    if sasl is None or not listener.sasl:
+    if sasl is None or not caller.begin_authentication():
+        if sasl is not None and sasl.state is SaslState.EXCHANGE:
+            sasl.state = SaslState.FAILED  # Kafka ends a connection whose messages come in a wrong order
         return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
     known = sasl.handshake(request.mechanism, raw_tokens=ctx.api_version == 0)
     return SaslHandshakeResponse(

@@ -63,7 +63,7 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
     ),
     "accidents": (CounterMetricFamily, "Requests answered with UNKNOWN_SERVER_ERROR: see the log.", ("node",)),
     "protocol_errors": (CounterMetricFamily, "Connections closed because of what was sent on them.", ("node",)),
-    "failed_authentications": (CounterMetricFamily, "SASL authentications that failed.", ("node",)),
+    "failed_authentications": (CounterMetricFamily, "SASL authentications that failed.", ("node", "mechanism")),
     "connections": (GaugeMetricFamily, "Open connections.", ("node", "listener")),
     "request_bytes": (
         GaugeMetricFamily,
@@ -278,7 +278,8 @@ def _requests(families: Families, node: str, running: ServingNode) -> None:
     families.add("leftover_requests", [node], dispatcher.counters.leftover_requests)
     families.add("accidents", [node], dispatcher.counters.accidents)
     families.add("protocol_errors", [node], failures.protocol_errors)
-    families.add("failed_authentications", [node], failures.failed_authentications)
+    for mechanism, count in sorted(failures.failed_authentications.items()):
+        families.add("failed_authentications", [node, mechanism], count)
     if running.forwarder is not None:
         for result, count in sorted(running.forwarder.outcomes.items()):
             families.add("forwarded_requests", [node, result], count)

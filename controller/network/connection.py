@@ -14,6 +14,7 @@ more of their requests, and they send them elsewhere.
 """
 
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Mapping
 from typing import Any, Protocol
 
@@ -45,6 +46,8 @@ GO_AWAY_SECONDS = 1.0
 """How long the other end has to close first: to close with unread bytes would be a reset, which may
 overtake GO_AWAY.
 """
+NOT_OFFERED = "none"
+"""Stands for the mechanism where a client asked for one that its listener does not offer."""
 MAX_UNAUTHENTICATED_BYTES = 512 * 1024  # Kafka: sasl.server.max.receive.size
 
 
@@ -66,7 +69,8 @@ class ConnectionFailures:
 
     def __init__(self) -> None:
         self.protocol_errors = 0
-        self.failed_authentications = 0
+        self.failed_authentications: Counter[str] = Counter()
+        """By mechanism; one that the listener does not offer counts as `NOT_OFFERED`."""
         self._warnings = ClientWarnings()
 
     def protocol_error(self, caller: Caller, error: ProtocolError, extra: Mapping[str, Any]) -> None:
@@ -74,8 +78,11 @@ class ConnectionFailures:
         self._warnings.say(log, "closing %s: %s", caller, error, extra=extra)
 
     def failed_authentication(self, caller: Caller) -> None:
-        self.failed_authentications += 1
-        self._warnings.say(log, "authentication of %s failed", caller, extra=about_caller(caller))
+        mechanism = (caller.sasl and caller.sasl.attempted) or NOT_OFFERED
+        self.failed_authentications[mechanism] += 1
+        self._warnings.say(
+            log, "authentication of %s failed, by mechanism %s", caller, mechanism, extra=about_caller(caller)
+        )
 
 
 class Connection:
@@ -345,8 +352,8 @@ class Connection:
         match sasl.authenticate(token):
             case Challenge(token=reply):
                 return len(reply).to_bytes(4) + reply
-            case Proved(username=username, token=reply):
-                self.caller.authenticated_as(username)
+            case Proved(token=reply) as proved:
+                self.caller.authenticated_as(proved)
                 return len(reply).to_bytes(4) + reply
             case Rejected() | ProvedNode():  # nodes use SaslHandshake version 1
                 return b""

@@ -76,6 +76,7 @@ class Server:
         handler. Raises OSError.
         """
         for listener in listeners:
+            self.failures.failed_authentications.update(dict.fromkeys(listener.mechanisms, 0))
             for opened in await _listening(listener):
                 self._acceptors.append(Acceptor(listener, handler, opened))
                 self.ports[listener.name] = opened.socket.getsockname()[1]

@@ -5,17 +5,22 @@ itself.
 of a request.
 """
 
+import math
 from collections.abc import Mapping
 
 import msgspec
 import trio
 
+from ..clock import now_ms
 from .principal import user_principal
-from .sasl import Mechanism, SaslSession, SaslState
+from .sasl import Mechanism, Proved, SaslSession, SaslState
 
 MAX_SOFTWARE_CHARACTERS = 255
 """How much of a client's software name is kept and logged."""
 NO_MECHANISMS: Mapping[str, Mechanism] = {}
+NEVER: Mapping[str, int] = {}
+LEAST_SECONDS_BETWEEN_AUTHENTICATIONS = 1.0
+"""How long after the beginning of a re-authentication the next one may begin, as in Kafka."""
 
 
 class Listener(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,14 +42,15 @@ class Listener(msgspec.Struct, frozen=True, kw_only=True):
     """The user name of the cluster's brokers; only at inter-broker listeners with `sasl`."""
     max_connections: int | None = None
     """`listener.name.<name>.max.connections`."""
-    reauthenticate_ms: int = 0
-    """`connections.max.reauth.ms`; 0 for never."""
+    reauthenticate_ms: Mapping[str, int] = NEVER
+    """`connections.max.reauth.ms` by mechanism; 0 for never."""
 
 
 class Caller:
     """The sender of the requests of one connection."""
 
     __slots__ = (
+        "by_token",
         "expires",
         "forwards",
         "from_peer",
@@ -52,6 +58,7 @@ class Caller:
         "is_ours",
         "is_suspect",
         "listener",
+        "may_authenticate_again_at",
         "port",
         "principal",
         "sasl",
@@ -64,6 +71,8 @@ class Caller:
         self.port = port
         self.principal: str | None = None
         """`User:alice`, or None."""
+        self.by_token = False
+        """Whether the principal was authenticated by a delegation token."""
         self.from_peer = False
         """Whether it has authenticated as a node of this cluster: by the proof between nodes, or as
         `peer_user` where SASL is configured between brokers.
@@ -78,8 +87,12 @@ class Caller:
         """`name/version` (KIP-511); empty if it did not say."""
         self.sasl = SaslSession(listener.mechanisms) if listener.sasl else None
         """None at a listener without SASL, until the caller begins the proof between nodes."""
-        self.expires = float("inf")
+        self.expires = math.inf
         """trio's time by which it must authenticate again (KIP-368)."""
+        self.may_authenticate_again_at = math.inf
+        """trio's time from which on a re-authentication may begin: at once where the session has an
+        end, and never where it has none.
+        """
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port} at {self.listener.name}"
@@ -98,11 +111,11 @@ class Caller:
         """Whether the caller is a node, or can still authenticate as one at this listener."""
         return self.from_peer or (self.listener.inter_broker and not self.authenticated)
 
-    def begin_node_proof(self, proof: Mechanism) -> None:
+    def begin_node_proof(self, mechanism: str, proof: Mechanism) -> None:
         """Begin the proof between nodes, which a caller may ask for at every listener."""
         if self.sasl is None:
             self.sasl = SaslSession(NO_MECHANISMS)
-        self.sasl.begin_node_proof(proof)
+        self.sasl.begin_node_proof(mechanism, proof)
 
     def proved_node(self) -> None:
         """Note that the caller has given the proof between nodes. At a listener with SASL it must
@@ -113,10 +126,39 @@ class Caller:
             self.from_peer = True
             self.forwards = True  # so that it learns of requests that were not read when this node stops
 
-    def authenticated_as(self, username: str) -> None:
-        """Note that the caller has authenticated as this user."""
-        self.principal = user_principal(username)
+    def authenticated_as(self, proved: Proved) -> int:
+        """Note that the caller has authenticated, and return the lifetime of its session in
+        milliseconds: until `connections.max.reauth.ms` or the end of its credential, whichever
+        comes first, or 0 if there is neither.
+        """
+        username = proved.username
+        self.principal, self.by_token = user_principal(username), proved.by_token
         self.from_peer = self.listener.inter_broker and username == self.listener.peer_user
         self.forwards = self.forwards or (self.from_peer and self.is_ours)
-        if self.listener.reauthenticate_ms > 0:
-            self.expires = trio.current_time() + self.listener.reauthenticate_ms / 1000
+        ends = [self._reauthenticate_ms()] if self._reauthenticate_ms() > 0 else []
+        if proved.expires_ms is not None:
+            ends.append(max(0, proved.expires_ms - now_ms()))
+        if not ends:
+            return 0
+        now = trio.current_time()
+        self.expires = now + min(ends) / 1000
+        if math.isinf(self.may_authenticate_again_at):
+            self.may_authenticate_again_at = now
+        return min(ends)
+
+    def _reauthenticate_ms(self) -> int:
+        mechanism = None if self.sasl is None else self.sasl.mechanism
+        return 0 if mechanism is None else self.listener.reauthenticate_ms.get(mechanism, 0)
+
+    def begin_authentication(self) -> bool:
+        """Return whether an authentication by SASL may begin now. A client that has authenticated
+        may begin another one only if its session has an end, once a second at most.
+        """
+        if self.sasl is None or not self.listener.sasl or self.sasl.state is SaslState.EXCHANGE:
+            return False
+        if self.sasl.state is SaslState.DONE:
+            now = trio.current_time()
+            if now < self.may_authenticate_again_at:
+                return False
+            self.may_authenticate_again_at = now + LEAST_SECONDS_BETWEEN_AUTHENTICATIONS
+        return True

@@ -71,6 +71,7 @@ def _server_listener(config: NodeConfig, listener: ConfiguredListener) -> Listen
             f"listeners: {listener.name} has the security protocol {listener.security_protocol}, "
             "and this version serves PLAINTEXT and SASL_PLAINTEXT only."
         )
+    mechanisms = _mechanisms(config, listener) if listener.needs_sasl else {}
     inter_broker = listener.name in _inter_broker_listeners(config)
     user = _node_user(config, listener) if inter_broker else None
     return Listener(
@@ -79,10 +80,13 @@ def _server_listener(config: NodeConfig, listener: ConfiguredListener) -> Listen
         port=listener.port,
         inter_broker=inter_broker,
         sasl=listener.needs_sasl,
-        mechanisms=_mechanisms(config, listener) if listener.needs_sasl else {},
+        mechanisms=mechanisms,
         peer_user=None if user is None else user.username,
         max_connections=_max_connections(config, listener.name),
-        reauthenticate_ms=config.integer(config.of_listener(listener.name, "connections.max.reauth.ms", PLAIN)),
+        reauthenticate_ms={
+            name: config.integer(config.of_listener(listener.name, "connections.max.reauth.ms", name))
+            for name in mechanisms
+        },
     )
 
 

@@ -11,6 +11,8 @@ from typing import Protocol
 
 import msgspec
 
+from .principal import USER
+
 
 class Challenge(msgspec.Struct, frozen=True):
     """The outcome of a token: the exchange continues with these bytes."""
@@ -23,6 +25,12 @@ class Proved(msgspec.Struct, frozen=True):
 
     username: str
     token: bytes = b""
+    expires_ms: int | None = None
+    """The time at which the credential that was shown ends, in milliseconds since 1970; None for
+    one that does not end.
+    """
+    by_token: bool = False
+    """Whether the credential was a delegation token of the user (KIP-48)."""
 
 
 class ProvedNode(msgspec.Struct, frozen=True):
@@ -46,6 +54,13 @@ class SaslExchange(Protocol):
     def step(self, token: bytes) -> SaslOutcome: ...
 
 
+def invalid_credentials(mechanism: str) -> Rejected:
+    """Return the rejection with which Kafka answers whatever its mechanisms give no reason for."""
+    return Rejected(
+        f"Authentication failed during authentication due to invalid credentials with SASL mechanism {mechanism}"
+    )
+
+
 Mechanism = Callable[[], SaslExchange]
 """Begins an exchange with the credentials of its listener, such as `partial(PlainExchange, users)`.
 """
@@ -62,9 +77,7 @@ class PlainExchange:
     def step(self, token: bytes) -> SaslOutcome:
         parts = token.decode("utf-8", "replace").split("\0")
         if len(parts) != 3:
-            return Rejected(
-                "Authentication failed during authentication due to invalid credentials with SASL mechanism PLAIN"
-            )
+            return invalid_credentials("PLAIN")
         authorization_id, username, password = parts
         if not username:
             return Rejected("Authentication failed: username not specified")
@@ -103,23 +116,36 @@ class SaslSession:
         """Whether frames are tokens without a request around them: from a SaslHandshake of version
         0 until the exchange ends.
         """
+        self.attempted: str | None = None
+        """The mechanism of the last exchange, also of a proof between nodes; None if the client
+        asked for one that is not offered.
+        """
         self._mechanisms = mechanisms
         self._exchange: SaslExchange | None = None
         self._mechanism: str | None = None
 
     @property
+    def mechanism(self) -> str | None:
+        """The mechanism by which the client authenticates; None before it chose one that is
+        offered.
+        """
+        return self._mechanism
+
+    @property
     def enabled_mechanisms(self) -> list[str]:
         return list(self._mechanisms)
 
-    def begin_node_proof(self, start: Mechanism) -> None:
+    def begin_node_proof(self, mechanism: str, start: Mechanism) -> None:
         """Begin the proof between nodes."""
-        self._exchange, self.state, self.raw_tokens = start(), SaslState.EXCHANGE, False
+        self.attempted, self._exchange = mechanism, start()
+        self.state, self.raw_tokens = SaslState.EXCHANGE, False
 
     def handshake(self, mechanism: str, *, raw_tokens: bool) -> bool:
         """Choose a mechanism. Return False, and fail, if the listener does not offer it or a
         re-authentication changes it.
         """
         start = self._mechanisms.get(mechanism)
+        self.attempted = None if start is None else mechanism
         if start is None or self._mechanism not in (None, mechanism):
             self.state = SaslState.FAILED
             return False
@@ -132,7 +158,9 @@ class SaslSession:
         assert self._exchange is not None
         step = self._exchange.step(token)
         if isinstance(step, Proved) and self.username not in (None, step.username):
-            step = Rejected("Cannot change principals during re-authentication")
+            step = Rejected(
+                f"Cannot change principals during re-authentication from {USER}.{self.username}: {USER}.{step.username}"
+            )
         if isinstance(step, Proved):
             self.username, self.state, self.raw_tokens = step.username, SaslState.DONE, False
         elif isinstance(step, ProvedNode):

@@ -10,6 +10,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from minicontroller.controller.clock import now_ms
 from minicontroller.controller.network.connection import MAX_UNAUTHENTICATED_BYTES
 from minicontroller.controller.security.caller import Listener
 from minicontroller.controller.security.sasl import Challenge, PlainExchange, Proved, Rejected, SaslOutcome
@@ -18,10 +19,11 @@ from minicontroller.protocol.messages.api_versions import ApiVersionsRequest, Ap
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-from tests.support.small_server import CLIENTS, NODES, PLAIN, SASL, USERS, Client, serving
+from tests.support.small_server import CLIENTS, PLAIN, SASL, USERS, Client, serving
 
 PLAIN_HANDSHAKE = SaslHandshakeRequest(mechanism="PLAIN")
 ALL = MetadataRequest(topics=None)
+LIFETIMES = {"PLAIN": 60_000}
 
 
 def plain(username: str, password: str, authorization_id: str = "") -> SaslAuthenticateRequest:
@@ -210,9 +212,14 @@ async def test_sasl_at_a_listener_without_it_is_out_of_place() -> None:
 # ------------------------------------------------------------------ again
 
 
+SHORT = Listener(
+    name="SHORT", host="127.0.0.1", sasl=True, mechanisms=PLAIN | {"OTHER": PLAIN["PLAIN"]}, reauthenticate_ms=LIFETIMES
+)
+
+
 async def test_a_client_may_authenticate_again_on_its_connection() -> None:
     """After another handshake and token, and in between, requests are those of the same user."""
-    async with serving(listeners=[SASL]) as served, await served.connect(SASL) as client:
+    async with serving(listeners=[SHORT]) as served, await served.connect(SHORT) as client:
         for _ in range(2):
             await handshake(client)
             await client.ask(1, plain("alice", "alice-secret"), SaslAuthenticateResponse)
@@ -220,23 +227,70 @@ async def test_a_client_may_authenticate_again_on_its_connection() -> None:
         assert [ctx.origin.principal for ctx in served.node.seen] == ["User:alice", "User:alice"]
 
 
+async def test_a_client_whose_session_does_not_end_cannot_authenticate_again() -> None:
+    """As in Kafka such a handshake is answered with 34, and the connection goes on as it was."""
+    async with serving(listeners=[SASL]) as served, await served.connect(SASL) as client:
+        await handshake(client)
+        await client.ask(1, plain("alice", "alice-secret"), SaslAuthenticateResponse)
+        assert await handshake(client) == SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
+        answer = await client.ask(1, plain("node", "node-secret"), SaslAuthenticateResponse)
+        assert answer.error_code == ErrorCode.ILLEGAL_SASL_STATE
+        await client.ask(1, ALL, MetadataResponse)
+        assert [ctx.origin.principal for ctx in served.node.seen] == ["User:alice"]
+
+
+async def test_a_client_authenticates_again_once_a_second_at_most(autojump_clock: MockClock) -> None:
+    """The handshakes in between are answered with 34, and the connection goes on."""
+    async with serving(listeners=[SHORT]) as served, await served.connect(SHORT) as client:
+        codes = []
+        for pause in (0, 0, 0.5, 0.6):
+            await trio.sleep(pause)
+            codes.append((await handshake(client)).error_code)
+            if codes[-1] == ErrorCode.NONE:
+                await client.ask(1, plain("alice", "alice-secret"), SaslAuthenticateResponse)
+        assert codes == [ErrorCode.NONE, ErrorCode.NONE, ErrorCode.ILLEGAL_SASL_STATE, ErrorCode.NONE]
+
+
+async def test_a_handshake_amid_an_exchange_ends_the_connection(autojump_clock: MockClock) -> None:
+    """Messages in a wrong order are answered with 34 and go no further, as in Kafka."""
+    async with serving(listeners=[SASL]) as served, await served.connect(SASL) as client:
+        await handshake(client)
+        assert (await handshake(client)).error_code == ErrorCode.ILLEGAL_SASL_STATE
+        assert await client.ended()
+        assert served.server.failures.failed_authentications == {"PLAIN": 1}
+
+
 async def test_nobody_becomes_another_on_his_connection(autojump_clock: MockClock) -> None:
-    """A re-authentication under another name is refused and ends the connection (KIP-368)."""
-    async with serving(listeners=[NODES]) as served, await served.connect(NODES) as client:
+    """A re-authentication under another name is refused with Kafka's text and ends the connection
+    (KIP-368).
+    """
+    async with serving(listeners=[SHORT]) as served, await served.connect(SHORT) as client:
         await handshake(client)
         await client.ask(1, plain("alice", "alice-secret"), SaslAuthenticateResponse)
         await handshake(client)
         answer = await client.ask(1, plain("node", "node-secret"), SaslAuthenticateResponse)
         assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+        assert answer.error_message == ("Cannot change principals during re-authentication from User.alice: User.node")
+        assert await client.ended()
+
+
+async def test_nobody_changes_the_mechanism_on_his_connection(autojump_clock: MockClock) -> None:
+    """A re-authentication by another mechanism, also one that the listener offers, ends the
+    connection.
+    """
+    async with serving(listeners=[SHORT]) as served, await served.connect(SHORT) as client:
+        await handshake(client)
+        await client.ask(1, plain("alice", "alice-secret"), SaslAuthenticateResponse)
+        asked = SaslHandshakeRequest(mechanism="OTHER")
+        assert (await client.ask(1, asked, SaslHandshakeResponse)).error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
         assert await client.ended()
 
 
 async def test_a_session_has_a_lifetime(autojump_clock: MockClock) -> None:
-    """`connections.max.reauth.ms` is told to the client; who has not authenticated again by then is
-    disconnected.
+    """The mechanism's `connections.max.reauth.ms` is told to the client; who has not authenticated
+    again by then is disconnected at the next request.
     """
-    short = Listener(name="SASL", host="127.0.0.1", sasl=True, mechanisms=PLAIN, reauthenticate_ms=60_000)
-    async with serving(listeners=[short]) as served, await served.connect(short) as client:
+    async with serving(listeners=[SHORT]) as served, await served.connect(SHORT) as client:
         await handshake(client)
         answer = await client.ask(1, plain("alice", "alice-secret"), SaslAuthenticateResponse)
         assert answer.session_lifetime_ms == 60_000
@@ -246,6 +300,46 @@ async def test_a_session_has_a_lifetime(autojump_clock: MockClock) -> None:
         await trio.sleep(50)
         await client.ask(1, ALL, MetadataResponse)
         await trio.sleep(20)
+        await client.send(client.encode(1, ALL))
+        assert await client.ended()
+
+
+async def test_a_client_may_authenticate_again_after_its_session_ended(autojump_clock: MockClock) -> None:
+    """Between the end of the session and the new authentication nothing else was asked, so the
+    connection goes on, as in Kafka.
+    """
+    async with serving(listeners=[SHORT]) as served, await served.connect(SHORT) as client:
+        for _ in range(2):
+            assert (await handshake(client)).error_code == ErrorCode.NONE
+            answer = await client.ask(1, plain("alice", "alice-secret"), SaslAuthenticateResponse)
+            assert answer.session_lifetime_ms == 60_000
+            await client.ask(1, ALL, MetadataResponse)
+            await trio.sleep(70)
+
+
+class Passing:
+    """A mechanism whose credential ends a minute after it is shown."""
+
+    def step(self, token: bytes) -> SaslOutcome:
+        return Proved(token.decode(), expires_ms=now_ms() + 60_000)
+
+
+@pytest.mark.parametrize(("reauthenticate_ms", "most"), [(0, 60_000), (90_000, 60_000), (20_000, 20_000)])
+async def test_a_session_ends_with_its_credential(reauthenticate_ms: int, most: int, autojump_clock: MockClock) -> None:
+    """The session's lifetime is that of the credential, or the listener's limit if that is less."""
+    listener = Listener(
+        name="SASL",
+        host="127.0.0.1",
+        sasl=True,
+        mechanisms={"PASSING": Passing},
+        reauthenticate_ms={"PASSING": reauthenticate_ms},
+    )
+    async with serving(listeners=[listener]) as served, await served.connect(listener) as client:
+        await client.ask(1, SaslHandshakeRequest(mechanism="PASSING"), SaslHandshakeResponse)
+        answer = await client.ask(1, SaslAuthenticateRequest(auth_bytes=b"alice"), SaslAuthenticateResponse)
+        assert most - 10_000 < answer.session_lifetime_ms <= most
+        await client.ask(1, ALL, MetadataResponse)
+        await trio.sleep(most / 1000)
         await client.send(client.encode(1, ALL))
         assert await client.ended()
 
