@@ -41,9 +41,8 @@ async def test_an_answer_that_lies(cluster: SmallCluster) -> None:
     controller = cluster.controller
     cluster.deaf.add(2)
     for number in range(3):
-        assert await cluster.create(f"t{number}", timeout_ms=100) == [
-            7
-        ]  # completion is cluster-wide here, and one does not acknowledge
+        # With metadata.completion=cluster, the answer waits for the node that does not acknowledge.
+        assert await cluster.create(f"t{number}", timeout_ms=100) == [7]
     await trio.sleep(CONTRADICTED_SECONDS)
     assert cluster.controller is controller
     assert {"t0", "t1", "t2"} <= set(cluster.seen(3).topics)

@@ -71,13 +71,13 @@ class FarBroker:
         await trio.lowlevel.checkpoint()
 
     def take(self) -> list[str]:
-        """Return the requests since the last call, one word each."""
+        """Return the requests since the last call, each as a line."""
         requests, self.requests = self.requests, []
         return [describe(request) for request in requests]
 
 
 def describe(request: ControlRequest) -> str:
-    """List the topics by name, since their order does not matter, deleted topics first."""
+    """Return a request in a line, its topics by name where their order does not matter."""
     match request:
         case LeaderAndIsrRequest():
             states = [
@@ -246,7 +246,7 @@ async def test_what_gets_lost_on_its_way_is_told_again(world: World, autojump_cl
 
 
 async def test_who_is_reached_is_known_by_the_last_request(world: World, autojump_clock: object) -> None:
-    """A broker counts as reachable until a request to it fails, and again after one succeeds."""
+    """A broker counts as reachable before its first request and while its last one was answered."""
     await world.register(1, 2)
     assert world.propagation.reaches(2)
     assert world.propagation.reaches(3)

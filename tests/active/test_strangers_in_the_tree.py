@@ -47,7 +47,7 @@ async def test_configs_that_were_made_again_are_seen(cluster: SmallCluster, othe
 
 async def test_a_topic_that_others_removed_is_gone(cluster: SmallCluster, other: Store) -> None:
     """A topic that was removed with `deleteall`, without a deletion mark, disappears from the
-    metadata, its pending changes fail, and its name is free.
+    metadata, changes of it are refused, and its name is free.
     """
     await cluster.start(2)
     await cluster.create("t", "u")

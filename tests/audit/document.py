@@ -1,4 +1,4 @@
-"""The schema part of docs/audit.md, made from the structs. To write it anew: `python -m
+"""The schema part of docs/audit.md, generated from the structs by `python -m
 tests.audit.document`.
 """
 

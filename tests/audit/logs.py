@@ -1,4 +1,4 @@
-"""What the tests of the audit log share: reading one, and a small cluster that writes one."""
+"""Readers of an audit log, and a small cluster that writes one."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -31,12 +31,12 @@ def decisions_in(folder: Path) -> list[Decision]:
 
 
 def found(*paths: Path) -> list[str]:
-    """What `verify` finds, by kind."""
+    """Return the findings of `verify`, by kind."""
     return [finding.kind for finding in Verification(paths).findings()]
 
 
 def replayed(events: Sequence[AuditEvent]) -> Replay:
-    """Nothing may be wrong on the way."""
+    """Replay a log that must have no findings."""
     replay = Replay()
     for event in events:
         assert list(replay.apply(event)) == [], event
@@ -53,7 +53,7 @@ def plain(topic: Topic) -> tuple[Any, ...]:
 
 
 def shown(image: Image) -> dict[str, tuple[Any, ...]]:
-    """An image as far as the audit log tells it."""
+    """Return the part of an image that the audit log records."""
     return {name: plain(topic) for name, topic in image.topics.items()}
 
 

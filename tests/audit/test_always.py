@@ -1,4 +1,4 @@
-"""`audit.flush=always`: whoever has an answer, its decisions are in the file."""
+"""With `audit.flush=always`, decisions are in the file before the request is answered."""
 
 import os
 import threading

@@ -100,7 +100,7 @@ condition = '!request.validate_only'
 
 
 def digest(request: JudgedRequest, cluster: ClusterState) -> str:
-    """Of everything that a policy can see."""
+    """Return a digest of everything that a policy can see."""
     names = cluster.topics(include_internal=True, include_marked_for_deletion=True)
     seen = [
         type(request).__name__,
@@ -232,7 +232,7 @@ class World:
     # ------------------------------------------------------------------ what goes wrong
 
     async def occupy(self, name: str) -> None:
-        """Somebody else creates the topic, by ZooKeeper."""
+        """Create the topic in ZooKeeper as another program would."""
         topic = Topic(name, new_id(), (Partition(replicas=(1,)),))
         if self.others is None:
             self.others = await self.memory.open()
@@ -240,7 +240,7 @@ class World:
             await self.others.commit(await create_topics.creation(topic, None, TimeSlice()))
 
     async def lose_a_reply(self, name: str) -> None:
-        """A commit takes effect, and the connection breaks before the controller hears of it."""
+        """Let a commit take effect and break the connection before its answer arrives."""
         store = self.store
         store.reply_is_lost = True
         async with trio.open_nursery() as nursery:
@@ -337,8 +337,8 @@ class Agreeing(Looking):
 
 
 class Slow(InPlace):
-    """Thinks about topic `b.users` until it is told to go on; what was asked for before it is
-    planned by then, and not yet committed.
+    """A policy that waits at topic `b.users` for a signal, while earlier elements are planned and
+    not yet committed.
     """
 
     def __init__(self, policy: TopicManagementPolicy) -> None:
@@ -355,8 +355,8 @@ class Slow(InPlace):
 async def test_what_others_made_meanwhile(
     tmp_path: Path, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was planned upon a topic that others then made is judged again: every decision of the
-    log rests on what the log tells, and so it can be asked again.
+    """If another program creates the topic after the plan, the element is judged again, so that
+    every recorded decision can be replayed from the log alone.
     """
     monkeypatch.setattr(jobs, "PART_SECONDS", math.inf)
     policy = Agreeing()

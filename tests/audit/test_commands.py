@@ -62,7 +62,7 @@ def test_filters(log: Path, options: list[str], sequences: list[int]) -> None:
 
 
 def test_whoever_is_not_authenticated(tmp_path: Path) -> None:
-    """Whoever is not authenticated is shown by one name, and found by it."""
+    """Unauthenticated callers are shown by one name, and `--principal` finds them by it."""
     write(tmp_path / "a.ndjson", [*an_empty_snapshot(), a_creation(3, "a"), a_creation(4, "b", principal=None)])
     [line] = call("tail", tmp_path, "--principal", "(not authenticated)").stdout.splitlines()
     assert "(not authenticated) create_topic b ok" in line
@@ -85,13 +85,13 @@ def test_show_writes_values_as_json_does(tmp_path: Path) -> None:
 
 
 def test_what_is_no_time(log: Path) -> None:
-    """What is no time is told as such, with exit code 2."""
+    """A malformed time ends the command with code 2 and a sentence."""
     result = call("tail", log, "--since", "yesterday")
     assert result.exit_code == 2 and "neither a time" in result.stderr
 
 
 def test_following(tmp_path: Path) -> None:
-    """What is added is seen once, a line when its end is there, and new files too."""
+    """`audit tail` shows each new event once, when its line is complete, also in new files."""
     events = a_log(2)
     file = write(tmp_path / "a.ndjson", events[:3])
     follower = Follower([tmp_path])
@@ -118,9 +118,7 @@ NO_LOGS = {
 @ALL
 @pytest.mark.parametrize("content", NO_LOGS.values(), ids=NO_LOGS)
 def test_a_file_that_is_no_audit_file(tmp_path: Path, command: str, content: bytes) -> None:
-    """A file that is no audit file is told in one sentence, with exit code 1, instead of line by
-    line.
-    """
+    """A file that is not an audit file ends the command with one sentence and code 1."""
     file = tmp_path / "notes.ndjson"
     file.write_bytes(content)
     result = call(command, file)
@@ -130,8 +128,8 @@ def test_a_file_that_is_no_audit_file(tmp_path: Path, command: str, content: byt
 
 @ALL
 def test_a_file_that_may_be_an_audit_file(tmp_path: Path, command: str) -> None:
-    """One whose name or whose content says so is read and told of, whatever else is in it; one
-    without a line may be new.
+    """A file that has an audit file's name or an audit event is read, with a report of any other
+    content; a file without a line may be new.
     """
     broken = tmp_path / file_name(CLUSTER, 1, 1, 1)
     broken.write_bytes(NO_LOGS["a text"])
@@ -149,7 +147,7 @@ def test_a_file_that_may_be_an_audit_file(tmp_path: Path, command: str) -> None:
 @pytest.mark.parametrize("arguments", ["show", "show --json", "tail -n 4000", "tail --json -n 4000"])
 @pytest.mark.parametrize("reader", ["head -1", "true"])
 def test_a_reader_who_leaves_is_no_failure(tmp_path: Path, arguments: str, reader: str) -> None:
-    """What is piped into `head`, or into nothing, ends with code 0 and without a word."""
+    """A closed pipe ends the command with code 0 and without a message."""
     file = write(tmp_path / "a.ndjson", a_log(4000))
     assert left(f"{arguments} {file}", reader) == (0, "")
 
@@ -170,8 +168,8 @@ def left(arguments: str, reader: str) -> tuple[int, str]:
 
 
 def test_a_line_that_never_ends(tmp_path: Path) -> None:
-    """It is said to be no event, and what follows is read; it costs bounded memory, in a compressed
-    file too.
+    """An overlong line is reported as no event and the rest is read, in bounded memory, in a
+    compressed file too.
     """
     file = tmp_path / "a.ndjson.gz"
     events = a_log(2)
@@ -190,9 +188,7 @@ def test_a_line_that_never_ends(tmp_path: Path) -> None:
 
 
 def test_a_line_that_never_ends_is_followed(tmp_path: Path) -> None:
-    """Who follows a log waits for a line's end in bounded memory, however long it has become by
-    then.
-    """
+    """`audit tail` waits for the end of an overlong line in bounded memory."""
     file = write(tmp_path / "a.ndjson", a_log(2))
     follower = Follower([file])
     events = [each.event for each in follower.look()]
@@ -215,9 +211,7 @@ def test_a_line_that_never_ends_is_followed(tmp_path: Path) -> None:
 
 @ALL
 def test_what_is_no_event_is_not_obeyed(tmp_path: Path, command: str) -> None:
-    """What a line or the name of its file holds is quoted without anything in it that a terminal
-    would obey.
-    """
+    """Control characters in lines and file names are escaped on a terminal."""
     file = tmp_path / os.fsdecode(b"odd\x1b[31m\xff.ndjson")
     write(file, a_log(1))
     with file.open("ab") as stream:
@@ -229,7 +223,7 @@ def test_what_is_no_event_is_not_obeyed(tmp_path: Path, command: str) -> None:
 
 
 def test_any_name_of_a_file_is_json(tmp_path: Path) -> None:
-    """A name that is no text is told as far as it can be."""
+    """A file name that is not UTF-8 appears in the JSON output with replaced bytes."""
     write(tmp_path / os.fsdecode(b"odd\xff.ndjson"), a_log(3)[1:])
     told = [json.loads(line) for line in call("verify", "--json", tmp_path).stdout.splitlines()]
     assert told[0]["file"] == f"{tmp_path}/odd\\udcff.ndjson"

@@ -1,5 +1,5 @@
-"""Files that were compressed are read like the others, by gzip or Zstandard; what is cut or broken
-in them is told, and never a trace.
+"""Files compressed with gzip or Zstandard are read like others; damage is reported without a
+traceback.
 """
 
 import gzip
@@ -36,7 +36,7 @@ def zstd(text: bytes) -> bytes:
 
 
 def zstd_in_frames(text: bytes) -> bytes:
-    """As several programs leave it, or one that writes from time to time."""
+    """Compress in several frames, as programs do that write from time to time."""
     return zstd(text[:1000]) + SKIPPABLE + zstd(b"") + zstd(text[1000:])
 
 
@@ -69,9 +69,7 @@ def call(*arguments: str | Path) -> Result:
 
 @kinds
 def test_it_is_read_like_the_others(tmp_path: Path, ending: str, compress: Compress) -> None:
-    """`verify` finds nothing, and `show` and `tail` tell what they tell of the file before it was
-    compressed.
-    """
+    """`verify` finds nothing, and `show` and `tail` print the same as for the uncompressed file."""
     plain = put(tmp_path, "", TEXT)
     expected = [call(*how, tmp_path).output for how in (["show"], ["tail", "-n", "5"])]
     plain.unlink()
@@ -88,8 +86,8 @@ def test_it_is_read_like_the_others(tmp_path: Path, ending: str, compress: Compr
 @example(cut=3)
 @given(cut=st.integers(min_value=0))
 def test_a_file_cut_at_any_byte(ending: str, compress: Compress, cut: int) -> None:
-    """What is left are the first of the events, and it is said that it is cut, also between two
-    frames: there a line is.
+    """A truncated file gives its first events and a report of the cut, also at a cut between two
+    frames, which is at a line's end.
     """
     data = compress(TEXT)
     cut %= len(data)
@@ -141,9 +139,7 @@ def test_a_frame_that_wants_too_much_memory(tmp_path: Path) -> None:
 
 
 def test_a_file_that_went_away(tmp_path: Path) -> None:
-    """Whoever compresses files may be faster than whoever reads them: that is told, and no
-    accident.
-    """
+    """A file that disappears while it is read is reported without a traceback."""
     for ending in ("", ".gz", ".zst"):
         (problem,) = [each.problem for each in read(tmp_path / (NAME + ending))]
         assert "No such file" in str(problem)
@@ -152,8 +148,8 @@ def test_a_file_that_went_away(tmp_path: Path) -> None:
 @kinds
 @pytest.mark.parametrize("share", [0, 0.5, 1])
 def test_a_file_is_kept_twice(tmp_path: Path, ending: str, compress: Compress, share: float) -> None:
-    """While it is compressed, and where somebody keeps both, the plain file is read alone: nothing
-    is double, and once it is said so.
+    """If a file exists plain and compressed, only the plain one is read, and this is
+    reported once.
     """
     plain = put(tmp_path, "", TEXT)
     alone = [call(*how, tmp_path) for how in (["verify"], ["show"], ["tail"])]
@@ -169,9 +165,7 @@ def test_a_file_is_kept_twice(tmp_path: Path, ending: str, compress: Compress, s
     "other", [TEXT + encode(EVENTS[0]), TEXT[1000:], b"{}\n"], ids=["longer", "a part", "nonsense"]
 )
 def test_what_lies_beside_is_no_copy(tmp_path: Path, other: bytes) -> None:
-    """A compressed file with anything else in it than the plain one is told: it is not passed over
-    in silence.
-    """
+    """A compressed file whose content differs from the plain file beside it is reported."""
     put(tmp_path, "", TEXT)
     copy = put(tmp_path, ".gz", gzip.compress(other))
     assert found(tmp_path) == ["no-copy"]
@@ -189,7 +183,7 @@ def test_two_compressed_copies(tmp_path: Path) -> None:
 
 @kinds
 def test_it_was_compressed_since_it_was_looked_for(tmp_path: Path, ending: str, compress: Compress) -> None:
-    """Whoever listed the plain file and finds it gone reads what was made of it."""
+    """If a listed file was compressed in the meantime, the compressed file is read."""
     put(tmp_path, ending, compress(TEXT))
     assert events(tmp_path / NAME) == EVENTS
 

@@ -89,9 +89,8 @@ def told_on_page(cluster: MiniCluster) -> list[str]:
 
 
 def test_refuse(disk: SmallDisk) -> None:
-    """`audit.on.failure=refuse`: nobody is told of a success that is not in the log; then nothing
-    is changed, with a reason, until there is room; and nothing that was decided is missing in the
-    end.
+    """With `audit.on.failure=refuse` no success is answered before it is in the log; further
+    changes are refused with a reason until there is room, and no decision is missing at the end.
     """
     cluster = a_node(disk, "refuse")
     cluster.start()
@@ -121,8 +120,8 @@ def test_refuse(disk: SmallDisk) -> None:
 
 
 def test_drop(disk: SmallDisk) -> None:
-    """`audit.on.failure=drop`: everything is answered; the log says which events are missing, and
-    begins anew with a snapshot.
+    """With `audit.on.failure=drop` every request is answered; the log names the missing events and
+    goes on with a snapshot.
     """
     cluster = a_node(disk, "drop")
     cluster.start()

@@ -29,8 +29,8 @@ LONG = 32_000
 
 @pytest.mark.parametrize("kind", [TOPIC, BROKER])
 async def test_no_change_is_too_large_to_read(kind: int, tmp_path: Path) -> None:
-    """A change beside hundreds of very long names is refused, and so never in effect without being
-    told; a few of them hide nothing.
+    """A change beside hundreds of very long names is refused, so that it cannot take effect
+    unrecorded; with a few long names everything is recorded.
     """
     async with ruling({"audit.dir": str(tmp_path)}) as cluster:
         await cluster.make(wanted("t", 1, 1))
@@ -53,8 +53,8 @@ async def test_no_change_is_too_large_to_read(kind: int, tmp_path: Path) -> None
 
 
 def test_a_decision_that_is_too_large_is_told_without_what_was_asked(caplog: pytest.LogCaptureFixture) -> None:
-    """Who asked, what came of it and the states are there, and nothing of it is asked again; the
-    node's log says so.
+    """An event that is too large is written without the request, with principal, effect and states,
+    and the node logs it.
     """
     whole = a_creation(7, config_operations={"\0" * MAX_LINE_BYTES: None}, after=a_state())
     told = decode(encode_line(whole))
@@ -65,7 +65,9 @@ def test_a_decision_that_is_too_large_is_told_without_what_was_asked(caplog: pyt
 
 
 def test_what_is_too_large_even_so_is_told_as_dropped() -> None:
-    """That there was an event is told in its place."""
+    """An event that is too large even without its request is replaced by a note that it was
+    dropped.
+    """
     huge = a_state(configs={"x": "x" * MAX_LINE_BYTES})
     for event in (a_creation(7, after=huge), Observed(**stamp(7), topic="t", before=None, after=huge)):
         told = decode(encode_line(event))

@@ -47,9 +47,7 @@ async def test_intervals(tmp_path: Path) -> None:
 
 
 async def test_somebody_wants_to_read(tmp_path: Path) -> None:
-    """What was handed over is written at once for whom it concerns, in the middle of an interval;
-    nothing is left to be written.
-    """
+    """A reader has the queued events written at once, before the flush interval ends."""
     async with opened(tmp_path, interval_seconds=3600.0) as log:
         assert await log.flush(0.0) == 0
         for number in range(1, MANY + 1):
@@ -60,9 +58,7 @@ async def test_somebody_wants_to_read(tmp_path: Path) -> None:
 
 
 async def test_nobody_waits_for_a_disk_for_ever(tmp_path: Path) -> None:
-    """Whoever wants to read is told how much is not written yet when his patience ends; nothing is
-    kept of his waiting.
-    """
+    """A reader that times out gets the number of unwritten events, and its wait is forgotten."""
     async with opened(tmp_path / "gone", interval_seconds=3600.0, retry_seconds=0.01) as log:
         log.append(1, 1, b"1\n")
         log.append(1, 2, b"2\n")
@@ -75,8 +71,8 @@ async def test_nobody_waits_for_a_disk_for_ever(tmp_path: Path) -> None:
 
 
 async def test_one_fsync_for_all_that_wait(tmp_path: Path) -> None:
-    """With `audit.flush=always` nobody is told before his line is in the file, and those who wait
-    together share an fsync.
+    """With `audit.flush=always` every event is in the file before its caller continues, and callers
+    that wait together share an fsync.
     """
     early: list[int] = []
 
@@ -94,9 +90,7 @@ async def test_one_fsync_for_all_that_wait(tmp_path: Path) -> None:
 
 
 async def test_no_room(tmp_path: Path) -> None:
-    """A full queue takes nothing more where events may be dropped: they are counted, and nobody
-    waits for them for ever.
-    """
+    """With `audit.on.failure=drop` a full queue counts and drops events without waiting."""
     async with opened(tmp_path, interval_seconds=3600.0, refuses=False, max_queue=3) as log:
         ordinals = [log.append(1, number, b"%d\n" % number) for number in range(1, 6)]
         assert (log.dropped_events, log.waiting_events) == (2, 3)

@@ -1,6 +1,4 @@
-"""Two reigns that overlap in time: a controller that was fenced still writes what it decided, while
-its successor decides and writes.
-"""
+"""A replaced controller that still writes its decisions while its successor decides and writes."""
 
 from pathlib import Path
 
@@ -20,9 +18,9 @@ def epochs(folder: Path) -> list[int]:
 
 
 async def test_the_fenced_one_writes_last(tmp_path: Path, nursery: trio.Nursery) -> None:
-    """Its events stand before its successor's all the same, and nothing is missing; as long as they
-    are not there, nothing is made up; where some of them never come, it is told; and clocks that go
-    backwards from one reign to the next change nothing.
+    """Events of the replaced controller are ordered before its successor's. While they are missing
+    nothing is invented, if some never come this is reported, and clocks that go backwards change
+    nothing.
     """
     folder = tmp_path / "audit"
     settings = {"audit.dir": str(folder), "audit.flush.interval.ms": NEVER_MS}

@@ -1,5 +1,5 @@
-"""What a replay shows a policy is what the events tell, at every point, and stays so: held against
-a plain dict, over lives made by chance.
+"""A replay shows a policy exactly what the events say at every point; compared with a plain dict
+over random histories.
 """
 
 from collections.abc import Mapping

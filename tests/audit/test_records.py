@@ -27,7 +27,7 @@ from tests.handlers.ruling import creating, ruling, wanted
 
 
 class Unreadable(TopicManagementPolicy):
-    """It fails with the name of a file that is not UTF-8, as Python reads it."""
+    """A policy that raises the error of a file name that is not UTF-8, as Python reads it."""
 
     def validate_create_topic(self, request: CreateTopicRequest, cluster: ClusterState) -> None:  # noqa: ARG002
         raise FileNotFoundError("rules-\udcff.txt")

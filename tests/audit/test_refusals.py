@@ -62,8 +62,8 @@ def assert_unjudged(decisions: list[Decision]) -> None:
 
 
 async def test_deletion_that_is_switched_off(tmp_path: Path) -> None:
-    """With `delete.topic.enable=false` each topic that somebody wanted to delete is a decision,
-    with the topic's state.
+    """With `delete.topic.enable=false` each requested deletion is recorded as a decision with the
+    topic's state.
     """
     async with ruling({"audit.dir": str(tmp_path), "delete.topic.enable": "false"}) as world:
         await world.make(wanted("t", 1, 1))
@@ -81,7 +81,9 @@ async def test_deletion_that_is_switched_off(tmp_path: Path) -> None:
 
 
 async def test_a_request_that_contradicts_itself(tmp_path: Path) -> None:
-    """A deletion by name and id at once is refused with all that stands beside it, and told so."""
+    """A DeleteTopics request with a name and an id in one row is refused as a whole, and recorded
+    so.
+    """
     async with ruling({"audit.dir": str(tmp_path)}) as world:
         both = DeleteTopicState(name="t", topic_id=b"i" * 16)
         await world.ask(DeleteTopicsRequest(topics=[both, DeleteTopicState(name="u")], timeout_ms=1000), 6)
@@ -91,8 +93,8 @@ async def test_a_request_that_contradicts_itself(tmp_path: Path) -> None:
 
 
 async def test_an_unforeseen_exception(tmp_path: Path) -> None:
-    """What nobody foresaw while the elements were judged refuses all of them, those that were
-    judged before it too, and is told.
+    """An unforeseen exception while elements are judged refuses all of them, also those judged
+    before it, and is recorded.
     """
     by_hand = CreatableTopic(
         name="by-hand",
@@ -131,9 +133,7 @@ async def test_a_topic_that_is_deleted_twice_in_a_request(tmp_path: Path) -> Non
 
 
 async def test_secrets_of_what_was_refused_unjudged(tmp_path: Path) -> None:
-    """What was asked is told also where it was refused at once, and values that may be secret are
-    hidden in it.
-    """
+    """A request that was refused before it was judged is recorded, with possible secrets hidden."""
     async with ruling({"audit.dir": str(tmp_path)}) as world:
         await world.ask(altering((BROKER, "2", {"ssl.key.password": SECRET})), 2)
         await world.ask(altering((TOPIC, "nobody", {"my.plugin.token": SECRET, "retention.ms": "5"})), 2)
@@ -178,7 +178,7 @@ def nodes_of(cluster: MiniCluster) -> list[int]:
 
 
 class Since:
-    """What is decided from now on."""
+    """The events recorded from now on."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -301,8 +301,8 @@ FORGED = [
 def test_a_forged_request(
     cluster: MiniCluster, folder: Path, where: int, forged: tuple[Any, int, tuple[str, ...]]
 ) -> None:
-    """K590-6: whoever speaks in another's name is refused, at any node, and the log tells what he
-    wanted, under his own name.
+    """K590-6: a client that sends the tags of a forwarded request is refused at any node, and the
+    log has its request under its own name.
     """
     request, version, expected = forged
     node = nodes_of(cluster)[where]
@@ -348,7 +348,9 @@ def test_more_than_anybody_asks_for(
 
 
 def test_the_clients_software(cluster: MiniCluster, folder: Path) -> None:
-    """What a client said of itself (KIP-511) is told wherever it is connected."""
+    """The client's software name and version (KIP-511) are recorded, whichever node it is connected
+    to.
+    """
     for where, node in enumerate(nodes_of(cluster)):
         since = Since(folder)
         with Wire(cluster.addresses[node]) as wire:

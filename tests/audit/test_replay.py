@@ -1,5 +1,5 @@
-"""What the log says, fed to a replay, is what the store holds: on a small cluster that lives
-through a random life.
+"""Replaying the log gives the state of the store, on a small cluster with random changes and
+faults.
 """
 
 from pathlib import Path
@@ -70,7 +70,7 @@ async def a_random_life(cluster: SmallCluster, random: Random, steps: int = STEP
 
 
 async def until_settled(cluster: SmallCluster) -> None:
-    """What deletions can be completed is: where a node is gone its replicas wait for it."""
+    """Wait until every deletion is complete that does not wait for the replicas of a dead node."""
     await cluster.until_quiet()
     await trio.sleep(5)  # of the mock clock
 
@@ -122,7 +122,9 @@ async def test_each_state_before_is_the_state_after(
 
 
 async def test_controllers_in_a_row(tmp_path: Path, nursery: trio.Nursery, autojump_clock: object) -> None:
-    """Each reign begins with sequence 1 and a snapshot, which is what the reign before it left."""
+    """Each controller's events begin with sequence 1 and a snapshot of what the
+    previous one left.
+    """
     cluster = await a_cluster(tmp_path, nursery, 1, 2, 3)
     for seed in range(3):
         controller = cluster.controller
@@ -143,8 +145,8 @@ async def test_controllers_in_a_row(tmp_path: Path, nursery: trio.Nursery, autoj
 
 
 async def test_the_elements_of_a_request(tmp_path: Path, nursery: trio.Nursery, autojump_clock: object) -> None:
-    """The elements of one request share its number, stand in its order, and tell what was refused
-    and why (P-1).
+    """The elements of one request share its number, keep its order, and have the reasons of
+    refusals (P-1).
     """
     cluster = await a_cluster(tmp_path, nursery, 1)
     await cluster.create("first", "a/b", "second")

@@ -104,7 +104,7 @@ def test_it_finds_what_is_there(
 @settings(deadline=None)
 @given(st.binary(max_size=4000), st.booleans())
 def test_any_bytes_are_survived(data: bytes, compressed: bool) -> None:
-    """Whatever lies there under an audit file's name, the search comes to its end."""
+    """A search ends whatever bytes an audit file holds."""
     with TemporaryDirectory() as name:
         file = put(Path(name), data)
         if compressed:
@@ -113,8 +113,8 @@ def test_any_bytes_are_survived(data: bytes, compressed: bool) -> None:
 
 
 def test_it_says_what_it_cannot_read(tmp_path: Path) -> None:
-    """A line about the topic that is no event, one that is too long, a file that is cut or gone:
-    each is told, and the rest is found.
+    """Malformed or overlong lines and truncated or missing files are reported, and the rest is
+    found.
     """
     put(tmp_path, encode(a_creation(1, "t")) + b'{"name":"t"}\n' + b"x" * 9000 + b"\n", epoch=1)
     cut = put(tmp_path, encode(a_creation(1, "t")) * 1 + bytes(range(256)) * 40, epoch=2, compressed=True)
@@ -155,7 +155,7 @@ def test_a_file_that_unpacks_to_more_is_told(tmp_path: Path, size: int) -> None:
 
 
 def test_nobody_waits_for_a_slow_search(tmp_path: Path) -> None:
-    """Time has an end like bytes, and whoever asked can call it off at every block."""
+    """A search is limited in time and bytes, and can be cancelled after every block."""
     for epoch in range(3):
         put(tmp_path, encode(a_creation(1, "t", epoch=epoch)), epoch=epoch)
     impatient = SMALL._replace(max_seconds=-1.0)
@@ -174,7 +174,7 @@ def test_nobody_waits_for_a_slow_search(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", ":", "x:1", "../../etc/passwd:0", f"{file_name(CLUSTER, 1, 1, 1)}:-1", "a:9e9"])
 def test_a_cursor_is_not_believed(text: str) -> None:
-    """What is no place in an audit file is no cursor."""
+    """A cursor that names no position in an audit file is refused."""
     assert parse_cursor(text) is None
 
 

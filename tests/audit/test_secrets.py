@@ -38,8 +38,8 @@ class Quoting:
 
 
 def test_what_is_redacted() -> None:
-    """Values of password keys, of listeners' keys, of plugins', and of keys that nobody knows;
-    topics' own keys are plain.
+    """Values of passwords, of listeners' and plugins' keys and of unknown keys are hidden; topics'
+    own configs are not.
     """
     configs: Mapping[str, str] = {
         "retention.ms": "1",
@@ -119,8 +119,8 @@ class QuotingClass(TopicManagementPolicy):
 async def test_what_a_policy_says_is_told_as_it_is(
     kind: str, value: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A policy does not see what may be a secret, so that it cannot tell it; and no caller chooses
-    words that vanish from what it says of him.
+    """A policy's message is recorded unchanged, because the policy never sees possible secrets; so
+    no caller can hide parts of it.
     """
     caplog.set_level(logging.INFO, "minicontroller.policy")
     (tmp_path / "rules.toml").write_text(QUOTING if kind == "rules" else "rule_count = 0")
@@ -146,8 +146,8 @@ async def test_what_a_policy_says_is_told_as_it_is(
 
 @pytest.mark.parametrize("shift", range(0, 40, 7))
 def test_a_secret_where_a_long_message_is_cut(shift: int) -> None:
-    """A message that no string of the protocol holds loses its middle, and neither half of a secret
-    that stood there is told.
+    """A message too long for the protocol is cut in the middle, and no part of a secret there
+    remains.
     """
     secret = "hunter2-and-a-long-tail-of-it"
     padding = "\N{SNOWMAN}" * (MAX_TEXT // 2 - shift)
@@ -159,9 +159,7 @@ def test_a_secret_where_a_long_message_is_cut(shift: int) -> None:
 
 
 def test_a_part_of_a_secret_is_found_between_its_own_quotes() -> None:
-    """What stands in quotes of either kind is hidden by itself, though something short stands in
-    quotes before it.
-    """
+    """A quoted part of a secret is hidden although a short quoted text precedes it."""
     jaas = 'some.LoginModule required name="me" password=\'hunter2-and-more\' user_x="a \\" b";'
     assert (
         redact('The password hunter2-and-more of a \\" b is short.', {jaas})
@@ -170,5 +168,5 @@ def test_a_part_of_a_secret_is_found_between_its_own_quotes() -> None:
 
 
 def test_a_message_beside_countless_secrets_is_not_told() -> None:
-    """To look for each of them would take long: nothing is told then."""
+    """A message beside too many secrets to search for is left out."""
     assert redact("one of them is 1234", {'"aaaa"' * 10, *map(str, range(1000, 1600))}) == REDACTED

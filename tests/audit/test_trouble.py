@@ -1,5 +1,5 @@
-"""What the log says when it does not keep up, when connections break amid a commit, and when an
-event cannot be made.
+"""The audit log when its disk is slow, when connections break during a commit, and when an event
+cannot be encoded.
 """
 
 import logging
@@ -123,8 +123,8 @@ async def test_a_full_queue_drops(tmp_path: Path) -> None:
 
 
 async def test_a_commit_whose_answer_was_lost(tmp_path: Path, nursery: trio.Nursery, autojump_clock: object) -> None:
-    """The controller reads everything anew, and the log tells what took effect, then the whole
-    state, for which it needs no other reign.
+    """After a lost answer the controller reloads its state, and the log records what took effect
+    and then a snapshot, without another epoch.
     """
     cluster = await a_cluster(tmp_path, nursery, 1)
     await cluster.create("before")
@@ -170,7 +170,7 @@ async def test_a_commit_of_which_nobody_knows(tmp_path: Path, nursery: trio.Nurs
 
 
 async def lose_a_reply(cluster: SmallCluster, *, resumes: bool) -> None:
-    """Topic `t` is written, and its controller does not hear of it."""
+    """Write topic `t` and drop the answer to the controller."""
     store = cluster.controller.node.store
     assert isinstance(store, MemoryStore) and isinstance(cluster.world, MemoryWorld)
     cluster.world.tree.lose_reply(store)
@@ -191,7 +191,7 @@ class Babbling(TopicManagementPolicy):
 
 
 async def test_whatever_a_policy_says(tmp_path: Path) -> None:
-    """A text that no line can hold is told as far as it can be, and the log goes on."""
+    """A policy's text that cannot be encoded is recorded with replacements, and the log goes on."""
     async with ruling({"audit.dir": str(tmp_path)}, policy=Babbling()) as world:
         await world.ask(creating(wanted("t", 1, 1)), 7)
         await world.ask(creating(wanted("a/b", 1, 1)), 7)
@@ -202,7 +202,7 @@ async def test_whatever_a_policy_says(tmp_path: Path) -> None:
 
 
 def test_a_text_that_is_no_unicode() -> None:
-    """No line holds it: it is told as far as it can be, wherever in the event it stands."""
+    """Text with lone surrogates is recorded with replacements, wherever it stands in the event."""
     event = a_creation(3, "\ud800", message="\udcff", after=a_state(configs={"\ud800": "x"}))
     read = decode(encode(event))
     assert isinstance(read, Decision) and read.after is not None
@@ -210,7 +210,7 @@ def test_a_text_that_is_no_unicode() -> None:
 
 
 class Unspeakable(Topic, frozen=True):
-    """A topic of which nothing can be told: a defect."""
+    """A topic that raises while an event about it is made."""
 
     @property
     def is_internal(self) -> bool:
@@ -218,9 +218,7 @@ class Unspeakable(Topic, frozen=True):
 
 
 async def test_an_event_that_cannot_be_made(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A defect of ours costs that event alone: it is named in its place, and what comes after it is
-    told.
-    """
+    """An event that cannot be encoded is replaced by a note, and later events are recorded."""
     log = AuditLog(AuditSettings(folder=tmp_path), cluster_id=CLUSTER, node=1)
     recorder = AuditRecorder(log, EventOrigin(CLUSTER, 1, 1))
     recorder.reloaded(Image())

@@ -1,4 +1,4 @@
-"""`audit verify` tells the truth: on logs that were cut, doubled, mixed up and contradicted."""
+"""`audit verify` reports truncated, duplicated, reordered and contradictory logs."""
 
 import gzip
 from pathlib import Path
@@ -32,7 +32,7 @@ def name_of(sequence: int = 1, epoch: int = 1) -> str:
 
 
 def test_a_whole_log(tmp_path: Path) -> None:
-    """Nothing is found in it, and the command exits with 0."""
+    """A complete log has no findings, and the command exits with 0."""
     write(tmp_path / name_of(), a_log())
     assert found(tmp_path) == []
     result = CliRunner().invoke(commands, ["audit", "verify", str(tmp_path)])
@@ -42,9 +42,7 @@ def test_a_whole_log(tmp_path: Path) -> None:
 @ANY_TIME
 @given(cut=st.integers(min_value=1))
 def test_a_file_cut_at_any_byte(tmp_path: Path, cut: int) -> None:
-    """Whatever is left are whole events and at most one line without an end, which is said to be
-    none.
-    """
+    """A truncated file has whole events and at most one incomplete line, which is reported."""
     events = a_log()
     data = b"".join(map(encode, events))
     cut %= len(data)
@@ -60,8 +58,8 @@ def test_a_file_cut_at_any_byte(tmp_path: Path, cut: int) -> None:
 @ANY_TIME
 @given(cut=st.integers(min_value=1), follows=st.integers(min_value=0, max_value=1))
 def test_a_cut_in_the_middle(tmp_path: Path, cut: int, follows: int) -> None:
-    """A file that ends too early, with another one after it: what is missing is told, and if
-    nothing is, nothing.
+    """Missing events at the end of a file that another file follows are reported, and none if
+    nothing is missing.
     """
     first, second = a_log(4), [a_creation(sequence, f"t{sequence}") for sequence in range(7, 9)]
     data = b"".join(map(encode, first))
@@ -99,14 +97,14 @@ def test_a_missing_event(tmp_path: Path, missing: int) -> None:
 
 
 def test_a_double_event(tmp_path: Path) -> None:
-    """An event that is there twice is told, and not replayed twice."""
+    """A duplicate event is reported and replayed once."""
     events = a_log(3)
     write(tmp_path / name_of(), [*events[:4], events[3], *events[4:]])
     assert found(tmp_path) == ["duplicate"]
 
 
 def test_an_unknown_schema_version(tmp_path: Path) -> None:
-    """Told by its number, and never guessed at; what else is wrong with a line is told as well."""
+    """An unknown schema version is reported by its number, along with other faults of the line."""
     events = a_log(1)
     file = write(tmp_path / name_of(), events)
     with file.open("ab") as stream:
@@ -129,8 +127,8 @@ def test_the_clock_orders_nothing(tmp_path: Path) -> None:
 
 
 def test_a_snapshot_that_is_not_what_came_before(tmp_path: Path) -> None:
-    """Replaying a reign must give the snapshot of the next one; the topics that
-    differ are named.
+    """If replaying an epoch does not give the next snapshot, the topics that differ are
+    reported.
     """
     write(tmp_path / name_of(), a_log(2))
     write(tmp_path / name_of(epoch=2), an_empty_snapshot(2))
@@ -138,7 +136,7 @@ def test_a_snapshot_that_is_not_what_came_before(tmp_path: Path) -> None:
 
 
 def test_an_unknown_effect_is_for_the_snapshot_to_tell(tmp_path: Path) -> None:
-    """What was in doubt when a controller lost its place may be in the next snapshot or not."""
+    """A change in doubt when its controller was replaced may or may not be in the next snapshot."""
     doubtful = a_creation(3, effect=Effect.UNKNOWN, after=None, error_code=7, error="REQUEST_TIMED_OUT")
     write(tmp_path / name_of(), [*an_empty_snapshot(), doubtful])
     write(tmp_path / name_of(epoch=2), an_empty_snapshot(2))
@@ -158,7 +156,7 @@ def test_a_snapshot_without_an_end(tmp_path: Path) -> None:
 
 
 def test_an_epoch_without_a_snapshot(tmp_path: Path) -> None:
-    """Whatever comes first must be one."""
+    """An epoch whose first event is not a snapshot is reported."""
     write(tmp_path / name_of(), [a_creation(1)])
     assert found(tmp_path) == ["no-snapshot"]
 
@@ -171,7 +169,7 @@ def test_a_state_that_does_not_fit(tmp_path: Path) -> None:
 
 
 def test_what_was_dropped(tmp_path: Path) -> None:
-    """A dropped event is told twice: as a gap, and with its reason."""
+    """A dropped event is reported as a gap and with its reason."""
     gone = Dropped(**stamp(6), first_sequence=3, last_sequence=5, reason="No space left on device")
     write(tmp_path / name_of(), [*an_empty_snapshot(), gone])
     assert found(tmp_path) == ["gap", "dropped"]
@@ -184,7 +182,7 @@ def test_another_files_event(tmp_path: Path) -> None:
 
 
 def test_a_compressed_file(tmp_path: Path) -> None:
-    """A compressed file is read like the others; one that is cut is told."""
+    """A compressed file is read like others, and a truncated one is reported."""
     data = b"".join(map(encode, a_log(2)))
     (tmp_path / f"{name_of()}.gz").write_bytes(gzip.compress(data))
     write(tmp_path / name_of(5), [a_creation(5, "t5")])

@@ -91,8 +91,8 @@ def test_a_file_that_is_there_is_never_touched(tmp_path: Path) -> None:
 
 
 def test_an_open_file_that_somebody_removes(tmp_path: Path) -> None:
-    """Nothing counts as written into it; all that was in it is in the folder again before anything
-    else is written.
+    """Events in a removed file are written again to the folder before any later event, and count as
+    written only then.
     """
     files = files_in(tmp_path, Clock(), max_bytes=1000)
     files.commit(lines(1, 2))
@@ -109,7 +109,7 @@ def test_an_open_file_that_somebody_removes(tmp_path: Path) -> None:
 
 
 def test_a_removed_file_whose_folder_is_gone(tmp_path: Path) -> None:
-    """As long as there is nowhere to write what was in it, every look fails."""
+    """Each check fails while there is no folder to which the removed file can be written again."""
     folder = tmp_path / "audit"
     folder.mkdir()
     files = files_in(folder, Clock(), max_bytes=1000)
@@ -126,8 +126,8 @@ def test_a_removed_file_whose_folder_is_gone(tmp_path: Path) -> None:
 
 
 def test_an_open_file_that_somebody_cuts(tmp_path: Path) -> None:
-    """That is a failure, and what was to be written then is in another file: once too often is not
-    too little.
+    """A truncated open file is a failure, and its pending events go to another file; an event may
+    be written twice but is never lost.
     """
     files = files_in(tmp_path, Clock(), max_bytes=1000)
     files.commit(lines(1, 2))

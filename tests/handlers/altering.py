@@ -1,4 +1,4 @@
-"""What the tests of AlterConfigs and of IncrementalAlterConfigs ask with."""
+"""Requests that the tests of AlterConfigs and IncrementalAlterConfigs share."""
 
 from collections.abc import Mapping, Sequence
 

@@ -82,9 +82,7 @@ def image(
 
 
 def node_with(seen: Image, settings: Mapping[str, str] | None = None, *, broker_id: int = 1) -> Node:
-    """A node that was told this of the cluster. It is no controller and has nowhere
-    to forward to.
-    """
+    """Return a node with this metadata. It is not the controller and cannot forward."""
     config = config_from_mapping(
         {"broker.id": str(broker_id), "listeners": "PLAINTEXT://127.0.0.1:0", **(settings or {})}
     )
@@ -103,7 +101,7 @@ BROKER_EPOCH = 40
 
 
 def told_node(*topics: Topic) -> Node:
-    """Node 1, which heard of node 2, the controller of epoch 5, and was registered with
+    """Return node 1, which knows node 2 as the controller of epoch 5 and was registered with
     BROKER_EPOCH.
     """
     node = node_with(image([broker(1), broker(2)], topics, controller_id=2, controller_epoch=5))
@@ -112,7 +110,7 @@ def told_node(*topics: Topic) -> Node:
 
 
 def see(node: Node, seen: Image) -> None:
-    """Tell a node what the cluster looks like now, as the controller does."""
+    """Send a node the present state of the cluster, as the controller does."""
     before = node.cache.image
     node.cache.apply(
         controller_id=seen.controller_id,

@@ -1,6 +1,4 @@
-"""What stands in the place of CreateTopics, for those who have topics made: it keeps what arrives,
-and answers as it is told.
-"""
+"""A stand-in for CreateTopics, which records requests and answers as the test says."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, cast
@@ -42,7 +40,7 @@ class Creations:
 
 
 def ruling_node(seen: Image, settings: Mapping[str, str] | None = None) -> Node:
-    """A node that is the controller itself, so that the way to it is short."""
+    """Return a node that is the controller itself, so that requests are not forwarded."""
     node = node_with(seen, settings)
     node.controller = cast("Any", object())
     return node

@@ -1,8 +1,6 @@
-"""A controller as it rules in earnest, on the embedded store: elected, with three nodes registered,
-told and answering - without sockets.
-
-What is in the tree, what the nodes know and what the controller answers are therefore the program's
-own doing. A test may make a node deaf: what the controller tells it is then never acknowledged.
+"""An elected controller on the embedded store with three registered nodes, without sockets. The
+tree, the metadata of the nodes and the answers are the program's own. A test may make a node deaf:
+updates sent to it are never acknowledged.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -64,14 +62,14 @@ class Link:
 
 
 class NoDice(Random):
-    """A node that draws lots by these meets an accident."""
+    """A source of randomness that raises."""
 
     def randrange(self, *_limits: Any) -> int:
         raise ArithmeticError("the dice are lost")
 
 
 class Ruling:
-    """What a test holds of the cluster. Node 1 is the controller."""
+    """The cluster of a test. Node 1 is the controller."""
 
     def __init__(self, node: Node, nodes: Mapping[int, Node], deaf: set[int]) -> None:
         self.node = node
@@ -90,7 +88,7 @@ class Ruling:
 
     @property
     def image(self) -> Image:
-        """What the controller knows."""
+        """Return the controller's image."""
         return self.controller.image
 
     def topic(self, name: str) -> Topic:
@@ -110,12 +108,12 @@ class Ruling:
         assert not refused
 
     async def configs(self, path: str) -> Mapping[str, str] | None:
-        """What the store says below /config; None where it says nothing."""
+        """Return what the store holds at this path below /config, or None."""
         entry = await self.store.get(f"/config/{path}")
         return None if entry is None else dict(decode_config(entry.data))
 
     async def notifications(self) -> list[tuple[str, str]]:
-        """What /config/changes tells, in order."""
+        """Return the contents of /config/changes, in order."""
         names = sorted(await self.store.children(layout.CONFIG_CHANGES))
         entries = await self.store.get_many([f"{layout.CONFIG_CHANGES}/{name}" for name in names])
         return [decode_config_change(entry.data) for entry in entries if entry is not None]
@@ -128,7 +126,7 @@ async def ruling(
     brokers: Sequence[Broker] = (broker(1), broker(2), broker(3)),
     policy: TopicManagementPolicy | None = None,
 ) -> AsyncIterator[Ruling]:
-    """For the length of the block. A policy is asked in place."""
+    """Run the cluster for the length of the block, with a policy in the same process."""
     tree, deaf = MemoryTree(), set[int]()
     nodes: dict[int, Node] = {}
     await prepare(MemoryStore(tree))
@@ -203,5 +201,5 @@ def codes(answer: CreateTopicsResponse) -> list[int]:
 
 
 def is_blank(row: CreatableTopicResult) -> bool:
-    """Nothing is told but the refusal."""
+    """Return whether a row holds nothing but the refusal."""
     return (row.num_partitions, row.replication_factor, row.configs, row.topic_id) == (-1, -1, [], NO_ID)

@@ -52,8 +52,8 @@ def altering(*resources: AlterConfigsResource, validate_only: bool = False) -> A
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_topic(cluster: Ruling, version: int) -> None:
-    """The set replaces what was there: what it does not name is gone; every node is told by a
-    notification.
+    """The given set replaces the old one, so configs that it does not name are deleted; a
+    notification informs every node.
     """
     answer = await cluster.ask(
         altering(whole(TOPIC, "a", ("retention.ms", "7"), ("cleanup.policy", "compact"))), version
@@ -75,8 +75,8 @@ async def test_nothing_left(cluster: Ruling, version: int) -> None:
 
 @pytest.mark.parametrize(("name", "path"), [("1", "1"), ("01", "1"), ("+1", "1"), ("", "<default>")])
 async def test_nodes(cluster: Ruling, name: str, path: str) -> None:
-    """A node's own configs, or everyone's, are written below their one name, and replaced as a
-    whole; keys that nobody knows too.
+    """The configs of a node, or of all nodes, are replaced as a whole in one znode, unknown keys
+    included.
     """
     first = altering(whole(BROKER, name, ("log.retention.ms", "5"), ("my.own.key", "x")))
     assert codes(await cluster.ask(first, LAST)) == [0]
@@ -139,8 +139,8 @@ REFUSALS: list[tuple[str, AlterConfigsResource, ErrorCode, Sequence[str]]] = [
 
 @pytest.mark.parametrize(("wish", "code", "said"), [case[1:] for case in REFUSALS], ids=[case[0] for case in REFUSALS])
 async def test_refused(cluster: Ruling, wish: AlterConfigsResource, code: ErrorCode, said: Sequence[str]) -> None:
-    """K4-3: the code and a text that tells what to mend, in every version, also where it is only
-    validated; nothing is written.
+    """K4-3: a refused change has its code and a text that says what to mend, in every version, also
+    if it is only validated; nothing is written.
     """
     for version in VERSIONS:
         for validate_only in (False, True):
@@ -150,7 +150,9 @@ async def test_refused(cluster: Ruling, wish: AlterConfigsResource, code: ErrorC
 
 @pytest.mark.parametrize("name", [name for name in NOT_NUMBERS if name])
 async def test_ids_of_nodes(cluster: Ruling, name: str) -> None:
-    """What is no number for Java names no node: INVALID_REQUEST, with the name."""
+    """A broker name that Java does not parse as a number is answered INVALID_REQUEST
+    with the name.
+    """
     (row,) = (await cluster.ask(altering(whole(BROKER, name)), LAST)).responses
     assert row.error_code == REQUEST
     assert name in (row.error_message or "")
@@ -158,7 +160,7 @@ async def test_ids_of_nodes(cluster: Ruling, name: str) -> None:
 
 @pytest.mark.parametrize("name", NODE_1)
 async def test_other_spellings_of_an_id(cluster: Ruling, name: str) -> None:
-    """What Java takes for a 1 is node 1."""
+    """Every spelling that Java parses as 1 names node 1."""
     assert codes(await cluster.ask(altering(whole(BROKER, name)), LAST)) == [0]
     assert await cluster.configs("brokers/1") == {}
 
@@ -178,8 +180,8 @@ async def test_named_twice(cluster: Ruling, version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_one_result_does_not_affect_another(cluster: Ruling, version: int) -> None:
-    """K4-2: each resource by itself, answered in the order of the request, wherever
-    it was judged.
+    """K4-2: each resource has its own result, in the order of the request, wherever it
+    was judged.
     """
     resources = [
         whole(TOPIC, "nobody"),
@@ -196,7 +198,7 @@ async def test_one_result_does_not_affect_another(cluster: Ruling, version: int)
 
 
 async def test_being_deleted(cluster: Ruling) -> None:
-    """A topic that is marked for deletion is there for nobody any more."""
+    """A topic that is marked for deletion is answered as unknown."""
     cluster.deaf.update({2, 3})
     await cluster.ask(DeleteTopicsRequest(topic_names=["a"], timeout_ms=PATIENT_MS), 5)
     assert codes(await cluster.ask(altering(whole(TOPIC, "a", RETENTION)), LAST)) == [UNKNOWN]

@@ -45,7 +45,7 @@ def data(version: int, isr: tuple[int, ...], partition: int = 0, **how: Any) -> 
 def altering(
     cluster: Ruling, version: int, *partitions: PartitionData, name: str = "t", **how: Any
 ) -> AlterPartitionRequest:
-    """Of one topic, by node 2 unless it is said by whom."""
+    """Build a request for one topic, from node 2 by default."""
     known = cluster.image.topics.get(name)
     topic = TopicData(partitions=list(partitions))
     if version >= 2:
@@ -70,7 +70,7 @@ async def outcome(cluster: Ruling, version: int, wish: PartitionData, **how: Any
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_an_isr_shrinks_and_grows(cluster: Ruling, version: int) -> None:
-    """The new ISR is written and told to every node; the partition epoch is one higher, leader and
+    """The new ISR is written and sent to every node; the partition epoch rises by one, leader and
     leader epoch stay.
     """
     for epoch, isr in enumerate([(2, 1), (2,), (2, 3), (2, 1, 3)], 1):
@@ -92,8 +92,8 @@ async def test_an_isr_shrinks_and_grows(cluster: Ruling, version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_nothing_new(cluster: Ruling, version: int) -> None:
-    """What is so already succeeds, nothing is written, also with an older partition epoch: the
-    answer had been lost.
+    """A request for the present ISR succeeds and writes nothing, also with an older partition
+    epoch, since an earlier answer may have been lost.
     """
     await outcome(cluster, version, data(version, (2, 1)))
     row = await outcome(cluster, version, data(version, (2, 1), partition_epoch=0))
@@ -147,8 +147,8 @@ async def test_who_does_not_live_cannot_be_in_sync(cluster: Ruling, version: int
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_unknown_topics(cluster: Ruling, version: int) -> None:
-    """A name that nobody has, or an id (v2 on): each with the code that is meant for it; so one
-    that is being deleted.
+    """An unknown name, an unknown id (v2 on) and a topic that is being deleted are each refused
+    with their own code.
     """
     row = await outcome(cluster, version, data(version, (2,)), name="nobody")
     assert row.error_code == (ErrorCode.UNKNOWN_TOPIC_ID if version >= 2 else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -159,7 +159,7 @@ async def test_unknown_topics(cluster: Ruling, version: int) -> None:
 
 
 async def test_one_result_does_not_affect_another(cluster: Ruling) -> None:
-    """Each partition by itself, in the order of the request."""
+    """Each partition has its own result, in the order of the request."""
     request = altering(cluster, LAST, data(LAST, (3, 2), partition=1), data(LAST, (2,), partition=7), data(LAST, (2,)))
     answer = await ask(cluster, request, LAST)
     assert [(row.partition_index, row.error_code) for row in answer.topics[0].partitions] == [

@@ -71,9 +71,7 @@ async def test_what_is_not_advertised_ends_the_connection(caplog: pytest.LogCapt
 
 
 async def test_every_advertised_version_is_understood() -> None:
-    """What the table promises is decoded and answered in that version: each API's empty request, in
-    each of its versions.
-    """
+    """An empty request of each API is decoded and answered in each advertised version."""
     async with serving() as served:
         served.node.gate.set()
         caller = Caller(CLIENTS, "127.0.0.1", 1)
@@ -102,7 +100,7 @@ async def test_an_illegal_software_name_is_an_invalid_request(field: str, text: 
 
 @pytest.mark.parametrize("name", ["a", "confluent-kafka-python", "apache-kafka-java", "x.y-z"])
 async def test_the_software_is_remembered_with_the_connection(name: str) -> None:
-    """Who the client says he is belongs to his connection, for logs and audit."""
+    """The client's software name and version are kept with its connection, for logs and audit."""
     async with serving() as served, await served.connect() as client:
         asked = ApiVersionsRequest(client_software_name=name, client_software_version="2.16.1-rdkafka-2.16.0")
         await client.ask(4, asked, ApiVersionsResponse)
@@ -111,8 +109,8 @@ async def test_the_software_is_remembered_with_the_connection(name: str) -> None
 
 
 async def test_inter_broker_apis_are_advertised_to_everyone() -> None:
-    """Everyone is told of these APIs, as by Kafka's brokers in ZooKeeper mode; whether they come
-    from a node is decided when they come.
+    """APIs between brokers are advertised to every client, as by Kafka in ZooKeeper mode; whether
+    the caller is a node is checked at the request.
     """
     handlers = {**TINY_HANDLERS, ApiKey.UPDATE_METADATA: SPECS[ApiKey.API_VERSIONS].handler}
     async with serving(handlers=handlers) as served:

@@ -53,8 +53,8 @@ async def ask_all(clients: Sequence[Client], request: MetadataRequest) -> list[d
 
 @pytest.mark.parametrize("version", range(13))
 async def test_a_missing_topic_is_made(version: int) -> None:
-    """In every version, v0 to v3 without a flag: the controller is asked, and the client told to
-    come again.
+    """In every version, of which v0 to v3 have no flag, Metadata asks the controller to create a
+    missing topic, and the client is told to retry.
     """
     creations = Creations()
     answer = await client_of(ruling_node(CLUSTER), creations).ask(wanting("new", "there"), version)
@@ -64,8 +64,8 @@ async def test_a_missing_topic_is_made(version: int) -> None:
 
 
 async def test_the_controller_is_asked_as_the_client_would_ask() -> None:
-    """By CreateTopics, in its newest version, with the node's defaults, under the client's name,
-    and without waiting; the policy can tell that Metadata was used.
+    """Automatic creation uses the newest CreateTopics, with the node's defaults, under the client's
+    principal and without waiting; the policy sees that Metadata was used.
     """
     creations = Creations()
     await client_of(ruling_node(CLUSTER), creations, principal="User:alice").ask(wanting("new"), 1)
@@ -96,14 +96,16 @@ async def test_the_controller_is_asked_as_the_client_would_ask() -> None:
     ],
 )
 async def test_what_the_client_is_told(answered: ErrorCode, told: ErrorCode) -> None:
-    """What is on its way is LEADER_NOT_AVAILABLE; a refusal reaches the client as it is."""
+    """A topic that is being created is answered LEADER_NOT_AVAILABLE; a refusal is answered with
+    its own code.
+    """
     answer = await client_of(ruling_node(CLUSTER), Creations(lambda _name: answered)).ask(wanting("new"), LAST)
     assert codes(answer) == {"new": told}
 
 
 async def test_each_topic_has_its_own_outcome() -> None:
-    """A refused topic does not stop its neighbours, nor does an illegal name, which the controller
-    never sees.
+    """A refused topic, or an illegal name, which the controller never receives, does not affect the
+    other topics.
     """
     creations = Creations(lambda name: ErrorCode.POLICY_VIOLATION if name == "b" else ErrorCode.NONE)
     answer = await client_of(ruling_node(CLUSTER), creations).ask(wanting("a", "bad!", "b", "there", "a"), LAST)
@@ -141,9 +143,7 @@ async def test_not_more_than_a_request_may_create(count: int, created: int) -> N
 
 
 async def test_no_controller_is_no_creation() -> None:
-    """Where nobody can be asked the topic is unknown, so that the client asks again; not an error
-    of its request.
-    """
+    """Without a controller the topic is answered as unknown, so that the client asks again."""
     node = node_with(CLUSTER)
     creations = Creations()
     assert codes(await client_of(node, creations).ask(wanting("new"), LAST)) == {
@@ -194,7 +194,9 @@ async def test_only_what_nobody_makes_is_asked_for() -> None:
 
 
 async def test_principals_do_not_share() -> None:
-    """The policy may allow one what it refuses another: each principal's creation is his own."""
+    """Automatic creations of different principals are separate, because the policy may allow one
+    and refuse the other.
+    """
     node, creations = ruling_node(CLUSTER), Creations()
     creations.gate = trio.Event()
     clients = [client_of(node, creations, principal) for principal in ("User:alice", "User:bob", "User:alice")]
@@ -206,8 +208,8 @@ async def test_principals_do_not_share() -> None:
 
 
 async def test_another_asks_when_the_first_went_away() -> None:
-    """A client that disconnects takes his request with him, and those who waited for it ask
-    themselves.
+    """When a client disconnects, its creation is cancelled, and clients that waited for it ask the
+    controller themselves.
     """
     node, creations = ruling_node(CLUSTER), Creations()
     creations.gate = trio.Event()
@@ -229,8 +231,8 @@ async def test_another_asks_when_the_first_went_away() -> None:
 
 
 async def test_nothing_is_left_behind() -> None:
-    """A refusal of the whole request becomes each topic's, and the next one who asks is asked for
-    anew.
+    """A refusal of the whole request is the result of each topic, and a later request asks the
+    controller again.
     """
     node = ruling_node(CLUSTER)
 
@@ -259,8 +261,8 @@ async def test_patience_ends(autojump_clock: trio.testing.MockClock) -> None:
 
 
 async def test_what_was_made_meanwhile_is_told_next_time() -> None:
-    """The other topics are told as they are when the answer is made, the new one by its code: the
-    client comes again.
+    """Existing topics are answered with their state when the answer is made; a topic created by the
+    request is answered LEADER_NOT_AVAILABLE, and the client asks again.
     """
     node, creations = ruling_node(CLUSTER), Creations()
     creations.gate = trio.Event()
@@ -336,9 +338,7 @@ async def test_the_presets_of_internal_topics() -> None:
 
 @pytest.mark.parametrize("version", range(13))
 async def test_a_topic_that_nobody_may_create(version: int) -> None:
-    """What CreateTopics never makes Metadata does not make either (Kafka does): it is refused as a
-    name that cannot be.
-    """
+    """Metadata creates no topic that CreateTopics would refuse as invalid, unlike Kafka."""
     async with ruling() as cluster:
         answer = await cluster.ask(wanting("__cluster_metadata"), version)
         assert codes(answer) == {"__cluster_metadata": ErrorCode.INVALID_TOPIC_EXCEPTION}

@@ -78,7 +78,7 @@ def toml(value: Any) -> str:
 
 
 class Asking:
-    """One random request, as a client makes it and as a file tells it."""
+    """One random request, as a client sends it and as a file describes it."""
 
     def __init__(self, random: Random) -> None:
         self.principal = random.choice(PRINCIPALS)

@@ -56,8 +56,8 @@ async def test_it_is_elected_no_more(cluster: Ruling) -> None:
 
 
 async def test_what_remains(cluster: Ruling) -> None:
-    """What nobody else can lead, though there are other replicas, is told: the broker may ask
-    again.
+    """Partitions that no other replica can lead are listed in the answer, so that the broker can
+    ask again.
     """
     await shut_down(cluster, 3)
     answer = await shut_down(cluster, 2)
@@ -68,8 +68,8 @@ async def test_what_remains(cluster: Ruling) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_who_may_ask(cluster: Ruling, version: int) -> None:
-    """An unknown broker is answered BROKER_NOT_AVAILABLE, one in an earlier life (v2 on)
-    STALE_BROKER_EPOCH, and a stranger is refused.
+    """An unknown broker is answered BROKER_NOT_AVAILABLE, an outdated broker epoch (v2 on)
+    STALE_BROKER_EPOCH, and a client that is not a node is refused.
     """
     assert (await shut_down(cluster, 9, version)).error_code == ErrorCode.BROKER_NOT_AVAILABLE
     if version >= 2:

@@ -116,8 +116,8 @@ REFUSALS: list[tuple[str, CreatePartitionsTopic, ErrorCode, Sequence[str]]] = [
 
 @pytest.mark.parametrize(("wish", "code", "said"), [case[1:] for case in REFUSALS], ids=[case[0] for case in REFUSALS])
 async def test_refused(cluster: Ruling, wish: CreatePartitionsTopic, code: ErrorCode, said: Sequence[str]) -> None:
-    """K4-A3, K4-A1, K4-3: the code and a text that tells what to mend, in every version, also where
-    it is only validated.
+    """K4-A3, K4-A1, K4-3: a refused growth has its code and a text that says what to mend, in every
+    version, also if it is only validated.
     """
     before = cluster.image
     for version in VERSIONS:
@@ -144,7 +144,7 @@ ORDER: list[tuple[str, CreatePartitionsTopic, ErrorCode, str]] = [
 
 @pytest.mark.parametrize(("wish", "code", "said"), [case[1:] for case in ORDER], ids=[case[0] for case in ORDER])
 async def test_two_faults(cluster: Ruling, wish: CreatePartitionsTopic, code: ErrorCode, said: str) -> None:
-    """Of two faults the one is told that Kafka finds first."""
+    """Of two faults, the one that Kafka finds first is reported."""
     (row,) = (await cluster.ask(growing(wish), LAST)).results
     assert row.error_code == code
     assert said in (row.error_message or "")
@@ -167,7 +167,7 @@ async def test_named_twice(cluster: Ruling, version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_one_result_does_not_affect_another(cluster: Ruling, version: int) -> None:
-    """K4-2: each topic is judged by itself."""
+    """K4-2: each topic has its own result."""
     answer = await cluster.ask(growing(more("two", 1), more("nobody", 2), more("one", 2)), version)
     assert codes(answer) == {"two": WRONG_COUNT, "nobody": UNKNOWN, "one": 0}
     assert (await cluster.ask(growing(), version)).results == []
@@ -209,7 +209,9 @@ async def test_being_reassigned(cluster: Ruling) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_validate_only(cluster: Ruling, version: int) -> None:
-    """What is valid is said to be, nothing changes, and the timeout does not matter."""
+    """With validate_only a valid request succeeds, nothing changes, and the timeout does not
+    matter.
+    """
     for timeout_ms in (30_000, 0):
         answer = await cluster.ask(growing(more("two", 4), timeout_ms=timeout_ms, validate_only=True), version)
         assert codes(answer) == {"two": 0}
@@ -219,8 +221,8 @@ async def test_validate_only(cluster: Ruling, version: int) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("timeout_ms", [0, -1, -(2**31)])
 async def test_no_time(cluster: Ruling, version: int, timeout_ms: int) -> None:
-    """K4-C6: what is wrong is told at once, what is valid is begun and answered REQUEST_TIMED_OUT
-    without a text.
+    """K4-C6: with a timeout of 0 faults are answered at once; valid growths are started and
+    answered REQUEST_TIMED_OUT without a text.
     """
     answer = await cluster.ask(growing(more("two", 3), more("one", 1), timeout_ms=timeout_ms), version)
     assert codes(answer) == {"two": ErrorCode.REQUEST_TIMED_OUT, "one": WRONG_COUNT}
@@ -231,8 +233,8 @@ async def test_no_time(cluster: Ruling, version: int, timeout_ms: int) -> None:
 
 
 async def test_a_topic_that_is_not_written_yet(autojump_clock: object) -> None:
-    """What a creation is about to write the growth behind it does not write as well, also where no
-    partition is led so far.
+    """A growth behind a creation that is still being written does not write the creation's znodes
+    again, also while no partition has a leader.
     """
     async with ruling() as cluster:
         cluster.controller.begin_shutdown(3)
@@ -257,7 +259,7 @@ async def test_a_topic_that_is_not_written_yet(autojump_clock: object) -> None:
 
 
 async def test_in_time_and_not(cluster: Ruling) -> None:
-    """K4-C7: at the timeout what is complete carries no error, and what nobody leads
+    """K4-C7: at the timeout completed topics have no error, and topics without leaders
     REQUEST_TIMED_OUT.
     """
     cluster.controller.begin_shutdown(3)

@@ -1,5 +1,5 @@
-"""CreateTopics: every check in Kafka's order, what each version tells, timeouts and batches - at an
-elected controller.
+"""CreateTopics at an elected controller: checks in Kafka's order, fields by version, timeouts and
+batches.
 """
 
 from collections.abc import Sequence
@@ -34,8 +34,8 @@ async def cluster_fixture(autojump_clock: object) -> Any:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_what_each_version_tells(cluster: Ruling, version: int) -> None:
-    """K4-C5: the answer comes when every partition is led; counts and configs are told from v5 on,
-    the id from v7 on.
+    """K4-C5: the answer comes when every partition has a leader; counts and configs are there from
+    v5 on, the id from v7 on.
     """
     topic = wanted("new", 2, 3, configs={"retention.ms": "1000"})
     (row,) = (await cluster.ask(creating(topic), version)).topics
@@ -56,8 +56,8 @@ async def test_what_each_version_tells(cluster: Ruling, version: int) -> None:
 
 
 async def test_where_configs_come_from(autojump_clock: object) -> None:
-    """What a node's file says of all topics has source 4, what the topic says source 1, the rest
-    source 5.
+    """Configs from a node's file have source 4, those of the topic source 1, and the
+    rest source 5.
     """
     async with ruling({"log.retention.ms": "5", "log.segment.bytes": "4096"}) as cluster:
         answer = await cluster.ask(creating(wanted("new", 1, 1, configs={"segment.bytes": "2048"})), LAST)
@@ -70,8 +70,8 @@ async def test_where_configs_come_from(autojump_clock: object) -> None:
 
 
 async def test_what_is_written(cluster: Ruling) -> None:
-    """A topic is created whole: its configs, its assignment and its states, also where there are no
-    configs; and nobody is notified.
+    """A topic is written with its configs (even if there are none), assignment and states, and no
+    notification.
     """
     await cluster.make(wanted("plain", placed={0: [2, 3], 1: [3, 1]}))
     assert await cluster.configs("topics/plain") == {}
@@ -83,8 +83,8 @@ async def test_what_is_written(cluster: Ruling) -> None:
 
 
 async def test_configs_left_behind_are_replaced(cluster: Ruling) -> None:
-    """What an earlier topic of the name left below /config does not stop a new one, and does not
-    live on in it.
+    """Configs that an earlier topic of the same name left below /config are replaced by those of
+    the new topic.
     """
     await cluster.store.ensure("/config/topics/heir")
     assert codes(await cluster.ask(creating(wanted("heir", 1, 1, configs={"retention.ms": "1"})), LAST)) == [0]
@@ -120,8 +120,8 @@ async def test_racks(autojump_clock: object) -> None:
 
 
 async def test_racks_for_some(autojump_clock: object) -> None:
-    """Racks of some brokers only: Kafka's code, -1, and a text that names the others; with an
-    assignment nobody asks for racks.
+    """If only some brokers have racks, the code is -1, as in Kafka, and the text names the others;
+    with an assignment racks do not matter.
     """
     async with ruling(brokers=[broker(1, rack="a"), broker(2)]) as cluster:
         answer = await cluster.ask(creating(wanted("generated", 1, 1), wanted("placed", placed={0: [2]})), LAST)
@@ -180,8 +180,8 @@ REFUSALS: list[tuple[str, CreatableTopic, ErrorCode, Sequence[str]]] = [
 
 @pytest.mark.parametrize(("wish", "code", "said"), [case[1:] for case in REFUSALS], ids=[case[0] for case in REFUSALS])
 async def test_refused(cluster: Ruling, wish: CreatableTopic, code: ErrorCode, said: Sequence[str]) -> None:
-    """K4-C8, K4-C4, K4-3: the code of the fault in every version, with a text that tells what to
-    mend from v1 on, alike where it is only validated; and nothing is written.
+    """K4-C8, K4-C4, K4-3: each fault has its code in every version, and from v1 on a text that says
+    what to mend, also if it is only validated; nothing is written.
     """
     before = cluster.image
     for version in VERSIONS:
@@ -219,7 +219,7 @@ ORDER: list[tuple[str, CreatableTopic, ErrorCode]] = [
 
 @pytest.mark.parametrize(("wish", "code"), [case[1:] for case in ORDER], ids=[case[0] for case in ORDER])
 async def test_two_faults(cluster: Ruling, wish: CreatableTopic, code: ErrorCode) -> None:
-    """K4-C8: of two faults the one is told that Kafka finds first."""
+    """K4-C8: of two faults, the one that Kafka finds first is reported."""
     assert codes(await cluster.ask(creating(wish), LAST)) == [code]
 
 
@@ -244,8 +244,8 @@ async def test_named_twice(cluster: Ruling, version: int) -> None:
 
 
 async def test_names_that_collide_in_one_batch(cluster: Ruling) -> None:
-    """Of two names of a batch that collide the first is made, the second refused, which names the
-    first.
+    """Of two names in a batch that collide, the first is created; the second is refused with a text
+    that names the first.
     """
     answer = await cluster.ask(creating(wanted("a.b", 1, 1), wanted("a_b", 1, 1)), LAST)
     assert codes(answer) == [0, ErrorCode.INVALID_TOPIC_EXCEPTION]
@@ -254,7 +254,7 @@ async def test_names_that_collide_in_one_batch(cluster: Ruling) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_one_result_does_not_affect_another(cluster: Ruling, version: int) -> None:
-    """K4-2: each element succeeds or fails by itself, in the order of the request."""
+    """K4-2: each topic has its own result, in the order of the request."""
     wishes = [wanted("b", 1, 1), wanted("bad!", 1, 1), wanted("a", 1, 1), wanted("there", 1, 1), wanted(LONGEST, 1, 1)]
     answer = await cluster.ask(creating(*wishes), version)
     assert [row.name for row in answer.topics] == ["b", "bad!", "a", "there", LONGEST]
@@ -285,7 +285,9 @@ async def test_internal_topics(cluster: Ruling) -> None:
 
 @pytest.mark.parametrize("version", range(1, 8))
 async def test_validate_only(cluster: Ruling, version: int) -> None:
-    """Tells what would be made, but no id, and makes nothing; the timeout does not matter."""
+    """With validate_only the answer has the topic as it would be created, without an id; nothing is
+    created, and the timeout does not matter.
+    """
     for timeout_ms in (30_000, 0, -1):
         (row,) = (
             await cluster.ask(creating(wanted("dry", 2, 2), timeout_ms=timeout_ms, validate_only=True), version)
@@ -309,8 +311,8 @@ async def test_validate_only_sees_its_batch(cluster: Ruling) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("timeout_ms", [0, -1, -(2**31)])
 async def test_no_time(cluster: Ruling, version: int, timeout_ms: int) -> None:
-    """K4-C6: what is wrong is told at once, what is valid is begun and answered REQUEST_TIMED_OUT
-    without a text, and comes to be.
+    """K4-C6: with a timeout of 0 faults are answered at once; valid topics are answered
+    REQUEST_TIMED_OUT without a text, and are created.
     """
     answer = await cluster.ask(creating(wanted("soon", 1, 1), wanted("bad!", 1, 1), timeout_ms=timeout_ms), version)
     assert codes(answer) == [ErrorCode.REQUEST_TIMED_OUT, ErrorCode.INVALID_TOPIC_EXCEPTION]
@@ -344,7 +346,9 @@ ALICE = RequestOrigin("User:alice", "10.0.0.9", LAST)
 
 
 async def create_by_way_of(cluster: Ruling, broker_id: int, name: str) -> int:
-    """The code; where it is 0 the node that forwarded expects to hear of the topic."""
+    """Create a topic through this node as a forwarding node does, and return the code; after a
+    success, the node's reads wait for the change.
+    """
     client = cluster.client(peer=True)
     request = creating(wanted(name, 1, 1), timeout_ms=1000)
     (code,) = codes(await client.ask(request, LAST, origin=msgspec.structs.replace(ALICE, received_node=broker_id)))
@@ -354,7 +358,7 @@ async def create_by_way_of(cluster: Ruling, broker_id: int, name: str) -> int:
 
 
 async def seen_at(cluster: Ruling, broker_id: int, name: str) -> int:
-    """What a client of this node is told of a topic, by its code."""
+    """Return the code with which Metadata at this node answers for a topic."""
     request = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
     answer = await Client(cluster.nodes[broker_id], handlers=SPECS).ask(request, 12)
     code: int = answer.topics[0].error_code
@@ -362,8 +366,8 @@ async def seen_at(cluster: Ruling, broker_id: int, name: str) -> int:
 
 
 async def test_the_node_that_was_asked_shows_what_it_answered(autojump_clock: object) -> None:
-    """K4-6: with metadata.completion=local whoever creates a topic by way of a node finds it there,
-    time and again.
+    """K4-6: with metadata.completion=local, a client that creates a topic through a node always
+    finds it there afterwards.
     """
     async with ruling() as cluster:
         await cluster.make(wanted("before", 1, 1))
@@ -433,8 +437,8 @@ async def test_not_the_controller(version: int) -> None:
 
 @pytest.mark.parametrize("count", [2**31 - 1, 10**6, 75_000])
 async def test_more_partitions_than_fit(cluster: Ruling, count: int) -> None:
-    """What no znode can hold is refused before a replica is placed (Kafka tries until its memory is
-    full), and its neighbour is made.
+    """A topic too large for a znode is refused before replicas are placed (Kafka runs out of
+    memory), and the other topics are created.
     """
     for validate_only in (True, False):
         wishes = [wanted("huge", count, 3), wanted("new", 1, 1)]
@@ -457,8 +461,8 @@ async def test_a_znode_too_large(autojump_clock: object) -> None:
 
 
 async def test_the_longest_name(cluster: Ruling) -> None:
-    """A name as long as a string can be is refused with a text that fits, and stops nobody (Kafka
-    fails to write the answer).
+    """A name of the greatest length of a string is refused with a text that fits (Kafka fails to
+    write the answer).
     """
     answer = await cluster.ask(creating(wanted("n" * 32_767, 1, 1), wanted("new", 1, 1)), LAST)
     assert codes(answer) == [ErrorCode.INVALID_TOPIC_EXCEPTION, 0]

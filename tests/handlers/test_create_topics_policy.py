@@ -1,6 +1,4 @@
-"""CreateTopics under a policy: what it is asked, what it sees of the batch, and what becomes of
-what it refuses.
-"""
+"""CreateTopics under a policy: what the policy sees, what it sees of the batch, and refusals."""
 
 from collections.abc import Callable
 
@@ -80,8 +78,8 @@ async def test_a_batch_cannot_pass_a_limit(validate_only: bool) -> None:
 
 
 async def test_a_broken_policy_refuses() -> None:
-    """K201-11: what the policy stumbles over is refused with -1 and no text; its neighbours are
-    made.
+    """K201-11: if the policy raises, its topic is refused with -1 and no text, and the other topics
+    are created.
     """
     policy = Team(lambda request, _cluster: str(1 / 0) if request.topic == "a" else None)
     async with ruling(policy=policy) as cluster:

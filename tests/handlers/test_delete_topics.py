@@ -28,7 +28,7 @@ async def cluster_fixture(autojump_clock: object) -> Any:
 
 
 def named(version: int, *names: str, timeout_ms: int = PATIENT_MS) -> DeleteTopicsRequest:
-    """As each version says it."""
+    """Build the request in the form of each version."""
     if version < 6:
         return DeleteTopicsRequest(topic_names=list(names), timeout_ms=timeout_ms)
     return DeleteTopicsRequest(topics=[DeleteTopicState(name=name) for name in names], timeout_ms=timeout_ms)
@@ -47,8 +47,8 @@ def codes(answer: DeleteTopicsResponse) -> list[int]:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_by_name(cluster: Ruling, version: int) -> None:
-    """K4-D5: the topic is gone from the node's metadata when the answer comes; the row says its
-    name, and no id, which nobody asked.
+    """K4-D5: the topic is gone from the node's metadata when the answer comes; the row has the name
+    and no id.
     """
     (row,) = (await cluster.ask(named(version, "a"), version)).responses
     assert (row.name, row.error_code, row.error_message, row.topic_id) == ("a", 0, None, NO_ID)
@@ -69,8 +69,8 @@ async def test_what_is_left(cluster: Ruling) -> None:
 
 
 async def test_by_id(cluster: Ruling) -> None:
-    """v6: the topic of an id; the row tells both. An id that nobody has is UNKNOWN_TOPIC_ID,
-    without a name.
+    """In v6 a topic can be deleted by its id, and the row has name and id; an unknown id is
+    UNKNOWN_TOPIC_ID without a name.
     """
     topic = cluster.topic("a")
     known, unknown = (await cluster.ask(stated((None, topic.topic_id), (None, UNKNOWN_ID)), LAST)).responses
@@ -91,7 +91,7 @@ async def test_unknown(cluster: Ruling, version: int, name: str) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_one_result_does_not_affect_another(cluster: Ruling, version: int) -> None:
-    """K4-2: each topic by itself, in the order of the request."""
+    """K4-2: each topic has its own result, in the order of the request."""
     answer = await cluster.ask(named(version, "nobody", "b", "bad!", "a"), version)
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert [(row.name, row.error_code) for row in answer.responses] == [
@@ -109,7 +109,7 @@ async def test_twice(cluster: Ruling, version: int) -> None:
 
 @pytest.mark.parametrize("by_id_first", [True, False])
 async def test_by_name_and_by_id(cluster: Ruling, by_id_first: bool) -> None:
-    """A topic that one row names and another one's id says is deleted once, and both tell so."""
+    """A topic named in one row and given by id in another is deleted once, and both rows say so."""
     rows: list[tuple[str | None, bytes]] = [(None, cluster.topic("a").topic_id), ("a", NO_ID)]
     assert codes(await cluster.ask(stated(*(rows if by_id_first else rows[::-1])), LAST)) == [0, 0]
     assert "a" not in cluster.node.cache.image.topics
@@ -129,7 +129,9 @@ async def test_both_in_one_row(cluster: Ruling, name: str) -> None:
 
 
 async def test_neither_in_a_row(cluster: Ruling) -> None:
-    """A row with neither name nor id is refused (29, as Kafka), and its neighbour is deleted."""
+    """A row with neither name nor id is refused (29, as in Kafka), and the other topic
+    is deleted.
+    """
     answer = await cluster.ask(stated((None, NO_ID), ("a", NO_ID)), LAST)
     assert [(row.name, row.error_code) for row in answer.responses] == [
         (None, ErrorCode.TOPIC_AUTHORIZATION_FAILED),
@@ -146,8 +148,8 @@ async def test_nothing(cluster: Ruling, version: int) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("timeout_ms", [0, -1, -(2**31)])
 async def test_no_time(cluster: Ruling, version: int, timeout_ms: int) -> None:
-    """K4-D5, K4-C6: what does not exist is told at once, the rest is begun and answered
-    REQUEST_TIMED_OUT, and goes on.
+    """K4-D5, K4-C6: with a timeout of 0 unknown topics are answered at once; other deletions are
+    started, answered REQUEST_TIMED_OUT, and completed.
     """
     answer = await cluster.ask(named(version, "a", "nobody", timeout_ms=timeout_ms), version)
     assert codes(answer) == [ErrorCode.REQUEST_TIMED_OUT, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]

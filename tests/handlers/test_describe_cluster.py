@@ -29,7 +29,7 @@ async def test_the_brokers_of_a_listener(version: int) -> None:
 
 @pytest.mark.parametrize("version", [0, 1])
 async def test_operations(version: int) -> None:
-    """Asked for, all seven operations on a cluster are told."""
+    """If asked for, the answer has all seven operations on a cluster."""
     request = DescribeClusterRequest(include_cluster_authorized_operations=True)
     answer = Client(node_with(CLUSTER)).ask_at_once(request, version)
     told = [bit for bit in range(31) if answer.cluster_authorized_operations >> bit & 1]
@@ -38,8 +38,8 @@ async def test_operations(version: int) -> None:
 
 @pytest.mark.parametrize("version", [0, 1])
 async def test_a_controller_out_of_reach(version: int) -> None:
-    """A controller that is not among the brokers told, or not known, is -1; the cluster id is there
-    all the same.
+    """A controller that is unknown, or not among the brokers, is -1, and the answer still has the
+    cluster id.
     """
     for seen in (Image(), image([broker(1)], controller_id=2)):
         answer = Client(node_with(seen)).ask_at_once(DescribeClusterRequest(), version)

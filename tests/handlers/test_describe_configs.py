@@ -86,7 +86,7 @@ async def test_a_topic(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS[1:])
 async def test_synonyms(version: int) -> None:
-    """Asked for, they tell all that the value could have been, the one that holds first."""
+    """If asked for, synonyms list each source of a value, highest precedence first."""
     node = await node_where(
         {"topics/orders": {"preallocate": "true"}, "brokers/<default>": {"log.preallocate": "true"}}
     )
@@ -132,8 +132,8 @@ async def test_documentation(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_the_keys_asked_for(version: int) -> None:
-    """Only the keys asked for are told, each once, unknown ones silently left out; no keys are all
-    keys (in Kafka an empty list is no list).
+    """Only the requested keys are answered, each once, without unknown ones; an empty list means
+    all keys (in Kafka only null does).
     """
     client = Client(await node_where({}))
     keys = ["retention.ms", "no.such", "retention.ms"]
@@ -178,9 +178,7 @@ async def test_resources_stand_by_themselves(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_this_node(version: int) -> None:
-    """A node tells its own configs: where each comes from, what cannot change while it runs, and no
-    secret.
-    """
+    """A node describes its own configs: the source of each, which are read-only, and no secret."""
     node = await node_where(
         {
             "brokers/1": {"log.cleaner.threads": "2"},
@@ -203,7 +201,7 @@ async def test_this_node(version: int) -> None:
 
 
 async def test_no_secret_is_told_in_any_way() -> None:
-    """Neither a value nor a synonym of a password is ever in an answer."""
+    """Neither the value nor a synonym of a password is ever in an answer."""
     node = await node_where({}, {"ssl.key.password": "hush-hush"})
     client = Client(node)
     for version in VERSIONS[1:]:
@@ -272,7 +270,9 @@ async def test_loggers_of_nobody() -> None:
 
 
 async def test_client_metrics() -> None:
-    """Client metrics have configs in KRaft mode only; their neighbours are answered."""
+    """Client metrics resources exist in KRaft mode only and are refused; other resources are
+    answered.
+    """
     answer = Client(node_with(CLUSTER)).ask_at_once(wanting((CLIENT_METRICS, "m"), (BROKER, "")), LAST)
     assert [each.error_code for each in answer.results] == [ErrorCode.INVALID_REQUEST, 0]
     assert "KRaft" in answer.results[0].error_message
@@ -312,7 +312,7 @@ async def test_one_thing_named_again_and_again() -> None:
 
 
 async def test_more_than_an_answer_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What would make the answer too large is refused before it is made."""
+    """A request whose answer would be too large is refused before the answer is made."""
     monkeypatch.setattr(bounds, "MAX_ANSWER_BYTES", 10_000)
     node = await node_where({})
     results = (await Client(node).ask(wanting((TOPIC, "orders"), (TOPIC, "payments"), (BROKER, "1")), LAST)).results
@@ -321,8 +321,8 @@ async def test_more_than_an_answer_may_have(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_without_the_store(version: int, autojump_clock: object) -> None:
-    """What the node knows itself it tells; of a topic it says that its configs cannot be read now,
-    and never UNKNOWN_SERVER_ERROR.
+    """Without the store, a node describes what it knows itself, and answers that a topic's configs
+    cannot be read now, never UNKNOWN_SERVER_ERROR.
     """
     node = await node_where({"topics/orders": {"retention.ms": "5"}})
     assert isinstance(node.store, MemoryStore)
@@ -343,7 +343,7 @@ async def test_without_the_store(version: int, autojump_clock: object) -> None:
 
 
 async def test_configs_that_make_no_sense() -> None:
-    """What somebody else wrote as a topic's configs, and is none, overrides nothing."""
+    """Malformed topic configs that another program wrote override nothing."""
     node = await node_where({"topics/orders": {}})
     await node.store.commit([SetData("/config/topics/orders", b'{"version":1,"config":[')])
     answer = await Client(node).ask(wanting((TOPIC, "orders")), LAST)

@@ -27,8 +27,8 @@ async def test_a_missing_group_is_dead(version: int) -> None:
 
 @pytest.mark.parametrize("version", range(6))
 async def test_another_node_s_group(version: int) -> None:
-    """Who asks the wrong node is told NOT_COORDINATOR, so that he looks for the right one; so is
-    everyone without coordinators.
+    """A node that is not the group's coordinator, or without coordinators, answers
+    NOT_COORDINATOR.
     """
     elsewhere = Client(node_with(CLUSTER)).ask_at_once(DescribeGroupsRequest(groups=["a"]), version)
     nowhere = Client(node_with(image([broker(1)]))).ask_at_once(DescribeGroupsRequest(groups=["b"]), version)
@@ -38,7 +38,7 @@ async def test_another_node_s_group(version: int) -> None:
 
 @pytest.mark.parametrize("version", [3, 4, 5])
 async def test_operations(version: int) -> None:
-    """Asked for, all three operations on a group are told."""
+    """If asked for, the answer has all three operations on a group."""
     request = DescribeGroupsRequest(groups=["b"], include_authorized_operations=True)
     (row,) = Client(node_with(CLUSTER)).ask_at_once(request, version).groups
     assert [bit for bit in range(31) if row.authorized_operations >> bit & 1] == [3, 6, 8]

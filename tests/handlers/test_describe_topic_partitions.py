@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions: pages, cursors, and the same partitions that Metadata tells."""
+"""DescribeTopicPartitions: pages, cursors, and the same partitions as in Metadata."""
 
 from typing import Any
 
@@ -54,8 +54,8 @@ async def test_named_topics() -> None:
 
 
 async def test_what_is_told_of_a_partition() -> None:
-    """A partition is told as in Metadata's newest version, with the operations of each topic and
-    empty lists of eligible replicas.
+    """A partition has the same fields as in Metadata's newest version, with the operations of each
+    topic and empty lists of eligible replicas.
     """
     dead = topic("dead", led(3, 1, offline_replicas=(3,)), led(2, 1))
     node = node_with(image([broker(1), broker(2, "INTERNAL")], [dead]))
@@ -96,8 +96,8 @@ async def test_missing_topics() -> None:
     ],
 )
 async def test_the_limit(limit: int, expected: Page) -> None:
-    """A page ends at the limit, which is at least 1, and its cursor names what comes next; no
-    cursor where all is told.
+    """A page ends at the limit, which is at least 1, and its cursor names the next partition; the
+    last page has no cursor.
     """
     assert await ask(limit=limit) == expected
 
@@ -135,7 +135,7 @@ async def test_a_wrong_cursor(names: tuple[str, ...], cursor: tuple[str, int]) -
 
 
 async def test_a_wrong_cursor_of_all_topics() -> None:
-    """Where nothing is named there is no row for the error: nothing is told, and no next page."""
+    """An invalid cursor in a request for all topics gives an empty page without a cursor."""
     assert await ask(cursor=("a", -1)) == ([], None)
 
 
@@ -148,7 +148,7 @@ async def test_a_wrong_cursor_of_all_topics() -> None:
 )
 @settings(max_examples=60, deadline=None)
 def test_the_pages_are_the_whole(counts: dict[str, int], limit: int, *, holes: bool) -> None:
-    """Following the cursors tells every partition of every topic once, in order, and ends."""
+    """Following the cursors gives every partition of every topic once, in order."""
 
     def made(name: str, count: int) -> Topic:
         partitions = [led(1) for _ in range(count)]

@@ -93,7 +93,7 @@ async def test_many_keys(version: int) -> None:
 
 @pytest.mark.parametrize("version", [4, 5, 6])
 async def test_no_keys(version: int) -> None:
-    """Who asks for nothing gets nothing, and nothing is made for him."""
+    """A request without keys gets an empty answer and creates nothing."""
     assert Client(node_with(Image())).ask_at_once(finding(version), version).coordinators == []
 
 

@@ -86,8 +86,8 @@ OPERATIONS: list[tuple[str, Sequence[Step], Mapping[str, str]]] = [
 
 @pytest.mark.parametrize(("wish", "after"), [case[1:] for case in OPERATIONS], ids=[case[0] for case in OPERATIONS])
 async def test_operations(cluster: Ruling, wish: Sequence[Step], after: Mapping[str, str]) -> None:
-    """Each operation upon what is set, in every version; what is not named stays; every node is
-    told by a notification.
+    """Each operation applies to the present value in every version; other configs stay; a
+    notification informs every node.
     """
     for version in VERSIONS:
         (row,) = (await cluster.ask(altering(steps(TOPIC, "a", *wish)), version)).responses
@@ -98,8 +98,8 @@ async def test_operations(cluster: Ruling, wish: Sequence[Step], after: Mapping[
 
 
 async def test_lists_begin_with_kafka_s_default(cluster: Ruling) -> None:
-    """What is not set is appended to as Kafka's own default has it, whatever the
-    node's file says.
+    """APPEND to a list without a value begins with Kafka's default, whatever the node's
+    file says.
     """
     assert codes(await cluster.ask(altering(steps(TOPIC, "b", ("cleanup.policy", APPEND, "compact"))), LAST)) == [0]
     assert await cluster.configs("topics/b") == {"cleanup.policy": "delete,compact"}
@@ -107,8 +107,8 @@ async def test_lists_begin_with_kafka_s_default(cluster: Ruling) -> None:
 
 @pytest.mark.parametrize(("name", "path"), [(node, "1") for node in NODE_1] + [("", "<default>")])
 async def test_nodes(cluster: Ruling, name: str, path: str) -> None:
-    """A node's configs, or everyone's: keys that nobody knows too; whatever Java takes for a 1 is
-    node 1.
+    """Unknown keys are accepted for a node and for all nodes; every spelling that Java parses as 1
+    names node 1.
     """
     first: list[Step] = [("log.retention.ms", SET, "5"), ("my.own.key", SET, "x")]
     second: list[Step] = [("log.retention.ms", DELETE, None), ("log.cleanup.policy", APPEND, "compact")]
@@ -197,8 +197,8 @@ REFUSALS: list[tuple[str, AlterConfigsResource, ErrorCode, Sequence[str]]] = [
 async def test_refused(
     cluster: Ruling, logger: logging.Logger, wish: AlterConfigsResource, code: ErrorCode, said: Sequence[str]
 ) -> None:
-    """K4-3: the code and a text that tells what to mend, in every version, also where it is only
-    validated; nothing is written.
+    """K4-3: a refused change has its code and a text that says what to mend, in every version, also
+    if it is only validated; nothing is written.
     """
     for version in VERSIONS:
         for validate_only in (False, True):
@@ -209,8 +209,8 @@ async def test_refused(
 
 @pytest.mark.parametrize("name", NOT_NUMBERS)
 async def test_ids_of_nodes(cluster: Ruling, name: str) -> None:
-    """What is no number for Java names no node: INVALID_REQUEST, with the name. Loggers belong to
-    no default.
+    """A broker name that Java does not parse as a number is answered INVALID_REQUEST with the name.
+    Loggers have no cluster default.
     """
     answer = await cluster.ask(altering(steps(BROKER, name), steps(BROKER_LOGGER, name)), LAST)
     assert codes(answer) == [REQUEST if name else 0, REQUEST]
@@ -231,8 +231,8 @@ async def test_named_twice(cluster: Ruling, version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_one_result_does_not_affect_another(cluster: Ruling, version: int) -> None:
-    """K4-2: each resource by itself, answered in the order of the request, wherever
-    it was judged.
+    """K4-2: each resource has its own result, in the order of the request, wherever it
+    was judged.
     """
     wishes = [steps(TOPIC, "nobody"), steps(0, "x"), steps(TOPIC, "b", KEEP), steps(BROKER, "2"), steps(BROKER, "")]
     answer = await cluster.ask(altering(*wishes), version)

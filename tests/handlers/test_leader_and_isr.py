@@ -27,7 +27,7 @@ def node_fixture() -> Node:
 
 
 def telling(version: int, **how: Any) -> LeaderAndIsrRequest:
-    """Of partition 0 on nodes 1 and 2, and of partition 1 on node 2 alone."""
+    """Build a request for partition 0 on nodes 1 and 2, and partition 1 on node 2 alone."""
     states = [LeaderAndIsrPartitionState(partition_index=i, replicas=on) for i, on in enumerate([[1, 2], [2]])]
     if version < 2:
         for state in states:
@@ -62,7 +62,7 @@ async def test_it_agrees(node: Node, version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_controller_of_the_past(node: Node, version: int) -> None:
-    """K590-2: who was controller before the one that the node knows is told so, and
+    """K590-2: a controller with an older epoch than the node knows gets STALE_CONTROLLER_EPOCH and
     nothing else.
     """
     answer = await ask(node, version, controller_epoch=4)
@@ -72,8 +72,8 @@ async def test_a_controller_of_the_past(node: Node, version: int) -> None:
 
 @pytest.mark.parametrize("version", range(2, 8))
 async def test_another_life_of_the_node(node: Node, version: int) -> None:
-    """What was meant for an earlier registration is refused; -1 is not checked, a larger one is of
-    a registration just made.
+    """A request with an older broker epoch is refused; -1 is not checked, and a newer one belongs
+    to a registration just made.
     """
     for epoch, code in [
         (BROKER_EPOCH - 1, ErrorCode.STALE_BROKER_EPOCH),

@@ -52,7 +52,7 @@ class Audible(TopicManagementPolicy):
 
 @pytest.fixture(autouse=True)
 def loggers() -> Iterator[None]:
-    """They are the process's."""
+    """Restore the levels of the process's loggers after a test."""
     names = [JUDGE, TEST]
     before = {name: logging.getLogger(name).level for name in names}
     yield
@@ -121,9 +121,7 @@ async def test_nobody_silences_the_policy(
 
 
 async def test_whatever_the_level_is(tmp_path: Path) -> None:
-    """What rules warn of and refuse is counted and recorded also where the log says
-    nothing of it.
-    """
+    """Findings and refusals of rules are counted and recorded also if the log level hides them."""
     warning = "[[partitions]]\nname = 'few'\nmax = 2\naction = 'warn'\n[[replication]]\nname = 'one'\nmax = 1\n"
     logging.getLogger(JUDGE).setLevel(logging.CRITICAL + 1)
     async with ruling({"audit.dir": str(tmp_path)}, policy=TopicManagementPolicy()) as cluster:
@@ -143,8 +141,8 @@ async def test_whatever_the_level_is(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("is_audited", [True, False])
 async def test_a_client_who_leaves(is_audited: bool, tmp_path: Path) -> None:
-    """What is recorded as done is done, and what is done is recorded, although its client left
-    while the controller was busy.
+    """If the client disconnects while the controller is busy, the change of level is both made and
+    recorded, or neither.
     """
     logging.getLogger(TEST).setLevel(logging.INFO)
     held = trio.Event()
@@ -177,7 +175,7 @@ async def test_a_client_who_leaves(is_audited: bool, tmp_path: Path) -> None:
 
 
 async def test_what_is_no_level_may_be_a_secret(tmp_path: Path) -> None:
-    """Levels are told, whatever else somebody gives for one is hidden."""
+    """Valid levels are recorded; any other value is hidden."""
     async with ruling({"audit.dir": str(tmp_path)}) as cluster:
         await cluster.ask(setting((TEST, SET, "correct-horse-battery")), 1)
         await cluster.ask(setting((TEST, SET, "WARN")), 1)

@@ -1,5 +1,5 @@
-"""Requests of many elements that are judged slowly: others have their turns, nobody passes a limit
-by it, and what is late is not begun.
+"""Long requests under a slow policy: other clients are served in between, no limit is evaded, and
+elements past the timeout are not begun.
 """
 
 from collections import defaultdict
@@ -123,8 +123,8 @@ async def test_what_is_late_is_not_begun(autojump_clock: MockClock) -> None:
 
 
 async def test_a_controller_that_goes_between_two_parts(autojump_clock: MockClock) -> None:
-    """What it carried out is told as done, the rest is not begun and carries REQUEST_TIMED_OUT:
-    nobody asks its successor for all of it.
+    """Elements carried out before the controller resigned succeed; the rest are not begun and are
+    answered REQUEST_TIMED_OUT, so that no node sends the whole request again.
     """
     async with slowly_ruling() as cluster, trio.open_nursery() as nursery:
         nursery.start_soon(cluster.ask, batch("beside", 20), LAST)
@@ -163,8 +163,8 @@ async def test_timed_out_means_not_done(autojump_clock: MockClock, timeout_ms: i
 
 
 async def test_a_trigger_is_carried_out(autojump_clock: MockClock) -> None:
-    """K4-C6: with a timeout of 0 the client waits for nothing; it is done, even if he goes before
-    it is begun.
+    """K4-C6: a request with a timeout of 0 is carried out even if its client disconnects before it
+    begins.
     """
     async with slowly_ruling() as cluster, trio.open_nursery() as nursery:
         nursery.start_soon(cluster.ask, batch("long", 3), LAST)
@@ -236,8 +236,8 @@ async def test_parts_are_one_request_in_the_audit_log(tmp_path: Path, monkeypatc
 
 
 async def test_a_deletion_that_is_named_twice_in_a_long_request(autojump_clock: MockClock) -> None:
-    """K4-D1: by name in one part and by its id in a later one it is one deletion, whose outcome
-    both rows tell.
+    """K4-D1: a topic named in one part and given by id in a later part is deleted once, and both
+    rows have the result.
     """
     async with slowly_ruling() as cluster, trio.open_nursery() as nursery:
         await cluster.make(*(wanted(f"t{number}", 1, 1) for number in range(10)))

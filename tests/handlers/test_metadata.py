@@ -1,4 +1,4 @@
-"""Metadata: which topics, what is told of them in each version, and the errors of names, ids and
+"""Metadata: the topics, the fields of each version, and the errors of names, ids and
 dead brokers.
 """
 
@@ -43,7 +43,7 @@ def codes(response: MetadataResponse) -> dict[str | None, int]:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_tells_brokers_controller_and_partitions(version: int) -> None:
-    """K4-M2: each version tells all that it has a field for, brokers in the order of their ids."""
+    """K4-M2: each version fills all of its fields, with brokers in the order of their ids."""
     answer = await Client(node_with(CLUSTER)).ask(wanting(version, "orders"), version)
     assert [(each.node_id, each.host, each.port) for each in answer.brokers] == [
         (1, "plaintext.host", 9100),
@@ -79,7 +79,7 @@ async def test_all_topics(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS[1:])
 async def test_no_topics(version: int) -> None:
-    """K4-M1: an empty list asks for no topics from v1 on; the brokers are told all the same."""
+    """K4-M1: from v1 on an empty list asks for no topics; the answer still has the brokers."""
     answer = await Client(node_with(CLUSTER)).ask(wanting(version), version)
     assert names(answer) == []
     assert len(answer.brokers) == 3
@@ -87,7 +87,7 @@ async def test_no_topics(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_an_empty_cluster(version: int) -> None:
-    """A node that knows of nobody yet answers, and says that it knows no controller."""
+    """A node that knows no brokers answers without brokers and without a controller."""
     answer = await Client(node_with(Image())).ask(wanting(version), version)
     assert (answer.brokers, answer.topics, answer.controller_id) == ([], [], -1)
     assert answer.cluster_id == (CLUSTER_ID if version >= 2 else None)
@@ -103,7 +103,7 @@ async def test_a_controller_that_is_not_listed_is_not_told() -> None:
 
 
 async def test_brokers_stand_where_the_client_reaches_them() -> None:
-    """A client is told the addresses of the listener at which he asks."""
+    """The brokers' addresses are those of the listener at which the client asks."""
     both = [broker(1, "PLAINTEXT", "INTERNAL"), broker(2, "PLAINTEXT", "INTERNAL")]
     node = node_with(image(both))
     at_internal = await Client(node, listener="INTERNAL").ask(wanting(LAST), LAST)
@@ -154,7 +154,7 @@ async def test_nothing_is_made_where_that_is_off(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_internal_topics_are_marked(version: int) -> None:
-    """K4-M2: is_internal is told of Kafka's own topics from v1 on."""
+    """K4-M2: from v1 on is_internal is set for Kafka's own topics."""
     node = node_with(image([broker(1)], [topic("__consumer_offsets", led(1)), topic("mine", led(1))]))
     answer = await Client(node).ask(wanting(version, "__consumer_offsets", "mine"), version)
     assert [each.is_internal for each in answer.topics] == [version >= 1, False]
@@ -162,8 +162,8 @@ async def test_internal_topics_are_marked(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_dead_leader(version: int) -> None:
-    """Whoever has no leader, or a dead one, is told so: LEADER_NOT_AVAILABLE with leader -1 and the
-    epoch as it is.
+    """A partition without a live leader is answered LEADER_NOT_AVAILABLE with leader -1 and its
+    present epoch.
     """
     headless = topic("headless", led(1, 4, leader=-1), led(4, 1))
     answer = await Client(node_with(image([broker(1)], [headless]))).ask(wanting(version, "headless"), version)
@@ -203,14 +203,14 @@ async def test_a_leader_at_another_listener(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_offline_replicas(version: int) -> None:
-    """What the controller calls offline is told from v5 on."""
+    """From v5 on the answer has the replicas that the controller reports as offline."""
     node = node_with(image([broker(1)], [topic("t", led(1, 2, offline_replicas=(2,)))]))
     (partition,) = (await Client(node).ask(wanting(version, "t"), version)).topics[0].partitions
     assert partition.offline_replicas == ([2] if version >= 5 else [])
 
 
 async def test_a_partition_nobody_told_of_is_left_out() -> None:
-    """A partition that never had a leader is not in Metadata, its neighbours are."""
+    """A partition that never had a leader is left out, and the topic's other partitions are not."""
     node = node_with(image([broker(1)], [topic("t", UNKNOWN_PARTITION, led(1))]))
     answer = await Client(node).ask(wanting(LAST, "t"), LAST)
     assert [each.partition_index for each in answer.topics[0].partitions] == [1]
@@ -218,8 +218,8 @@ async def test_a_partition_nobody_told_of_is_left_out() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS[8:])
 async def test_operations_of_topics(version: int) -> None:
-    """Authorized operations of a topic: all of them if asked, of a missing one too, else what says
-    that nobody asked.
+    """If asked for, each topic, also a missing one, has all its operations; otherwise the field
+    says that they were not requested.
     """
     node = node_with(CLUSTER)
     asked = await Client(node).ask(
@@ -276,7 +276,9 @@ async def test_ids_and_null_names_too_early(version: int, name: str | None) -> N
 
 
 async def test_neither_name_nor_id() -> None:
-    """What Kafka stumbles over is an error of the whole request here too, and no topic is made."""
+    """A row with neither name nor id is an error of the whole request, because Kafka
+    fails on it.
+    """
     answer = Client(node_with(CLUSTER)).ask_at_once(by_id(bytes(16)), LAST)
     assert [(each.error_code, each.name) for each in answer.topics] == [(ErrorCode.UNKNOWN_SERVER_ERROR, "")]
     assert (answer.brokers, answer.controller_id) == ([], -1)

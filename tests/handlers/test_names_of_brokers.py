@@ -55,7 +55,9 @@ def stepping(
 
 @pytest.mark.parametrize("name", NODE_1)
 async def test_no_way_of_writing_it_passes_a_policy(name: str, tmp_path: Path) -> None:
-    """The policy and the audit log are told the number, and the client reads his own word again."""
+    """The policy and the audit log get the broker's number, and the answer repeats the spelling of
+    the request.
+    """
     kept = Kept()
     async with ruling({"audit.dir": str(tmp_path)}, policy=LegacyPolicies(alter=kept)) as cluster:
         rows = [

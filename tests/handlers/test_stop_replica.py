@@ -71,7 +71,7 @@ async def test_it_agrees(node: Node, version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_controller_of_the_past(node: Node, version: int) -> None:
-    """K590-2: who was controller before the one that the node knows is told so, and
+    """K590-2: a controller with an older epoch than the node knows gets STALE_CONTROLLER_EPOCH and
     nothing else.
     """
     answer = await ask(node, version, controller_epoch=4)
@@ -80,7 +80,7 @@ async def test_a_controller_of_the_past(node: Node, version: int) -> None:
 
 @pytest.mark.parametrize("version", range(1, 5))
 async def test_another_life_of_the_node(node: Node, version: int) -> None:
-    """What was meant for an earlier registration is refused; -1 is not checked."""
+    """A request with an older broker epoch is refused; -1 is not checked."""
     for epoch, code in [
         (BROKER_EPOCH - 1, ErrorCode.STALE_BROKER_EPOCH),
         (BROKER_EPOCH, 0),

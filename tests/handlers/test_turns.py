@@ -28,12 +28,14 @@ MANY, LARGE = 300, 20_000
 
 @pytest.fixture(autouse=True)
 def _no_turn_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that turns are counted alike on quick and slow machines: each ends at the next pause."""
+    """End each time slice at the next checkpoint, so that slices are counted alike on fast and slow
+    machines.
+    """
     monkeypatch.setattr(time_slices, "SLICE_SECONDS", 0.0)
 
 
 async def turns_of_others(cluster: Ruling, request: Any, version: int) -> int:
-    """How often somebody else has his turn before the request is answered."""
+    """Count how often another task runs before the request is answered."""
     had = 0
 
     async def look_on() -> None:
@@ -99,8 +101,8 @@ QUESTIONS: dict[str, tuple[Any, int]] = {
 
 @pytest.mark.parametrize("question", QUESTIONS)
 async def test_many_questions(question: str) -> None:
-    """Whoever asks for thousands of things that are not there, or for one thing thousands of times,
-    holds up nobody.
+    """Requests for thousands of missing things, or thousands of times for one thing, do not delay
+    other clients.
     """
     request, version = QUESTIONS[question]
     async with ruling() as cluster:
@@ -108,7 +110,9 @@ async def test_many_questions(question: str) -> None:
 
 
 async def test_many_resources_that_are_refused() -> None:
-    """What the node that was asked refuses itself, without a controller."""
+    """A long request that the receiving node refuses without a controller does not delay other
+    clients.
+    """
     others = [
         AlterConfigsResource(resource_type=BROKER, resource_name=str(number), configs=[])
         for number in range(1000, 1000 + MANY)

@@ -80,8 +80,8 @@ async def code_of(node: Node, request: UpdateMetadataRequest, version: int, *, p
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_brokers_are_replaced(node: Node, version: int) -> None:
-    """The list is all there is: who is missing is gone, also where no topic is told of; v1 and v2
-    name listeners by their protocols.
+    """The brokers are replaced by those of the request, also if it has no topics; v1 and v2 name
+    listeners by their protocols.
     """
     assert await code_of(node, telling(version, brokers=[2, 3], controller_id=3, controller_epoch=6), version) == 0
     seen = node.cache.image
@@ -99,7 +99,9 @@ async def test_brokers_are_replaced(node: Node, version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_partitions_are_merged(node: Node, version: int) -> None:
-    """What is named is as it is told, what is not stays; the id is told from v7 on."""
+    """Partitions in the request replace the known ones and all others stay; the topic id comes from
+    v7 on.
+    """
     offline = {"offline_replicas": [2]} if version >= 4 else {}
     request = telling(version, [("old", [state(1, 1, **offline)]), ("new", [state(0, 2)])])
     assert await code_of(node, request, version) == 0
@@ -119,7 +121,7 @@ async def test_deleted_topics(node: Node, version: int) -> None:
 
 
 async def test_a_topic_made_anew(node: Node) -> None:
-    """Another id under a known name is another topic: nothing of the old one is left in it."""
+    """A known name with another id is a new topic, and nothing of the old one is left."""
     request = telling(LAST, [("old", [state(0, 2)])])
     request.topic_states[0].topic_id = b"\3" * 16
     assert await code_of(node, request, LAST) == 0
@@ -128,7 +130,7 @@ async def test_a_topic_made_anew(node: Node) -> None:
 
 
 async def test_a_topic_without_an_id(node: Node) -> None:
-    """A topic that is told of without an id has none from then on, and is still the same."""
+    """An update without an id clears a topic's id and keeps its partitions."""
     request = telling(LAST, [("old", [state(0, 2)])])
     request.topic_states[0].topic_id = bytes(16)
     assert await code_of(node, request, LAST) == 0
@@ -166,9 +168,7 @@ async def test_who_is_no_node(node: Node, version: int) -> None:
 
 
 async def test_the_oldest_form(node: Node) -> None:
-    """v0 tells one address of a broker, which is its PLAINTEXT endpoint; a rack is told from v2 on
-    only.
-    """
+    """In v0 a broker has one address, its PLAINTEXT endpoint; racks come from v2 on."""
     assert await code_of(node, telling(0, [("new", [state(0, 2)])], brokers=[2]), 0) == 0
     (endpoint,) = node.cache.image.brokers[2].endpoints
     assert (endpoint.listener, endpoint.host, endpoint.port) == ("PLAINTEXT", "host-2", 9092)
@@ -177,9 +177,7 @@ async def test_the_oldest_form(node: Node) -> None:
 
 
 async def test_brokers_told_again(node: Node) -> None:
-    """Brokers that are told again as they were stay the same object: answers that were kept by it
-    stay good.
-    """
+    """An update with equal brokers keeps the same object, so that cached answers stay valid."""
     await code_of(node, telling(LAST), LAST)
     brokers = node.cache.image.brokers
     await code_of(node, telling(LAST), LAST)
@@ -201,8 +199,8 @@ async def test_a_partition_that_no_topic_can_have(node: Node, version: int, inde
 
 
 async def test_a_partition_far_out(node: Node) -> None:
-    """One whose neighbours were never led, as many as a topic in the store can have, is told of as
-    Kafka tells it.
+    """A partition with a high number, whose lower ones never had leaders, is accepted up to the
+    number of partitions that a topic in the store can have.
     """
     assert await code_of(node, telling(LAST, [("new", [state(30_000, 1)])]), LAST) == ErrorCode.NONE
     assert len(node.cache.image.topics["new"].partitions) == 30_001

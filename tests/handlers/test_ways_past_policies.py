@@ -132,8 +132,8 @@ condition = '''(!("{key}" in after.configs) || after.configs["{key}"] != "{value
 async def test_a_value_is_judged_however_it_is_written(
     kind: str, key: str, value: str, text: str, tmp_path: Path
 ) -> None:
-    """What takes effect is judged, at a creation and at both kinds of alteration; and the store
-    keeps what was written.
+    """Policies judge the value that takes effect, at creation and in both alter APIs; the store
+    keeps the text as it was written.
     """
 
     def fault(request: CreateTopicRequest | AlterTopicRequest) -> str | None:
@@ -193,8 +193,8 @@ def strict(request: Any) -> str | None:
 
 @pytest.mark.parametrize("kind", ["rules", "class"])
 async def test_kafkas_own_topics_are_no_way_past(kind: str, tmp_path: Path) -> None:
-    """What the cluster creates for a consumer comes as it needs it; a client who asks for the same
-    topic, or changes it, is judged.
+    """An internal topic created automatically for a consumer passes; a client that creates or
+    alters it is judged.
     """
     settings = {"offsets.topic.num.partitions": "12", "offsets.topic.replication.factor": "1"}
     async with judged(kind, STRICT, strict, tmp_path, settings) as cluster:
@@ -237,8 +237,8 @@ def two(request: Any) -> str | None:
 
 @pytest.mark.parametrize("kind", ["rules", "class"])
 async def test_a_default_is_no_way_below_a_minimum(kind: str, tmp_path: Path) -> None:
-    """Neither who says nothing at the creation nor who deletes what he had, one way or the other,
-    falls below it.
+    """Neither leaving a config out at creation nor deleting it, in either alter API, evades a
+    minimum.
     """
     async with judged(kind, TWO, two, tmp_path) as cluster:
         assert await create(cluster, "silent", {}) == VIOLATION
@@ -254,8 +254,8 @@ async def test_a_default_is_no_way_below_a_minimum(kind: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("kind", ["rules", "class"])
 async def test_one_brokers_configs_are_no_default_of_topics(kind: str, tmp_path: Path) -> None:
-    """What the controller says for its own node alone holds for no topic as such, since other
-    brokers lead topics, too.
+    """The configs of a single broker are not taken as defaults of topics, because other brokers
+    lead topics, too.
     """
     async with judged(kind, TWO, two, tmp_path) as cluster:
         assert await create(cluster, "t", {"min.insync.replicas": "2"}) == ErrorCode.NONE
@@ -284,8 +284,8 @@ def bounded(request: Any) -> str | None:
 @pytest.mark.parametrize("kind", ["rules", "class"])
 @pytest.mark.parametrize("broker", ["", "1", "+01"])
 async def test_a_default_is_no_way_for_all_topics_at_once(kind: str, broker: str, tmp_path: Path) -> None:
-    """Who changes the default of a topic's config, by whichever of its keys and however it is
-    written, is held to the bounds of topics.
+    """A change of the cluster default of a topic config, by any of its keys and spellings, is held
+    to the bounds of topics.
     """
     async with judged(kind, BOUNDED, bounded, tmp_path) as cluster:
         for key, value in (
@@ -339,7 +339,7 @@ async def test_bounds_of_some_topics(tmp_path: Path) -> None:
 
 
 async def test_an_expression_about_brokers_sees_values(tmp_path: Path) -> None:
-    """What is written in the configs of brokers is judged by its value, with who asks, before and
+    """Expressions judge broker configs by their value, with the principal and the states before and
     after.
     """
     text = """
@@ -367,8 +367,8 @@ class Keeping(TopicManagementPolicy):
 
 @pytest.mark.parametrize("world", [AsRecorded, Otherwise])
 async def test_what_was_asked_about_a_broker_can_be_asked_again(world: type[World], tmp_path: Path) -> None:
-    """The audit log tells all that the policy saw of a broker, of values and of defaults, so that a
-    back-test is asked the same.
+    """The audit log has everything that the policy saw of a broker, so that a back-test asks the
+    same question.
     """
     keeping = Keeping()
     settings = {"audit.dir": str(tmp_path / "audit"), "log.retention.hours": "1"}
@@ -433,8 +433,8 @@ async def test_a_meaning_that_only_some_topics_take(tmp_path: Path) -> None:
 
 
 async def test_a_broker_says_nothing_for_itself_that_topics_may_not_have(tmp_path: Path) -> None:
-    """Also where all topics of a bound have values of their own: who leaves them to the default
-    later, or makes another topic, is not held to it.
+    """A single broker's config is held to the bounds of topics even if all topics have values of
+    their own, because later topics may not.
     """
     scoped = '[[config_bounds]]\ntopics = "gold.*"\nconfigs = { "retention.ms" = { min = 1000 } }\n'
     async with judged("rules", scoped, lambda _request: None, tmp_path) as cluster:

@@ -1,5 +1,5 @@
-"""What a change of configs does is what policies are asked and the audit log tells: every key, and
-how it is changed.
+"""Policies and the audit log see the effect of each change of configs: every key, and how it is
+changed.
 """
 
 from collections.abc import Mapping
@@ -80,8 +80,8 @@ def in_force(cluster: Ruling, text: str) -> None:
 
 @pytest.mark.parametrize(("policy", "text"), [(TopicManagementPolicy(), KEPT), (Kept(), "")], ids=["rules", "class"])
 async def test_every_way_to_change_a_topic(policy: TopicManagementPolicy, text: str, tmp_path: Path) -> None:
-    """What AlterConfigs wipes by not naming it is a deletion, and appending and subtracting are no
-    setting; recorded so, and asked again so.
+    """A config that AlterConfigs leaves out is judged and recorded as a deletion, and APPEND and
+    SUBTRACT as such; a back-test sees the same.
     """
     async with ruling({"audit.dir": str(tmp_path)}, policy=policy) as cluster:
         await cluster.make(wanted("t", 1, 1, configs=CONFIGS))
@@ -120,7 +120,7 @@ async def test_every_way_to_change_a_topic(policy: TopicManagementPolicy, text: 
 
 
 class Older:
-    """Of Kafka's older kind: keeps what it is shown."""
+    """A policy of Kafka's older interface that keeps what it is given."""
 
     def __init__(self) -> None:
         self.asked: list[Mapping[str, str | None]] = []
@@ -143,8 +143,8 @@ async def test_an_older_policy_sees_what_it_sees_in_kafka() -> None:
 
 @pytest.mark.parametrize("name", ["1", ""])
 async def test_a_broker_before_and_after(name: str, tmp_path: Path) -> None:
-    """An audit event of a broker or of the default tells all of its configs before and after, also
-    where it is only validated.
+    """An audit event of a broker or of the default has all its configs before and after, also if it
+    is only validated.
     """
     threads, pause = "log.cleaner.threads", "log.cleaner.backoff.ms"
     async with ruling({"audit.dir": str(tmp_path)}) as cluster:
@@ -212,7 +212,7 @@ async def test_a_policy_sees_a_broker_before_and_after(policy: TopicManagementPo
 
 
 async def test_secrets_of_brokers(tmp_path: Path) -> None:
-    """What may be a secret is hidden in all three states."""
+    """Values that may be secret are hidden in all three states."""
     async with ruling({"audit.dir": str(tmp_path)}) as cluster:
         await cluster.ask(stepping(BROKER, "1", ("my.plugin.token", SET, SECRET)), 1)
         await cluster.ask(stepping(BROKER, "1", ("my.plugin.token", DELETE, None)), 1)

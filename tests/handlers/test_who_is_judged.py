@@ -1,5 +1,5 @@
-"""Each caller is judged and recorded by himself, also where somebody else is about to do the very
-same: with rules and with a class.
+"""Each client is judged and recorded separately, also while another asks for the same change; with
+rules and with a class.
 """
 
 from pathlib import Path
@@ -71,8 +71,8 @@ def told(decision: Decision) -> tuple[str, str, str]:
 async def test_a_deletion_that_somebody_else_has_begun(
     policy: TopicManagementPolicy, text: str, tmp_path: Path
 ) -> None:
-    """Who may not delete a topic is refused while its owner deletes it, and recorded so; who may
-    waits for the same end (K4-D3).
+    """A principal that may not delete a topic is refused and recorded while its owner deletes it;
+    one that may waits for that deletion (K4-D3).
     """
     answers: dict[str, int] = {}
     async with ruling({"audit.dir": str(tmp_path)}, policy=policy) as cluster:
@@ -112,8 +112,8 @@ async def test_a_deletion_that_somebody_else_has_begun(
 async def test_an_automatic_creation_that_somebody_else_has_begun(
     policy: TopicManagementPolicy, text: str, asking_first: str, tmp_path: Path
 ) -> None:
-    """Of two clients who have no more than their principal in common each is judged, and each has a
-    line of his own in the audit log.
+    """Two clients with the same principal that differ otherwise are judged separately, and each has
+    its own audit event.
     """
     answers: dict[str, int] = {}
     async with ruling({"audit.dir": str(tmp_path)}, policy=policy) as cluster:
@@ -159,8 +159,8 @@ class Known(TopicManagementPolicy):
 async def test_a_user_who_is_called_anonymous(
     policy: TopicManagementPolicy, text: str, is_forwarded: bool, tmp_path: Path
 ) -> None:
-    """He is not who has not authenticated, for policies and in the audit log, whichever node he
-    asked.
+    """A user named ANONYMOUS differs from an unauthenticated client, for policies and in the audit
+    log, whichever node was asked.
     """
     codes: dict[str | None, int] = {}
     async with ruling({"audit.dir": str(tmp_path)}, policy=policy) as cluster:
