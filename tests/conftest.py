@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support.secured_zookeeper import SecuredZooKeeper
 from tests.support.zookeeper import ZooKeeperServer
 
 SHARED = {
@@ -13,6 +14,7 @@ SHARED = {
     "kafka": "kafka",
     "java": "java",
     "zookeeper": "zookeeper",
+    "secured": "zookeeper",
 }
 """Fixtures that start a large program, and the group of the tests that share it."""
 
@@ -41,6 +43,13 @@ def group_of(item: pytest.Item) -> str | None:
 def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperServer]:
     """One ZooKeeper server for all tests: whoever uses it takes a chroot of his own."""
     with ZooKeeperServer(tmp_path_factory.mktemp("zookeeper")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredZooKeeper]:
+    """One ZooKeeper server with TLS and SASL for all tests."""
+    with SecuredZooKeeper(tmp_path_factory.mktemp("secured")) as server:
         yield server
 
 

@@ -22,6 +22,7 @@ from minicontroller.audit.searching import parse_cursor
 from minicontroller.client.tls import _blocks
 from minicontroller.controller.config.environment import key_of_variable
 from minicontroller.controller.config.jaas import parse_jaas
+from minicontroller.controller.config.jaas_file import parse_jaas_file
 from minicontroller.controller.config.keys import base_name, key_named, nearest_key
 from minicontroller.controller.config.listeners import parse_counts, parse_endpoints, parse_protocol_map
 from minicontroller.controller.config.validators import release_of, validator_of
@@ -32,6 +33,7 @@ from minicontroller.controller.metadata.topic_names import validate_topic_name
 from minicontroller.controller.observe.secrets import redact
 from minicontroller.controller.security.principal import principal_from_envelope, principal_from_text
 from minicontroller.controller.security.scram import _attributes
+from minicontroller.controller.store.digest_md5 import _directives
 from minicontroller.controller.znodes.registrations import decode_endpoint
 from minicontroller.policies.configs.values import KeyType, java_int, parse_value
 from minicontroller.policies.rules import syntax
@@ -233,12 +235,14 @@ PARSERS: Mapping[str, Callable[[str], object]] = MappingProxyType(
         "a key that was meant": nearest_key,
         "an environment variable": key_of_variable,
         "JAAS": parse_jaas,
+        "a JAAS file": parse_jaas_file,
         "listeners": lambda text: parse_endpoints("listeners", text),
         "security protocols": parse_protocol_map,
         "counts": lambda text: parse_counts("k", text),
         "a principal": principal_from_text,
         "a principal in an envelope": lambda text: principal_from_envelope(b"\0\0" + text.encode("utf-8", "replace")),
         "a challenge by SCRAM": _attributes,
+        "a challenge by DIGEST-MD5": lambda text: _directives(text.encode("utf-8", "replace")),
         "the software of a client": lambda text: _is_software(text) if text else None,
         "the name of a topic": validate_topic_name,
         "a name against a glob": pattern_match("*a*a*a*b?"),

@@ -14,6 +14,9 @@ from collections.abc import Iterator, Mapping
 from .keys import KEYS, in_declared_case, key_named
 
 PREFIX = "KAFKA_"
+JAVA_OPTIONS = "KAFKA_OPTS"
+JAAS_FILE = "java.security.auth.login.config"
+"""The property of Kafka's Java runtime that is a key here."""
 
 _RUN = re.compile(r"___|__|_")
 _MEANING = {"___": "-", "__": "_", "_": "."}
@@ -32,6 +35,9 @@ def settings_of(environ: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
             key = key_of_variable(variable)
             if key_named(key) is not None:
                 yield variable, key, environ[variable]
+    for option in environ.get(JAVA_OPTIONS, "").split():
+        if option.startswith(f"-D{JAAS_FILE}="):
+            yield JAVA_OPTIONS, JAAS_FILE, option.partition("=")[2]
 
 
 def doubts_about(environ: Mapping[str, str]) -> Iterator[str]:

@@ -36,6 +36,8 @@ audit.on.failure | string | refuse | refuse|drop | - | What happens while the au
 audit.max.bytes | int | 67108864 | >=1024 | - | The size at which a file of the audit log is closed and the next one begun.
 audit.max.ms | long | 3600000 | >=1 | - | The age at which a file of the audit log is closed and the next one begun.
 audit.queue.events | int | 100000 | >=1 | - | How many decisions may wait to be written; with more, audit.on.failure decides.
+zookeeper.sasl.client.jaas.config | password | - | - | - | This node's login at ZooKeeper: the DigestLoginModule with a username and a password, as in the section Client of a JAAS file.
+java.security.auth.login.config | string | - | - | - | A JAAS file, whose section Client is this node's login at ZooKeeper; KAFKA_OPTS can name it, as for Kafka.
 super.users | string | "" | - | plugin | Who may do everything, as User:name, separated by semicolons.
 allow.everyone.if.no.acl.found | boolean | false | - | plugin | Whether a resource without ACLs is open to everybody.
 """

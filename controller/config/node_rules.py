@@ -12,6 +12,7 @@ from .keys import KEYS, LISTENER_MECHANISM_KEYS
 from .listeners import ListenerFault, parse_protocol_map
 from .node_config import NodeConfig
 from .refused_keys import faults_of_keys
+from .zookeeper_rules import faults_of_zookeeper
 
 Fault = tuple[str, str]
 JAAS_KEY = LISTENER_MECHANISM_KEYS[0]
@@ -41,6 +42,7 @@ def faults_of(config: NodeConfig) -> list[Fault]:
         *_connections(config),
         *_request_sizes(config),
         *_listeners(config),
+        *faults_of_zookeeper(config),
     ]
 
 

@@ -50,11 +50,9 @@ REFUSED: Mapping[str, tuple[Callable[[Value], bool], str]] = MappingProxyType(
             _is_not(2**31 - 1),
             "connections are not limited by their rate; max.connections and max.connections.per.ip limit their number",
         ),
-        "zookeeper.ssl.client.enable": (_is_set, "connections to ZooKeeper have no TLS in this version"),
-        "zookeeper.set.acl": (
-            _is_set,
-            "this version proves no identity to ZooKeeper, so nothing that it writes can be its own; protect the chroot by setAcl",
-        ),
+        "zookeeper.ssl.cipher.suites": (_is_set, "the cipher suites are those that OpenSSL allows by default"),
+        "zookeeper.ssl.crl.enable": (_is_set, "no revocation lists are read"),
+        "zookeeper.ssl.ocsp.enable": (_is_set, "OCSP is not asked"),
         "zookeeper.metadata.migration.enable": (_is_set, "metadata cannot be migrated to KRaft by this program"),
         "process.roles": (_is_set, "this node keeps its metadata in ZooKeeper and takes part in no KRaft quorum"),
         "controller.quorum.voters": (

@@ -25,7 +25,8 @@ from ..http.process import Process
 from ..network.descriptors import raise_limit, room_for_connections
 from ..network.server import PortTakenError
 from ..observe.logs import use_format
-from ..store.base import Store
+from ..security.zookeeper_access import zookeeper_access
+from ..store.base import AccessDenied, Store
 from ..store.memory import MemoryStore, MemoryTree
 from ..store.watchdog import run_watchdog
 from ..store.zookeeper import ZooKeeperStore
@@ -116,17 +117,33 @@ def _store_opener(store: str) -> OpenStore:
 @contextlib.asynccontextmanager
 async def open_zookeeper(config: NodeConfig) -> AsyncIterator[Store]:
     """Open a ZooKeeper session, which a watchdog closes if this process's event loop hangs."""
+    identity = zookeeper_access(config)
     try:
         store = ZooKeeperStore(
             config.string("zookeeper.connect"),
             session_timeout_ms=config.integer("zookeeper.session.timeout.ms"),
+            access=identity.access,
+            tls=identity.tls,
+            login=identity.login,
         )
     except ValueError as error:
         raise ConfigurationError(f"zookeeper.connect: {error}.") from error
-    async with store, trio.open_nursery() as nursery:
-        nursery.start_soon(run_watchdog, store, config.integer("controller.watchdog.timeout.ms"))
-        yield store
-        nursery.cancel_scope.cancel()
+    try:
+        await _connect(store)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(run_watchdog, store, config.integer("controller.watchdog.timeout.ms"))
+            yield store
+            nursery.cancel_scope.cancel()
+    finally:
+        await store.close()
+
+
+async def _connect(store: ZooKeeperStore) -> None:
+    """Wait for ZooKeeper. Raises ConfigurationError if it refuses this node."""
+    try:
+        await store.connect()
+    except AccessDenied as error:
+        raise ConfigurationError(f"zookeeper.connect: {error}.") from error
 
 
 # ------------------------------------------------------------------ running

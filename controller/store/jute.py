@@ -65,6 +65,7 @@ ERRORS: dict[int, type[StoreError]] = {
     -118: StoreUnavailable,  # session moved
     -119: StoreUnavailable,  # the server is read-only
     -122: StoreUnavailable,  # request timeout
+    -124: AccessDenied,  # the server requires a SASL login
     -127: StoreUnavailable,  # throttled
 }
 
@@ -85,6 +86,8 @@ def error_of(code: int, path: str, index: int | None = None) -> StoreError:
     kind = ERRORS.get(code)
     if kind is Unimplemented:
         return Unimplemented("This ZooKeeper is too old: 3.6 or newer is needed", path=path, index=index)
+    if code == AUTHENTICATION_FAILED:
+        return AccessDenied("ZooKeeper refuses the identity of this node", path=path, index=index)
     if kind is None:
         return StoreError(f"ZooKeeper refuses with error {code}: {path}", path=path, index=index)
     return kind(f"{kind.__name__}: {path}", path=path, index=index)

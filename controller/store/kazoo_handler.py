@@ -4,16 +4,19 @@ connections that it shares with the store.
 kazoo finds what it needs by name; this module does not import it.
 """
 
+import errno
 import logging
 import os
 import select
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .server_connection import ServerConnection
+from .server_connection import RECEIVE_BYTES, ServerConnection
+from .tls_layer import TlsLayer
 
 log = logging.getLogger("minicontroller.store")
 
@@ -27,7 +30,9 @@ class KazooTimeout(Exception):  # noqa: N818 - kazoo knows it as `timeout_except
 
 class KazooHandler:
     """The handler of one client of kazoo's. `deliver` gets the store's frames of each connection;
-    `on_end` is the last call of kazoo's thread, with what ended it if that was an error.
+    `on_end` is the last call of kazoo's thread, with what ended it if that was an error. `tls` is
+    what connections are encrypted by; `log_in` is called in kazoo's thread on each connection whose
+    session is open, before the store's first request.
     """
 
     name = "minicontroller"
@@ -39,10 +44,15 @@ class KazooHandler:
         self,
         deliver: Callable[[ServerConnection, list[bytes]], None],
         on_end: Callable[[Exception | None], None],
+        *,
         pause_seconds: float = 0.0,
+        tls: ssl.SSLContext | None = None,
+        log_in: Callable[[ServerConnection], None] | None = None,
     ) -> None:
         self._deliver = deliver
         self._on_end = on_end
+        self._tls = tls
+        self._log_in = log_in
         self._pause_seconds = pause_seconds
         self._doorbell: socket.socket | None = None
         self.closing = threading.Event()
@@ -63,7 +73,9 @@ class KazooHandler:
         self._doorbell.setblocking(False)
         return reading, self._doorbell
 
-    def create_connection(self, address: tuple[str, int], timeout: float, **_: object) -> ServerConnection:
+    def create_connection(
+        self, address: tuple[str, int], timeout: float, hostname: str, **_: object
+    ) -> ServerConnection:
         deadline = time.monotonic() + timeout
         family, kind, protocol, _name, target = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0]
         connection = socket.socket(family, kind, protocol)
@@ -71,25 +83,46 @@ class KazooHandler:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection.setblocking(False)
             self._connect(connection, target, deadline)
+            tls = None if self._tls is None else self._shake_hands(connection, TlsLayer(self._tls, hostname), deadline)
         except BaseException:
             connection.close()
             raise
         assert self._doorbell is not None, "kazoo makes the pair first"
-        self.connection = ServerConnection(connection, self._doorbell, self._deliver)
+        self.connection = ServerConnection(connection, self._doorbell, self._deliver, tls)
         return self.connection
 
     def _connect(self, connection: socket.socket, target: Any, deadline: float) -> None:
         try:
             connection.connect(target)
         except BlockingIOError:
-            poll = select.poll()
-            poll.register(connection, select.POLLOUT)
-            while not poll.poll(CONNECT_POLL_SECONDS * 1000):
-                if self.closing.is_set() or time.monotonic() > deadline:
-                    raise KazooTimeout("no connection in time") from None
+            self._await(connection, select.POLLOUT, deadline)
             number = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
             if number:
                 raise OSError(number, os.strerror(number)) from None
+
+    def _shake_hands(self, connection: socket.socket, tls: TlsLayer, deadline: float) -> TlsLayer:
+        received, is_done = b"", False
+        while not is_done:
+            try:
+                is_done = tls.handshake(received)
+            finally:  # after a failure this is the alert, by which the server learns the reason
+                unsent = tls.outgoing()
+                while unsent:
+                    self._await(connection, select.POLLOUT, deadline)
+                    unsent = unsent[connection.send(unsent) :]
+            if not is_done:
+                self._await(connection, select.POLLIN, deadline)
+                received = connection.recv(RECEIVE_BYTES)
+                if not received:
+                    raise OSError(errno.ECONNRESET, "the server ended the connection before TLS began")
+        return tls
+
+    def _await(self, connection: socket.socket, events: int, deadline: float) -> None:
+        poll = select.poll()
+        poll.register(connection, events)
+        while not poll.poll(CONNECT_POLL_SECONDS * 1000):
+            if self.closing.is_set() or time.monotonic() > deadline:
+                raise KazooTimeout("no connection in time")
 
     def select(
         self,
@@ -104,6 +137,8 @@ class KazooHandler:
         assert isinstance(connection, ServerConnection)
         doorbell = others[0] if others else None
         assert not isinstance(doorbell, ServerConnection)
+        if doorbell is not None and self._log_in is not None and not connection.is_authenticated:
+            self._log_in(connection)
         readable, rung = connection.wait(timeout, doorbell)
         ready: list[ServerConnection | socket.socket] = [connection] if readable else []
         if rung and doorbell is not None:
@@ -144,6 +179,7 @@ class ReachabilityLog:
         self._connected = False
         self._failures = 0
         self._reported = False
+        self._refusal = ""
 
     def connected(self) -> None:
         self._connected = True
@@ -160,6 +196,15 @@ class ReachabilityLog:
         """Log nothing: these are the levels below a warning."""
 
     debug = info = log
+
+    def login_refused(self, sentence: str) -> None:
+        """Log that a server refused this node's login, once until one accepts it."""
+        if sentence != self._refusal:
+            self._refusal = sentence
+            log.error("ZooKeeper at %s %s", self._hosts, sentence)
+
+    def logged_in(self) -> None:
+        self._refusal = ""
 
     def warning(self, text: str, *arguments: object) -> None:
         if self._connected or not text.startswith(("Connection", "Cannot")):

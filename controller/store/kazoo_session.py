@@ -7,19 +7,22 @@ Rule: kazoo is used by its public names only. A client of kazoo's is started onc
 after that another `KazooSession` is made.
 """
 
+import ssl
 import threading
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Protocol
 
 from kazoo.client import KazooClient  # type: ignore[import-untyped]
-from kazoo.exceptions import WriterNotClosedException  # type: ignore[import-untyped]
+from kazoo.exceptions import AuthFailedError, WriterNotClosedException  # type: ignore[import-untyped]
 from kazoo.protocol.states import KazooState, KeeperState  # type: ignore[import-untyped]
 from kazoo.retry import KazooRetry  # type: ignore[import-untyped]
 
 from .base import SessionState
+from .digest_md5 import DigestLogin
 from .jute import AUTHENTICATION_FAILED, CONNECTION_LOSS
 from .kazoo_handler import KazooHandler, ReachabilityLog
+from .sasl_login import LoginRefused, log_in
 from .server_connection import ServerConnection
 
 CLOSE_SECONDS = 2.0
@@ -60,6 +63,8 @@ class KazooSession:
         timeout_ms: int,
         authentication: Iterable[tuple[str, str]],
         log: ReachabilityLog,
+        tls: ssl.SSLContext | None = None,
+        login: DigestLogin | None = None,
         pause_seconds: float = 0.0,
     ) -> None:
         self._owner = owner
@@ -68,7 +73,9 @@ class KazooSession:
         self._handler = KazooHandler(
             lambda connection, frames: post(partial(owner.received, connection, frames)),
             lambda failure: post(partial(owner.ended, failure)),
-            pause_seconds,
+            pause_seconds=pause_seconds,
+            tls=tls,
+            log_in=None if login is None else partial(self._log_in, login, timeout_ms / 1000),
         )
         self._client = KazooClient(
             hosts,
@@ -117,6 +124,15 @@ class KazooSession:
         except WriterNotClosedException:
             return  # kazoo's thread waits for the resolver; it ends when that answers
         self._client.close()
+
+    def _log_in(self, login: DigestLogin, timeout_seconds: float, connection: ServerConnection) -> None:
+        """Log in, in kazoo's thread; kazoo knows a refusal by its own error."""
+        try:
+            log_in(connection, login, timeout_seconds)
+        except LoginRefused as refusal:
+            self._log.login_refused(str(refusal))
+            raise AuthFailedError("SASL") from None
+        self._log.logged_in()
 
     def _state_changed(self, state: str) -> None:
         """Post a change of kazoo's state, in kazoo's thread."""

@@ -20,6 +20,7 @@ from collections.abc import Callable
 
 from .jute import FRAME_SIZE, REPLY_HEADER, REQUEST_HEADER, WATCH_XID
 from .replies import Reply
+from .tls_layer import TlsLayer
 
 RECEIVE_BYTES = 1 << 16
 FIRST_XID, LAST_XID = 1 << 30, (1 << 31) - 1
@@ -31,6 +32,7 @@ session: the close.
 class ServerConnection:
     """A connected socket that does not block. `deliver` is called in kazoo's thread with the frames
     of the store, without their sizes; `doorbell` wakes kazoo's thread when a byte is sent to it.
+    `tls` has finished its handshake; without it nothing is encrypted.
     """
 
     def __init__(
@@ -38,8 +40,10 @@ class ServerConnection:
         connection: socket.socket,
         doorbell: socket.socket,
         deliver: Callable[["ServerConnection", list[bytes]], None],
+        tls: TlsLayer | None = None,
     ) -> None:
         self._socket = connection
+        self._tls = tls
         self._doorbell = doorbell
         self._deliver = deliver
         self._lock = threading.Lock()
@@ -47,7 +51,7 @@ class ServerConnection:
         self._held: list[bytes] = []
         """Requests of the store that wait until kazoo has authenticated."""
         self._unsent: deque[bytes] = deque()
-        """What the socket did not take at once."""
+        """What the socket did not take at once; encrypted already."""
         self._received = bytearray()
         self._needed_bytes = FRAME_SIZE.size
         """How much must have been received before a frame is complete."""
@@ -74,8 +78,8 @@ class ServerConnection:
             if not self._authenticated:
                 self._held.append(frame)
             elif self._unsent:
-                self._unsent.append(frame)
-            elif rest := self._send_some(frame):
+                self._unsent.append(self._encrypted(frame))
+            elif rest := self._send_some(self._encrypted(frame)):
                 self._unsent.append(rest)
                 with contextlib.suppress(OSError):
                     self._doorbell.send(b"\0")  # so that kazoo's thread waits until the socket takes more
@@ -93,6 +97,11 @@ class ServerConnection:
 
     # ------------------------------------------------------------------ kazoo's side: a socket
 
+    @property
+    def is_authenticated(self) -> bool:
+        """Whether kazoo has waited with a doorbell before, which it does behind authentication."""
+        return self._authenticated
+
     def fileno(self) -> int:
         return self._socket.fileno()
 
@@ -102,7 +111,7 @@ class ServerConnection:
     def send(self, data: memoryview | bytes) -> int:
         """Take all of the data; what the socket does not take at once is sent while kazoo waits."""
         with self._lock:
-            self._unsent.append(bytes(data))
+            self._unsent.append(self._encrypted(bytes(data)))
             self._flush()
         return len(data)
 
@@ -126,7 +135,7 @@ class ServerConnection:
         with self._lock:
             if doorbell is not None and not self._authenticated:
                 self._authenticated = True
-                self._unsent.extend(self._held)
+                self._unsent.extend(map(self._encrypted, self._held))
                 self._held.clear()
             self._flush()
         poll = select.poll()
@@ -173,6 +182,25 @@ class ServerConnection:
             self.cut()
             return b""
 
+    def _encrypted(self, data: bytes) -> bytes:
+        """Encrypt what is sent next; nothing is left of it where TLS has failed."""
+        if self._tls is None:
+            return data
+        try:
+            return self._tls.encrypt(data)
+        except OSError:
+            self.cut()
+            return b""
+
+    def _decrypted(self, chunk: bytes, tls: TlsLayer) -> bytes:
+        with self._lock:
+            data = tls.decrypt(chunk)
+            if answer := tls.outgoing():  # such as new keys that the server asked for
+                self._unsent.append(answer)
+                self._flush()
+        self._ended = tls.ended
+        return data
+
     def _receive(self) -> None:
         """Read what has come. Raises OSError if the connection broke or carries no frames."""
         try:
@@ -182,7 +210,7 @@ class ServerConnection:
         if not chunk:
             self._ended = True
             return
-        self._received += chunk
+        self._received += chunk if self._tls is None else self._decrypted(chunk, self._tls)
         if len(self._received) >= self._needed_bytes:
             self._split(bytes(self._received))
 

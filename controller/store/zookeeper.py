@@ -9,6 +9,7 @@ set again by a read that also tells what has changed meanwhile.
 """
 
 import logging
+import ssl
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
@@ -33,6 +34,7 @@ from .base import (
     Watch,
     weight,
 )
+from .digest_md5 import DigestLogin
 from .kazoo_handler import ReachabilityLog
 from .kazoo_session import KazooSession
 from .kept_watches import KeptWatches
@@ -55,8 +57,9 @@ class ZooKeeperStore:
     """One session at a time with a ZooKeeper ensemble: `async with
     ZooKeeperStore("host:2181,host:2181/chroot") as store`.
 
-    `authentication` is ZooKeeper's own: pairs such as ("digest", "user:password"). `access` returns
-    the encoded access list (`jute.encode_access`) of a new znode by its path without the chroot.
+    `authentication` is ZooKeeper's own: pairs such as ("digest", "user:password"). `login` is sent
+    by SASL. `access` returns the encoded access list (`jute.encode_access`) of a new znode by its
+    path without the chroot.
     """
 
     def __init__(
@@ -66,6 +69,8 @@ class ZooKeeperStore:
         session_timeout_ms: int = 18_000,
         access: Callable[[str], bytes] = jute.open_to_all,
         authentication: Iterable[tuple[str, str]] = (),
+        tls: ssl.SSLContext | None = None,
+        login: DigestLogin | None = None,
     ) -> None:
         hosts, slash, chroot = connect.partition("/")
         self._chroot = (slash + chroot).rstrip("/")
@@ -77,6 +82,8 @@ class ZooKeeperStore:
         self._connection: ServerConnection | None = None
         """The connection that requests are sent on; None while the session is not connected."""
         self._closed = False
+        self._is_refused = False
+        """Whether the last session ended because the server refused this node's identity."""
         self._connected = trio.Event()
         self._loop = LoopQueue()
         self._open_session = partial(
@@ -87,6 +94,8 @@ class ZooKeeperStore:
             timeout_ms=session_timeout_ms,
             authentication=tuple(authentication),
             log=ReachabilityLog(hosts),
+            tls=tls,
+            login=login,
         )
         try:
             if any(len(host.split()) != 1 for host in hosts.split(",")):
@@ -110,7 +119,9 @@ class ZooKeeperStore:
         await self.close()
 
     async def connect(self) -> None:
-        """Wait for ZooKeeper, however long it takes, and create the chroot if it is missing."""
+        """Wait for ZooKeeper, however long it takes, and create the chroot if it is missing. Raises
+        AccessDenied if ZooKeeper refuses this node's identity or its creation of the chroot.
+        """
         self._loop.attach()
         self._kazoo.start()
         while True:
@@ -118,6 +129,8 @@ class ZooKeeperStore:
             try:
                 await self.ensure("/")
             except (StoreUnavailable, SessionExpired):
+                if self._is_refused:
+                    raise jute.error_of(jute.AUTHENTICATION_FAILED, "/") from None
                 continue
             return
 
@@ -205,7 +218,7 @@ class ZooKeeperStore:
 
     async def ensure(self, path: str) -> None:
         names = self._full(path).split("/")[1:]
-        prefixes = ["/" + "/".join(names[: i + 1]) for i in range(len(names)) if names[i]]
+        prefixes = ["/" + "/".join(names[: i + 1]) for i in range(len(names)) if names[i]] or ["/"]
         questions = [self._ask(jute.EXISTS, prefix, prefix, watched=False) for prefix in prefixes]
         found = [await question.wait() for question in questions]
         missing = [prefix for prefix, body in zip(prefixes, found, strict=True) if body is None]
@@ -286,6 +299,7 @@ class ZooKeeperStore:
 
     def disconnected(self, state: SessionState, error: int) -> None:
         connection, self._connection = self._connection, None
+        self._is_refused = error == jute.AUTHENTICATION_FAILED
         if not self._closed and self._session is not state:
             if self._session is SessionState.CONNECTED:
                 self._connected = trio.Event()

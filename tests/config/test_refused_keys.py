@@ -18,8 +18,9 @@ ASKS_FOR_MORE = {
     "sasl.login.callback.handler.class": "com.example.Handler",
     "client.quota.callback.class": "com.example.Quotas",
     "max.connection.creation.rate": "10",
-    "zookeeper.ssl.client.enable": "true",
-    "zookeeper.set.acl": "true",
+    "zookeeper.ssl.cipher.suites": "TLS_AES_128_GCM_SHA256",
+    "zookeeper.ssl.crl.enable": "true",
+    "zookeeper.ssl.ocsp.enable": "true",
     "zookeeper.metadata.migration.enable": "true",
     "process.roles": "broker",
     "controller.quorum.voters": "1@localhost:9093",
@@ -29,9 +30,8 @@ HARMLESS = {
     "authorizer.class.name": "",
     "principal.builder.class": "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",
     "max.connection.creation.rate": "2147483647",
-    "zookeeper.ssl.client.enable": "false",
+    "zookeeper.ssl.crl.enable": "false",
     "process.roles": "",
-    "zookeeper.set.acl": "false",
     "inter.broker.protocol.version": "3.4",
 }
 

@@ -36,11 +36,21 @@ def class_path() -> str:
 class ZooKeeperServer:
     """One server process; it keeps its port and its data over `stop`, `kill` and `start`."""
 
-    def __init__(self, directory: Path, *, heap: str = "128m", extra: Sequence[str] = (), server_id: int = 0) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        heap: str = "128m",
+        extra: Sequence[str] = (),
+        server_id: int = 0,
+        options: Sequence[str] = (),
+    ) -> None:
+        """`extra` are lines of zoo.cfg, `options` are those of the Java runtime."""
         self.directory = directory
         self.port = free_port()
         self.log = directory / "server.log"
         self._heap = heap
+        self._options = tuple(options)
         self._process: subprocess.Popen[bytes] | None = None
         self._main = "quorum.QuorumPeerMain" if server_id else "ZooKeeperServerMain"
         (directory / "data").mkdir(parents=True, exist_ok=True)
@@ -82,6 +92,7 @@ class ZooKeeperServer:
             *("java", f"-Xmx{self._heap}", "-Xss512k", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
             *("-XX:-UsePerfData", f"-Dlog4j2.configurationFile={self.directory / 'log4j2.xml'}"),
             *("-Dzookeeper.admin.enableServer=false", "-Dzookeeper.forceSync=no", "-Dzookeeper.jmx.log4j.disable=true"),
+            *self._options,
             *("-cp", class_path(), f"org.apache.zookeeper.server.{self._main}", str(self.directory / "zoo.cfg")),
         ]
         with self.log.open("ab") as log:

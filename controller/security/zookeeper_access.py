@@ -1,0 +1,101 @@
+"""How a node introduces itself to ZooKeeper: TLS, the login by SASL, and the access lists of what
+it writes.
+
+Rule: whatever the configuration asks for is in the result, or a `ConfigurationError` ends the
+start.
+"""
+
+import contextlib
+import ssl
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from ..config.environment import JAAS_FILE
+from ..config.jaas import JaasError, parse_jaas
+from ..config.jaas_file import MAX_FILE_CHARACTERS, parse_jaas_file
+from ..config.node_config import NodeConfig
+from ..config.zookeeper_rules import (
+    ENABLE,
+    JAAS,
+    KEYSTORE,
+    NAME_CHECK,
+    SET_ACL,
+    TRUSTSTORE,
+    login_of,
+    tls_versions,
+)
+from ..errors import ConfigurationError
+from ..store.digest_md5 import DigestLogin
+from ..store.jute import open_to_all
+from ..znodes.access_lists import protected
+from .key_stores import KeyStoreError, load_keystore, load_truststore
+
+SECTION = "Client"
+UNREAD_SECTION = "KafkaServer"
+"""The section by which Kafka's listeners would log clients in."""
+VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+
+
+class ZooKeeperAccess(msgspec.Struct, frozen=True):
+    tls: ssl.SSLContext | None
+    login: DigestLogin | None
+    access: Callable[[str], bytes]
+    """The encoded access list of a new znode by its path."""
+
+
+def zookeeper_access(config: NodeConfig) -> ZooKeeperAccess:
+    """Make a node's access from its configuration. Raises ConfigurationError."""
+    return ZooKeeperAccess(
+        tls=_tls(config) if config.boolean(ENABLE) else None,
+        login=_login(config),
+        access=protected if config.boolean(SET_ACL) else open_to_all,
+    )
+
+
+def _tls(config: NodeConfig) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = bool(config.string(NAME_CHECK))
+    versions = [VERSIONS[name] for name in tls_versions(config) if name in VERSIONS]
+    context.minimum_version, context.maximum_version = min(versions), max(versions)
+    trusted, shown = config.string(TRUSTSTORE), config.string(KEYSTORE)
+    with _faults_of(TRUSTSTORE):
+        if trusted:
+            password = config.string("zookeeper.ssl.truststore.password")
+            load_truststore(context, Path(trusted), password, config.string("zookeeper.ssl.truststore.type"))
+        else:
+            context.load_default_certs()
+    with _faults_of(KEYSTORE):
+        if shown:
+            password = config.string("zookeeper.ssl.keystore.password")
+            load_keystore(context, Path(shown), password, config.string("zookeeper.ssl.keystore.type"))
+    return context
+
+
+@contextlib.contextmanager
+def _faults_of(key: str) -> Iterator[None]:
+    try:
+        yield
+    except KeyStoreError as error:
+        raise ConfigurationError(f"{key} {error}.") from None
+
+
+def _login(config: NodeConfig) -> DigestLogin | None:
+    if config.string(JAAS):
+        return DigestLogin(*login_of(parse_jaas(config.string(JAAS))))
+    file = config.string(JAAS_FILE)
+    if not file:
+        return None
+    try:
+        with Path(file).open(encoding="utf-8") as opened:
+            sections = parse_jaas_file(opened.read(MAX_FILE_CHARACTERS + 1))
+        if UNREAD_SECTION in sections:
+            raise JaasError(f"the section {UNREAD_SECTION} is not read: write it as sasl.jaas.config of each listener")
+        jaas = sections.get(SECTION)
+        if jaas is None:
+            raise JaasError(f"there is no section {SECTION}, which is this node's login at ZooKeeper")
+        return DigestLogin(*login_of(jaas))
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ConfigurationError(f"{JAAS_FILE}: {file}: {reason}.") from None
