@@ -33,6 +33,8 @@ from minicontroller.controller.metadata.topic_names import validate_topic_name
 from minicontroller.controller.observe.secrets import redact
 from minicontroller.controller.security.principal import principal_from_envelope, principal_from_text
 from minicontroller.controller.security.scram import _attributes
+from minicontroller.controller.security.scram_credentials import parse_credential
+from minicontroller.controller.security.scram_server import read_client_final, read_client_first
 from minicontroller.controller.store.digest_md5 import _directives
 from minicontroller.controller.znodes.registrations import decode_endpoint
 from minicontroller.policies.configs.values import KeyType, java_int, parse_value
@@ -243,6 +245,9 @@ PARSERS: Mapping[str, Callable[[str], object]] = MappingProxyType(
         "a principal in an envelope": lambda text: principal_from_envelope(b"\0\0" + text.encode("utf-8", "replace")),
         "a challenge by SCRAM": _attributes,
         "a challenge by DIGEST-MD5": lambda text: _directives(text.encode("utf-8", "replace")),
+        "a SCRAM client's first message": lambda text: read_client_first(text.encode("utf-8", "replace")),
+        "a SCRAM client's final message": lambda text: read_client_final(text.encode("utf-8", "replace")),
+        "a stored SCRAM credential": parse_credential,
         "the software of a client": lambda text: _is_software(text) if text else None,
         "the name of a topic": validate_topic_name,
         "a name against a glob": pattern_match("*a*a*a*b?"),

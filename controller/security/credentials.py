@@ -51,7 +51,7 @@ class PlainCredentials(msgspec.Struct, frozen=True):
 
 
 class ScramCredentials(msgspec.Struct, frozen=True):
-    """A user and password for SCRAM; `mechanism` is one of `scram.HASHES`."""
+    """A user and password for SCRAM; `mechanism` is one of `scram_credentials.HASHES`."""
 
     username: str
     password: str
@@ -59,7 +59,8 @@ class ScramCredentials(msgspec.Struct, frozen=True):
     basis: object = None
 
     def exchange(self) -> Tokens:
-        from .scram import HASHES, ScramClient
+        from .scram import ScramClient
+        from .scram_credentials import HASHES
 
         client = ScramClient(HASHES[self.mechanism], self.username, self.password, secrets.token_urlsafe(NONCE_BYTES))
         challenge = yield client.first()

@@ -13,12 +13,8 @@ import hmac
 from collections.abc import Sequence
 
 from ...protocol.errors import ProtocolError
+from .scram_credentials import MIN_ITERATIONS
 
-HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
-"""Kafka's mechanisms, with the name of their hash in `hashlib`."""
-MIN_ITERATIONS = 4096
-"""The minimum of RFC 7677 and Kafka. Fewer would make passwords cheap to guess for an eavesdropper.
-"""
 MAX_ITERATIONS = 1_000_000
 """The most iterations a server may ask for: about a second of work. Kafka stores 16384 at most."""
 MAX_MESSAGE_BYTES = 8192
