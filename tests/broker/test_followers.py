@@ -1,4 +1,4 @@
-"""A node asks for its followers until it has an answer, and asks nobody for ever."""
+"""A node asks for its followers until it has an answer or another controller is elected."""
 
 import trio
 

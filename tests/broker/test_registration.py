@@ -1,5 +1,5 @@
-"""Who is registered may rule, and nobody else; and a node is registered whenever its id is free and
-its session lives.
+"""Only a registered node can be the controller, and a node is registered whenever its id is free
+and its session lives.
 """
 
 import trio
@@ -48,17 +48,15 @@ async def a_second_process(world: World, nursery: trio.Nursery) -> None:
 async def test_whoever_is_not_registered_does_not_rule(
     memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """Another process has the id: the node resigns, stands no more, and registers as soon as the id
-    is free, whatever became of its session.
+    """When another process registers the id, the node resigns, does not stand for election, and
+    registers again as soon as the id is free.
     """
     await a_second_process(memory, nursery)
 
 
 @on_zookeeper
 async def test_whoever_is_not_registered_does_not_rule_on_zookeeper(world: World, nursery: trio.Nursery) -> None:
-    """Whoever is not registered does not rule on a real server either, whose sessions end with
-    their watches.
-    """
+    """On a real ZooKeeper, too, a node that is not registered is not the controller."""
     await a_second_process(world, nursery)
 
 
@@ -79,8 +77,8 @@ async def test_a_registration_that_is_taken_away_is_made_again(
 async def test_a_node_knows_the_configs_before_it_is_registered(
     memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """K4-6: nobody waits for a node that is not registered, so it reads anew what holds before it
-    is, at its start and in each later session.
+    """K4-6: a node reads the present configs before each registration, because no change waits for
+    an unregistered node.
     """
     store, done = await memory.open(), list[str]()
 
@@ -97,9 +95,7 @@ async def test_a_node_knows_the_configs_before_it_is_registered(
 
 
 async def test_whoever_withdraws_has_left_the_place(cluster: SmallCluster, autojump_clock: object) -> None:
-    """When `withdraw` returns, also from the second reign of the same node, the place is another
-    one's to take.
-    """
+    """When `withdraw` returns, also in a node's second term, another node can be elected."""
     for broker_id in (2, 3):
         await cluster.members[broker_id].election.withdraw()
     await cluster.elect_anew()
@@ -113,7 +109,7 @@ async def test_whoever_withdraws_has_left_the_place(cluster: SmallCluster, autoj
 
 
 class Starting:
-    """Registrations of nodes that start, and what became of each."""
+    """Registrations of nodes that start, and their results."""
 
     def __init__(self, world: World, nursery: trio.Nursery, patience_seconds: float) -> None:
         self.registered: list[int] = []
@@ -166,8 +162,8 @@ async def one_of_two(world: World, nursery: trio.Nursery, patience_seconds: floa
 async def test_two_brokers_have_no_address_in_common(
     memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """Of two brokers that start at once with one address, one is registered; the other ends with a
-    sentence that names it.
+    """Of two brokers that start at once with one address, one is registered; the other ends with an
+    error that names it.
     """
     await one_of_two(memory, nursery, 20.0)
 
@@ -198,7 +194,7 @@ async def test_an_address_that_becomes_free_is_taken(
 async def test_a_node_that_runs_is_not_disturbed(
     memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """Somebody who comes with its address, and does not look, does not end a node, also where its
+    """A broker that registers with a running node's address does not end that node, even if its
     session is lost.
     """
     nodes = Starting(memory, nursery, 20.0)
@@ -214,8 +210,8 @@ async def test_a_node_that_runs_is_not_disturbed(
 async def test_a_store_that_was_away_counts_anew(
     memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """ZooKeeper's servers that elect a leader begin to count every session's time anew: so does who
-    waits for a dead one's session to end.
+    """After an election among ZooKeeper's servers, a node waits a full session timeout again for
+    its old session to end.
     """
     nodes = Starting(memory, nursery, 20.0)
     dead = await memory.open()

@@ -1,4 +1,4 @@
-"""What a node that does not rule knows of the configs of topics, in memory and on ZooKeeper."""
+"""The configs of topics at a node that is not the controller, in memory and on ZooKeeper."""
 
 from collections.abc import Sequence
 
@@ -39,9 +39,7 @@ async def until_unknown(overrides: TopicOverrides, topics: Sequence[Topic]) -> N
 
 
 async def test_what_was_read_is_known_until_it_changes(store: Store, other: Store) -> None:
-    """A second question asks the store no more, and whoever changes the configs, by whatever way,
-    makes them unknown.
-    """
+    """Configs are read from the store once, and again only after they changed."""
     overrides, topics = TopicOverrides(store), [Topic("t", ONE)]
     await write(store, "t", "1")
     assert overrides.known(topics) is None

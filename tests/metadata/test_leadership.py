@@ -1,4 +1,4 @@
-"""Who leads and who is in sync, as pure rules."""
+"""Leaders and ISRs, as pure functions."""
 
 import msgspec
 from hypothesis import given
@@ -30,7 +30,7 @@ def test_a_new_partition_is_led_by_its_first_live_replica() -> None:
 
 
 def test_a_new_partition_without_a_live_replica_stays_without_a_state() -> None:
-    """Nothing is written until one of its brokers appears."""
+    """No state is written for a new partition until one of its brokers is live."""
     assert elect_leader(Partition(replicas=(3,)), {1, 2}) is None
 
 
@@ -51,7 +51,7 @@ def test_a_dead_follower_leaves_the_isr() -> None:
 
 
 def test_the_last_in_sync_replica_is_never_forgotten() -> None:
-    """Nobody leads and the ISR keeps its last member, who alone has all the data."""
+    """Without a live in-sync replica there is no leader, and the ISR keeps its last member."""
     elected = elect_leader(msgspec.structs.replace(LED, isr=(1, 2)), {3})
     assert elected is not None
     assert (elected.leader, elected.isr) == (NO_LEADER, (2,))
@@ -115,7 +115,7 @@ def test_a_broker_that_shuts_down_keeps_what_nobody_can_take() -> None:
 
 @given(partitions(), st.sets(st.integers(1, 6)))
 def test_release_never_leaves_a_partition_worse_than_led(partition: Partition, live: set[int]) -> None:
-    """Whoever leads after a release is live, in sync and not the broker that leaves."""
+    """After a controlled shutdown the leader is live, in sync and another broker."""
     for broker in partition.replicas:
         released = controlled_shutdown(partition, broker, live - {broker})
         if released is not None:

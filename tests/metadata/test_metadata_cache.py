@@ -1,4 +1,4 @@
-"""What a node's clients were told, and what its image holds: readers wait for the difference."""
+"""Readers at a node wait until its metadata contains the changes that its clients were told of."""
 
 from collections.abc import Callable
 
@@ -35,8 +35,8 @@ async def seconds_behind(
 
 
 async def test_nobody_waits_for_what_is_known(cache: MetadataCache) -> None:
-    """What a controller told before, or another one before it, holds up no reader; nor does an
-    answer that says nothing of it.
+    """A reader does not wait for an update that this or an earlier controller has sent, nor for an
+    answer without an update number.
     """
     cache.updated_to(first_update_number(7) + 5)
     for number in (-1, first_update_number(7) + 5, first_update_number(6) + 1000):
@@ -56,16 +56,16 @@ async def test_readers_wait_for_what_was_answered(
 
 
 async def test_a_successor_knows_it_too(cache: MetadataCache, nursery: trio.Nursery, autojump_clock: object) -> None:
-    """Who follows has read what its predecessor has acknowledged: its first number is larger,
-    however often the predecessor had counted.
+    """An update of a later controller satisfies every reader that waits for an earlier one's,
+    whatever their numbers.
     """
     cache.expect_update(first_update_number(7) + 1_000_000)
     assert await seconds_behind(cache, nursery, lambda: cache.updated_to(first_update_number(8))) == 1
 
 
 async def test_an_epoch_alone_says_nothing(cache: MetadataCache, nursery: trio.Nursery, autojump_clock: object) -> None:
-    """Kafka's own controllers begin with the brokers, and tell of topics afterwards: what a reader
-    waits for may be among those.
+    """A new epoch with brokers only does not satisfy readers, because Kafka's controllers send
+    topics afterwards.
     """
     cache.expect_update(first_update_number(7) + 1)
     assert await seconds_behind(cache, nursery, lambda: told(cache, 8)) == EXPECTED_UPDATE_SECONDS
@@ -74,8 +74,8 @@ async def test_an_epoch_alone_says_nothing(cache: MetadataCache, nursery: trio.N
 async def test_readers_do_not_wait_for_ever(
     cache: MetadataCache, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """A node that nobody tells anything answers what it knows in the end, and from then on at once
-    until it is told again.
+    """A reader of a node that gets no updates is answered after a limit, and later readers at once
+    until an update arrives.
     """
     cache.expect_update(first_update_number(7) + 2)
     assert await seconds_behind(cache, nursery) == EXPECTED_UPDATE_SECONDS
@@ -89,8 +89,8 @@ async def test_readers_do_not_wait_for_ever(
 async def test_the_count_of_epochs_may_be_set_back(
     cache: MetadataCache, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """Somebody restored /controller_epoch from a backup: what was expected of the lost epochs is
-    forgotten, and readers wait again.
+    """If /controller_epoch is restored from a backup, expected updates of the lost epochs are
+    dropped, and readers wait for new ones.
     """
     cache.expect_update(first_update_number(7) + 2)
     assert await seconds_behind(cache, nursery, lambda: told(cache, 5)) == 1

@@ -74,7 +74,7 @@ images = st.builds(
 
 
 def plain_topic(image: Image, topic: Topic, dialect: Dialect) -> MetadataResponseTopic:
-    """What Kafka says of a topic, told once more and without any haste."""
+    """Build Metadata's answer for a topic without any caching."""
     here = {broker.broker_id for broker in image.brokers.values() if broker.endpoint(dialect.listener)}
     return MetadataResponseTopic(
         name=topic.name,
@@ -138,9 +138,7 @@ def joined_answer(fragments: DialectFragments, version: int) -> bytes:
 def test_fragments_are_what_the_encoder_writes(
     seen: list[Image], version: int, listener: str, with_operations: bool
 ) -> None:
-    """Whatever the node was told before, an answer of fragments is byte for byte the one that is
-    encoded at once.
-    """
+    """An answer made of cached fragments equals, byte for byte, one that is encoded as a whole."""
     dialect = Dialect(version, listener, with_operations and version >= 8)
     kept = MetadataFragments()
     for image in [*seen, seen[0]]:
@@ -173,9 +171,7 @@ def test_a_change_of_one_topic_costs_one_fragment() -> None:
 
 
 def test_equal_brokers_keep_the_fragments() -> None:
-    """Every UpdateMetadata brings the brokers anew: if they are equal nothing has to be encoded
-    again.
-    """
+    """An UpdateMetadata with equal brokers keeps the cached fragments."""
     kept, image = MetadataFragments(), numbered(2)
     before = kept.of(image, DIALECT).topic(image.topics["t0"])
     again = image.with_brokers([Broker(1, (Endpoint("PLAINTEXT", "h", 9092),))])

@@ -1,4 +1,4 @@
-"""Ids that nobody has had before."""
+"""Random ids are unique."""
 
 from uuid import RFC_4122, UUID
 

@@ -54,7 +54,7 @@ def test_names_collide_when_dots_and_underscores_are_the_same() -> None:
 
 
 def test_a_collision_names_all_that_are_in_the_way() -> None:
-    """What exists is listed in order; a name is not in its own way."""
+    """The text of a collision lists all colliding topics in order, and not the name itself."""
     index = NameIndex().changed(added=["a_b.c", "a.b_c", "ab", "a.b"])
     with pytest.raises(Refusal) as caught:
         index.refuse_collision("a.b.c")

@@ -36,9 +36,7 @@ def metadata_of(name: str) -> MetadataRequest:
 
 
 async def test_a_request_begins_when_the_one_before_it_is_answered() -> None:
-    """Whatever a client has sent behind a request that waits for something is not begun before that
-    is answered, reads included.
-    """
+    """A request on a connection begins only after the one before it is answered, reads included."""
     async with serving() as served, await served.connect() as client:
         await client.send(client.encode(7, CREATE) + client.encode(1, metadata_of("later")) + client.encode(7, CREATE))
         await until(lambda: served.node.waiting == 1)
@@ -89,8 +87,8 @@ async def test_a_slow_request_holds_up_no_other_connection() -> None:
 
 
 async def test_a_disconnect_cancels_what_its_requests_wait_for() -> None:
-    """Whoever waits for a topic to be complete is cancelled with the connection of his request, and
-    what he sent behind it is not begun.
+    """When a client disconnects, its waiting request is cancelled, and the requests behind it are
+    not begun.
     """
     async with serving() as served:
         async with await served.connect() as client:
@@ -167,7 +165,9 @@ async def test_nodes_are_answered_as_it_comes_and_clients_in_order() -> None:
 
 
 async def test_leftover_bytes_of_a_node_end_its_connection() -> None:
-    """What is accepted from clients is a bug that must not hide when a node does it."""
+    """Trailing bytes are accepted from clients, and end the connection of a node, because there
+    they would hide a bug.
+    """
     async with serving(listeners=[NODES]) as served, await authenticated(served, "node", "node-secret") as peer:
         whole = peer.encode(1, metadata_of("t"))
         await peer.send((len(whole) - 4 + 1).to_bytes(4) + whole[4:] + b"x")
@@ -175,7 +175,7 @@ async def test_leftover_bytes_of_a_node_end_its_connection() -> None:
 
 
 class Exploding(Exception):  # noqa: N818
-    """What a handler with a bug raises."""
+    """The exception that a faulty handler raises."""
 
 
 def explode(_node: object, _ctx: RequestContext, _request: object) -> Awaitable[object]:
@@ -183,8 +183,8 @@ def explode(_node: object, _ctx: RequestContext, _request: object) -> Awaitable[
 
 
 async def test_an_exception_costs_one_answer(caplog: pytest.LogCaptureFixture) -> None:
-    """A handler's bug answers UNKNOWN_SERVER_ERROR to its request; the requests around it on the
-    same connection do not notice.
+    """A handler's exception is answered UNKNOWN_SERVER_ERROR; other requests on the connection are
+    answered as usual.
     """
     handlers = {**TINY_HANDLERS, ApiKey.DESCRIBE_CLUSTER: explode}
     async with serving(handlers=handlers) as served, await served.connect() as client:

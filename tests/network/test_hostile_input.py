@@ -1,7 +1,5 @@
-"""What strangers send: each row of the table of bad input that a real Kafka was given, and worse,
-on a fresh connection.
-
-After each of them the next client is answered.
+"""Malformed input on a fresh connection: each row of a table tried on a real Kafka, and more. After
+each, the next client is answered.
 """
 
 import struct
@@ -122,8 +120,8 @@ async def test_a_name_that_is_not_utf_8_reaches_the_handler_as_a_replacement() -
 
 @pytest.mark.parametrize("version", [99, -1, 5, 32767])
 async def test_a_foreign_version_of_api_versions_is_answered_in_version_0(version: int) -> None:
-    """KIP-511: error 35 in the body of version 0, with the range of ApiVersions alone, and the
-    connection goes on.
+    """KIP-511: ApiVersions in an unknown version is answered in version 0 with error 35 and the
+    range of ApiVersions alone, and the connection goes on.
     """
     async with serving() as served, await served.connect() as client:
         await client.send(request(18, version, b"whatever", tags=b"\0"))
@@ -177,8 +175,8 @@ async def survives(client: Client, sent: bytes) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 async def test_mutations_of_requests_never_hurt_the_server(seed: int) -> None:
-    """Random bytes and mutated requests: every one is answered or ended, no accident is logged, and
-    the next client is answered.
+    """Random bytes and mutated requests are answered or end their connection; no exception is
+    logged, and the next client is answered.
     """
     random = Random(seed)
     node = TinyNode(controller="this one")
@@ -204,7 +202,7 @@ async def test_mutations_of_requests_never_hurt_the_server(seed: int) -> None:
 
 
 async def test_a_long_name_makes_no_long_line(caplog: pytest.LogCaptureFixture) -> None:
-    """The log tells only the beginning of a client id, however long its owner made it."""
+    """The log has only the beginning of a long client id."""
     named = struct.pack(">h", 30_000) + b"n" * 30_000
     async with serving() as served:
         for sent in (request(3, 99, b"", client_id=named), request(3, 1, b"\0", client_id=named)):

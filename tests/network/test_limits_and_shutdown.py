@@ -26,7 +26,7 @@ INTERNAL = Listener(name="INTERNAL", host="127.0.0.1", inter_broker=True)
 
 
 async def test_port_0_is_a_free_port_and_reported() -> None:
-    """Each listener tells where it really listens."""
+    """Each listener reports the port at which it listens."""
     async with serving(listeners=[CLIENTS, INTERNAL]) as served:
         assert len({served.server.ports["CLIENTS"], served.server.ports["INTERNAL"], 0}) == 3
         assert await served.alive(INTERNAL)
@@ -131,7 +131,7 @@ async def test_quiet_connections_make_room(autojump_clock: MockClock, caplog: py
 
 
 async def test_who_has_the_most_makes_room_first(autojump_clock: MockClock) -> None:
-    """However quiet another address is: whoever takes many connections pays with his own."""
+    """When connections must be closed, the address with the most connections loses one first."""
     async with serving(limits=ConnectionLimits(max_connections=4)) as served:
         port = served.server.ports["CLIENTS"]
         modest = Client(await trio.open_tcp_stream("127.0.0.1", port, local_address="127.0.0.2"))
@@ -146,7 +146,9 @@ async def test_who_has_the_most_makes_room_first(autojump_clock: MockClock) -> N
 
 
 async def test_where_nodes_and_clients_meet_nobody_takes_all() -> None:
-    """At a listener for both, where nobody waits, strangers make room for whoever comes."""
+    """At a full listener that nodes and clients share, idle clients' connections are closed to make
+    room.
+    """
     limits = ConnectionLimits(max_connections=3)
     async with serving(listeners=[INTERNAL], limits=limits) as served:
         idle = [await served.connect(INTERNAL) for _ in range(10)]
@@ -188,8 +190,8 @@ class OutOfFiles:
 
 
 async def test_addresses_are_looked_at_without_keeping_them() -> None:
-    """Whoever connects while a node still waits for its store is refused, and not kept waiting;
-    what cannot be bound is told all the same.
+    """Connections are refused while a node waits for its store, and an address that cannot be bound
+    is reported at once.
     """
     free = msgspec.structs.replace(CLIENTS, port=free_port())
     await check_addresses([free, INTERNAL])
@@ -243,7 +245,7 @@ async def test_an_idle_connection_is_closed(autojump_clock: MockClock) -> None:
 
 
 async def test_a_request_that_runs_keeps_its_connection(autojump_clock: MockClock) -> None:
-    """Who waits for an answer of ours is not idle, however long it takes."""
+    """A connection is not idle while a request of it is being carried out."""
     async with serving(limits=ConnectionLimits(max_idle_seconds=10)) as served, await served.connect() as client:
         await client.send(client.encode(7, CREATE))
         await trio.sleep(100)
@@ -255,8 +257,8 @@ async def test_a_request_that_runs_keeps_its_connection(autojump_clock: MockCloc
 
 
 async def test_shutdown_ends_idle_connections_at_once(autojump_clock: MockClock) -> None:
-    """Nobody is accepted any more, idle connections end, and the server returns without using its
-    grace.
+    """At shutdown no connection is accepted, idle connections end, and the server does not wait for
+    the grace period.
     """
     async with serving() as served:
         async with await served.connect() as client:
@@ -270,7 +272,9 @@ async def test_shutdown_ends_idle_connections_at_once(autojump_clock: MockClock)
 
 
 async def test_shutdown_lets_running_requests_be_answered(autojump_clock: MockClock) -> None:
-    """What was read is answered within the grace; what comes later is not read."""
+    """At shutdown requests that were read are answered within the grace period, and no more are
+    read.
+    """
     async with serving() as served, await served.connect() as client, trio.open_nursery() as nursery:
         await client.send(client.encode(7, CREATE) + client.encode(7, CREATE))
         await until(lambda: served.node.waiting == 1)
@@ -314,7 +318,7 @@ async def test_shutdown_cuts_off_what_outlives_the_grace(autojump_clock: MockClo
 
 
 async def test_a_reset_connection_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """A client that vanishes without a farewell leaves nothing behind, and nothing in the log."""
+    """A connection that a client resets leaves no task behind and no line in the log."""
     async with serving() as served:
         client = await served.connect()
         await client.send(client.encode(7, CREATE))

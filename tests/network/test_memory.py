@@ -48,7 +48,7 @@ async def begun(served: Served) -> tuple[Client, bytes]:
 
 
 def kept(served: Served) -> int:
-    """Of requests, by all connections together."""
+    """Return the bytes held by the requests of all connections."""
     return sum(each._frames.buffered_bytes for each in served.server.connections)
 
 
@@ -87,8 +87,8 @@ async def test_many_that_begin_large_requests_cost_little() -> None:
 
 
 async def test_who_sends_nothing_makes_room(autojump_clock: MockClock) -> None:
-    """A holder of room that sends nothing is left alone while nobody needs it, and closed when
-    somebody does.
+    """A connection that holds memory and sends nothing is closed only when another one needs the
+    memory.
     """
     async with serving(limits=LIMITS) as served:
         holders = [await begun(served) for _ in range(2)]
@@ -129,9 +129,7 @@ async def test_who_sends_a_byte_now_and_then_makes_room(autojump_clock: MockCloc
 
 
 async def test_the_smallest_is_next() -> None:
-    """Nobody waits behind giants: of those that wait the one that needs the least room has it
-    first.
-    """
+    """Of the requests that wait for memory, the smallest gets it first."""
     async with serving(limits=ConnectionLimits(max_unfinished_bytes=125_000)) as served:
         holder, rest = await begun(served)
         giants = [await begun(served) for _ in range(3)]
@@ -167,9 +165,7 @@ async def test_what_is_carried_out_still_takes_room() -> None:
 
 
 async def test_nodes_wait_for_no_room() -> None:
-    """What strangers hold does not hold up the link of a node, which carries the
-    requests of many.
-    """
+    """A connection between nodes does not wait for memory that clients hold."""
     async with serving(listeners=[CLIENTS, NODES], limits=LIMITS) as served:
         holders = [await begun(served) for _ in range(3)]
         async with await authenticated(served, "node", "node-secret") as node:
@@ -189,8 +185,8 @@ async def test_a_large_request_is_forgotten_when_it_is_answered() -> None:
 
 
 async def test_answers_that_nobody_takes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever has taken nothing for the longest is closed where all together are too many, and
-    nobody else.
+    """If unread answers exceed their limit, the connection that has read nothing for the longest is
+    closed, and no other.
     """
     monkeypatch.setattr(memory, "UNREAD_BYTES", 50_000_000)
     row = MetadataResponseTopic(name="n" * 30_000)

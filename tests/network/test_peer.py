@@ -84,8 +84,8 @@ async def ask_metadata(peer: PeerConnection, name: str) -> str | None:
 
 @pytest.mark.parametrize("credentials", [NODE, None])
 async def test_it_connects_when_it_is_asked_and_says_who_it_is(credentials: PlainCredentials | None) -> None:
-    """Nothing before the first request; SASL first where there are credentials, no ApiVersions; the
-    client id is the node's.
+    """A peer connects at the first request, authenticates first if it has credentials, sends no
+    ApiVersions, and uses the node's client id.
     """
     async with connected(credentials=credentials) as (served, peer):
         assert not served.server.connections
@@ -97,7 +97,7 @@ async def test_it_connects_when_it_is_asked_and_says_who_it_is(credentials: Plai
 
 
 async def test_answers_find_their_askers_in_any_order() -> None:
-    """Of many requests in flight that are answered backwards, each gets its own answer."""
+    """Requests in flight that are answered in reverse order each get their own answer."""
     gates = Gates()
     names = [f"t{number}" for number in range(50)]
     answers: dict[str, str] = {}
@@ -147,7 +147,9 @@ async def test_a_large_request_is_not_cut_by_its_askers_end() -> None:
 
 
 async def test_a_connection_that_breaks_leaves_its_requests_in_doubt() -> None:
-    """Sent and not answered: nobody knows. The next request makes a new connection."""
+    """Requests that were sent and not answered when the connection breaks are in doubt; the next
+    request makes a new connection.
+    """
     gates = Gates()
     async with connected(gates=gates) as (served, peer):
 
@@ -223,8 +225,8 @@ async def test_a_go_away_that_comes_with_the_end_of_the_login_is_heard() -> None
 
 
 async def test_nodes_are_heard_until_the_last_client_is_answered(autojump_clock: MockClock) -> None:
-    """A node that stops still takes what other nodes tell, on new connections too: its clients'
-    requests may wait for it.
+    """A stopping node accepts requests of other nodes, on new connections too, until its clients
+    are answered.
     """
     async with connected() as (served, peer), await served.connect() as client, trio.open_nursery() as nursery:
         await client.send(client.encode(7, create("t")))
@@ -297,9 +299,7 @@ async def test_a_node_that_is_not_there_has_got_nothing(autojump_clock: MockCloc
     ids=["no such answer", "no frame", "nothing"],
 )
 async def test_a_peer_that_talks_nonsense_is_unavailable(answer: bytes, doubt: bool) -> None:
-    """Whatever comes back instead of the answer, the asker learns that nobody knows, and nothing
-    hangs.
-    """
+    """Any malformed answer leaves the request in doubt, and nothing hangs."""
 
     async def babble(stream: trio.SocketStream) -> None:
         await stream.receive_some()
@@ -317,7 +317,9 @@ async def test_a_peer_that_talks_nonsense_is_unavailable(answer: bytes, doubt: b
 
 @pytest.mark.parametrize("credentials", [PlainCredentials("node", "wrong"), PlainCredentials("nobody", "wrong")])
 async def test_a_refused_login_is_not_in_doubt(credentials: PlainCredentials, autojump_clock: MockClock) -> None:
-    """Nothing was sent before the peer knew us; the password is in no text."""
+    """A request behind a failed authentication was not sent and is not in doubt; the password is in
+    no text.
+    """
     async with connected(credentials=credentials) as (served, peer):
         with pytest.raises(PeerUnavailable, match="does not accept us as") as caught:
             await ask_metadata(peer, "t")
@@ -357,8 +359,8 @@ async def test_what_is_too_large_fails_by_itself() -> None:
 
 
 async def test_whoever_asks_meanwhile_shares_the_attempt(autojump_clock: MockClock) -> None:
-    """A host that accepts connections and says nothing: all who ask are told so after one attempt,
-    not one after the other.
+    """Requests to a host that accepts connections and does not answer fail together after one
+    attempt; a cancelled one does not end it.
 
     One who leaves does not end the attempt of the others.
     """
@@ -385,7 +387,7 @@ async def test_whoever_asks_meanwhile_shares_the_attempt(autojump_clock: MockClo
 
 
 async def test_closing_ends_an_attempt(autojump_clock: MockClock) -> None:
-    """Nobody waits for a connection that nobody wants any more."""
+    """Closing a peer ends its connection attempt at once."""
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
     async with trio.open_nursery() as nursery:
         port = listener.socket.getsockname()[1]

@@ -1,4 +1,6 @@
-"""How much of the log somebody makes who connects, says what he likes, and comes again."""
+"""Clients can write only a bounded amount to the log, however often they connect and whatever they
+send.
+"""
 
 import logging
 from collections.abc import Iterator
@@ -79,9 +81,7 @@ STRANGE = {
 async def test_long_client_ids_and_principals_are_cut(
     format_name: str, text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Client ids and principals of 32 KB are cut wherever they stand in a line, in either form of
-    it.
-    """
+    """Client ids and principals of 32 KB are cut in every log line, in both formats."""
     async with serving() as served, await served.connect() as client:
         await client.send(STRANGE[text])
         await client.frame()
@@ -96,7 +96,7 @@ async def test_long_client_ids_and_principals_are_cut(
 async def test_who_comes_again_and_again_has_few_lines(
     text: str, sent: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """However many connections do what makes a line, some are told, and all are counted."""
+    """Lines that many connections cause are logged up to a limit, and all of them are counted."""
     async with serving() as served:
         for _ in range(CLIENT_LINES + 5):
             async with await served.connect() as client:
@@ -128,9 +128,7 @@ async def test_what_was_left_out_is_told(
 
 
 def test_no_more_of_a_request_is_looked_at_than_is_told() -> None:
-    """What a line about a huge request costs is bounded by the line: counted are the elements that
-    were looked at.
-    """
+    """A log line about a huge request looks at no more elements than it shows."""
     names = Counted(MetadataRequestTopic(name="\0" * 32_000) for _ in range(10_000))
     text = describe_request(context(client_id=LONG, principal=f"User:{LONG}"), MetadataRequest(topics=names))
     assert len(text) < MAX_CHARACTERS + 4_000
@@ -151,8 +149,8 @@ def raised(text: str) -> Exception:
 
 @pytest.mark.parametrize("count", [MAX_PARTS + 1, MAX_VALUES, 20_000])
 def test_too_many_secrets_to_look_for_hide_what_was_said(count: int) -> None:
-    """Where an accident's text could repeat very many secrets it is not told at all: only where it
-    was raised, and by what.
+    """If a request has too many secrets to search for, the log has an exception's type and place
+    without its text.
     """
     topic = CreatableTopic(
         name="t", configs=[CreatableTopicConfig(name="k", value=f"secret-{number}") for number in range(count)]
@@ -174,7 +172,7 @@ def test_the_same_secret_many_times_is_one() -> None:
 
 
 def test_a_huge_exception_text_is_cut() -> None:
-    """A text of an exception that is longer than anybody reads is not in the log."""
+    """The log has no more than the beginning of a huge exception text."""
     text = describe_accident(raised("x" * MAX_TRACE), MetadataRequest(topics=None))
     assert len(text) < MAX_TRACE
     assert "ValueError" in text

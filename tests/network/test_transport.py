@@ -18,7 +18,7 @@ async def pair() -> tuple[SocketTransport, trio.SocketStream]:
 
 @pytest.mark.parametrize("expected", [True, False])
 async def test_bytes_come_whether_they_were_expected_or_not(expected: bool) -> None:
-    """What is there is received at once, what is not is waited for, and the other end's end is no
+    """Available bytes are received at once, others are awaited, and the end of the stream is empty
     bytes.
     """
     ours, theirs = await pair()

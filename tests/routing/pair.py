@@ -74,7 +74,7 @@ class Pair:
         self.forwarder = forwarder
 
     def elect(self, broker_id: int, epoch: int = 1, *, port: int | None = None) -> None:
-        """Node 1 is told who rules."""
+        """Send node 1 the metadata of an elected controller."""
         endpoint = Endpoint("NODES", "127.0.0.1", port or self.far.server.ports["NODES"], "SASL_PLAINTEXT")
         self.cache.apply(
             controller_id=broker_id,

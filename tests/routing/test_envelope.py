@@ -88,8 +88,8 @@ def unwrapped(answer: EnvelopeResponse, version: int) -> CreateTopicsResponse:
 async def test_the_inner_request_runs_as_its_sender(
     principal: bytes, address: bytes, name: str | None, host: str
 ) -> None:
-    """Principal, address (4 or 16 bytes), client id, correlation id and version of the client; the
-    answer in his version.
+    """The inner request is carried out under its client's principal, address (4 or 16 bytes),
+    client id, correlation id and version.
     """
     async with peer() as (served, client):
         sent = msgspec.structs.replace(GOOD, request_principal=principal, client_host_address=address)
@@ -166,8 +166,8 @@ async def test_a_broken_envelope_is_answered_with_its_first_fault(change: dict[s
 
 
 async def test_not_controller_inside_is_the_envelopes_own() -> None:
-    """So that the broker that forwarded looks for the new controller instead of
-    telling its client.
+    """NOT_CONTROLLER of the inner request is the envelope's error, so that the forwarding broker
+    finds the new controller.
     """
 
     def lost(_node: object, _ctx: object, _request: object) -> Any:
@@ -179,7 +179,9 @@ async def test_not_controller_inside_is_the_envelopes_own() -> None:
 
 
 async def test_an_exception_inside_is_the_inner_requests() -> None:
-    """The envelope is well, the request in it answers UNKNOWN_SERVER_ERROR in its own form."""
+    """An exception in the inner request is answered UNKNOWN_SERVER_ERROR in its own form, in an
+    envelope without an error.
+    """
 
     async def explode(_node: object, _ctx: object, _request: object) -> Any:
         raise ZeroDivisionError
@@ -191,8 +193,8 @@ async def test_an_exception_inside_is_the_inner_requests() -> None:
 
 
 def test_principals_are_read_in_both_forms() -> None:
-    """Kafka's bytes and KIP-590's text; the anonymous one is nobody; names may be long and hold
-    colons.
+    """Principals are read in Kafka's binary form and KIP-590's text, where User:ANONYMOUS is
+    unauthenticated; names may be long and have colons.
     """
     assert principal_from_envelope(ALICE) == "User:alice"
     assert principal_from_envelope(ANONYMOUS) is None
@@ -211,14 +213,14 @@ def test_what_is_no_principal_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("end", range(len(ALICE) - 2))
 def test_half_a_principal_is_refused(end: int) -> None:
-    """Whatever of the bytes is missing."""
+    """A truncated principal is refused, wherever it is cut."""
     with pytest.raises(ValueError, match="principal"):
         principal_from_envelope(ALICE[:end])
 
 
 async def test_the_largest_answer_fits_its_envelope() -> None:
-    """What is not too large by itself is not too large in an envelope; what is too large is refused
-    within it, where it may be done.
+    """The largest answer that may be sent fits into an envelope, and a larger one is refused inside
+    it.
     """
     async with peer() as (served, client):
         whole = await client.ask(0, GOOD, EnvelopeResponse)

@@ -1,4 +1,4 @@
-"""The error form of every API, and how accidents are told: to the client, and in the log."""
+"""The error form of each API, and what the client and the log get of an exception."""
 
 import logging
 from collections.abc import Mapping
@@ -118,7 +118,7 @@ def test_the_code_is_copied_to_every_entity() -> None:
 
 
 def test_minus_one_never_carries_a_message() -> None:
-    """UNKNOWN_SERVER_ERROR tells nothing of our insides."""
+    """UNKNOWN_SERVER_ERROR has no message."""
     request = CreateTopicsRequest(topics=[CreatableTopic(name="a")])
     answer = error_answer(
         SPECS[ApiKey.CREATE_TOPICS], request, 7, code=ErrorCode.UNKNOWN_SERVER_ERROR, message="/etc/passwd"
@@ -174,7 +174,7 @@ async def test_a_refusal_becomes_the_form_with_its_message(later: bool) -> None:
 
 
 async def test_an_answer_that_cannot_be_encoded_is_a_server_error(caplog: pytest.LogCaptureFixture) -> None:
-    """A handler whose answer does not encode costs its client UNKNOWN_SERVER_ERROR, not the
+    """An answer that cannot be encoded costs the client UNKNOWN_SERVER_ERROR and not its
     connection.
     """
 
@@ -187,8 +187,8 @@ async def test_an_answer_that_cannot_be_encoded_is_a_server_error(caplog: pytest
 
 
 async def test_the_log_of_an_exception_holds_no_secret(caplog: pytest.LogCaptureFixture) -> None:
-    """The request is logged with its names, its config values and tokens are not, nor a traceback
-    that repeats them.
+    """The log of an exception names the elements of the request, without config values, tokens or a
+    traceback that repeats them.
     """
 
     def blurt(_node: TinyNode, _ctx: RequestContext, request: AlterConfigsRequest) -> Any:
@@ -222,7 +222,7 @@ async def test_leftover_bytes_are_counted_and_told_once_for_each_software(caplog
 
 
 def test_an_enormous_request_is_cut_in_the_log() -> None:
-    """The log of an accident stays readable, and cheap, whatever was asked."""
+    """The log of an exception is short and cheap, however large the request."""
     random = Random(1)
     request = CreateTopicsRequest(topics=[CreatableTopic(name=f"t{random.random()}") for _ in range(20_000)])
     ctx = RequestContext(
@@ -241,7 +241,9 @@ def test_an_enormous_request_is_cut_in_the_log() -> None:
 
 
 async def test_an_answer_that_is_too_large_is_refused() -> None:
-    """Who reads is told to ask for less, and is answered when he does."""
+    """A read whose answer is too large is refused with the advice to ask for less, and a smaller
+    one is answered.
+    """
     async with serving() as served, await served.connect() as client:
         served.dispatcher._max_answer_bytes = 300
         many = MetadataRequest(topics=[MetadataRequestTopic(name=f"topic-{number}") for number in range(25)])
@@ -253,7 +255,7 @@ async def test_an_answer_that_is_too_large_is_refused() -> None:
 
 
 def test_a_message_for_very_many_elements_is_left_out() -> None:
-    """What a refusal costs does not grow with its text and its elements multiplied."""
+    """The message of a refusal is left out if the request has very many elements."""
     for count, said in ((10, "n" * 8_000), (1_000, None)):
         request = DeleteTopicsRequest(topic_names=["t"] * count)
         answer = error_answer(
@@ -263,8 +265,8 @@ def test_a_message_for_very_many_elements_is_left_out() -> None:
 
 
 async def test_more_changes_than_anybody_makes_at_once() -> None:
-    """They are refused before anything is done for them, one by one, and as many as are allowed are
-    not.
+    """A request with too many changes is refused element by element before any work; one with as
+    many as allowed is not.
     """
     async with serving() as served, await served.connect() as client:
         served.node.gate.set()

@@ -37,8 +37,8 @@ from tests.support.small_server import (
 
 
 async def test_the_controller_learns_who_asked() -> None:
-    """K590-3, K590-5: the newest version, with principal, address, client id, software and version
-    of him who asked; the answer in his.
+    """K590-3, K590-5: a request is forwarded in the newest version with its client's principal,
+    address, client id, software and version, and answered in the client's version.
     """
     async with pair() as nodes, await nodes.near.connect(SASL) as client:
         await client.ask(1, SaslHandshakeRequest(mechanism="PLAIN"), SaslHandshakeResponse)
@@ -70,8 +70,8 @@ async def test_what_a_newer_node_tells_besides() -> None:
 
 
 async def test_what_the_controller_had_told_travels_back() -> None:
-    """K4-6: the answer's header says it; the node that forwarded answers no question before it has
-    heard as much.
+    """K4-6: the answer's header has the update number, and the forwarding node delays reads until
+    it has received that update.
     """
     number = first_update_number(7) + 3
 
@@ -88,15 +88,17 @@ async def test_what_the_controller_had_told_travels_back() -> None:
 
 
 async def test_an_anonymous_caller_stays_anonymous() -> None:
-    """Who proved nothing at the node that forwards is nobody at the controller."""
+    """A client that is unauthenticated at the forwarding node is unauthenticated at the
+    controller.
+    """
     async with pair() as nodes, await nodes.near.connect() as client:
         await client.ask(7, CREATE, CreateTopicsResponse)
         assert nodes.recorder.calls[0][0].origin.principal is None
 
 
 async def test_a_user_who_is_called_anonymous() -> None:
-    """He is a user like others, and not who proved nothing, at the controller as at the node that
-    forwards.
+    """A user named ANONYMOUS is an authenticated user, at the controller as at the
+    forwarding node.
     """
     async with pair() as nodes, await nodes.near.connect(SASL) as client:
         await login(client, "ANONYMOUS")
@@ -237,8 +239,8 @@ async def login(client: Client, username: str) -> None:
     ids=["principal", "address", "version", "api", "node", "software", "decisions", "correlation"],
 )
 async def test_only_nodes_speak_for_others(claimed: RequestOrigin, caplog: pytest.LogCaptureFixture) -> None:
-    """K590-6: the tags of a forwarded request are refused with 31 from anyone else, whoever and
-    wherever he is; counted, logged.
+    """K590-6: the tags of a forwarded request are refused with 31 from everyone but nodes, at every
+    listener, and the refusal is counted and logged.
     """
     async with pair() as nodes:
         served = nodes.far

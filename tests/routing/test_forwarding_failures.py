@@ -26,8 +26,8 @@ from tests.support.small_server import (
 
 
 async def test_nobody_works_for_clients_that_are_gone() -> None:
-    """When a client of the node that forwards goes, the controller is told, and stops; other
-    clients' requests on the same link go on.
+    """When a client disconnects from the forwarding node, the controller cancels its request; other
+    requests on the same connection go on.
     """
     async with pair(far_handler=created_when_open) as nodes, await nodes.near.connect() as patient:
         far = nodes.far.node
@@ -51,7 +51,7 @@ def _have_gone(node: TinyNode, clients: int) -> bool:
 
 
 async def test_a_client_that_is_gone_at_once() -> None:
-    """The controller may read in one go that there is a request and that nobody waits for it."""
+    """The controller may read a request and its cancellation at once."""
     async with pair(far_handler=created_when_open) as nodes:
         for _ in range(20):
             async with await nodes.near.connect() as client:
@@ -67,8 +67,8 @@ async def test_a_client_that_is_gone_at_once() -> None:
 
 
 async def test_without_a_controller_a_request_waits_for_one(autojump_clock: MockClock) -> None:
-    """It is woken by the election, not by a clock, and the controller is told how much of the
-    client's time is left.
+    """A request waits for an election without polling, and the controller gets the rest of the
+    client's timeout.
     """
     async with pair(elected=False) as nodes, await nodes.near.connect() as client:
         await client.send(client.encode(7, CREATE))
@@ -100,8 +100,8 @@ async def test_nobody_waits_for_a_controller_for_ever(
 
 
 async def test_not_controller_is_asked_again_at_the_next_one(autojump_clock: MockClock) -> None:
-    """The client never reads NOT_CONTROLLER: its request waits and goes to whoever is
-    elected next.
+    """A forwarded request that is answered NOT_CONTROLLER waits for the next controller and is sent
+    to it; the client never sees the code.
     """
     async with pair() as nodes, await nodes.near.connect() as client:
         nodes.far.node.controller = None
@@ -192,8 +192,8 @@ async def test_what_a_stopping_controller_has_not_read_is_done_by_the_next(autoj
 
 
 async def test_nobody_waits_for_a_controller_that_was_succeeded(autojump_clock: MockClock) -> None:
-    """K590-2: what was sent to a frozen controller is in doubt, and said to be, soon after this
-    node is told of another one; the next request goes there.
+    """K590-2: requests sent to a frozen controller are answered as in doubt soon after this node
+    learns of its successor, which gets the next request.
     """
     here = Recorder()
     async with (
@@ -243,8 +243,8 @@ async def test_a_controller_that_hangs_is_given_up(autojump_clock: MockClock) ->
 async def test_nodes_that_do_not_know_each_other_say_so(
     autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A wrong inter-broker password: nothing is done, the client reads a timeout, and the log tells
-    why, without the password.
+    """With a wrong inter-broker password nothing is done, the client gets a timeout, and the log
+    has the reason without the password.
     """
     stale = PlainCredentials("node", "stale-password")
     async with pair(logins=lambda *_: (stale,)) as nodes, await nodes.near.connect() as client:

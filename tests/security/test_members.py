@@ -92,8 +92,8 @@ async def update(peer: PeerConnection) -> int:
 
 
 async def test_a_node_is_believed_where_nobody_authenticates() -> None:
-    """At a PLAINTEXT listener, which clients use as well, a node forwards and sends control
-    requests; its client stays who he is.
+    """At a PLAINTEXT listener that clients use as well, a node forwards and sends control requests;
+    the client keeps its own principal.
     """
     async with member() as two, trio.open_nursery() as nursery:
         peer = two.peer(nursery)
@@ -182,8 +182,8 @@ async def test_whoever_is_connected_to_by_an_old_proof_hears_no_more() -> None:
 
 
 async def test_a_login_is_shown_anew_before_its_end(autojump_clock: MockClock) -> None:
-    """Where `connections.max.reauth.ms` is set no request meets the end of the session, which would
-    leave it in doubt.
+    """With `connections.max.reauth.ms` nodes authenticate again in time, so that no request is left
+    in doubt by the end of the session.
     """
     gate, asked = trio.Event(), 0
 
@@ -223,8 +223,8 @@ NODES_ONLY: Mapping[ApiKey, tuple[int, Any, Any]] = {
 
 @pytest.mark.parametrize("key", NODES_ONLY, ids=lambda key: key.name.lower())
 async def test_an_unproven_peer_does_not_act_as_a_node(key: ApiKey, caplog: pytest.LogCaptureFixture) -> None:
-    """What only nodes send is refused with 31 where nodes meet, counted each time and logged once a
-    connection.
+    """Requests of nodes are refused with 31 from a peer without the proof, counted each time and
+    logged once per connection.
     """
     version, request, response = NODES_ONLY[key]
     async with member() as two, await two.connect() as stranger:
@@ -236,8 +236,8 @@ async def test_an_unproven_peer_does_not_act_as_a_node(key: ApiKey, caplog: pyte
 
 
 async def test_an_unproven_peer_does_not_forward(caplog: pytest.LogCaptureFixture) -> None:
-    """The tags of a forwarded request are refused with 31 where nodes meet, counted each time and
-    logged once a connection.
+    """The tags of a forwarded request are refused with 31 from a peer without the proof, counted
+    each time and logged once per connection.
     """
     async with member() as two, await two.connect() as stranger:
         for _ in range(3):
@@ -287,7 +287,7 @@ async def test_a_recorded_proof_opens_nothing(autojump_clock: MockClock) -> None
 
 
 async def test_half_a_proof_is_none() -> None:
-    """Between the handshake and the proof he is who he was before."""
+    """Between the handshake and the proof, a peer keeps the principal that it had before."""
     async with member() as two, await two.connect() as stranger:
         await handshake(stranger)
         await show(stranger, next(two.one.credentials(2, two.address).exchange()))
@@ -328,8 +328,8 @@ async def test_a_proof_is_no_login() -> None:
 async def test_an_unproven_peer_gets_no_name_and_no_password(
     autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Who does not know the proof (an older node, a real broker, a stranger with its port) hears
-    one handshake: no name, no password.
+    """A peer that does not support the proof (an older node, a real broker, another program) is
+    sent one handshake, without a name or password.
     """
     caplog.set_level(logging.INFO)
     for listener in (OPEN, NODES):
@@ -346,8 +346,8 @@ async def test_an_unproven_peer_gets_no_name_and_no_password(
 
 
 async def test_a_thief_of_an_address_gets_no_password() -> None:
-    """Who knows the mechanism and not the secret hears a hello; neither proof nor
-    password follows.
+    """A peer that knows the mechanism but not the secret is sent a hello, and neither proof nor
+    password.
     """
     heard: list[str] = []
 
@@ -369,8 +369,8 @@ async def test_a_thief_of_an_address_gets_no_password() -> None:
 
 
 async def test_answers_of_an_unproven_peer_are_bounded(caplog: pytest.LogCaptureFixture) -> None:
-    """Before he has shown who he is an answer is no longer than a login's, and the log keeps little
-    of what he says.
+    """Before the proof, answers of a peer are limited to the length of a login's, and the log keeps
+    little of them.
     """
 
     async def talk(stream: trio.SocketStream) -> None:
@@ -389,8 +389,8 @@ async def test_answers_of_an_unproven_peer_are_bounded(caplog: pytest.LogCapture
 
 
 async def test_a_client_is_sent_to_a_controller_that_proves_nothing() -> None:
-    """NOT_CONTROLLER at once, as nodes without forwarding answer it: the client finds the way
-    himself, and nobody waits for nothing.
+    """If the controller cannot prove itself, the client gets NOT_CONTROLLER at once, and can ask
+    the controller itself.
     """
     one = Membership("cluster", 1, lambda: SECRETS[0])
     async with (

@@ -28,13 +28,13 @@ def member(node: int, secret: bytes | None = SECRET, *, cluster: str = CLUSTER, 
 
 
 def to_two(membership: Membership | None = None) -> NodeCredentials:
-    """What node 1 shows where it takes somebody for node 2."""
+    """Return the proof that node 1 shows to node 2."""
     return (membership or member(1)).credentials(2, AT_TWO)
 
 
 def converse(credentials: NodeCredentials, exchange: SaslExchange) -> SaslOutcome:
-    """The last word of whoever is connected to. Raises ProtocolError where the one who connects has
-    enough.
+    """Return the last token of the accepting side. Raises ProtocolError if the connecting side
+    refuses.
     """
     tokens = credentials.exchange()
     step = exchange.step(next(tokens))
@@ -49,7 +49,7 @@ def test_two_nodes_that_know_the_secret() -> None:
 
 
 def test_who_is_connected_to_proves_himself_first() -> None:
-    """Somebody with another secret gets a hello, in which nothing is secret, and no proof."""
+    """A peer with another secret gets a hello without secrets, and no proof."""
     credentials, exchange = to_two(), member(2, b"another secret, of somebody else").exchange()
     tokens = credentials.exchange()
     answer = exchange.step(next(tokens))
@@ -59,7 +59,7 @@ def test_who_is_connected_to_proves_himself_first() -> None:
 
 
 def test_who_connects_proves_himself() -> None:
-    """Whatever a stranger makes of the answer, he is no node."""
+    """A connecting peer without the secret is not accepted, whatever it makes of the answer."""
     for proof in (b'{"proof":""}', b'{"proof":"00"}', b"{}", b"", b"\xff"):
         exchange = member(2).exchange()
         assert isinstance(exchange.step(next(to_two().exchange())), Challenge)
@@ -83,7 +83,7 @@ def test_a_proof_is_good_once() -> None:
 
 
 def test_an_answer_is_good_once() -> None:
-    """Who recorded what node 2 answered is not taken for it."""
+    """A recorded answer of node 2 is not accepted again."""
     answer = member(2).exchange().step(next(to_two().exchange()))
     assert isinstance(answer, Challenge)
     tokens = to_two().exchange()
@@ -93,7 +93,7 @@ def test_an_answer_is_good_once() -> None:
 
 
 def test_a_node_is_not_shown_its_own_proof() -> None:
-    """A stranger who hands a node's proof back to it, in either direction, gets nothing by it."""
+    """A node's own proof, sent back to it in either direction, is not accepted."""
     one = member(1)
     tokens = one.credentials(2, AT_TWO).exchange()
     hello = next(tokens)
@@ -131,8 +131,8 @@ def test_only_who_was_meant_answers(meant: NodeCredentials, reached: Membership,
 
 
 def test_without_a_secret_nothing_is_proved() -> None:
-    """A node that cannot read the secret believes nobody, and says so to those who connect to it
-    and to itself.
+    """A node that cannot read the secret accepts no proof, and says so to its peers and in its own
+    errors.
     """
     assert "no secret" in str(converse(to_two(), member(2, None).exchange()))
     with pytest.raises(ProtocolError, match="cannot prove itself"):
@@ -140,9 +140,7 @@ def test_without_a_secret_nothing_is_proved() -> None:
 
 
 def test_a_proof_that_began_with_the_last_secret_is_none() -> None:
-    """K590-6: whoever began a proof in time cannot finish it once the nodes have agreed on another
-    secret.
-    """
+    """K590-6: a proof that was begun with an old secret fails once the nodes have a new one."""
     secrets = [SECRET]
     reached = Membership(CLUSTER, 2, lambda: secrets[-1])
     reached.addresses = (AT_TWO,)
@@ -164,9 +162,7 @@ def test_another_version_is_refused_in_words() -> None:
 
 
 def test_tokens_that_are_none() -> None:
-    """Whatever is sent instead of a hello or of an answer ends the exchange, at a bounded cost, and
-    is repeated nowhere.
-    """
+    """A malformed hello or answer ends the exchange at a bounded cost, and appears in no text."""
     hello = next(to_two().exchange())
     strange = [b"", b"\xff", b"[]", b"null", hello[:-1], hello.replace(b'"node":1', b'"node":"1"'), b"[" * 1000]
     strange.append(hello[:-1] + b" " * MAX_TOKEN_BYTES + b"}")

@@ -1,4 +1,4 @@
-"""What holds for every store: the same tests run on the memory store and on a real ZooKeeper."""
+"""Tests that every store must pass, run on the memory store and on a real ZooKeeper."""
 
 import pytest
 import trio
@@ -26,7 +26,7 @@ from tests.store.worlds import Watcher, World, settle
 
 
 async def test_null_and_empty_data_are_two_things(store: Store) -> None:
-    """Null data comes back as None, empty data as empty bytes: Kafka's readers tell them apart."""
+    """Null data is read as None and empty data as empty bytes, because Kafka tells them apart."""
     await store.commit([Create("/null", None), Create("/empty", b""), Create("/full", b"x"), Create("/later", b"x")])
     await store.commit([SetData("/later", None)])
     entries = await store.get_many(["/null", "/empty", "/full", "/later"])
@@ -57,8 +57,8 @@ async def test_versions_count_the_changes_of_the_data(store: Store) -> None:
 
 
 async def test_transaction_ids_tell_when(store: Store) -> None:
-    """What one commit creates has one czxid, a later commit a larger one; a change of data moves
-    the mzxid alone.
+    """All creations of one commit have one czxid, and a later commit a larger one; a change of data
+    raises only the mzxid.
     """
     await store.commit([Create("/a"), Create("/b")])
     await store.commit([Create("/c")])
@@ -155,8 +155,8 @@ async def test_commits_take_effect_in_the_order_of_their_calls(store: Store) -> 
 
 
 async def test_what_is_sent_is_answered_by_call(store: Store) -> None:
-    """Of commits that nobody waits for each is answered once, in their order, with what was wrong
-    with it.
+    """Each commit that is sent without waiting is answered once, in order, by a call with its
+    error.
     """
     answers: list[StoreError | None] = []
     store.send([Create("/a", b"0"), Create("/a/b")], answers.append)
@@ -205,8 +205,8 @@ async def test_thousands_are_read_in_order(store: Store) -> None:
 
 
 async def test_a_commit_too_large_is_refused_unsent(store: Store) -> None:
-    """What weighs more than max_commit_bytes is refused by name, the session lives on, and a commit
-    of that weight passes.
+    """A commit above max_commit_bytes raises an error and is not sent, the session lives on, and a
+    commit of just that size succeeds.
     """
     limit = store.max_commit_bytes
     too_large = [Create("/big", bytes(limit))]
@@ -230,7 +230,7 @@ async def test_ensure_creates_what_is_missing_with_null_data(store: Store) -> No
 
 
 async def test_sync_shows_what_was_acknowledged_to_others(world: World, store: Store) -> None:
-    """After sync a session reads what any other was told has happened."""
+    """After sync, a session reads every change that was acknowledged to another one."""
     other = await world.open()
     await other.commit([Create("/a", b"x")])
     await store.sync()
@@ -269,8 +269,8 @@ async def test_a_watch_on_nothing_fires_at_creation(world: World, store: Store) 
 
 
 async def test_a_watch_on_children_sees_the_list_only(world: World, store: Store) -> None:
-    """It fires when a child comes or goes or the znode itself goes, not for data and not for
-    grandchildren.
+    """A watch on children fires when a child is created or deleted or the znode is deleted, not for
+    data or grandchildren.
     """
     other = await world.open()
     await store.commit([Create("/t"), Create("/t/a")])
@@ -329,7 +329,7 @@ async def test_a_session_watches_its_own_changes_but_not_from_within(store: Stor
 
 
 async def test_a_refused_commit_wakes_nobody(world: World, store: Store) -> None:
-    """What did not happen is not told."""
+    """A refused commit fires no watch."""
     other = await world.open()
     watcher = Watcher()
     await store.get("/a", watcher)
@@ -354,8 +354,8 @@ async def test_events_come_in_the_order_of_the_changes(world: World, store: Stor
 
 
 async def test_an_ephemeral_znode_belongs_to_its_session(world: World, store: Store) -> None:
-    """An ephemeral znode bears its session's id, goes when the session is closed, and others are
-    told.
+    """An ephemeral znode has its session's id, is deleted when the session closes, and watches
+    fire.
     """
     other = await world.open()
     await other.commit([Create("/e", b"x", ephemeral=True), Create("/p"), Create("/p/e", ephemeral=True)])
@@ -393,9 +393,7 @@ async def test_an_ephemeral_znode_has_no_children(store: Store) -> None:
 
 
 async def test_a_cancelled_wait_disturbs_nobody(store: Store) -> None:
-    """Whoever is cancelled while he waits leaves no trace: later answers and events reach the
-    others.
-    """
+    """A cancelled call does not affect later answers and events."""
     watcher = Watcher()
     with trio.CancelScope() as scope:
         scope.cancel()

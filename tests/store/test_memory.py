@@ -43,7 +43,7 @@ async def test_an_expired_session_answers_nothing_before_the_next_is_told() -> N
 
 
 async def test_the_end_of_a_session_is_one_change_for_others() -> None:
-    """All ephemerals of a session go in one transaction, each told once."""
+    """All ephemeral znodes of a session are deleted in one transaction, with one event each."""
     tree = MemoryTree()
     store, other = MemoryStore(tree), MemoryStore(tree)
     await store.commit([Create("/e1", ephemeral=True), Create("/e2", ephemeral=True)])

@@ -1,4 +1,4 @@
-"""What holds for every store when the connection breaks and when the session ends."""
+"""Tests that every store must pass when the connection breaks or the session ends."""
 
 import pytest
 import trio
@@ -20,7 +20,7 @@ from tests.store.worlds import PATIENCE_SECONDS, Watcher, World, reaches, settle
 
 
 async def test_a_store_begins_connected(store: Store) -> None:
-    """Whoever gets a store can use it, and its session has an id."""
+    """A store is connected when it is opened, and its session has an id."""
     assert store.session is SessionState.CONNECTED
     assert store.session_id != 0
 
@@ -66,9 +66,7 @@ async def test_a_suspended_session_lives_on(world: World, store: Store) -> None:
 
 
 async def test_watches_outlive_a_lost_connection(world: World, store: Store) -> None:
-    """What changed while the connection was lost is told once it is back, after the news of the
-    session.
-    """
+    """Changes during a lost connection are reported when it is back, after the session's event."""
     other = await world.open()
     await store.commit([Create("/data", b"0"), Create("/gone"), Create("/list"), Create("/list-gone")])
     order: list[object] = []
@@ -130,7 +128,9 @@ async def test_a_watch_that_fired_is_not_set_again(world: World, store: Store) -
 
 
 async def test_an_expired_session_is_replaced(world: World, store: Store) -> None:
-    """EXPIRED is told, then CONNECTED with another session, which has none of the ephemerals."""
+    """EXPIRED is reported, then CONNECTED with a new session, which has no ephemeral znodes of the
+    old one.
+    """
     other = await world.open()
     news: list[tuple[SessionState, bool]] = []
     before = store.session_id
@@ -166,7 +166,7 @@ async def test_watches_die_with_their_session(world: World, store: Store) -> Non
 
 
 async def test_listeners_may_use_the_store(world: World, store: Store) -> None:
-    """A listener that hears CONNECTED may call the store: it is the session that was announced."""
+    """A listener of CONNECTED may call the store, in the announced session."""
     commits = []
 
     def on_session(state: SessionState) -> None:
@@ -197,8 +197,8 @@ async def test_abandon_ends_the_session_from_any_thread(world: World, store: Sto
 
 
 async def test_a_closed_store_answers_nothing(store: Store) -> None:
-    """After close every call raises SessionExpired; closing again is no error; nobody is told
-    anything.
+    """After close every call raises SessionExpired, closing again is no error, and no event is
+    reported.
     """
     news: list[SessionState] = []
     store.on_session(news.append)

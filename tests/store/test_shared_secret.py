@@ -1,5 +1,5 @@
-"""The secret of the nodes in the tree: one for all, whoever is first, and another one whenever
-somebody takes it away.
+"""The secret of the nodes in ZooKeeper: all nodes share one, and make a new one if it
+is deleted.
 """
 
 import logging
@@ -49,8 +49,8 @@ async def following(nursery: trio.Nursery, *stores: Store) -> list[Follower]:
 
 
 async def test_nodes_agree_on_one(world: World, nursery: trio.Nursery) -> None:
-    """Of nodes that start at once one makes it, and all know the same; so does one that comes
-    later. It is long enough not to be guessed.
+    """Nodes that start at once, and one that starts later, share one secret, which is too long to
+    guess.
     """
     first, second = await following(nursery, await world.open(), await world.open())
     (third,) = await following(nursery, await world.open())
@@ -87,8 +87,8 @@ async def test_it_is_followed_in_a_new_session(world: World, store: Store, nurse
 async def test_what_is_no_secret_proves_nothing(
     world: World, store: Store, nursery: trio.Nursery, data: bytes | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whoever writes something else there leaves the nodes without a secret; they leave it as it
-    is, do not tell it, and recover.
+    """With malformed data in its place the nodes have no secret; they keep the data, do not log it,
+    and recover.
     """
     caplog.set_level(logging.DEBUG)
     (follower,) = await following(nursery, await world.open())
@@ -122,9 +122,7 @@ async def test_it_is_in_no_log(world: World, nursery: trio.Nursery, caplog: pyte
 
 
 class Closed(MemoryStore):
-    """A store that lets nobody read the secret, as an access list of ZooKeeper's does for those who
-    are not its creator.
-    """
+    """A store that may not read the secret, as by an ACL of ZooKeeper."""
 
     async def get(self, path: str, watch: Watch | None = None) -> Entry | None:
         if path == MEMBERSHIP:
