@@ -53,7 +53,7 @@ class Node(NamedTuple):
             return sum(map(float, SYNCS.findall(answer.read().decode())))
 
     def cpu_seconds(self) -> tuple[float, float]:
-        """Of its event loop, and of its other threads."""
+        """Return the processor time of the event loop's thread, and of all other threads."""
         used = {
             int(task.name): int((task / "schedstat").read_text().split()[0]) / 1e9
             for task in Path(f"/proc/{self.pid}/task").iterdir()

@@ -30,8 +30,8 @@ class DriverError(Exception):
 
 @dataclass
 class Timed:
-    """What a run gave: answers without size prefix, in the order of the frames, and when each
-    arrived.
+    """The result of a run: answers without size prefix, in the order of the frames, and the arrival
+    time of each.
     """
 
     seconds: float

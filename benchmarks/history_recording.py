@@ -161,7 +161,7 @@ class _Cluster:
 
 
 class _Crowd:
-    """What people ask for, and what there is because of it."""
+    """The simulated clients' requests, and the topics that exist because of them."""
 
     def __init__(self, cluster: _Cluster, chance: random.Random, told: Callable[[int], None]) -> None:
         self._cluster = cluster

@@ -114,7 +114,7 @@ def check_altered(answer: bytes) -> None:
 
 
 def check_described(answer: bytes, topic: str) -> None:
-    """Whether the answer tells the configs of this topic, and of no other."""
+    """Return whether the answer has the configs of this topic and of no other."""
     (result,) = _read(answer, ApiKey.DESCRIBE_CONFIGS, DescribeConfigsResponse).results
     if result.error_code or result.resource_name != topic or not result.configs:
         raise RequestError(f"DescribeConfigs of {topic}", result.error_code, result.error_message)

@@ -13,7 +13,9 @@ RESULTS: Final = Path(__file__).parent / "results"
 
 
 class Outcome(msgspec.Struct):
-    """What one line gave on one system: a value of every figure a round, or why there are none."""
+    """The result of one line on one system: the values of each figure by round, or the reason why
+    there are none.
+    """
 
     figures: dict[str, list[float]] = {}
     failure: str | None = None

@@ -32,7 +32,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked for."""
+    """The lines, systems and rounds to run."""
 
     lines: Sequence[str]
     systems: Sequence[str]

@@ -1,5 +1,5 @@
-"""What ZooKeeper and kazoo alone take to store topics as Kafka lays them out, with no broker around
-them.
+"""The time that ZooKeeper and kazoo alone take to store topics in Kafka's layout,
+without a broker.
 """
 
 import itertools

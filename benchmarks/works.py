@@ -42,7 +42,7 @@ QUICK: Final = Budget(seconds=1.0, creates=300, batches=2, reads=3000)
 
 
 class Bench:
-    """One system under measurement, and names that nobody has used before."""
+    """One system under measurement, and a source of unused names."""
 
     def __init__(self, system: System, budget: Budget) -> None:
         self.system = system

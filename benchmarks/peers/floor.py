@@ -1,5 +1,5 @@
-"""What lies below minicontroller: a bare socket and a bare ZooKeeper. Context for the figures, not
-competitors.
+"""The layers below minicontroller: a bare socket and a bare ZooKeeper. They give context to the
+figures and are not competitors.
 """
 
 import sys
@@ -32,7 +32,7 @@ class Floor(System):
 
 
 class BareZooKeeper(WithZooKeeper):
-    """Nothing but the ZooKeeper server: what storing alone costs, by way of kazoo."""
+    """A ZooKeeper server alone: the cost of storing through kazoo."""
 
     name = "zookeeper"
     title = "floor: a bare ZooKeeper"

@@ -18,7 +18,7 @@ def test_describes_the_cluster(confluent: AdminClient, cluster: Cluster) -> None
 
 
 def test_tells_what_one_may_do(confluent: AdminClient) -> None:
-    """Without an authorizer everybody may do everything: seven operations on the cluster."""
+    """Without an authorizer every client may do all seven operations on the cluster."""
     seen = confluent.describe_cluster(include_authorized_operations=True, request_timeout=10).result()
     assert len(seen.authorized_operations) == 7
     assert AclOperation.ALTER in seen.authorized_operations

@@ -132,7 +132,9 @@ def test_refuses_a_change_with_a_text_that_names_the_key(
 
 
 def test_refuses_to_change_an_unknown_topic(confluent: AdminClient, create: Create, topic: str) -> None:
-    """UNKNOWN_TOPIC_OR_PARTITION, with the name; the neighbour is changed all the same (K4-2)."""
+    """Changing an unknown topic is answered UNKNOWN_TOPIC_OR_PARTITION with its name, and the other
+    topic is changed (K4-2).
+    """
     create(NewTopic(topic, 1, 1))
     unknown, known = of_topic(f"{topic}-no", step("retention.ms", "7")), of_topic(topic, step("retention.ms", "7"))
     futures = confluent.incremental_alter_configs([unknown, known])

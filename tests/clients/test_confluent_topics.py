@@ -101,8 +101,8 @@ def test_a_refused_topic_does_not_stop_the_others(confluent: AdminClient, topic:
 def test_refuses_with_a_text_that_helps(
     confluent: AdminClient, wish: NewTopic, code: int, named: str, validate_only: bool
 ) -> None:
-    """What cannot be granted is refused with its own code and a text that names the fault (K4-3,
-    K4-C8).
+    """An invalid topic is refused with its own code and a text that names the fault
+    (K4-3, K4-C8).
     """
     (future,) = confluent.create_topics([wish], validate_only=validate_only).values()
     error = refusal(future)
@@ -138,8 +138,8 @@ def test_deletes_a_topic(confluent: AdminClient, create: Create, topic: str) -> 
 
 
 def test_refuses_to_delete_what_does_not_exist(confluent: AdminClient, create: Create, topic: str) -> None:
-    """A topic that is not there is UNKNOWN_TOPIC_OR_PARTITION (K4-D2), and its neighbour is deleted
-    all the same (K4-2).
+    """Deleting an unknown topic is answered UNKNOWN_TOPIC_OR_PARTITION (K4-D2), and the other topic
+    is deleted (K4-2).
     """
     create(NewTopic(topic, 1, 1))
     futures = confluent.delete_topics([f"{topic}-nobody", topic])

@@ -30,8 +30,8 @@ def id_of(client: KafkaAdminClient, topic: str) -> UUID:
 
 
 def test_creates_and_describes(python_admin: KafkaAdminClient, everywhere: Callable[..., None], topic: str) -> None:
-    """The answer tells what was resolved: counts, id and all effective configs; Metadata shows the
-    same.
+    """The answer has the counts, the id and all effective configs of the new topic, and Metadata
+    agrees.
     """
     wish = {topic: {"num_partitions": 3, "replication_factor": 2, "configs": {"retention.ms": "1000"}}}
     (made,) = python_admin.create_topics(wish)["topics"]
@@ -87,7 +87,7 @@ def test_refuses(python_admin: KafkaAdminClient, name: str, wish: dict[str, Any]
 def test_refuses_a_topic_that_exists(
     python_admin: KafkaAdminClient, everywhere: Callable[..., None], topic: str
 ) -> None:
-    """TOPIC_ALREADY_EXISTS, and the neighbour is made (K4-2)."""
+    """An existing topic is answered TOPIC_ALREADY_EXISTS, and the other topic is created (K4-2)."""
     python_admin.create_topics([topic])
     answer = python_admin.create_topics([topic, f"{topic}-new"], raise_errors=False)
     codes = {row["name"]: row["error_code"] for row in answer["topics"]}
@@ -106,7 +106,7 @@ def test_deletes_by_name(python_admin: KafkaAdminClient, everywhere: Callable[..
 
 
 def test_deletes_by_id(python_admin: KafkaAdminClient, everywhere: Callable[..., None], topic: str) -> None:
-    """An id names a topic for deletion, and the answer tells its name; an unknown id is
+    """A topic can be deleted by its id, and the answer has its name; an unknown id is
     UNKNOWN_TOPIC_ID.
     """
     python_admin.create_topics([topic])

@@ -74,8 +74,8 @@ def test_what_was_created_is_known_behind_that(wire: Wire, topic: str) -> None:
 
 
 def test_a_creation_behind_a_deletion_comes_after_it(wire: Wire, topic: str) -> None:
-    """It makes the topic anew, or finds that its predecessor is on its way out still (36, as Kafka
-    says): then the name is gone, and never there.
+    """A creation sent behind a deletion either creates the topic again or finds it still being
+    deleted (36, as in Kafka); then it does not exist afterwards.
     """
     for number in range(ROUNDS // AT_ONCE):
         name = f"{topic}-{number}"

@@ -1,5 +1,5 @@
-"""Strangers at the listener that clients and nodes share: what only nodes may say is refused, and
-changes nothing (K590-6).
+"""Clients at a listener that nodes share: requests that only nodes may send are refused and change
+nothing (K590-6).
 """
 
 import socket
@@ -45,7 +45,7 @@ CLAIMS: dict[ApiKey, tuple[int, WireStruct]] = {
 
 
 class Stranger:
-    """A connection that sends what it likes, in our own codec."""
+    """A client that sends requests of nodes, in our own codec."""
 
     def __init__(self, address: str) -> None:
         host, _, port = address.rpartition(":")
@@ -80,8 +80,8 @@ def stranger(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[Stran
 def test_an_unproven_client_is_no_controller_and_no_broker(
     cluster: Cluster, stranger: Stranger, topic: str, key: ApiKey
 ) -> None:
-    """With the largest epoch there is he deposes nobody, and the next topic is made by who ruled
-    before.
+    """A client that claims the largest epoch deposes nobody, and the next topic is created by the
+    same controller.
     """
     before = controller_id(cluster)
     version, claim = CLAIMS[key]

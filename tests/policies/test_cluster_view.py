@@ -72,7 +72,7 @@ def test_pending_elements_show() -> None:
 
 
 def test_a_state_is_made_once_for_a_version_of_a_topic() -> None:
-    """Many judgements of a large cluster do not make its states anew."""
+    """Repeated judgements reuse the states of unchanged topics."""
     states = TopicStates()
     first = view(IMAGE, states).topic_state("orders")
     elsewhere = IMAGE.with_topics((topic("other"),))
@@ -131,9 +131,7 @@ changes = st.lists(topics | st.tuples(st.lists(topics, max_size=3), st.lists(st.
 
 @given(changes, changes)
 def test_what_a_policy_counts_is_kept(before: list[Change], after: list[Change]) -> None:
-    """Whatever came, went, grew or was marked, one by one or together: the counts are those of the
-    topics that a policy sees.
-    """
+    """After any changes, the kept counts are those of the topics that a policy sees."""
     image = Image()
     for number, change in enumerate((*before, None, *after)):
         if change is None:

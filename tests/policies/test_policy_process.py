@@ -48,9 +48,7 @@ async def test_no_deed_passes(deed: str, caplog: pytest.LogCaptureFixture) -> No
 
 
 async def test_the_log_tells_where_it_hangs(caplog: pytest.LogCaptureFixture) -> None:
-    """The log tells where a policy hangs, also if it holds the interpreter, so that no Python of it
-    runs any more.
-    """
+    """The log has the line at which a policy hangs, even if it holds the interpreter lock."""
     async with process_of("Hostile", SHORT_MS) as (runner, _):
         assert await said(runner, create("killed-0")) is None
     assert "in hold_the_interpreter" in caplog.text
@@ -114,8 +112,8 @@ async def test_it_inherits_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_what_it_prints_and_logs_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    """With its own logger and level; what it prints is told line by line, and a line without an end
-    in pieces.
+    """Records of a policy are logged with its own logger and level, and its prints line by line, a
+    line without an end in pieces.
     """
     caplog.set_level(logging.DEBUG)
     async with process_of("Hostile") as (runner, _):
@@ -130,8 +128,8 @@ async def test_what_it_prints_and_logs_is_in_the_log(caplog: pytest.LogCaptureFi
 
 
 async def test_printed_names_cannot_forge_log_records(caplog: pytest.LogCaptureFixture) -> None:
-    """A line in a topic's name is what was printed, whatever it looks like; and by the node's own
-    loggers no policy speaks.
+    """A name that looks like a log record and is printed by a policy is logged as printed text, and
+    a policy cannot use the node's own loggers.
     """
     forged = '{"level": 20, "logger": "minicontroller.audit", "text": "all is well"}'
     caplog.set_level(logging.DEBUG)
@@ -145,8 +143,8 @@ async def test_printed_names_cannot_forge_log_records(caplog: pytest.LogCaptureF
 
 
 async def test_an_answer_before_the_question_counts_for_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    """Nobody knows the number of a question before it is asked, and what has another one ends the
-    process.
+    """An answer with another number than the question's ends the policy's process, so no policy can
+    answer in advance.
     """
     async with process_of("Hostile") as (runner, process):
         assert await said(runner, create("answer-ahead")) is None
@@ -156,7 +154,9 @@ async def test_an_answer_before_the_question_counts_for_nothing(caplog: pytest.L
 
 
 async def test_what_it_logs_is_bounded(caplog: pytest.LogCaptureFixture) -> None:
-    """Records are cut, and loggers without end are told as the policy's own."""
+    """A policy's log records are cut, and after many loggers the rest are logged under the policy's
+    own.
+    """
     async with process_of("Hostile") as (runner, _):
         assert await said(runner, create("log")) == ""
         await trio.to_thread.run_sync(until, lambda: len(caplog.records) >= 300)
@@ -169,8 +169,8 @@ async def test_what_it_logs_is_bounded(caplog: pytest.LogCaptureFixture) -> None
 
 
 async def test_one_that_ends_while_nobody_asks() -> None:
-    """A process that ends while nobody asks leaves no zombie, and the next request is judged by
-    another one.
+    """A policy's process that ends between requests leaves no zombie, and the next request is
+    judged by a new one.
     """
     async with process_of("Hostile") as (runner, process):
         first = process.pid
@@ -204,9 +204,7 @@ async def test_close(tmp_path: Path, caplog: pytest.LogCaptureFixture, how: str,
 
 
 async def test_a_cancelled_caller_disturbs_nobody() -> None:
-    """A node that stops, or rules no more, does not wait for its policy; nobody gets the answer
-    that was meant for another.
-    """
+    """A cancelled judgement is not waited for, and its answer never reaches another request."""
     async with process_of("Hostile") as (runner, process):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(said, runner, create("killed-1"))

@@ -60,8 +60,8 @@ async def test_what_cannot_be_loaded_ends_the_start(
 
 
 async def test_a_slow_start_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Whoever waits for a node reads what it waits for, and the policy that came later than its
-    limit is in force.
+    """A policy that starts slowly is logged while the node waits, and is in force once
+    it is there.
     """
     go = tmp_path / "go"
     spec = written(tmp_path / "policy.py", f"while not Path({str(go)!r}).exists():\n    time.sleep(0.01)")
@@ -77,7 +77,7 @@ async def test_a_slow_start_is_told(tmp_path: Path, caplog: pytest.LogCaptureFix
 
 
 async def test_a_cancelled_start_leaves_nothing(tmp_path: Path) -> None:
-    """A node that is told to stop while its policy is imported does not wait for it."""
+    """A node that is stopped while its policy is imported does not wait for it."""
     process = PolicyProcess({POLICY_KEY: written(tmp_path / "policy.py", "time.sleep(100_000)")}, timeout_ms=LONG_MS)
     with trio.move_on_after(0.2) as scope:
         await process.start()
@@ -86,8 +86,8 @@ async def test_a_cancelled_start_leaves_nothing(tmp_path: Path) -> None:
 
 
 async def test_a_policy_that_starts_slowly(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Requests that come while it is started anew wait for it, but not longer than the limit once;
-    then they are refused until it is there.
+    """While a policy restarts, requests wait for it at most one timeout, and then are refused until
+    it is there.
     """
     go = tmp_path / "go"
     go.touch()
@@ -109,8 +109,8 @@ async def test_a_policy_that_starts_slowly(tmp_path: Path, caplog: pytest.LogCap
 async def test_a_file_that_has_changed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Started anew, a policy is what its file says at two looks: verdicts carry its hash, and the
-    log says that it is another one.
+    """A restarted policy is loaded from its file once two checks find the same contents; verdicts
+    have its new hash, and the log says so.
     """
     monkeypatch.setattr(policy_process, "BACKOFF_SECONDS", 0.0)
     path = tmp_path / "policy.py"
@@ -144,8 +144,8 @@ class Policy(TopicManagementPolicy):
 async def test_a_file_that_is_cut_off_meanwhile(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a class judged it goes on judging: one that has lost a method is not taken for the
-    policy, however long its file is so.
+    """A restarted policy whose file has lost a method is not loaded, however long the file stays
+    so.
     """
     monkeypatch.setattr(policy_process, "BACKOFF_SECONDS", 0.0)
     path = tmp_path / "policy.py"
@@ -165,8 +165,8 @@ async def test_a_file_that_is_cut_off_meanwhile(
 async def test_a_file_that_is_broken_meanwhile(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A policy that cannot be started anew refuses everything, and is tried again now and then, not
-    at each request.
+    """While a policy cannot be restarted, all requests are refused, and restarts are tried at
+    intervals, not at each request.
     """
     path = tmp_path / "policy.py"
     async with process_of(written(path)) as (runner, _):

@@ -1,6 +1,4 @@
-"""What a policy in a process of its own sees of the cluster is what there is, and it is told only
-what it does not know yet.
-"""
+"""A policy in its own process sees the present cluster, and is sent only what has changed."""
 
 from collections.abc import Callable
 
@@ -55,9 +53,7 @@ async def test_it_sees_what_there_is(
 
 
 async def test_it_is_told_only_what_changed() -> None:
-    """A policy that looks at all topics each time is told of each topic once, until that one
-    changes.
-    """
+    """A policy that looks at all topics is sent each topic once, until that topic changes."""
     told: list[str] = []
 
     class Counted(ClusterSnapshot, frozen=True):
@@ -96,7 +92,7 @@ async def test_what_is_gone_is_forgotten() -> None:
 
 
 async def test_a_judgement_is_over_when_the_method_returns(caplog: pytest.LogCaptureFixture) -> None:
-    """A cluster that a policy keeps tells nothing later: it would be another one by then."""
+    """A cluster object that a policy keeps raises when it is used after the judgement."""
     async with process_of("Keeping") as (runner, process):
         assert await said(runner, create()) == ""
         assert await said(runner, create()) is None

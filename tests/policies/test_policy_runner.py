@@ -133,9 +133,7 @@ async def test_violation_without_a_text(text: str | None) -> None:
 
 @pytest.mark.parametrize("text", ["\N{GRINNING FACE}" * 100_000, "\ud800 lone", "x" * 40_000])
 async def test_the_text_fits_the_protocol(text: str) -> None:
-    """Whatever a policy says can be sent: it is valid UTF-8 and fits a string of the oldest
-    versions.
-    """
+    """Any text of a policy is sent as valid UTF-8 that fits a string of the oldest versions."""
     runner = running(raising(PolicyViolation(text)))
     message = (await refusal(runner, create())).message
     assert message is not None
@@ -193,8 +191,8 @@ async def coroutine() -> None:
     ],
 )
 async def test_a_broken_policy_refuses(caplog: pytest.LogCaptureFixture, policy: Doing, logged: str) -> None:
-    """Whatever else a policy does is a server error without a text for the caller, told in the log
-    with the request (K201-11).
+    """Any other behaviour of a policy is a server error without a text for the client, logged with
+    the request (K201-11).
     """
     runner = running(policy)
     request = create("orders", configs={"retention.ms": "7"})

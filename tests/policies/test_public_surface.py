@@ -1,4 +1,6 @@
-"""What authors of policies build on. A failure here means that somebody's policy breaks."""
+"""The names and types that authors of policies use. A failure here means that existing policies
+break.
+"""
 
 import inspect
 
@@ -59,7 +61,7 @@ def public(kind: type) -> dict[str, object]:
 
 
 def test_names() -> None:
-    """What a policy imports comes from one place."""
+    """Everything that a policy needs is imported from one module."""
     assert set(policies.__all__) == {*FIELDS, "TopicManagementPolicy", "PolicyViolation", "ClusterState"}
 
 

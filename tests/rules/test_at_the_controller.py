@@ -16,7 +16,7 @@ def in_force(cluster: Ruling) -> PolicyRunner:
 
 
 async def test_a_rule_refuses_one_topic_and_not_the_others() -> None:
-    """K201-6: that topic alone is answered POLICY_VIOLATION with the rule's message."""
+    """K201-6: only the refused topic is answered POLICY_VIOLATION, with the rule's message."""
     async with ruling(policy=TopicManagementPolicy()) as cluster:
         in_force(cluster).use(rules("[[partitions]]\nmax = 2"))
         request = CreateTopicsRequest(topics=[wanted("a", 2, 1), wanted("b", 3, 1)], timeout_ms=PATIENT_MS)

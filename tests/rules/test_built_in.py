@@ -67,8 +67,8 @@ def test_config_bounds(bound: str, value: str | None, message: str | None) -> No
 
 
 def test_protected_topics() -> None:
-    """Everybody but those who are named may neither create nor change them, unless operations are
-    said.
+    """Only the named principals may create or change protected topics, unless `operations` says
+    otherwise.
     """
     text = "[[protected_topics]]\ntopics = ['ops.*']\nexcept_principals = ['User:ops']"
     for request in (create("ops.x"), alter("ops.x"), delete("ops.x"), delete_records("ops.x")):
@@ -233,7 +233,7 @@ max_topics = 2
 
 
 def test_a_name_pattern_and_a_quota_hold_together() -> None:
-    """Nobody uses up what another may have, nobody has more than his own, and nobody has any under
+    """With a name pattern, no principal can use up another's quota, exceed its own, or evade it by
     another name.
     """
     there = cluster({name: topic_state([[1]]) for name in ("sales.a", "sales.b", "ops.a")})
@@ -259,7 +259,9 @@ def test_a_name_pattern_and_a_quota_hold_together() -> None:
     ],
 )  # fmt: skip
 def test_scopes_know_who_asks(scope: str, principal: str | None, applies: bool) -> None:
-    """`{user}` in a scope is the name of whoever asks; of who has none it is no name."""
+    """`{user}` in a scope is the caller's name, and matches nothing for an
+    unauthenticated client.
+    """
     request = msgspec.structs.replace(create(), principal=principal)
     assert bool(said(condition("false", more=scope), request)) is applies
 
@@ -302,7 +304,7 @@ def test_deletion_age(age_ms: int, refused: bool) -> None:
 
 @pytest.mark.parametrize("unknown", [{"created_ms": None}, {"time_ms": None}])
 def test_an_unknown_age_is_refused(unknown: dict[str, None]) -> None:
-    """Where nobody knows how old a topic is, it is not deleted (fail closed)."""
+    """A topic of unknown age is not deleted."""
     request = msgspec.structs.replace(DeleteTopicRequest(topic="x", principal=None, created_ms=1, time_ms=2), **unknown)
     [found] = rules("[[deletion_age]]\nmax = '1d'").judge(request, cluster())
     assert (found.action, found.error) == (Action.DENY, "UnknownAgeError: the age of the topic is not known")
@@ -363,7 +365,7 @@ def test_scopes(scope: str, applies: bool) -> None:
 
 
 def test_evil_patterns_take_no_time() -> None:
-    """Whatever a pattern is and a topic is called, to match takes a moment."""
+    """Any pattern is matched against any name in linear time."""
     evil = "a" * 249
     for pattern in ("/(a+)+b/", "/(a|a)*b/", "/(a|aa)+$b/", "*a*a*a*a*a*a*a*a*a*a*b"):
         assert said(condition("false", more=f"topics = '{pattern}'"), create(evil)) == []
@@ -437,7 +439,7 @@ def test_each_mistake_is_told_where_it_is(text: str, complaint: str) -> None:
 
 
 def test_all_mistakes_are_told_at_once() -> None:
-    """All mistakes of a file are told at once: nobody mends a file mistake by mistake."""
+    """All mistakes of a file are reported together."""
     found = mistakes("[[partitions]]\nmax = 0\ntopics = ''\nnosuch = 1\n[[rule]]\nname = 'a'\ncondition = 'x'\n")
     assert [(each.line, each.column) for each in found] == [(2, 1), (3, 1), (4, 1), (7, 14)]
 

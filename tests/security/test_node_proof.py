@@ -28,12 +28,12 @@ def member(node: int, secret: bytes | None = SECRET, *, cluster: str = CLUSTER, 
 
 
 def to_two(membership: Membership | None = None) -> NodeCredentials:
-    """Return the proof that node 1 shows to node 2."""
+    """Return the credentials by which node 1 proves itself to node 2."""
     return (membership or member(1)).credentials(2, AT_TWO)
 
 
 def converse(credentials: NodeCredentials, exchange: SaslExchange) -> SaslOutcome:
-    """Return the last token of the accepting side. Raises ProtocolError if the connecting side
+    """Return the outcome at the accepting side. Raises ProtocolError if the connecting side
     refuses.
     """
     tokens = credentials.exchange()
