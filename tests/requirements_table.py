@@ -39,7 +39,7 @@ K4-M3 | Metadata v0 leaves out dead brokers with an error; later versions keep t
 K4-M4 | topics can be filtered on the server by a regular expression; internal topics can be left out | open
 K4-C1 | CreateTopics at a node that is not the controller is answered NOT_CONTROLLER, unless it is forwarded |
 K4-C2 | CreateTopics: a name that appears twice is an invalid request, reported for each copy and in the log | one entry for the name in the kip dialect
-K4-C3 | CreateTopics needs CREATE on the cluster or the topic | open
+K4-C3 | CreateTopics needs CREATE on the cluster or the topic |
 K4-C4 | CreateTopics takes counts or an assignment, not both; -1 stands for the node's default | no defaults before v4 in the kip dialect
 K4-C5 | CreateTopics with a timeout is answered when every partition has a leader |
 K4-C6 | with a timeout of 0, valid changes are started and answered REQUEST_TIMED_OUT at once |
@@ -48,7 +48,7 @@ K4-C8 | CreateTopics: each fault has its code; of several, the one that Kafka fi
 K4-D1 | the controller carries out DeleteTopics; a name that appears twice is one deletion |
 K4-D2 | DeleteTopics of a topic that does not exist is answered UNKNOWN_TOPIC_OR_PARTITION | INVALID_TOPIC_EXCEPTION in the kip dialect
 K4-D3 | deleting a topic that is already being deleted waits for that deletion and succeeds |
-K4-D4 | DeleteTopics needs DELETE on the topic | open
+K4-D4 | DeleteTopics needs DELETE on the topic |
 K4-D5 | DeleteTopics is answered when the topic has left the metadata |
 K4-D6 | the name of a topic marked for deletion is free at once; its replicas are cleaned up afterwards | the name is free when all replicas and znodes are gone; a topic with replicas on dead brokers waits for them
 K4-A1 | a replica assignment moves existing partitions and places new ones | existing partitions cannot be moved

@@ -16,7 +16,14 @@ from ..config.alterations import check_replacement, replace_broker, replace_topi
 from ..requests.context import RequestContext
 from ..requests.spec import Changes, Handler, Rows, Spec, copied
 from ..requests.time_slices import in_time_slices
-from .config_changes import Alteration, AlterationPlanner, alter, refused_here
+from .config_changes import (
+    ALTER_CONFIGS_OF_CLUSTER,
+    ALTER_CONFIGS_OF_TOPIC,
+    Alteration,
+    AlterationPlanner,
+    alter,
+    refused_here,
+)
 from .node import Node
 from .planning import PlannedChange
 from .requested_changes import configured_resources, operation_kinds
@@ -76,6 +83,7 @@ API = Spec(
     handler=handle,
     receiver=receive,
     at_controller=True,
+    permissions=(ALTER_CONFIGS_OF_TOPIC, ALTER_CONFIGS_OF_CLUSTER),
     rows=Rows("responses", AlterConfigsResourceResponse, {"resources": copied("resource_type", "resource_name")}),
     changes=Changes("alter_configs", configured_resources),
 )

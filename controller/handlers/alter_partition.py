@@ -23,6 +23,7 @@ from ..metadata.entities import NO_TOPIC_ID, Partition, Topic
 from ..metadata.image import Image
 from ..metadata.leadership import RECOVERED, RECOVERING
 from ..requests.context import RequestContext
+from ..requests.permissions import CLUSTER_ACTION
 from ..requests.spec import Sender, Spec
 from .node import Node
 
@@ -139,4 +140,5 @@ API = Spec(
     key=ApiKey.ALTER_PARTITION,
     handler=handle,
     sender=Sender.NODE,
+    permissions=(CLUSTER_ACTION,),
 )

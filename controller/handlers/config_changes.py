@@ -15,6 +15,7 @@ from immutables import Map
 
 from ...policies.configs.values import java_int
 from ...policies.interface import AlterBrokerConfigsRequest, AlterLoggersRequest, AlterTopicRequest
+from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.config_resources import ResourceType
 from ...protocol.error_codes import ErrorCode
 from ..active.jobs import Draft
@@ -24,6 +25,7 @@ from ..observe.secrets import configs_for_policies, redact_configs_of
 from ..policy.cluster_view import requested
 from ..requests.changes import kind_and_name
 from ..requests.context import RequestContext
+from ..requests.permissions import Permission
 from ..requests.spec import Handler
 from ..requests.time_slices import TimeSlice, in_time_slices
 from ..store.base import Create, Operation, SetData
@@ -37,6 +39,13 @@ from .planning import PlannedChange, asked_by, default_configs, judge
 from .requested_changes import operands, operation_kinds
 
 Configs = Mapping[str, str]
+ALTER_CONFIGS_OF_TOPIC = Permission(
+    AclOperation.ALTER_CONFIGS, AclResourceType.TOPIC, "TOPIC_AUTHORIZATION_FAILED for the topic"
+)
+ALTER_CONFIGS_OF_CLUSTER = Permission(
+    AclOperation.ALTER_CONFIGS, AclResourceType.CLUSTER, "CLUSTER_AUTHORIZATION_FAILED for brokers and loggers"
+)
+
 R = TypeVar("R", bound=Any)
 """A resource of AlterConfigs or of IncrementalAlterConfigs."""
 
@@ -231,6 +240,8 @@ class AlterationPlanner:
 
     async def _plan_topic(self, draft: Draft, alteration: Alteration) -> PlannedChange:
         name = alteration.resource_name
+        if not self._context.may(ALTER_CONFIGS_OF_TOPIC, name):
+            raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         if not name:
             raise Refusal(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
         topic = draft.image.topic(name)
@@ -270,6 +281,7 @@ class AlterationPlanner:
         before = draft.image.configs.get(path, NO_ENTITY_CONFIGS)
         _refuse_unreadable(f"/config/{path}", before.version)
         after = EntityConfigs(Map(alteration.broker_configs(before.configs)), before.version + 1)
+        self._context.check_cluster(ALTER_CONFIGS_OF_CLUSTER)
 
         def question() -> AlterBrokerConfigsRequest:
             kinds = alteration.kinds(before.configs, after.configs)

@@ -10,6 +10,7 @@ from ...protocol.messages.controlled_shutdown import (
 from ..active import partition_states
 from ..active.jobs import ControllerMoved
 from ..requests.context import RequestContext
+from ..requests.permissions import CLUSTER_ACTION
 from ..requests.spec import Sender, Spec
 from .node import Node
 
@@ -52,4 +53,5 @@ API = Spec(
     key=ApiKey.CONTROLLED_SHUTDOWN,
     handler=handle,
     sender=Sender.NODE,
+    permissions=(CLUSTER_ACTION,),
 )

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ...policies.interface import AlterTopicRequest
+from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.create_partitions import (
@@ -28,6 +29,7 @@ from ..metadata.image import Image
 from ..metadata.placement import assign_replicas, placed_brokers, start_for_new_partitions
 from ..policy.cluster_view import requested
 from ..requests.context import RequestContext
+from ..requests.permissions import Permission
 from ..requests.spec import Changes, Rows, Spec, copied
 from ..store.base import SetData
 from ..znodes import layout
@@ -37,6 +39,8 @@ from .node import Node
 from .parts import Parts, each
 from .planning import PlannedChange, asked_by, check_storable, default_configs, deleted_since, judge, partition_znodes
 from .requested_changes import named_topics
+
+ALTER_TOPIC = Permission(AclOperation.ALTER, AclResourceType.TOPIC, "TOPIC_AUTHORIZATION_FAILED for the topic")
 
 Assignment = tuple[tuple[int, ...], ...]
 
@@ -91,6 +95,8 @@ class PartitionsPlanner:
 
     async def _plan_topic(self, draft: Draft, wanted: CreatePartitionsTopic) -> PlannedChange:
         try:
+            if not self._context.may(ALTER_TOPIC, wanted.name):
+                raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "The topic authorization is failed.")
             before = self._existing(draft.image, wanted.name)
             added = self._added(draft.image, before, wanted)
             after = msgspec.structs.replace(
@@ -225,6 +231,7 @@ API = Spec(
     key=ApiKey.CREATE_PARTITIONS,
     handler=handle,
     at_controller=True,
+    permissions=(ALTER_TOPIC,),
     rows=Rows("results", CreatePartitionsTopicResult, {"topics": copied("name")}),
     changes=Changes("create_partitions", named_topics),
 )

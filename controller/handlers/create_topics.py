@@ -12,6 +12,7 @@ from typing import cast
 from immutables import Map
 
 from ...policies.interface import CreateTopicRequest
+from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.compiler import encoder
 from ...protocol.error_codes import ErrorCode
@@ -35,6 +36,7 @@ from ..metadata.random_ids import new_id
 from ..metadata.topic_names import validate_topic_name
 from ..policy.cluster_view import requested
 from ..requests.context import RequestContext
+from ..requests.permissions import Permission
 from ..requests.spec import Changes, Rows, Spec, copied
 from ..requests.time_slices import TimeSlice, in_time_slices
 from ..store.base import Create, Operation, SetData
@@ -49,6 +51,20 @@ from .requested_changes import named_topics
 
 CONFIGS_SINCE = 5
 """The first version whose response holds the configs of created topics (KIP-525)."""
+
+CREATE_TOPICS = Permission(
+    AclOperation.CREATE, AclResourceType.CLUSTER, "only topics that the client may create are created"
+)
+CREATE_TOPIC = Permission(
+    AclOperation.CREATE,
+    AclResourceType.TOPIC,
+    "TOPIC_AUTHORIZATION_FAILED for the topic, unless the client may create all topics",
+)
+DESCRIBE_CONFIGS = Permission(
+    AclOperation.DESCRIBE_CONFIGS,
+    AclResourceType.TOPIC,
+    "TOPIC_AUTHORIZATION_FAILED in the row's topic_config_error_code instead of the partitions and configs",
+)
 
 Assignment = tuple[tuple[int, ...], ...]
 """Row i holds the broker ids of partition i, the preferred leader first."""
@@ -77,6 +93,8 @@ class CreationPlanner:
         self._request = request
         self._occurrences = Counter(topic.name for topic in request.topics)
         self._created: dict[str, Topic] = {}
+        self._admitted: set[str] = set()
+        """The topics that passed the checks of the request as such."""
 
     async def plan(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
         return await each(draft, self._request.topics[first:], self._plan_topic)
@@ -87,6 +105,7 @@ class CreationPlanner:
     async def _plan_topic(self, draft: Draft, wanted: CreatableTopic) -> PlannedChange:
         try:
             self._check_entry(wanted)
+            self._admitted.add(wanted.name)
             topic, generated = await self._resolve(draft, wanted)
             await judge(
                 self._node,
@@ -135,6 +154,17 @@ class CreationPlanner:
             raise Refusal(ErrorCode.INVALID_REQUEST, "Creation of internal topic __cluster_metadata is prohibited.")
         if self._occurrences[wanted.name] > 1:
             raise Refusal(ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic.")
+        if not self._may_create(wanted.name):
+            raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
+
+    def _may_create(self, name: str) -> bool:
+        """Return whether the client may create a topic. Coordinators' topics are created for the
+        cluster and not for the client, so they need no permission, as in Kafka.
+        """
+        context = self._context
+        if context.origin.api_key == ApiKey.FIND_COORDINATOR:
+            return True
+        return context.may(CREATE_TOPICS, logs_denial=False) or context.may(CREATE_TOPIC, name)
 
     async def _resolve(self, draft: Draft, wanted: CreatableTopic) -> tuple[Topic, bool]:
         """Return the topic to be created, and whether its replicas were placed here. They are
@@ -195,12 +225,22 @@ class CreationPlanner:
 
     def result(self, change: PlannedChange) -> CreatableTopicResult:
         topic = self._created.get(change.resource)
+        shows_configs = self._context.may(DESCRIBE_CONFIGS, change.resource, logs_denial=False)
+        hidden = ErrorCode.NONE if shows_configs else ErrorCode.TOPIC_AUTHORIZATION_FAILED
         if topic is None or change.refusal is not None:
             return CreatableTopicResult(
                 name=change.resource,
                 topic_id=bytes(16) if topic is None or self._request.validate_only else topic.topic_id,
                 error_code=change.code,
                 error_message=change.message,
+                topic_config_error_code=ErrorCode.NONE if change.resource in self._admitted else hidden,
+            )
+        if not shows_configs:
+            return CreatableTopicResult(
+                name=topic.name,
+                error_message=None,
+                topic_id=topic.topic_id if change.is_carried_out else bytes(16),
+                topic_config_error_code=hidden,
             )
         return CreatableTopicResult(
             name=topic.name,
@@ -314,6 +354,7 @@ API = Spec(
     key=ApiKey.CREATE_TOPICS,
     handler=handle,
     at_controller=True,
+    permissions=(CREATE_TOPICS, CREATE_TOPIC, DESCRIBE_CONFIGS),
     rows=Rows("topics", CreatableTopicResult, {"topics": copied("name")}, default_message=_default_message),
     changes=Changes("create_topic", named_topics),
 )

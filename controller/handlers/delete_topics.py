@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from ...policies.interface import DeleteTopicRequest
+from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.delete_topics import (
@@ -24,6 +25,7 @@ from ..errors import Refusal
 from ..metadata.entities import NO_TOPIC_ID, Topic
 from ..metadata.image import Image
 from ..requests.context import RequestContext
+from ..requests.permissions import Permission
 from ..requests.spec import Changes, Rows, Spec, called, copied
 from ..store.base import Create
 from ..znodes import layout
@@ -32,6 +34,13 @@ from .node import Node
 from .parts import Parts, each
 from .planning import PlannedChange, asked_by, judge
 from .requested_changes import deleted_topics
+
+DELETE_TOPIC = Permission(AclOperation.DELETE, AclResourceType.TOPIC, "TOPIC_AUTHORIZATION_FAILED for the topic")
+DESCRIBE_TOPIC = Permission(
+    AclOperation.DESCRIBE,
+    AclResourceType.TOPIC,
+    "TOPIC_AUTHORIZATION_FAILED, without its name, for a topic that is given by its id",
+)
 
 
 class RequestedDeletion(msgspec.Struct, frozen=True):
@@ -164,12 +173,20 @@ class DeletionPlanner:
             topic = image.topic_by_id(wanted.topic_id)
             if topic is None:
                 raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID)
+            if not self._context.may(DESCRIBE_TOPIC, topic.name):
+                raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             self.names[wanted] = topic.name
+            self._check_permission(topic.name)
         else:
+            self._check_permission(wanted.name)
             topic = image.topic(wanted.name)
             if topic is None:
                 raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return topic
+
+    def _check_permission(self, name: str) -> None:
+        if not self._context.may(DELETE_TOPIC, name):
+            raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
 def _with(draft: Draft, before: PlannedChange) -> Element | None:
@@ -203,6 +220,7 @@ API = Spec(
     key=ApiKey.DELETE_TOPICS,
     handler=handle,
     at_controller=True,
+    permissions=(DELETE_TOPIC, DESCRIBE_TOPIC),
     to_newest_version=_to_newest_version,
     rows=Rows(
         "responses",

@@ -2,18 +2,23 @@
 them is the controller (K4-X1).
 """
 
+from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.describe_cluster import DescribeClusterBroker, DescribeClusterRequest, DescribeClusterResponse
 from ..errors import Refusal
-from ..metadata.operations import cluster_operations
 from ..metadata.partition_view import endpoints_at
 from ..requests.context import RequestContext
+from ..requests.permissions import Permission
 from ..requests.spec import Spec
+from .authorized_operations import cluster_operations
 from .node import Node
 
 BROKERS, CONTROLLERS = 1, 2
 """The endpoint types of KIP-919. In ZooKeeper mode only brokers have endpoints."""
+DESCRIBE_CLUSTER = Permission(
+    AclOperation.DESCRIBE, AclResourceType.CLUSTER, "no authorized operations of the cluster; everything else is shown"
+)
 
 
 def handle(node: Node, context: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
@@ -28,7 +33,9 @@ def handle(node: Node, context: RequestContext, request: DescribeClusterRequest)
             DescribeClusterBroker(broker_id=broker_id, host=at.host, port=at.port, rack=image.brokers[broker_id].rack)
             for broker_id, at in reachable.items()
         ],
-        cluster_authorized_operations=cluster_operations(asked=request.include_cluster_authorized_operations),
+        cluster_authorized_operations=cluster_operations(
+            context, DESCRIBE_CLUSTER, asked=request.include_cluster_authorized_operations
+        ),
     )
 
 
@@ -48,4 +55,5 @@ def _check_endpoint_type(kind: int) -> None:
 API = Spec(
     key=ApiKey.DESCRIBE_CLUSTER,
     handler=handle,
+    permissions=(DESCRIBE_CLUSTER,),
 )

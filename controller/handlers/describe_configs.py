@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import cast
 
 from ...policies.configs.values import java_int
+from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.compiler import encoder
 from ...protocol.config_resources import ResourceType
@@ -33,6 +34,7 @@ from ..metadata.topic_names import validate_topic_name
 from ..requests.bounds import AnswerSize
 from ..requests.context import RequestContext
 from ..requests.long_answers import AT_ONCE, note
+from ..requests.permissions import Permission
 from ..requests.spec import Rows, Spec, copied
 from ..requests.time_slices import in_time_slices
 from ..store.base import SessionExpired, StoreUnavailable
@@ -48,6 +50,15 @@ STORE_IS_AWAY = (
 SUCCESS_TEXT = ""
 """Kafka's message in a row without an error, and in that of a missing topic."""
 
+
+DESCRIBE_CONFIGS_OF_TOPIC = Permission(
+    AclOperation.DESCRIBE_CONFIGS, AclResourceType.TOPIC, "TOPIC_AUTHORIZATION_FAILED for the topic, after the others"
+)
+DESCRIBE_CONFIGS_OF_CLUSTER = Permission(
+    AclOperation.DESCRIBE_CONFIGS,
+    AclResourceType.CLUSTER,
+    "CLUSTER_AUTHORIZATION_FAILED for brokers and loggers, after the others",
+)
 
 _TYPES = frozenset(ResourceType)
 
@@ -114,8 +125,12 @@ def _rows(
     encode = encoder(DescribeConfigsResult, context.api_version)
     made: dict[Hashable, Row] = {}
     size = AnswerSize()
+    denied: list[DescribeConfigsResource] = []
     for resource in request.resources:
         kind, name = resource.resource_type, resource.resource_name
+        if not _may_describe(context, resource):
+            denied.append(resource)
+            continue
         asked = (kind, name, frozenset(resource.configuration_keys or ()))
         row = made.get(asked)
         if row is None:
@@ -128,6 +143,27 @@ def _rows(
                 row = made[asked] = _too_often(kind, name)
                 note(row.error_code, context)
         yield row
+    for resource in denied:
+        result = _unauthorized(resource)
+        note(result.error_code, context)
+        yield result
+
+
+def _may_describe(context: RequestContext, resource: DescribeConfigsResource) -> bool:
+    if resource.resource_type == ResourceType.TOPIC:
+        return context.may(DESCRIBE_CONFIGS_OF_TOPIC, resource.resource_name)
+    return context.may(DESCRIBE_CONFIGS_OF_CLUSTER)
+
+
+def _unauthorized(resource: DescribeConfigsResource) -> DescribeConfigsResult:
+    of_topic = resource.resource_type == ResourceType.TOPIC
+    return DescribeConfigsResult(
+        error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED if of_topic else ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        error_message="Topic authorization failed." if of_topic else "Cluster authorization failed.",
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=[],
+    )
 
 
 def _too_often(kind: int, name: str) -> DescribeConfigsResult:
@@ -240,5 +276,6 @@ API = Spec(
     key=ApiKey.DESCRIBE_CONFIGS,
     handler=handle,
     waits_for_update=True,
+    permissions=(DESCRIBE_CONFIGS_OF_TOPIC, DESCRIBE_CONFIGS_OF_CLUSTER),
     rows=Rows("results", DescribeConfigsResult, {"resources": copied("resource_type", "resource_name")}),
 )

@@ -6,23 +6,26 @@ without an error. The response for any other group is NOT_COORDINATOR.
 
 from collections.abc import Awaitable, Iterator
 
+from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from ..metadata.coordinators import COORDINATED_BY, CoordinatorType, coordinator_of
-from ..metadata.operations import group_operations
 from ..requests.context import RequestContext
 from ..requests.long_answers import are_few, noted, rows_in_time_slices
+from ..requests.permissions import Permission
 from ..requests.spec import Rows, Spec, called
+from .authorized_operations import group_operations
 from .node import Node
 
 DEAD = "Dead"
+DESCRIBE_GROUP = Permission(AclOperation.DESCRIBE, AclResourceType.GROUP, "GROUP_AUTHORIZATION_FAILED for the group")
 
 
 def handle(
     node: Node, context: RequestContext, request: DescribeGroupsRequest
 ) -> DescribeGroupsResponse | Awaitable[DescribeGroupsResponse]:
-    groups = _groups(node, request)
+    groups = _groups(node, context, request)
     if are_few(request.groups):
         return DescribeGroupsResponse(groups=list(noted(groups, context)))
     return _in_time_slices(context, groups)
@@ -32,11 +35,13 @@ async def _in_time_slices(context: RequestContext, groups: Iterator[DescribedGro
     return DescribeGroupsResponse(groups=await rows_in_time_slices(groups, context))
 
 
-def _groups(node: Node, request: DescribeGroupsRequest) -> Iterator[DescribedGroup]:
+def _groups(node: Node, context: RequestContext, request: DescribeGroupsRequest) -> Iterator[DescribedGroup]:
     offsets = node.cache.image.topics.get(COORDINATED_BY[CoordinatorType.GROUP])
-    operations = group_operations(asked=request.include_authorized_operations)
     for group in request.groups:
-        if coordinator_of(group, offsets) == node.broker_id:
+        if not context.may(DESCRIBE_GROUP, group):
+            yield DescribedGroup(group_id=group, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        elif coordinator_of(group, offsets) == node.broker_id:
+            operations = group_operations(context, group, asked=request.include_authorized_operations)
             yield DescribedGroup(group_id=group, group_state=DEAD, authorized_operations=operations)
         else:
             yield DescribedGroup(group_id=group, error_code=ErrorCode.NOT_COORDINATOR)
@@ -45,5 +50,6 @@ def _groups(node: Node, request: DescribeGroupsRequest) -> Iterator[DescribedGro
 API = Spec(
     key=ApiKey.DESCRIBE_GROUPS,
     handler=handle,
+    permissions=(DESCRIBE_GROUP,),
     rows=Rows("groups", DescribedGroup, {"groups": called("group_id")}),
 )

@@ -5,7 +5,9 @@ next page begins.
 """
 
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from itertools import chain
 
+from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.describe_topic_partitions import (
@@ -18,16 +20,23 @@ from ...protocol.messages.describe_topic_partitions import (
 from ..errors import Refusal
 from ..metadata.entities import INTERNAL_TOPICS, Topic
 from ..metadata.image import Image
-from ..metadata.operations import TOPIC_OPERATIONS
 from ..metadata.partition_view import endpoints_at, known_partitions, view
 from ..metadata.topic_names import is_valid_topic_name
 from ..requests.context import RequestContext
 from ..requests.long_answers import noted, rows_in_time_slices
+from ..requests.permissions import Permission
 from ..requests.spec import Rows, Spec, copied
+from ..requests.time_slices import in_time_slices
 from .node import Node
 
 MANY = 2_000
 """The number of topics in a request above which it is answered in time slices."""
+
+DESCRIBE_TOPIC = Permission(
+    AclOperation.DESCRIBE,
+    AclResourceType.TOPIC,
+    "TOPIC_AUTHORIZATION_FAILED for the topic, after the other topics; a list of all topics leaves it out",
+)
 
 Row = DescribeTopicPartitionsResponseTopic
 
@@ -38,20 +47,31 @@ START = Cursor()
 def handle(
     node: Node, context: RequestContext, request: DescribeTopicPartitionsRequest
 ) -> DescribeTopicPartitionsResponse | Awaitable[DescribeTopicPartitionsResponse]:
-    response = DescribeTopicPartitionsResponse(topics=[])
     names = _names(node.cache.image, request)
-    page = _page(node, context, request, names, response)
     if len(request.topics) > MANY:
-        return _in_time_slices(context, page, response)
-    response.topics = list(noted(page, context))
+        return _in_time_slices(node, context, request, names)
+    denied = context.without(DESCRIBE_TOPIC, names, logs_denials=bool(request.topics))
+    response = DescribeTopicPartitionsResponse(topics=[])
+    page = _page(node, context, request, [name for name in names if name not in denied], response)
+    response.topics = list(noted(chain(page, _unauthorized(request, denied)), context))
     return response
 
 
 async def _in_time_slices(
-    context: RequestContext, page: Iterator[Row], response: DescribeTopicPartitionsResponse
+    node: Node, context: RequestContext, request: DescribeTopicPartitionsRequest, names: Sequence[str]
 ) -> DescribeTopicPartitionsResponse:
-    response.topics = await rows_in_time_slices(page, context)
+    allowed = await in_time_slices(context.may(DESCRIBE_TOPIC, name) for name in names)
+    denied = frozenset(name for name, may in zip(names, allowed, strict=True) if not may)
+    response = DescribeTopicPartitionsResponse(topics=[])
+    page = _page(node, context, request, [name for name in names if name not in denied], response)
+    response.topics = await rows_in_time_slices(chain(page, _unauthorized(request, denied)), context)
     return response
+
+
+def _unauthorized(request: DescribeTopicPartitionsRequest, denied: frozenset[str]) -> Iterator[Row]:
+    """Yield rows of the topics that the request names and the client may not describe."""
+    for name in sorted(denied) if request.topics else ():
+        yield Row(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name, partitions=[])
 
 
 def _page(
@@ -72,10 +92,11 @@ def _page(
         topic = image.topics.get(name)
         if topic is None:
             if request.topics:
-                yield _missing(name)
+                yield _missing(context, name)
             continue
         start = cursor.partition_index if name == cursor.topic_name else 0
         described, following = _describe(image, topic, reachable, start, left)
+        described.topic_authorized_operations = context.authorized_operations(AclResourceType.TOPIC, name)
         yield described
         if following is not None:
             response.next_cursor = Cursor(topic_name=name, partition_index=following)
@@ -111,7 +132,6 @@ def _describe(
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
         partitions=[],
-        topic_authorized_operations=TOPIC_OPERATIONS,
     )
     for index, partition in known_partitions(topic, start):
         if len(described.partitions) == limit:
@@ -133,13 +153,13 @@ def _describe(
     return described, None
 
 
-def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
+def _missing(context: RequestContext, name: str) -> DescribeTopicPartitionsResponseTopic:
     legal = is_valid_topic_name(name)
     return DescribeTopicPartitionsResponseTopic(
         error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if legal else ErrorCode.INVALID_TOPIC_EXCEPTION,
         name=name,
         is_internal=name in INTERNAL_TOPICS,
-        topic_authorized_operations=TOPIC_OPERATIONS,
+        topic_authorized_operations=context.authorized_operations(AclResourceType.TOPIC, name),
     )
 
 
@@ -147,5 +167,6 @@ API = Spec(
     key=ApiKey.DESCRIBE_TOPIC_PARTITIONS,
     handler=handle,
     waits_for_update=True,
+    permissions=(DESCRIBE_TOPIC,),
     rows=Rows("topics", DescribeTopicPartitionsResponseTopic, {"topics": copied("name")}),
 )

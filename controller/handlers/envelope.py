@@ -19,6 +19,7 @@ from ...protocol.registry import KAFKA
 from ..errors import Refusal
 from ..requests.context import RequestContext, Route
 from ..requests.error_answers import error_codes
+from ..requests.permissions import CLUSTER_ACTION
 from ..requests.spec import Sender, Spec
 from ..security.principal import principal_from_envelope
 from .node import Node
@@ -86,5 +87,6 @@ API = Spec(
     key=ApiKey.ENVELOPE,
     handler=handle,
     sender=Sender.NODE,
+    permissions=(CLUSTER_ACTION,),
     between_nodes=True,
 )

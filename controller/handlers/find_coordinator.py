@@ -6,10 +6,11 @@ its leaders for a while (K590-7). This needs neither a permission of the client 
 """
 
 import logging
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 
 import trio
 
+from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
@@ -20,7 +21,9 @@ from ..metadata.partition_view import endpoints_at
 from ..observe.logs import about, cut
 from ..requests.context import RequestContext
 from ..requests.long_answers import are_few, noted, rows_in_time_slices
+from ..requests.permissions import Permission
 from ..requests.spec import Rows, Spec, called
+from ..requests.time_slices import in_time_slices
 from .auto_creation import create_missing_topics
 from .node import Node
 
@@ -32,10 +35,25 @@ clients, which may ask again.
 """
 
 MANY_KEYS_SINCE, SHARE_SINCE = 4, 6
-NONE_TEXT = "NONE"
-"""The message of a response without an error in versions 1 to 3. From version 4 on it is always
-empty.
+TEXTS: Mapping[int, str] = {
+    ErrorCode.NONE: "NONE",
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "Group authorization failed.",
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "Transactional Id authorization failed.",
+}
+"""The message of a response in versions 1 to 3, by its error. From version 4 on it is always empty.
 """
+
+
+DESCRIBE_GROUP = Permission(AclOperation.DESCRIBE, AclResourceType.GROUP, "GROUP_AUTHORIZATION_FAILED for the key")
+DESCRIBE_TRANSACTIONAL_ID = Permission(
+    AclOperation.DESCRIBE, AclResourceType.TRANSACTIONAL_ID, "TRANSACTIONAL_ID_AUTHORIZATION_FAILED for the key"
+)
+PERMISSIONS = {
+    CoordinatorType.GROUP: (DESCRIBE_GROUP, ErrorCode.GROUP_AUTHORIZATION_FAILED),
+    CoordinatorType.TRANSACTION: (DESCRIBE_TRANSACTIONAL_ID, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+}
+"""The permission that a key needs, and the error without it."""
 
 
 def handle(
@@ -46,11 +64,24 @@ def handle(
         return _no_share_groups(context, keys)
     if request.key_type not in COORDINATED_BY:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"There are no coordinators of type {request.key_type} here.")
-    topic = COORDINATED_BY[CoordinatorType(request.key_type)]
-    if keys and topic not in node.cache.image.topics:
-        return _after_creation(node, context, topic, keys)
-    found = _coordinators(node, context, topic, keys)
-    return _answer(context, list(noted(found, context))) if are_few(keys) else _answer_in_time_slices(context, found)
+    asked = CoordinatorType(request.key_type)
+    if not are_few(keys):
+        return _many(node, context, asked, keys)
+    denied = context.without(PERMISSIONS[asked][0], keys)
+    if len(denied) < len(keys) and COORDINATED_BY[asked] not in node.cache.image.topics:
+        return _after_creation(node, context, asked, keys, denied)
+    return _answer(context, list(noted(_coordinators(node, context, asked, keys, denied), context)))
+
+
+async def _many(
+    node: Node, context: RequestContext, asked: CoordinatorType, keys: Sequence[str]
+) -> FindCoordinatorResponse:
+    permission, _ = PERMISSIONS[asked]
+    allowed = await in_time_slices(context.may(permission, key) for key in keys)
+    denied = frozenset(key for key, may in zip(keys, allowed, strict=True) if not may)
+    if any(allowed) and COORDINATED_BY[asked] not in node.cache.image.topics:
+        return await _after_creation(node, context, asked, keys, denied)
+    return await _answer_in_time_slices(context, _coordinators(node, context, asked, keys, denied))
 
 
 async def _answer_in_time_slices(context: RequestContext, found: Iterator[Coordinator]) -> FindCoordinatorResponse:
@@ -58,8 +89,10 @@ async def _answer_in_time_slices(context: RequestContext, found: Iterator[Coordi
 
 
 async def _after_creation(
-    node: Node, context: RequestContext, topic: str, keys: Sequence[str]
+    node: Node, context: RequestContext, asked: CoordinatorType, keys: Sequence[str], denied: frozenset[str]
 ) -> FindCoordinatorResponse:
+    topic = COORDINATED_BY[asked]
+
     def is_led(image: Image) -> bool:
         return topic in image.topics and image.topics[topic].is_complete
 
@@ -72,7 +105,7 @@ async def _after_creation(
                 log, "no coordinator for %r: the creation of %s was answered with %s", cut(keys[0]), topic, code.name,
                 extra=about(context),
             )  # fmt: skip
-    return await _answer_in_time_slices(context, _coordinators(node, context, topic, keys))
+    return await _answer_in_time_slices(context, _coordinators(node, context, asked, keys, denied))
 
 
 def _answer(context: RequestContext, found: list[Coordinator]) -> FindCoordinatorResponse:
@@ -81,17 +114,22 @@ def _answer(context: RequestContext, found: list[Coordinator]) -> FindCoordinato
     (only,) = found
     return FindCoordinatorResponse(
         error_code=only.error_code,
-        error_message="The coordinator is not available." if only.error_code else NONE_TEXT,
+        error_message=TEXTS[only.error_code],
         node_id=only.node_id,
         host=only.host,
         port=only.port,
     )
 
 
-def _coordinators(node: Node, context: RequestContext, topic: str, keys: Sequence[str]) -> Iterator[Coordinator]:
-    image = node.cache.image
+def _coordinators(
+    node: Node, context: RequestContext, asked: CoordinatorType, keys: Sequence[str], denied: frozenset[str]
+) -> Iterator[Coordinator]:
+    image, topic = node.cache.image, COORDINATED_BY[asked]
     reachable = endpoints_at(image.brokers, context.listener)
     for key in keys:
+        if key in denied:
+            yield _nobody(key, PERMISSIONS[asked][1])
+            continue
         leader = coordinator_of(key, image.topics.get(topic))
         endpoint = reachable.get(leader)
         if endpoint is None:
@@ -117,6 +155,7 @@ API = Spec(
     key=ApiKey.FIND_COORDINATOR,
     handler=handle,
     waits_for_update=True,
+    permissions=(DESCRIBE_GROUP, DESCRIBE_TRANSACTIONAL_ID),
     rows=Rows(
         "coordinators",
         Coordinator,

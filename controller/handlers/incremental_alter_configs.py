@@ -24,7 +24,15 @@ from ..requests.changes import kind_and_name
 from ..requests.context import RequestContext
 from ..requests.spec import Changes, Handler, Rows, Spec, copied
 from ..requests.time_slices import in_time_slices
-from .config_changes import Alteration, AlterationPlanner, alter, check_own_id, refused_here
+from .config_changes import (
+    ALTER_CONFIGS_OF_CLUSTER,
+    ALTER_CONFIGS_OF_TOPIC,
+    Alteration,
+    AlterationPlanner,
+    alter,
+    check_own_id,
+    refused_here,
+)
 from .node import Node
 from .planning import PlannedChange
 from .requested_changes import configured_resources, operands, operation_kinds
@@ -43,7 +51,7 @@ async def receive(
         node,
         request.resources,
         lambda resource: check_incremental(_steps(resource)),
-        lambda resource: _check_of_type(node, resource),
+        lambda resource: _check_of_type(node, context, resource),
         loggers=True,
     )
     for index, resource in enumerate(request.resources):
@@ -111,9 +119,10 @@ def _steps(resource: AlterConfigsResource) -> list[IncrementalChange]:
     return [IncrementalChange(config.name, config.config_operation, config.value) for config in resource.configs]
 
 
-def _check_of_type(node: Node, resource: AlterConfigsResource) -> None:
+def _check_of_type(node: Node, context: RequestContext, resource: AlterConfigsResource) -> None:
     """Check a resource for errors that the receiving node finds by itself."""
     if resource.resource_type == ResourceType.BROKER_LOGGER:
+        context.check_cluster(ALTER_CONFIGS_OF_CLUSTER)
         _check_loggers(node, resource)
     elif resource.resource_type == ResourceType.BROKER:
         for config in resource.configs:
@@ -155,6 +164,7 @@ API = Spec(
     handler=handle,
     receiver=receive,
     at_controller=True,
+    permissions=(ALTER_CONFIGS_OF_TOPIC, ALTER_CONFIGS_OF_CLUSTER),
     rows=Rows("responses", AlterConfigsResourceResponse, {"resources": copied("resource_type", "resource_name")}),
     changes=Changes("incremental_alter_configs", configured_resources),
 )

@@ -12,6 +12,7 @@ from ...protocol.messages.leader_and_isr import (
     LeaderAndIsrTopicError,
 )
 from ..requests.context import RequestContext
+from ..requests.permissions import CLUSTER_ACTION
 from ..requests.spec import Sender, Spec
 from .control import stale
 from .node import Node
@@ -56,4 +57,5 @@ API = Spec(
     key=ApiKey.LEADER_AND_ISR,
     handler=handle,
     sender=Sender.NODE,
+    permissions=(CLUSTER_ACTION,),
 )

@@ -6,12 +6,15 @@ the controller and its policy, but not for the topic, for which the client retri
 (LEADER_NOT_AVAILABLE).
 """
 
-from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, compress
 from typing import cast
 
+from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.metadata import (
+    NO_OPERATIONS,
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
@@ -19,15 +22,15 @@ from ...protocol.messages.metadata import (
     MetadataResponseTopic,
 )
 from ..errors import Refusal
-from ..metadata.entities import INTERNAL_TOPICS, NO_TOPIC_ID
+from ..metadata.entities import INTERNAL_TOPICS, NO_TOPIC_ID, Topic
 from ..metadata.fragments import Dialect, DialectFragments
-from ..metadata.image import Image
-from ..metadata.operations import cluster_operations, topic_operations
 from ..metadata.topic_names import is_valid_topic_name
-from ..requests.context import RequestContext
+from ..requests.context import NO_NAMES, RequestContext
 from ..requests.long_answers import noted, rows_in_time_slices
+from ..requests.permissions import Permission
 from ..requests.spec import Rows, Spec
 from ..requests.time_slices import in_time_slices
+from .authorized_operations import cluster_operations
 from .auto_creation import create_missing_topics
 from .node import Node
 
@@ -39,78 +42,117 @@ MANY = 2_000
 
 Element = MetadataResponseTopic | bytes
 
+DESCRIBE_TOPIC = Permission(
+    AclOperation.DESCRIBE,
+    AclResourceType.TOPIC,
+    "TOPIC_AUTHORIZATION_FAILED for the topic, without its name if it was asked for by id; a list of all topics "
+    "leaves it out",
+)
+CREATE_TOPICS = Permission(
+    AclOperation.CREATE, AclResourceType.CLUSTER, "missing topics that the client may not create are not created"
+)
+CREATE_TOPIC = Permission(
+    AclOperation.CREATE, AclResourceType.TOPIC, "TOPIC_AUTHORIZATION_FAILED for a missing topic instead of its creation"
+)
+DESCRIBE_CLUSTER = Permission(AclOperation.DESCRIBE, AclResourceType.CLUSTER, "no authorized operations of the cluster")
+
 
 def handle(
     node: Node, context: RequestContext, request: MetadataRequest
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
-    version, image, wanted = context.api_version, node.cache.image, request.topics
-    fragments = _fragments(node, context, request)
+    version, topics, wanted = context.api_version, node.cache.image.topics, request.topics
     if wanted is None or (version == 0 and not wanted):
-        return _response(node, fragments, request, fragments.all_topics())
+        return _response(node, context, request, _all_topics(node, context, request))
     if version >= NULL_NAMES_AND_IDS_SINCE:
         _check_names_and_ids(version, wanted)
         if any(topic.topic_id != NO_TOPIC_ID for topic in wanted):
-            unknown, found = _by_id(image, fragments, wanted)
-            if len(wanted) > MANY:
-                return _unknown_in_time_slices(node, context, request, unknown, found)
-            return _response(node, fragments, request, [*unknown, *found])
-
+            return _by_id(node, context, request, wanted)
     if len(wanted) > MANY:
         return _in_time_slices(node, context, request, wanted)
-    found = []
-    missing: list[str] = []
-    for name in dict.fromkeys(cast("str", topic.name) for topic in wanted):
-        known = image.topics.get(name)
-        if known is None:
-            missing.append(name)
-        else:
-            found.append(fragments.topic(known))
-    if not missing:
-        return _response(node, fragments, request, found)
-    creatable = [name for name in missing if is_valid_topic_name(name)]
-    if creatable and request.allow_auto_topic_creation and node.config.boolean("auto.create.topics.enable"):
-        return _after_creation(node, context, request, wanted, creatable)
-    codes = dict.fromkeys(creatable, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    return _response(node, fragments, request, [*found, *noted(_missing(request, missing, codes), context)])
+    names = list(dict.fromkeys(cast("str", topic.name) for topic in wanted))
+    denied = context.without(DESCRIBE_TOPIC, names)
+    found, missing = _divided(topics, names, denied)
+    if missing and _creates_topics(node, request):
+        return _after_creation(node, context, request, names, denied)
+    rows = _found(node, context, request, found)
+    if missing or denied:
+        rows += noted(chain(_missing(context, request, missing, {}), _unauthorized(sorted(denied))), context)
+    return _response(node, context, request, rows)
 
 
 async def _in_time_slices(
     node: Node, context: RequestContext, request: MetadataRequest, wanted: Sequence[MetadataRequestTopic]
 ) -> MetadataResponse:
     """Answer a request for very many topics, most of which cannot exist."""
-    names = dict.fromkeys(await in_time_slices(cast("str", topic.name) for topic in wanted))
-    image = node.cache.image
-    legal = await in_time_slices(
-        name if name not in image.topics and is_valid_topic_name(name) else None for name in names
-    )
-    creatable = [name for name in legal if name is not None]
-    if creatable and request.allow_auto_topic_creation and node.config.boolean("auto.create.topics.enable"):
-        return await _after_creation(node, context, request, wanted, creatable)
-    codes = dict.fromkeys(creatable, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    missing = [name for name in names if name not in image.topics]
-    rows = await rows_in_time_slices(_missing(request, missing, codes), context)
-    fragments = _fragments(node, context, request)
-    found = [fragments.topic(image.topics[name]) for name in names if name in image.topics]
-    return _response(node, fragments, request, [*found, *rows])
+    names = list(dict.fromkeys(await in_time_slices(cast("str", topic.name) for topic in wanted)))
+    allowed = await in_time_slices(context.may(DESCRIBE_TOPIC, name) for name in names)
+    denied = frozenset(name for name, may in zip(names, allowed, strict=True) if not may)
+    found, missing = _divided(node.cache.image.topics, names, denied)
+    if missing and _creates_topics(node, request):
+        return await _after_creation(node, context, request, names, denied)
+    errors = chain(_missing(context, request, missing, {}), _unauthorized(sorted(denied)))
+    rows = await rows_in_time_slices(errors, context)
+    topics = node.cache.image.topics
+    found = [name for name in found if name in topics]
+    return _response(node, context, request, [*_found(node, context, request, found), *rows])
 
 
 async def _after_creation(
-    node: Node,
-    context: RequestContext,
-    request: MetadataRequest,
-    wanted: Sequence[MetadataRequestTopic],
-    creatable: Sequence[str],
+    node: Node, context: RequestContext, request: MetadataRequest, names: Sequence[str], denied: frozenset[str]
 ) -> MetadataResponse:
-    """Answer after the controller has been asked to create the missing topics."""
-    codes = await create_missing_topics(node, context, creatable)
+    """Answer after the controller has been asked to create those missing topics that the client may
+    create.
+    """
+    _, missing = _divided(node.cache.image.topics, names, denied)
+    may_create_all = context.may(CREATE_TOPICS, logs_denial=False)
+    uncreatable = NO_NAMES if may_create_all else context.without(CREATE_TOPIC, missing)
+    valid = await in_time_slices(name not in uncreatable and is_valid_topic_name(name) for name in missing)
+    creatable = list(compress(missing, valid))
+    codes = await create_missing_topics(node, context, creatable) if creatable else {}
     # A topic just created keeps its code even if the image has it by now: the client asks again.
-    names = dict.fromkeys(cast("str", topic.name) for topic in wanted)
+    found, missing = _divided(node.cache.image.topics, names, denied | uncreatable, frozenset(codes))
+    errors = chain(_missing(context, request, missing, codes), _unauthorized(sorted(uncreatable) + sorted(denied)))
+    rows = await rows_in_time_slices(errors, context)
     topics = node.cache.image.topics
-    missing = [name for name in names if name in codes or name not in topics]
-    rows = await rows_in_time_slices(_missing(request, missing, codes), context)
+    found = [name for name in found if name in topics]
+    return _response(node, context, request, [*_found(node, context, request, found), *rows])
+
+
+def _creates_topics(node: Node, request: MetadataRequest) -> bool:
+    return request.allow_auto_topic_creation and node.config.boolean("auto.create.topics.enable")
+
+
+def _divided(
+    topics: Mapping[str, Topic], names: Sequence[str], denied: frozenset[str], created: frozenset[str] = NO_NAMES
+) -> tuple[list[str], list[str]]:
+    """Return the existing and the missing topics among those that the client may describe. Topics
+    in `created` count as missing.
+    """
+    described = [name for name in names if name not in denied] if denied else names
+    missing = [name for name in described if name not in topics or name in created]
+    found = [name for name in described if name in topics and name not in created] if missing else list(described)
+    return found, missing
+
+
+def _all_topics(node: Node, context: RequestContext, request: MetadataRequest) -> Sequence[Element]:
+    """Return the topics that the client may describe, in the order of their names."""
     fragments = _fragments(node, context, request)
-    found = [fragments.topic(topics[name]) for name in names if name in topics and name not in codes]
-    return _response(node, fragments, request, [*found, *rows])
+    if context.dispatcher.authorization is None:
+        return fragments.all_topics()
+    names = sorted(node.cache.image.topics)
+    allowed = list(compress(names, context.may_each(DESCRIBE_TOPIC, names, logs_denials=False)))
+    return _found(node, context, request, allowed)
+
+
+def _found(node: Node, context: RequestContext, request: MetadataRequest, names: Sequence[str]) -> list[Element]:
+    """Return the encoded elements of topics of the image."""
+    fragments, topics = _fragments(node, context, request), node.cache.image.topics
+    if context.dispatcher.authorization is None or not request.include_topic_authorized_operations:
+        return [fragments.topic(topics[name]) for name in names]
+    return [
+        fragments.topic_with_operations(topics[name], context.authorized_operations(AclResourceType.TOPIC, name))
+        for name in names
+    ]
 
 
 def _fragments(node: Node, context: RequestContext, request: MetadataRequest) -> DialectFragments:
@@ -130,21 +172,30 @@ def _check_names_and_ids(version: int, wanted: Iterable[MetadataRequestTopic]) -
 
 
 def _by_id(
-    image: Image, fragments: DialectFragments, wanted: Iterable[MetadataRequestTopic]
-) -> tuple[Iterator[MetadataResponseTopic], list[Element]]:
-    """Return the topics that a request names by id. A single id makes it such a request, and Kafka
-    then ignores names and topics without an id. Unknown ids come first, as in Kafka.
+    node: Node, context: RequestContext, request: MetadataRequest, wanted: Sequence[MetadataRequestTopic]
+) -> MetadataResponse | Awaitable[MetadataResponse]:
+    """Answer for the topics that a request names by id. A single id makes it such a request, and
+    Kafka then ignores names and topics without an id. Unknown ids come first, as in Kafka.
     """
-    unknown: list[bytes] = []
-    found: list[Element] = []
+    image, unknown = node.cache.image, []
+    known: dict[str, Topic] = {}
     for topic_id in dict.fromkeys(topic.topic_id for topic in wanted if topic.topic_id != NO_TOPIC_ID):
         topic = image.topic_by_id(topic_id)
         if topic is None:
             unknown.append(topic_id)
         else:
-            found.append(fragments.topic(topic))
-    code = ErrorCode.UNKNOWN_TOPIC_ID
-    return (MetadataResponseTopic(error_code=code, name=None, topic_id=topic_id) for topic_id in unknown), found
+            known[topic.name] = topic
+    denied = context.without(DESCRIBE_TOPIC, list(known))
+    found = _found(node, context, request, [name for name in known if name not in denied])
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    rows = [MetadataResponseTopic(error_code=code, name=None, topic_id=known[name].topic_id) for name in sorted(denied)]
+    unknown_rows = (
+        MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
+        for topic_id in unknown
+    )
+    if len(wanted) > MANY:
+        return _unknown_in_time_slices(node, context, request, unknown_rows, [*found, *noted(rows, context)])
+    return _response(node, context, request, [*unknown_rows, *found, *noted(rows, context)])
 
 
 async def _unknown_in_time_slices(
@@ -152,41 +203,51 @@ async def _unknown_in_time_slices(
     context: RequestContext,
     request: MetadataRequest,
     unknown: Iterator[MetadataResponseTopic],
-    found: Sequence[Element],
+    others: Sequence[Element],
 ) -> MetadataResponse:
     rows = await rows_in_time_slices(unknown, context)
-    return _response(node, _fragments(node, context, request), request, [*rows, *found])
+    return _response(node, context, request, [*rows, *others])
 
 
 def _missing(
-    request: MetadataRequest, names: Iterable[str], codes: dict[str, ErrorCode]
+    context: RequestContext, request: MetadataRequest, names: Iterable[str], codes: Mapping[str, ErrorCode]
 ) -> Iterator[MetadataResponseTopic]:
-    """Return rows of topics that do not exist. A name that is not in `codes` gets
-    INVALID_TOPIC_EXCEPTION.
+    """Return rows of topics that do not exist, with their codes, or else whether their names are
+    valid.
     """
-    operations = topic_operations(asked=request.include_topic_authorized_operations)
-    return (
-        MetadataResponseTopic(
-            error_code=codes.get(name, ErrorCode.INVALID_TOPIC_EXCEPTION),
+    asked = request.include_topic_authorized_operations
+    for name in names:
+        code = codes.get(name)
+        if code is None:
+            is_valid = is_valid_topic_name(name)
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_valid else ErrorCode.INVALID_TOPIC_EXCEPTION
+        yield MetadataResponseTopic(
+            error_code=code,
             name=name,
             is_internal=name in INTERNAL_TOPICS,
-            topic_authorized_operations=operations,
+            topic_authorized_operations=context.authorized_operations(AclResourceType.TOPIC, name)
+            if asked
+            else NO_OPERATIONS,
         )
-        for name in names
-    )
+
+
+def _unauthorized(names: Iterable[str]) -> Iterator[MetadataResponseTopic]:
+    return (MetadataResponseTopic(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name) for name in names)
 
 
 def _response(
-    node: Node, fragments: DialectFragments, request: MetadataRequest, topics: Sequence[Element]
+    node: Node, context: RequestContext, request: MetadataRequest, topics: Sequence[Element]
 ) -> MetadataResponse:
-    controller_id = node.cache.image.controller_id
+    controller_id, fragments = node.cache.image.controller_id, _fragments(node, context, request)
     return MetadataResponse(
         brokers=cast("list[MetadataResponseBroker]", fragments.brokers),
         cluster_id=node.cluster_id,
         # A client would wait in vain for a controller that is not in the list.
         controller_id=controller_id if controller_id in fragments.reachable else -1,
         topics=cast("list[MetadataResponseTopic]", topics),
-        cluster_authorized_operations=cluster_operations(asked=request.include_cluster_authorized_operations),
+        cluster_authorized_operations=cluster_operations(
+            context, DESCRIBE_CLUSTER, asked=request.include_cluster_authorized_operations
+        ),
     )
 
 
@@ -201,5 +262,6 @@ API = Spec(
     key=ApiKey.METADATA,
     handler=handle,
     waits_for_update=True,
+    permissions=(DESCRIBE_TOPIC, CREATE_TOPICS, CREATE_TOPIC, DESCRIBE_CLUSTER),
     rows=Rows("topics", MetadataResponseTopic, {"topics": _error_fields}),
 )

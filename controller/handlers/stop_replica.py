@@ -7,6 +7,7 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.stop_replica import StopReplicaPartitionError, StopReplicaRequest, StopReplicaResponse
 from ..requests.context import RequestContext
+from ..requests.permissions import CLUSTER_ACTION
 from ..requests.spec import Sender, Spec
 from .control import stale
 from .node import Node
@@ -30,4 +31,5 @@ API = Spec(
     key=ApiKey.STOP_REPLICA,
     handler=handle,
     sender=Sender.NODE,
+    permissions=(CLUSTER_ACTION,),
 )

@@ -31,6 +31,7 @@ from ..metadata.entities import (
 )
 from ..metadata.image import Image
 from ..requests.context import RequestContext
+from ..requests.permissions import CLUSTER_ACTION
 from ..requests.spec import Sender, Spec
 from ..znodes.topics import least_topic_bytes
 from .control import stale
@@ -155,4 +156,5 @@ API = Spec(
     key=ApiKey.UPDATE_METADATA,
     handler=handle,
     sender=Sender.NODE,
+    permissions=(CLUSTER_ACTION,),
 )

@@ -6,17 +6,27 @@ topic costs the encoding of that topic in the versions that clients ask for; a c
 drops all fragments.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
+from struct import Struct
 from typing import NamedTuple
 
+from ...protocol.acls import SUPPORTED_OPERATIONS, AclResourceType
 from ...protocol.compiler import encoder
-from ...protocol.messages.metadata import MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic
+from ...protocol.messages.metadata import (
+    NO_OPERATIONS,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
 from .entities import Broker, Endpoint, Partition, Topic
 from .image import Image
-from .operations import topic_operations
 from .partition_view import endpoints_at, known_partitions, view, view_before_v6, view_in_v0
 
+FLEXIBLE_SINCE = 9
+"""The first version of Metadata whose structs end in tags (KIP-482)."""
+OPERATIONS = Struct(">i")
+"""The encoded form of a topic's authorized operations."""
 MAX_DIALECTS = 8
 """How many dialects are kept, each with up to one fragment for each topic: the clients of a cluster
 use few versions at few listeners.
@@ -95,6 +105,19 @@ class DialectFragments:
         self._topics[topic.name] = (topic, fragment)
         return fragment
 
+    def topic_with_operations(self, topic: Topic, operations: int) -> bytes:
+        """Return the encoded element of a topic with these authorized operations, which differ from
+        client to client and stand at the end of the element, before its tags.
+        """
+        fragment = self.topic(topic)
+        end = len(fragment) - (1 if self._dialect.version >= FLEXIBLE_SINCE else 0)
+        return fragment[: end - OPERATIONS.size] + OPERATIONS.pack(operations) + fragment[end:]
+
+    def topics(self, names: Iterable[str]) -> Joined:
+        """Return the encoded elements of these topics of the image."""
+        topics = {} if self._image is None else self._image.topics
+        return Joined([self.topic(topics[name]) for name in names])
+
     def all_topics(self) -> Joined:
         """Return the encoded elements of all topics of the image, in the order of their names."""
         if self._all is None:
@@ -114,7 +137,9 @@ class DialectFragments:
             topic_id=topic.topic_id,
             is_internal=topic.is_internal,
             partitions=[self._partition(index, partition) for index, partition in known_partitions(topic)],
-            topic_authorized_operations=topic_operations(asked=self._dialect.with_operations),
+            topic_authorized_operations=SUPPORTED_OPERATIONS[AclResourceType.TOPIC]
+            if self._dialect.with_operations
+            else NO_OPERATIONS,
         )
 
     def _partition(self, index: int, partition: Partition) -> MetadataResponsePartition:

@@ -9,14 +9,19 @@ import msgspec
 
 from ...policies.authorizer import Requester
 from ...policies.interface import ANONYMOUS
-from ...protocol.acls import SUPPORTED_OPERATIONS, AclOperation, AclResourceType
+from ...protocol.acls import CLUSTER_NAME, SUPPORTED_OPERATIONS, AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
 from ...protocol.header import RequestOrigin
 from ...protocol.registry import KAFKA, Api, Registry
+from ..errors import Refusal
 from ..observe.logs import ClientWarnings
 from ..security.authorizer import Authorization
 from ..security.caller import Caller
+from .permissions import Permission
 from .spec import Changes, Handler, Spec
+
+NO_NAMES: frozenset[str] = frozenset()
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -126,38 +131,36 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
             api=self.policy_api,
         )
 
-    def may(
-        self, operation: AclOperation, resource_type: AclResourceType, name: str, *, logs_denial: bool = True
-    ) -> bool:
-        """Return whether the client may do this. `logs_denial` is False for a resource that the
-        client did not name.
+    def may(self, permission: Permission, name: str = CLUSTER_NAME, *, logs_denial: bool = True) -> bool:
+        """Return whether the client has a permission for the resource of this name. `logs_denial`
+        is False if the client did not name the resource, or if another permission serves as well.
         """
-        return self.may_each(operation, resource_type, (name,), logs_denials=logs_denial)[0]
+        return self.may_each(permission, (name,), logs_denials=logs_denial)[0]
 
-    def may_each(
-        self,
-        operation: AclOperation,
-        resource_type: AclResourceType,
-        names: Sequence[str],
-        *,
-        logs_denials: bool = True,
-    ) -> Sequence[bool]:
-        """Return, for each resource in order, whether the client may do this to it."""
+    def may_each(self, permission: Permission, names: Sequence[str], *, logs_denials: bool = True) -> Sequence[bool]:
+        """Return, for each resource in order, whether the client has a permission for it."""
+        assert permission in self.spec.permissions, f"{self.spec.key.name} does not declare {permission}"
         authorization = self.dispatcher.authorization
         if authorization is None:
             return [True] * len(names)
+        operation, resource_type = permission.operation, permission.resource_type
         if operation is AclOperation.CLUSTER_ACTION and self.from_peer and not self.forwarded:
             return [True] * len(names)  # a node of the cluster asks in its own name
         return authorization.allows(self.requester, operation, resource_type, names, logs_denials=logs_denials)
 
-    def may_some(self, operation: AclOperation, resource_type: AclResourceType) -> bool:
-        """Return whether there may be a resource of the type to which the client may do this
-        (Kafka's `authorizeByResourceType`).
-        """
-        authorization = self.dispatcher.authorization
-        return authorization is None or authorization.allows_some(self.requester, operation, resource_type)
+    def without(self, permission: Permission, names: Sequence[str], *, logs_denials: bool = True) -> frozenset[str]:
+        """Return the names of those resources for which the client lacks a permission."""
+        if self.dispatcher.authorization is None:
+            return NO_NAMES
+        allowed = self.may_each(permission, names, logs_denials=logs_denials)
+        return frozenset(name for name, may in zip(names, allowed, strict=True) if not may)
 
-    def authorized_operations(self, resource_type: AclResourceType, name: str) -> int:
+    def check_cluster(self, permission: Permission) -> None:
+        """Raise CLUSTER_AUTHORIZATION_FAILED if the client lacks a permission for the cluster."""
+        if not self.may(permission):
+            raise Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+
+    def authorized_operations(self, resource_type: AclResourceType, name: str = CLUSTER_NAME) -> int:
         """Return what the client may do to a resource, as Kafka answers it (KIP-430): bit n for the
         operation with the number n.
         """

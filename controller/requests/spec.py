@@ -14,6 +14,7 @@ import msgspec
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.schema import WireStruct
+from .permissions import Permission
 
 Handler = Callable[[Any, Any, Any], Any]
 """`handle(node, context, request)` returns the response at once, or an awaitable of it. Raises
@@ -117,3 +118,5 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     rows: Rows | None = None
     """None if the response has one error code for the whole request."""
     changes: Changes | None = None
+    permissions: tuple[Permission, ...] = ()
+    """The permissions for which the handler asks the authorizer, where one is configured."""

@@ -30,8 +30,8 @@ from ..requests.bounds import ENVELOPE_BYTES, MAX_ANSWER_BYTES, SMALL_BYTES, che
 from ..requests.context import RequestContext, Route, Routes
 from ..requests.error_answers import error_answer, first_error
 from ..requests.long_answers import AT_ONCE, rows_in_time_slices
+from ..requests.permissions import CLUSTER_ACTION
 from ..requests.spec import Sender, Spec
-from ..security.authorize import authorize
 from ..security.authorizer import Authorization
 from ..security.caller import MAX_SOFTWARE_CHARACTERS, Caller
 from ..security.principal import principal_from_text
@@ -257,12 +257,18 @@ class Dispatcher:
             )
 
     def _authorize(self, ctx: RequestContext) -> None:
-        try:
-            authorize(ctx.caller, nodes_only=ctx.spec.sender is Sender.NODE)
-        except NotANode:
-            self.counters.forged_node_requests += 1
-            self._suspect(ctx, f"sends {_name(ctx.api_key)}")
-            raise
+        """Refuse requests between nodes from whoever is neither a node nor, at the inter-broker
+        listener, authorized to act as one. Raises NotANode.
+        """
+        if ctx.spec.sender is not Sender.NODE or ctx.caller.from_peer or self._may_act_as_node(ctx):
+            return
+        self.counters.forged_node_requests += 1
+        self._suspect(ctx, f"sends {_name(ctx.api_key)}")
+        raise NotANode(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+
+    def _may_act_as_node(self, ctx: RequestContext) -> bool:
+        """Whether the caller is one of Kafka's brokers by its ACLs."""
+        return self.authorization is not None and ctx.caller.listener.inter_broker and ctx.may(CLUSTER_ACTION)
 
     def _refuse_forged(self, ctx: RequestContext, claimed: RequestOrigin) -> None:
         self.counters.forged_forwarding += 1

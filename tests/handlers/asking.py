@@ -18,6 +18,7 @@ from minicontroller.controller.requests.spec import Handler, Spec
 from minicontroller.controller.routing.dispatcher import Dispatcher
 from minicontroller.controller.routing.forwarding import Forwarder
 from minicontroller.controller.routing.routes import routed
+from minicontroller.controller.security.authorizer import Authorization
 from minicontroller.controller.security.caller import Caller, Listener
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
 from minicontroller.protocol.api_keys import ApiKey
@@ -135,8 +136,11 @@ class Client:
         peer: bool = False,
         handlers: Mapping[ApiKey, Spec | Handler] = READS,
         forwarder: Forwarder | None = None,
+        authorization: Authorization | None = None,
     ) -> None:
-        self._dispatcher = Dispatcher(node, routed(specs_with(handlers), forwarder), node.decisions.refused)
+        self._dispatcher = Dispatcher(
+            node, routed(specs_with(handlers), forwarder), node.decisions.refused, authorization=authorization
+        )
         self._caller = Caller(Listener(name=listener), "10.0.0.9", 50_000)
         self._caller.principal = principal
         self._caller.from_peer = peer
