@@ -1,7 +1,19 @@
-"""Pure judgement on frozen snapshots. What the author of a policy needs is importable from here;
-`interface.py` explains it.
+"""Pure judgement on frozen snapshots. What the author of a policy or of an authorizer needs is
+importable from here; `interface.py` and `authorizer.py` explain it.
 """
 
+from ..protocol.acls import AclOperation, AclResourceType
+from .authorizer import (
+    Action,
+    Authorizer,
+    AuthorizerError,
+    ClusterAuthorizationError,
+    GroupAuthorizationError,
+    Requester,
+    SecurityDisabledError,
+    TopicAuthorizationError,
+    UndecidedError,
+)
 from .interface import (
     AlterBrokerConfigsRequest,
     AlterLoggersRequest,
@@ -18,16 +30,27 @@ from .interface import (
 )
 
 __all__ = [
+    "AclOperation",
+    "AclResourceType",
+    "Action",
     "AlterBrokerConfigsRequest",
     "AlterLoggersRequest",
     "AlterTopicRequest",
+    "Authorizer",
+    "AuthorizerError",
+    "ClusterAuthorizationError",
     "ClusterState",
     "CreateTopicRequest",
     "DeleteRecordsRequest",
     "DeleteTopicRequest",
+    "GroupAuthorizationError",
     "PolicyRequest",
     "PolicyViolation",
     "RequestedTopicState",
+    "Requester",
+    "SecurityDisabledError",
+    "TopicAuthorizationError",
     "TopicManagementPolicy",
     "TopicState",
+    "UndecidedError",
 ]

@@ -125,3 +125,8 @@ class AccessControlEntry(msgspec.Struct, frozen=True, order=True):
     """An address as Java writes it, or `*` for every host."""
     operation: AclOperation
     permission_type: PermissionType
+
+
+def kafka_name(member: IntEnum) -> str:
+    """Return the name of a member as Kafka's tools and znodes write it: `DescribeConfigs`."""
+    return "".join(word.capitalize() for word in member.name.split("_"))

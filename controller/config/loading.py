@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from ..errors import ConfigurationError
 from .node_config import NOTHING, NodeConfig
-from .node_rules import HAS_TO_FIT, faults_of
+from .node_rules import HAS_TO_FIT, doubts_of, faults_of
 from .settings import Collected, Setting, collect_settings
 
 
@@ -32,11 +32,12 @@ def config_from_mapping(values: Mapping[str, str]) -> NodeConfig:
 def _checked(collected: Collected) -> NodeConfig:
     settings = collected.settings
     texts = {key: setting.text for key, setting in settings.items()}
-    config = NodeConfig(texts, warnings=collected.warnings)
+    config = NodeConfig(texts)
     mistakes = collected.faults or [f"{_place(settings, key)}{reason}" for key, reason in faults_of(config)]
     if mistakes:
         raise ConfigurationError("\n".join(mistakes))
-    return config
+    doubts = [f"{_place(settings, key)}{reason}" for key, reason in doubts_of(config)]
+    return NodeConfig(texts, warnings=[*collected.warnings, *doubts])
 
 
 def _place(settings: Mapping[str, Setting], key: str) -> str:

@@ -12,11 +12,13 @@ from .keys import KEYS, LISTENER_MECHANISM_KEYS
 from .listeners import ListenerFault, parse_protocol_map
 from .node_config import NodeConfig
 from .refused_keys import faults_of_keys
+from .super_users import super_users
 from .zookeeper_rules import faults_of_zookeeper
 
 Fault = tuple[str, str]
 JAAS_KEY = LISTENER_MECHANISM_KEYS[0]
 POLICY_KEY = "topic.management.policy.class.name"
+AUTHORIZER_KEY, SUPER_USERS_KEY = "authorizer.class.name", "super.users"
 OLDER_POLICY_KEYS = ("create.topic.policy.class.name", "alter.config.policy.class.name")
 
 
@@ -36,6 +38,7 @@ def faults_of(config: NodeConfig) -> list[Fault]:
     return [
         *faults_of_keys(config.static),
         *_policies(config),
+        *_authorization(config),
         *_identity(config),
         *faulty_durations(config),
         *_jaas(config),
@@ -51,6 +54,23 @@ def _policies(config: NodeConfig) -> Iterator[Fault]:
         for key in OLDER_POLICY_KEYS:
             if config.string(key):
                 yield key, f"{key} and {POLICY_KEY} exclude each other: the second judges all that the first does."
+
+
+def _authorization(config: NodeConfig) -> Iterator[Fault]:
+    try:
+        super_users(config.string(SUPER_USERS_KEY))
+    except ValueError as error:
+        yield SUPER_USERS_KEY, f"{SUPER_USERS_KEY}: {error}."
+
+
+def doubts_of(config: NodeConfig) -> Iterator[Fault]:
+    """Yield (key, sentence) for settings that are valid, and may not mean what their author
+    believes.
+    """
+    if not config.string(AUTHORIZER_KEY):
+        for key in (SUPER_USERS_KEY, "allow.everyone.if.no.acl.found"):
+            if key in config.static:
+                yield key, f"{key} has no effect without {AUTHORIZER_KEY}: everybody may do everything."
 
 
 def _identity(config: NodeConfig) -> Iterator[Fault]:

@@ -13,6 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from ... import __version__
+from ...protocol.acls import kafka_name
 from ...protocol.error_codes import ErrorCode
 from ...protocol.registry import KAFKA
 from ..observe.metrics import BOUNDS, NEWER_THAN_OURS, LatencyHistogram
@@ -54,6 +55,16 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
     "refused_node_requests": (
         CounterMetricFamily,
         "Requests that only nodes send, from somebody who had not proved to be one.",
+        ("node",),
+    ),
+    "denied_actions": (
+        CounterMetricFamily,
+        "What clients asked for by name and might not do, by Kafka's operation and type of resource.",
+        ("node", "operation", "resource_type"),
+    ),
+    "authorizer_faults": (
+        CounterMetricFamily,
+        "How often an authorizer in Python failed, which denies what it was asked about.",
         ("node",),
     ),
     "leftover_requests": (
@@ -275,6 +286,9 @@ def _requests(families: Families, node: str, running: ServingNode) -> None:
         families.add("decisions", [node, KAFKA.name(api_key), outcome_name(code)], count)
     families.add("refused_forwardings", [node], dispatcher.counters.forged_forwarding)
     families.add("refused_node_requests", [node], dispatcher.counters.forged_node_requests)
+    for (operation, resource_type), count in sorted(running.node.metrics.authorization.denied.items()):
+        families.add("denied_actions", [node, kafka_name(operation), kafka_name(resource_type)], count)
+    families.add("authorizer_faults", [node], running.node.metrics.authorization.faults)
     families.add("leftover_requests", [node], dispatcher.counters.leftover_requests)
     families.add("accidents", [node], dispatcher.counters.accidents)
     families.add("protocol_errors", [node], failures.protocol_errors)

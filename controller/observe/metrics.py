@@ -12,6 +12,7 @@ from collections.abc import Container, Iterable
 from typing import Protocol
 
 from ...policies.verdict import Finding
+from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ..store.base import SessionState
@@ -114,6 +115,16 @@ class VerdictMetrics:
         self.verdicts = Counter({key: count for key, count in self.verdicts.items() if not key[1] or key[1] in rules})
 
 
+class AuthorizationMetrics:
+    """Counts of what a node's authorizer denied."""
+
+    def __init__(self) -> None:
+        self.denied: Counter[tuple[AclOperation, AclResourceType]] = Counter()
+        """Counts of denied actions on resources that clients named."""
+        self.faults = 0
+        """How often an authorizer of the user's failed, which denies."""
+
+
 class AuditState(Protocol):
     """The figures of an audit log that are shown as metrics."""
 
@@ -155,6 +166,7 @@ class NodeMetrics:
         """Counts by the new state of the session."""
         self.decisions: Counter[tuple[int, int]] = Counter()
         """Counts by API and error code of the elements that this node decided as the controller."""
+        self.authorization = AuthorizationMetrics()
         self.audit: AuditState | None = None
 
     def session_changed(self, session: SessionState) -> None:
