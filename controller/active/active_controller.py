@@ -29,9 +29,10 @@ from ..znodes import layout
 from . import notifications, partition_states
 from .channel import LinkFactory
 from .deletion import Deletions
+from .entity_reading import Entity, load_entities, with_entities
 from .jobs import ControllerMoved, Draft, Element, InDoubt, observation
 from .loading import ensure_paths, load
-from .local_nodes import DynamicConfigsView, LocalNode, LocalNodes
+from .local_nodes import DynamicConfigsView, FollowedEntities, LocalNode, LocalNodes
 from .node_updates import NodeUpdates
 from .partition_states import LeaderElector
 from .propagation import Propagation
@@ -44,6 +45,15 @@ log = logging.getLogger("minicontroller.controller")
 
 STEP_DOWN_SECONDS = 1.0
 """The time in which a controller that steps down must commit and send the changes it has begun."""
+
+
+class NotifiedEntities(FollowedEntities, Protocol):
+    """The part of a node's view of users, clients, ACLs and tokens that the controller uses."""
+
+    def on_notified(self, listener: Callable[[Sequence[str]], None]) -> Callable[[], None]:
+        """Call `listener` with the paths that new notifications name. Return a function that
+        unsubscribes it.
+        """
 
 
 class EligibleNode(Protocol):
@@ -62,6 +72,9 @@ class EligibleNode(Protocol):
 
     @property
     def dynamic_configs(self) -> DynamicConfigsView: ...
+
+    @property
+    def security(self) -> NotifiedEntities: ...
 
     @property
     def local_nodes(self) -> Mapping[int, LocalNode]: ...
@@ -185,6 +198,7 @@ class ActiveController:
         All of its tasks have ended when this method returns.
         """
         reason, end = "an accident ended its reign", "it stepped down"
+        unsubscribe = self.node.security.on_notified(self._watches.entities_changed)
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._end_when_resigned, nursery.cancel_scope)
@@ -199,6 +213,7 @@ class ActiveController:
             reason = "its node was ended at once"
             raise
         finally:
+            unsubscribe()
             self.node.controller = None
             self.writer.close(ControllerMoved())
             log.info("broker %d is no longer the controller of epoch %d: %s", self.node.broker_id, self.epoch, reason)
@@ -261,6 +276,7 @@ class ActiveController:
             state = state.with_topics(_unmarked(state.topics.values()))
         watches.deletions.send()  # meaningless markers are removed
         watches.states_known()
+        state = await watches.with_notified(with_entities(state, await load_entities(store)))
         image = msgspec.structs.replace(state, controller_id=self.node.broker_id, controller_epoch=self.epoch)
         if self.node.rule_files is not None:  # the rules may contain a quota, now or later
             image = image.with_counts()
@@ -399,6 +415,12 @@ class ActiveController:
             self.deletions.start(topic)
         if after.configs is not before.configs:
             self._updates.configs_changed(after)
+        entities: dict[str, Entity | None] = {}
+        for element in elements:
+            if element.entities and element.refusal is None:
+                entities.update(element.entities)
+        if entities:
+            self._updates.entities_changed(after, entities)
 
     async def _reread(self, image: Image, path: str) -> Sequence[Element]:
         """Return what other processes have written at a path where a commit of this controller met

@@ -41,6 +41,11 @@ MIN_INTERVAL_SECONDS = 0.005
 carries several changes.
 """
 
+MAX_NAMED_ENTITIES = 1_000
+"""The most entities that a request to reread names. If there are more, the node reads all that new
+notifications name.
+"""
+
 T = TypeVar("T")
 
 
@@ -97,6 +102,10 @@ class Channel:
         """The number of the newest request to reread the configs that the node has completed."""
         self._configs = 0
         """The number of the newest request to reread the configs."""
+        self._entities: set[str] | None = None
+        """The entities, by path, that the node has to read with the next request to reread the
+        configs; None for all that notifications name.
+        """
         self.scope = trio.CancelScope()
         self._link = link
         self._owner = owner
@@ -125,6 +134,13 @@ class Channel:
         """Have the node read the configs of brokers from the store again."""
         self._configs = max(request, self._configs)
         self.hurry(self._update_number)
+
+    def entities_changed(self, paths: Iterable[str]) -> None:
+        """Have the next request to reread the configs name these entities, too."""
+        if self._entities is not None:
+            self._entities.update(paths)
+            if len(self._entities) > MAX_NAMED_ENTITIES:
+                self._entities = None
 
     def expect_update(self, number: int) -> None:
         """Note that the response to a client of the node carries this update number: the node holds
@@ -261,8 +277,12 @@ class Channel:
         round, so that a node without the store still gets the metadata.
         """
         request, is_done = self._configs, False
+        entities, self._entities = self._entities, set()
         try:
-            answer = await self._ask(control_requests.update_metadata(image, self.broker, [], configs=True))
+            reread = None if entities is None else sorted(entities)
+            answer = await self._ask(
+                control_requests.update_metadata(image, self.broker, [], configs=True, entities=reread)
+            )
             assert isinstance(answer, UpdateMetadataResponse)
             is_done = answer.error_code == ErrorCode.NONE
         except Unreachable as error:
@@ -271,6 +291,7 @@ class Channel:
             self.configured = request
             self._owner.acknowledged()
         else:
+            self._entities = None if entities is None or self._entities is None else self._entities | entities
             await trio.sleep(RETRY_SECONDS)
             self.hurry(self._update_number)
 

@@ -4,7 +4,9 @@ Their versions are fixed, as in Kafka's controller (`inter.broker.protocol.versi
 from 3.4 on accepts them, so no ApiVersions is sent first.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+import msgspec
 
 from ...protocol.compiler import encoder
 from ...protocol.messages.leader_and_isr import (
@@ -39,9 +41,11 @@ KRaft.
 
 
 CONFIGS_TAG = 10_001
-"""This program's tag in UpdateMetadata that asks the node to reread the configs of brokers before
-it responds, or to respond with an error if it cannot. Kafka's brokers ignore the tag.
+"""This program's tag in UpdateMetadata that asks the node to reread the configs of brokers, and the
+entities whose paths its value lists in JSON, before it responds, or to respond with an error if it
+cannot. Kafka's brokers ignore the tag.
 """
+PATHS_READER: msgspec.json.Decoder[tuple[str, ...] | None] = msgspec.json.Decoder(tuple[str, ...] | None)
 
 UPDATE_NUMBER_TAG = 10_002
 """This program's tag with the update number, in eight bytes, that a node has reached when it has
@@ -150,15 +154,17 @@ def update_metadata(
     *,
     complete: bool = False,
     configs: bool = False,
+    entities: Sequence[str] | None = (),
     update_number: int | None = None,
 ) -> UpdateMetadataRequest:
     """Make UpdateMetadata of all brokers, which replace those that the target knows, and these
     topics. With `complete`, topics that are not named do not exist.
 
-    With `configs`, the target rereads the configs of brokers before it responds. `update_number` is
-    the update that the target has reached with this request.
+    With `configs`, the target rereads the configs of brokers before it responds, and these
+    `entities`, given by path, or all that new notifications name (None). `update_number` is the
+    update that the target has reached with this request.
     """
-    tags = {**({COMPLETE_TAG: b""} if complete else {}), **({CONFIGS_TAG: b""} if configs else {})}
+    tags = {**({COMPLETE_TAG: b""} if complete else {}), **({CONFIGS_TAG: _paths(entities)} if configs else {})}
     if update_number is not None:
         tags[UPDATE_NUMBER_TAG] = update_number.to_bytes(8, signed=True)
     return UpdateMetadataRequest(
@@ -169,6 +175,20 @@ def update_metadata(
         live_brokers=[_live_broker(broker) for _, broker in sorted(image.brokers.items())],
         unknown_tags=tags or None,
     )
+
+
+def _paths(entities: Sequence[str] | None) -> bytes:
+    return msgspec.json.encode(entities)
+
+
+def reread_entities(tag: bytes) -> Sequence[str] | None:
+    """Return the paths that the value of CONFIGS_TAG names, or None for all that new notifications
+    name, as a controller of another version may mean.
+    """
+    try:
+        return PATHS_READER.decode(tag)
+    except msgspec.DecodeError:
+        return None
 
 
 def encode_topic_state(topic: Topic, live: frozenset[int]) -> bytes:

@@ -6,6 +6,7 @@ refused are completed in the order in which they were planned.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import trio
@@ -17,7 +18,9 @@ from ..metadata.image import Image
 from ..requests.changes import Judgement
 from ..requests.time_slices import TimeSlice
 from ..store.base import Operation, weight
+from .entity_reading import Entity, entity_of, with_entity
 
+NO_ENTITIES: Mapping[str, Entity | None] = {}
 PART_SECONDS = 0.1
 """The time for which a request of many elements is planned before waiting jobs are planned."""
 
@@ -40,6 +43,7 @@ class Element:
     __slots__ = (
         "begun",
         "completed",
+        "entities",
         "evolve",
         "evolve_image",
         "holds",
@@ -74,6 +78,8 @@ class Element:
         """Returns the image after this element, given the image before it. It is None if the
         element changes a topic or nothing.
         """
+        self.entities: Mapping[str, Entity | None] = NO_ENTITIES
+        """What the element leaves of the entities that every node follows, by path."""
         self.holds = holds
         """Returns whether a freshly loaded image shows that the element took effect."""
         self.is_decision_only = False
@@ -136,6 +142,21 @@ def observed_topic(topic: Topic | None, name: str) -> Element:
     deleted (None).
     """
     return Element(name, (), lambda _before: topic, _shows)
+
+
+def observed_entities(found: Mapping[str, Entity | None]) -> Element:
+    """Make an element that writes nothing, for entities that other processes have written, by the
+    paths of their znodes.
+    """
+    element = observation(partial(_with_entities, found))
+    element.entities = found
+    return element
+
+
+def _with_entities(found: Mapping[str, Entity | None], image: Image) -> Image:
+    for path, entity in found.items():
+        image = with_entity(image, path, entity)
+    return image
 
 
 def _same(topic: Topic | None) -> Topic | None:
@@ -207,6 +228,21 @@ class Draft:
         element = Element(None, operations, _same, lambda image: image.configs.get(entity) == configs)
         element.evolve_image = lambda image: image.with_configs(entity, configs)
         return self._add(element)
+
+    def stage_entities(self, path: str, operations: Sequence[Operation], after: Mapping[str, Entity | None]) -> Element:
+        """Add an element that changes the entity at this path, and leaves these entities. Raises
+        Refusal.
+        """
+        element = Element(
+            None, operations, _same, lambda image: all(entity_of(image, each) == after[each] for each in after)
+        )
+        element.key, element.entities = path, after
+        element.evolve_image = partial(_with_entities, after)
+        return self._add(element)
+
+    def observe_entities(self, found: Mapping[str, Entity | None]) -> None:
+        """Add an element that writes nothing, for entities that other processes have written."""
+        self._add(observed_entities(found))
 
     def observe_configs(self, entity: str, configs: EntityConfigs) -> None:
         """Add an element that writes nothing, for configs of a broker, or of all brokers, that

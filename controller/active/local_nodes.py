@@ -15,6 +15,7 @@ from ..metadata.cache import MetadataCache, first_update_number
 from ..metadata.entities import NO_ENTITY_CONFIGS, UNREADABLE, Broker, Topic
 from ..metadata.image import Image
 from ..znodes import layout
+from .entity_reading import Entity, followed
 
 
 class DynamicConfigsView(Protocol):
@@ -27,6 +28,18 @@ class DynamicConfigsView(Protocol):
         """Put configs that the controller has written into force. None keeps the present ones."""
 
 
+class FollowedEntities(Protocol):
+    """The part of a node's view of users, clients, ACLs and tokens that the active controller
+    uses.
+    """
+
+    def apply(self, changed: Mapping[str, Entity | None]) -> None:
+        """Put entities that the controller has written into force, by path."""
+
+    def become(self, entities: Mapping[str, Entity]) -> None:
+        """Put exactly these entities into force."""
+
+
 class LocalNode(Protocol):
     """The part of a local node that the active controller updates."""
 
@@ -36,6 +49,9 @@ class LocalNode(Protocol):
 
     @property
     def dynamic_configs(self) -> DynamicConfigsView: ...
+
+    @property
+    def security(self) -> FollowedEntities: ...
 
 
 class LocalNodes:
@@ -75,6 +91,7 @@ class LocalNodes:
                 removed=[name for name in own.image.topics if name not in names],
             )
             own.updated_to(first_update_number(image.controller_epoch))
+            self._own.security.become(followed(image))
         self._take_in_registered(image)
 
     def update_brokers(self, image: Image) -> None:
@@ -93,6 +110,13 @@ class LocalNodes:
             node = self._own if broker_id == self._own_id else self._nodes.get(broker_id)
             if node is not None and not _has_newer(node.cache, image):
                 node.dynamic_configs.apply(_broker_configs(image, str(broker_id)), of_cluster)
+
+    def update_entities(self, image: Image, changed: Mapping[str, Entity | None]) -> None:
+        """Update entities that every node follows."""
+        for broker_id in self.ids:
+            node = self._own if broker_id == self._own_id else self._nodes.get(broker_id)
+            if node is not None and not _has_newer(node.cache, image):
+                node.security.apply(changed)
 
     def _update(
         self, image: Image, changed: Collection[Topic], removed: Collection[str], brokers: list[Broker] | None
@@ -128,6 +152,7 @@ class LocalNodes:
                 gone = [name for name in cache.image.topics if name not in now.topics]
                 cache.become(now, list(now.topics.values()), gone)
                 cache.updated_to(first_update_number(now.controller_epoch))
+                self._nodes[broker_id].security.become(followed(image))
         self._updated = registered
         self.ids = frozenset({self._own_id, *registered})
 

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from ..metadata.entities import Topic
 from ..metadata.image import Image
+from .entity_reading import Entity
 from .local_nodes import LocalNodes
 from .propagation import Propagation
 
@@ -39,6 +40,13 @@ class NodeUpdates:
     def configs_changed(self, image: Image) -> None:
         """Send the configs of brokers to local nodes; the others read them from the store."""
         self._local_nodes.update_configs(image)
+
+    def entities_changed(self, image: Image, changed: Mapping[str, Entity | None]) -> None:
+        """Send entities that every node follows to local nodes; the others are told to read them
+        once somebody waits for that, and follow the notifications.
+        """
+        self._local_nodes.update_entities(image, changed)
+        self._propagation.entities_changed(changed)
 
     def topics_changed(self, before: Image, image: Image, names: Iterable[str]) -> list[Topic]:
         """Send those of these topics that differ between the images. Returns those that are newly

@@ -185,12 +185,18 @@ class Propagation:
         if channel is not None:
             channel.stop(topic, partition)
 
+    def entities_changed(self, paths: Iterable[str]) -> None:
+        """Note entities that nodes have to read before they acknowledge changed configs."""
+        changed = tuple(paths)
+        for channel in self._channels.values():
+            channel.entities_changed(changed)
+
     # ------------------------------------------------------------------ acknowledgements
 
     async def wait_acknowledged(self, broker_id: int | None = None, *, configs: bool = False) -> bool:
         """Wait until every registered node, or this broker, has all updates made before this call.
         A node that loses its registration is not waited for. With `configs`, wait also until they
-        have reread the configs of brokers.
+        have reread what has changed of configs, ACLs and tokens.
 
         Return False if the controller stopped first, so that it is not known which nodes have them.
         """

@@ -1,5 +1,5 @@
-"""Rereads one topic, or the configs of one broker, after a commit met what another process had
-written there.
+"""Rereads one topic, the configs of one broker, or one entity that every node follows, after a
+commit met what another process had written there.
 
 The result is elements without operations, which bring the image up to date. There are none if the
 image is up to date already, because another plan would meet the same conflict.
@@ -13,12 +13,14 @@ from ..metadata.entities import NO_ENTITY_CONFIGS, Topic
 from ..metadata.image import Image
 from ..store.base import Store
 from ..znodes import layout
-from .jobs import Element, observation, observed_topic
+from ..znodes.entity_names import USERS
+from . import entity_reading
+from .jobs import Element, observation, observed_entities, observed_topic
 from .loading import load_broker_configs, load_topics
 
 
 async def reread(store: Store, image: Image, path: str, created: dict[str, int] | None = None) -> Sequence[Element]:
-    """Return the elements that bring the topic or broker of this znode up to date in the image.
+    """Return the elements that bring what this znode belongs to up to date in the image.
     `created` is as in `load_topics`. Raises StoreError.
     """
     for parent in (layout.TOPICS, layout.TOPIC_CONFIGS, layout.DELETE_TOPICS):
@@ -26,7 +28,19 @@ async def reread(store: Store, image: Image, path: str, created: dict[str, int] 
             return await _topic(store, image, path.removeprefix(f"{parent}/").partition("/")[0], created)
     if path.startswith(f"{layout.BROKER_CONFIGS}/"):
         return await _broker(store, image, path.removeprefix(f"{layout.BROKER_CONFIGS}/"))
-    return ()
+    return await _entity(store, image, path)
+
+
+async def _entity(store: Store, image: Image, path: str) -> Sequence[Element]:
+    users = f"{entity_reading.CONFIGS}{USERS}/"
+    if path.startswith(users):
+        found = await entity_reading.read_user(store, image, path.removeprefix(users).partition("/")[0])
+    elif entity_reading.is_followed(path):
+        found = await entity_reading.read_entities(store, [path])
+    else:
+        return ()
+    changed = {each: found[each] for each in entity_reading.changed_paths(image, found)}
+    return [observed_entities(changed)] if changed else []
 
 
 async def _topic(store: Store, image: Image, name: str, created: dict[str, int] | None) -> Sequence[Element]:

@@ -8,7 +8,7 @@ pause.
 
 import functools
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import msgspec
 import trio
@@ -23,6 +23,7 @@ from ..store.signal import Signal
 from ..znodes import layout
 from ..znodes.topics import encode_topic
 from . import notifications, partition_states
+from .entity_reading import changed_paths, closure, entity_of, read_entities, with_entity
 from .jobs import ControllerMoved, Draft, Element
 from .loading import ensure_paths, entity_configs, load_broker_configs, load_brokers, load_topics, topic_names
 from .partition_states import LeaderElector
@@ -71,6 +72,8 @@ class StoreWatches:
         self.notifications, self.states = Signal(), Signal()
         self._changed_configs: set[tuple[str, str]] = set()
         self._changed_states: set[str] = set()
+        self.entities = Signal()
+        self._changed_entities: set[str] = set()
         self._again: set[tuple[str, str]] = set()
         """The entities whose configs must be read again, because this controller has uncommitted
         changes of them.
@@ -83,6 +86,21 @@ class StoreWatches:
         self._changed_configs.update(entities)
         if self._changed_configs:
             self.configs.send()
+
+    def entities_changed(self, paths: Iterable[str]) -> None:
+        """Have these entities, which every node follows, read again."""
+        self._changed_entities.update(paths)
+        if self._changed_entities:
+            self.entities.send()
+
+    async def with_notified(self, image: Image) -> Image:
+        """Return a loaded image with what notifications have named meanwhile, as it is now."""
+        while self._changed_entities:
+            paths, self._changed_entities = self._changed_entities, set()
+            found = await read_entities(self._store, sorted(closure(paths)))
+            for path in changed_paths(image, found):
+                image = with_entity(image, path, found[path])
+        return image
 
     def states_changed(self, topics: Iterable[str]) -> None:
         """Have the states of these topics read again, because another process has written them."""
@@ -100,6 +118,7 @@ class StoreWatches:
             nursery.start_soon(self._follow, self.topics, self._read_topics, REREAD_SECONDS)
             nursery.start_soon(self._follow, self.deletions, self._read_deletions, REREAD_SECONDS)
             nursery.start_soon(self._follow, self.configs, self._read_configs, 0.0)
+            nursery.start_soon(self._follow, self.entities, self._read_entities, 0.0)
             nursery.start_soon(self._follow, self.notifications, self._read_notifications, 0.0)
             nursery.start_soon(self._follow, self.states, self._read_states, REREAD_STATES_SECONDS)
 
@@ -214,6 +233,28 @@ class StoreWatches:
             if topic is not None and topic.topic_id == NO_TOPIC_ID and not topic.marked_for_deletion:
                 identify(draft, topic)
         return await self._elector.elect_for_topics(draft, names)
+
+    async def _read_entities(self) -> None:
+        paths, self._changed_entities = self._changed_entities, set()
+        try:
+            again = await self._writer.write(lambda draft: self._adopt_entities(draft, sorted(closure(paths))))
+        except StoreUnavailable:
+            self._changed_entities |= paths
+            raise
+        if again:
+            await trio.sleep(REREAD_STATES_SECONDS)
+            self.entities_changed(again)
+
+    async def _adopt_entities(self, draft: Draft, paths: Sequence[str]) -> list[str]:
+        """Take over entities that others wrote, as they were read. Return those with uncommitted
+        changes of this controller, which are read again later.
+        """
+        found = await read_entities(self._store, paths)
+        again = [path for path in paths if entity_of(draft.image, path) is not entity_of(self._writer.image, path)]
+        changed = [path for path in changed_paths(draft.image, found) if path not in again]
+        if changed:
+            draft.observe_entities({path: found[path] for path in changed})
+        return again
 
     def _is_unchanged(self, draft: Draft, name: str) -> bool:
         """Return whether the draft has no change of a topic that is not committed yet."""

@@ -6,7 +6,7 @@ secrets: they are kept as they are in the store, and never logged.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 import trio
 
@@ -14,13 +14,17 @@ from ..clock import now_ms
 from ..config.node_config import NodeConfig
 from ..store.base import Entry, Store, StoreError
 from ..znodes import layout
-from ..znodes.configs import decode_config
+from ..znodes.configs import decode_config, decode_config_change
 from ..znodes.content import MalformedZnodeError
-from .config_notifications import ConfigChanges, EntityChanged
+from .change_notifications import ChangeNotifications
 
 log = logging.getLogger("minicontroller.config")
 
 NOTHING: Mapping[str, str] = {}
+EntityChanged = Callable[[str, str], None]
+"""Called with the type and name of an entity: ("topics", "orders"), ("brokers", "1"), ("users",
+"alice/clients/<default>").
+"""
 CATCH_UP_SECONDS = 1.0
 """How long a reading may take while the controller waits for it."""
 
@@ -38,8 +42,10 @@ class DynamicConfigs:
         self.of_node: Mapping[str, str] = NOTHING
         """The configs in `/config/brokers/<id>`, which override those of the cluster."""
         self._own_name = str(broker_id)
-        self._changes = ConfigChanges(clock_ms)
+        self._changes = ChangeNotifications(layout.CONFIG_CHANGES, decode_config_change, clock_ms)
         self._listeners: list[EntityChanged] = []
+        self._load_others: list[Callable[[Store], Awaitable[None]]] = []
+        self._reread_others: list[Callable[[Store, Sequence[tuple[str, str]]], Awaitable[None]]] = []
         self._reading = trio.Lock()
         self._begun = self._loaded = 0
         """Numbers of readings: the last one that began, and the last one whose result is in force.
@@ -54,6 +60,18 @@ class DynamicConfigs:
         is notified, topics included; for one of this node's own configs once it is in force.
         """
         self._listeners.append(listener)
+
+    def accompany(
+        self,
+        load: Callable[[Store], Awaitable[None]],
+        reread: Callable[[Store, Sequence[tuple[str, str]]], Awaitable[None]],
+    ) -> None:
+        """Follow the configs of other entities by the same notifications: `load` reads them at the
+        start and after each loss of the session, `reread` those that notifications name. Both raise
+        StoreError.
+        """
+        self._load_others.append(load)
+        self._reread_others.append(reread)
 
     async def load(self, store: Store) -> None:
         """Read all configs, at least as new as any change acknowledged before this call. Calls that
@@ -104,8 +122,17 @@ class DynamicConfigs:
         are removed.
         """
         await self._changes.follow(
-            store, load=self.load, on_change=self._reread, tidies=tidies, task_status=task_status
+            store, load=self._load_everything, on_change=self._reread, tidies=tidies, task_status=task_status
         )
+
+    async def read_notifications(self, store: Store) -> None:
+        """Read whatever notifications name that nobody has read yet. Raises StoreError."""
+        await self._changes.catch_up(store, self._reread)
+
+    async def _load_everything(self, store: Store) -> None:
+        await self.load(store)
+        for load in self._load_others:
+            await load(store)
 
     async def _reread(self, store: Store, entities: Iterable[tuple[str, str]]) -> None:
         changed = list(entities)
@@ -114,6 +141,8 @@ class DynamicConfigs:
             async with self._reading:
                 await store.sync()  # a server that is behind would take back what a controller here has told
                 await self._read(store, mine)
+        for reread in self._reread_others:
+            await reread(store, changed)
         for kind, name in changed:
             for listener in self._listeners:
                 listener(kind, name)

@@ -11,6 +11,7 @@ from ..active.active_controller import ActiveController
 from ..audit.decisions import NodeDecisions, RecentDecisions
 from ..audit.log import AuditLog
 from ..broker.auto_creation import AutoCreation
+from ..broker.cluster_security import ClusterSecurity
 from ..broker.dynamic_configs import DynamicConfigs
 from ..broker.topic_overrides import TopicOverrides
 from ..config.node_config import NodeConfig
@@ -38,6 +39,9 @@ class Node:
     """The node's connection to the store, with a session of its own."""
     dynamic_configs: DynamicConfigs
     """The broker configs that `/config/brokers` overrides, for this node and for the cluster."""
+
+    security: ClusterSecurity = field(init=False)
+    """The users, clients, ACLs and delegation tokens of the cluster."""
 
     # The parts that every node answers from
     cache: MetadataCache = field(default_factory=MetadataCache)
@@ -92,6 +96,7 @@ class Node:
         return self.config.string("metadata.completion") == "cluster"
 
     def __post_init__(self) -> None:
+        self.security = ClusterSecurity(self.dynamic_configs)
         self.decisions = NodeDecisions(
             self.recent_decisions, broker_id=self.broker_id, cache=self.cache, counts=self.metrics.decisions
         )
@@ -103,6 +108,13 @@ class Node:
         controllers = (node.controller for node in (self, *self.local_nodes.values()))
         epoch = self.cache.image.controller_epoch
         return next((each for each in controllers if each is not None and each.epoch == epoch), None)
+
+    async def read_followed(self, store: Store) -> None:
+        """Read the configs, users, ACLs and tokens that were changed before this call. Raises
+        StoreUnavailable or SessionExpired.
+        """
+        await self.dynamic_configs.load(store)
+        await self.security.read_notifications(store)
 
     @property
     def is_registered(self) -> bool:

@@ -4,7 +4,7 @@ brokers may send it.
 Brokers are replaced as a whole, partitions are merged one by one, and a leader of -2 removes the
 partition. A request with COMPLETE_TAG, the first that this program's controllers send, removes
 every topic that it does not name. A request with CONFIGS_TAG is answered after the changed configs
-are read.
+and other entities are read.
 """
 
 from collections.abc import Awaitable, Collection, Iterable
@@ -18,7 +18,7 @@ from ...protocol.messages.update_metadata import (
     UpdateMetadataResponse,
     UpdateMetadataTopicState,
 )
-from ..active.control_requests import COMPLETE_TAG, CONFIGS_TAG, UPDATE_NUMBER_TAG
+from ..active.control_requests import COMPLETE_TAG, CONFIGS_TAG, UPDATE_NUMBER_TAG, reread_entities
 from ..errors import Refusal
 from ..metadata.entities import (
     LEADER_DURING_DELETE,
@@ -65,11 +65,12 @@ def handle(
     )
     if UPDATE_NUMBER_TAG in tags:
         node.cache.updated_to(int.from_bytes(tags[UPDATE_NUMBER_TAG], signed=True))
-    return _with_configs(node) if CONFIGS_TAG in tags else UpdateMetadataResponse()
+    return _with_configs(node, tags[CONFIGS_TAG]) if CONFIGS_TAG in tags else UpdateMetadataResponse()
 
 
-async def _with_configs(node: Node) -> UpdateMetadataResponse:
+async def _with_configs(node: Node, tag: bytes) -> UpdateMetadataResponse:
     is_done = await node.dynamic_configs.catch_up(node.store)
+    is_done = is_done and await node.security.catch_up(node.store, reread_entities(tag))
     return UpdateMetadataResponse(error_code=ErrorCode.NONE if is_done else ErrorCode.REQUEST_TIMED_OUT)
 
 

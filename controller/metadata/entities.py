@@ -1,4 +1,4 @@
-"""The entities of the metadata: topics, partitions, brokers, and the configs of brokers.
+"""The entities of the metadata: topics, partitions, brokers, configs, ACLs and delegation tokens.
 
 Rule: an entity never changes; a change makes a new one.
 """
@@ -7,6 +7,8 @@ from collections.abc import Container, Mapping
 
 import msgspec
 from immutables import Map
+
+from ...protocol.acls import AccessControlEntry
 
 NO_LEADER = -1
 LEADER_DURING_DELETE = -2
@@ -184,7 +186,9 @@ class Broker(msgspec.Struct, frozen=True, gc=False):
 
 
 class EntityConfigs(msgspec.Struct, frozen=True, gc=False):
-    """The configs of a broker, or of all brokers, as the store has them."""
+    """The configs of a broker, a user, a client or an address, or of a default, as the store has
+    them.
+    """
 
     configs: Mapping[str, str] = NO_CONFIGS
     version: int = -1
@@ -192,3 +196,32 @@ class EntityConfigs(msgspec.Struct, frozen=True, gc=False):
 
 
 NO_ENTITY_CONFIGS = EntityConfigs()
+
+
+class AclEntries(msgspec.Struct, frozen=True):
+    """The ACLs of one resource pattern, as the store has them."""
+
+    entries: frozenset[AccessControlEntry] = frozenset()
+    version: int = -1
+    """The version of their znode; -1 if there is none, UNREADABLE if nobody knows what it says."""
+
+
+NO_ACL_ENTRIES = AclEntries()
+
+
+class DelegationToken(msgspec.Struct, frozen=True):
+    """A delegation token, without its HMAC. Times are in milliseconds since 1970, principals of the
+    form `User:alice`.
+    """
+
+    token_id: str
+    owner: str
+    requester: str
+    """The principal that created the token, for itself or for the owner."""
+    renewers: tuple[str, ...]
+    issued_ms: int
+    expires_ms: int
+    max_ms: int
+    """The time beyond which the token cannot be renewed."""
+    version: int = -1
+    """The version of its znode; -1 if there is none."""

@@ -6,16 +6,22 @@ so it costs the same in a small cluster and in a large one. The controller's ima
 holds; a node's image is what the controller has sent it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
+from typing import TypeVar
 
 import msgspec
 from immutables import Map
 
 from ...policies.topic_counts import TopicCounts
-from .entities import NO_TOPIC_ID, Broker, EntityConfigs, Topic
+from ...protocol.acls import ResourcePattern
+from .entities import NO_TOPIC_ID, AclEntries, Broker, DelegationToken, EntityConfigs, Topic
 from .topic_names import NameIndex
 
 NO_CONTROLLER = -1
+
+Key = TypeVar("Key", bound=Hashable)
+Stored = TypeVar("Stored", EntityConfigs, AclEntries, DelegationToken)
+"""What the store holds in one znode."""
 
 
 class Image(msgspec.Struct, frozen=True):
@@ -34,13 +40,18 @@ class Image(msgspec.Struct, frozen=True):
     asked for them (`with_counts`).
     """
     configs: Map[str, EntityConfigs] = Map()
-    """The configs of brokers by path below `/config`: `brokers/1`, `brokers/<default>`. The configs
-    of a topic are in `Topic`. Known to the controller's image only.
+    """The configs of brokers, users, clients and addresses by path below `/config`: `brokers/1`,
+    `users/<default>`, `users/alice/clients/app`. A user's znode `users/alice/clients` is here, too.
+    The configs of a topic are in `Topic`. Known to the controller's image only.
     """
     leftover_configs: Map[str, int] = Map()
     """The version of the config znode that a deleted topic of this name left behind, if a creation
     has found one.
     """
+    acls: Map[ResourcePattern, AclEntries] = Map()
+    """The ACLs of all resource patterns that have any. Known to the controller's image only."""
+    tokens: Map[str, DelegationToken] = Map()
+    """The delegation tokens by id. Known to the controller's image only."""
 
     def topic(self, name: str) -> Topic | None:
         return self.topics.get(name)
@@ -77,7 +88,7 @@ class Image(msgspec.Struct, frozen=True):
         counts = None if self.counts is None else _counting(self.counts, before, topic)
         return Image(
             topics, names, index, self.brokers, self.controller_id, self.controller_epoch, counts, self.configs,
-            self.leftover_configs,
+            self.leftover_configs, self.acls, self.tokens,
         )  # fmt: skip
 
     def with_topics(self, changed: Iterable[Topic] = (), removed: Iterable[str] = ()) -> "Image":
@@ -107,12 +118,20 @@ class Image(msgspec.Struct, frozen=True):
         index = self.name_index.changed(born, gone_names) if born or gone_names else self.name_index
         return Image(
             topics.finish(), names.finish(), index, self.brokers, self.controller_id, self.controller_epoch, counts,
-            self.configs, leftovers,
+            self.configs, leftovers, self.acls, self.tokens,
         )  # fmt: skip
 
     def with_configs(self, entity: str, configs: EntityConfigs) -> "Image":
         """Return the image with these configs of one entity."""
-        return msgspec.structs.replace(self, configs=self.configs.set(entity, configs))
+        return msgspec.structs.replace(self, configs=_with(self.configs, entity, configs))
+
+    def with_acls(self, pattern: ResourcePattern, acls: AclEntries) -> "Image":
+        """Return the image with these ACLs of one resource pattern."""
+        return msgspec.structs.replace(self, acls=_with(self.acls, pattern, acls))
+
+    def with_token(self, token_id: str, token: DelegationToken | None) -> "Image":
+        """Return the image with this delegation token, or without it."""
+        return msgspec.structs.replace(self, tokens=_with(self.tokens, token_id, token))
 
     def with_leftover_configs(self, topic: str, version: int) -> "Image":
         """Return the image with this version of the configs that a missing topic left behind; -1
@@ -130,6 +149,13 @@ class Image(msgspec.Struct, frozen=True):
     def with_brokers(self, brokers: Iterable[Broker]) -> "Image":
         """Return the image with exactly these brokers."""
         return msgspec.structs.replace(self, brokers=Map({broker.broker_id: broker for broker in brokers}))
+
+
+def _with(known: Map[Key, Stored], key: Key, value: Stored | None) -> Map[Key, Stored]:
+    """Return the map with this value, or without the key if there is no znode."""
+    if value is None or value.version == -1:
+        return known.delete(key) if key in known else known
+    return known.set(key, value)
 
 
 def _counting(counts: TopicCounts, before: Topic | None, now: Topic) -> TopicCounts:

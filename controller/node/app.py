@@ -186,7 +186,7 @@ async def _bound_parts(
             broker,
             clock_ms,
             node.registered,
-            node.dynamic_configs.load,
+            node.read_followed,
             takeover_seconds=takeover_seconds(config),
         ),
         broker=broker,
@@ -198,7 +198,8 @@ async def _start(node: Node, tasks: trio.Nursery, parts: NodeParts) -> None:
     configs, store = node.dynamic_configs, node.store
     configs.on_change(partial(tell_the_controller, node))
     configs.on_change(node.topic_overrides.entity_changed)
-    await tasks.start(partial(configs.run, store, tidies=lambda: node.controller is not None))
+    for follower in (configs, node.security):
+        await tasks.start(partial(follower.run, store, tidies=lambda: node.controller is not None))
     await tasks.start(parts.secret.run, store)
     await tasks.start(parts.server.run)
     await tasks.start(parts.registration.run)

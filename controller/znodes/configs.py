@@ -4,7 +4,6 @@ they have changed.
 
 import re
 from collections.abc import Mapping
-from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
@@ -38,11 +37,6 @@ class FirstConfigChangeZnode(ConfigChangeZnode):
 
 CONFIG_READER = msgspec.json.Decoder(EntityConfig)
 CONFIG_CHANGE_READER = msgspec.json.Decoder(FirstConfigChangeZnode)
-
-
-def sanitized(name: str) -> str:
-    """Escape the name of a user, client or address for a path (Kafka: Sanitizer)."""
-    return quote(name, safe="").replace("~", "%7E")
 
 
 def encode_config(configs: Mapping[str, str]) -> bytes:

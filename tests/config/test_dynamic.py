@@ -11,14 +11,14 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
-from minicontroller.controller.broker import config_notifications
-from minicontroller.controller.broker.config_notifications import KEPT_MS, MAX_KEPT, PAUSE_SECONDS
+from minicontroller.controller.broker import change_notifications
+from minicontroller.controller.broker.change_notifications import KEPT_MS, MAX_KEPT, PAUSE_SECONDS
 from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
 from minicontroller.controller.config.loading import config_from_mapping
 from minicontroller.controller.store.base import Create, Entry, SetData, Watch
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
 from minicontroller.controller.znodes import layout
-from minicontroller.controller.znodes.configs import encode_config, encode_config_change
+from minicontroller.controller.znodes.configs import decode_config_change, encode_config, encode_config_change
 
 CONFIG = config_from_mapping({"broker.id": "1", "listeners": "PLAINTEXT://127.0.0.1:0"})
 THREADS = "log.cleaner.threads"
@@ -290,7 +290,10 @@ async def test_old_notifications_are_removed_by_the_controller(bench: Bench, aut
 async def test_notifications_do_not_pile_up(bench: Bench, autojump_clock: MockClock) -> None:
     """Beyond what Kafka's brokers can list the oldest go, however young they are."""
     assert MAX_KEPT * (len("config_change_") + 10 + 4) < 4 * 1024 * 1024
-    store, feed = bench.store, config_notifications.ConfigChanges(lambda: bench.now_ms)
+    store, feed = (
+        bench.store,
+        change_notifications.ChangeNotifications(layout.CONFIG_CHANGES, decode_config_change, lambda: bench.now_ms),
+    )
     await bench.notify(*(f"topics/t{number}" for number in range(5)))
     names = await store.children(layout.CONFIG_CHANGES)
     await feed.tidy(store, names, most=3)
@@ -303,7 +306,7 @@ async def test_all_that_is_old_is_removed(
     """However many changes come in a second, they are removed as quickly as they came, not so many
     now and then.
     """
-    monkeypatch.setattr(config_notifications, "TIDY_BATCH", 3)
+    monkeypatch.setattr(change_notifications, "TIDY_BATCH", 3)
     await bench.start()
     await bench.notify(*(f"topics/t{number}" for number in range(20)))
     bench.now_ms += KEPT_MS + 1
@@ -311,11 +314,11 @@ async def test_all_that_is_old_is_removed(
     await bench.notify("topics/young")
     await bench.settle()
     assert await bench.store.children(layout.CONFIG_CHANGES) == ["config_change_0000000020"]
-    monkeypatch.setattr(config_notifications, "TIDY_BATCHES", 2)
+    monkeypatch.setattr(change_notifications, "TIDY_BATCHES", 2)
     await bench.notify(*(f"topics/t{number}" for number in range(20)))
     bench.now_ms += KEPT_MS + 1
     for number in range(20):  # what one look leaves the next ones remove
-        await trio.sleep(config_notifications.TIDY_PAUSE_SECONDS)
+        await trio.sleep(change_notifications.TIDY_PAUSE_SECONDS)
         await bench.notify(f"topics/last{number}")
     await bench.settle()
     assert len(await bench.store.children(layout.CONFIG_CHANGES)) == 20
@@ -331,7 +334,7 @@ async def test_a_long_list_is_looked_at_seldom(bench: Bench, autojump_clock: Moc
     while trio.current_time() < ends:
         await bench.notify("topics/t")
         await trio.sleep(0.05)
-    assert 0 < bench.store.looks * bench.store.listing_seconds <= 60 / config_notifications.LOOKING_SHARE
+    assert 0 < bench.store.looks * bench.store.listing_seconds <= 60 / change_notifications.LOOKING_SHARE
 
 
 async def test_a_store_that_was_slow_once_is_asked_again_soon(bench: Bench, autojump_clock: MockClock) -> None:
@@ -344,7 +347,7 @@ async def test_a_store_that_was_slow_once_is_asked_again_soon(bench: Bench, auto
     await trio.sleep(6)
     bench.store.listing_seconds = 0
     await bench.change("brokers/1", {THREADS: "5"})
-    await trio.sleep(config_notifications.MAX_PAUSE_SECONDS + config_notifications.PAUSE_SECONDS)
+    await trio.sleep(change_notifications.MAX_PAUSE_SECONDS + change_notifications.PAUSE_SECONDS)
     assert bench.threads() == 5
 
 

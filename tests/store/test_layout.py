@@ -16,7 +16,16 @@ from hypothesis import strategies as st
 from minicontroller.controller.active import control_requests
 from minicontroller.controller.metadata.entities import NO_TOPIC_ID, Broker, Endpoint, Partition, Topic
 from minicontroller.controller.metadata.image import Image
-from minicontroller.controller.znodes import broker_notifications, cluster, configs, layout, registrations, topics
+from minicontroller.controller.znodes import (
+    acls,
+    broker_notifications,
+    cluster,
+    configs,
+    layout,
+    registrations,
+    tokens,
+    topics,
+)
 from minicontroller.controller.znodes.cluster import (
     NO_FEATURES,
     ControllerZnode,
@@ -33,9 +42,9 @@ from minicontroller.controller.znodes.configs import (
     decode_config_change,
     encode_config,
     encode_config_change,
-    sanitized,
 )
 from minicontroller.controller.znodes.content import MalformedZnodeError
+from minicontroller.controller.znodes.entity_names import sanitized
 from minicontroller.controller.znodes.topics import (
     decode_partition_state,
     decode_topic,
@@ -69,6 +78,17 @@ def rewritten(path: str, data: bytes) -> bytes:
         return encode_partition_state(decode_partition_state(Partition(()), data, 0))
     if path.startswith("/brokers/topics/"):
         return encode_topic(decode_topic(names[2], data))
+    if (pattern := acls.pattern_at(path)) is not None:
+        assert acls.acl_path(pattern) == path
+        return acls.encode_acls(acls.decode_acls(data))
+    if path.startswith(acls.LITERAL_CHANGES):
+        return acls.encode_acl_change(acls.decode_literal_acl_change(data))[1]
+    if path.startswith(acls.EXTENDED_CHANGES):
+        return acls.encode_acl_change(acls.decode_extended_acl_change(data))[1]
+    if path.startswith(tokens.ROOT):
+        return tokens.encode_token(tokens.decode_token(names[2], data, 0))
+    if path.startswith(tokens.CHANGES):
+        return tokens.encode_token_change(tokens.decode_token_change(data))
     if path.startswith("/config/changes/"):
         return encode_config_change("/".join(decode_config_change(data)))
     if path.startswith("/config/"):
@@ -103,6 +123,8 @@ def test_znodes_without_data_are_kafka_s() -> None:
     assert {layout.partitions_path("orders"), layout.partition_path("orders", 0)} <= administered
     assert DATA["frozen", layout.delete_topic_path("orders")] is None
     assert {path for (file, path) in DATA if file == "secured"} >= set(layout.PERSISTENT_PATHS)
+    authorized = {path for (file, path), data in DATA.items() if file == "authorized" and data is None}
+    assert {*acls.ACL_PATHS, *tokens.PATHS} <= authorized
 
 
 def test_paths_are_kafka_s() -> None:

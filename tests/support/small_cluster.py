@@ -195,7 +195,8 @@ class SmallCluster:
             node.dynamic_configs.on_change(lambda kind, name: tell_the_controller(node, kind, name))
             self.members[broker_id] = member
             tasks.start_soon(node.dynamic_configs.run, store)
-            await tasks.start(Registration(store, broker, lambda: 1, node.registered, node.dynamic_configs.load).run)
+            tasks.start_soon(node.security.run, store)
+            await tasks.start(Registration(store, broker, lambda: 1, node.registered, node.read_followed).run)
             tasks.start_soon(followers.run)
             tasks.start_soon(EpochCheck(node.cache, store).run)
             tasks.start_soon(member.election.run)

@@ -29,6 +29,19 @@ MORE_OF_THE_SAME = re.compile(r"/brokers/topics/wide-\d+/partitions/([2-9]|\d\d)
 """Left out of the files."""
 PARTITIONS = (1, 4, 5, 10, 11, 12, 13, 24, 25, 30, 100)
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="a" password="b" user_a="b";'
+PLAIN_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+ADMIN_JAAS = f'{PLAIN_LOGIN} required username="admin" password="b" user_admin="b";'
+ACLS = (
+    "--allow-principal User:alice --operation Read --operation DescribeConfigs --topic orders",
+    "--deny-principal User:bob --deny-host 10.0.0.1 --operation Write --topic orders",
+    "--allow-principal User:alice --operation Write --topic ord: --resource-pattern-type prefixed",
+    "--allow-principal User:* --operation IdempotentWrite --cluster",
+    "--allow-principal User:alice --operation All --group *",
+    "--allow-principal User:alice --operation Describe --transactional-id t",
+    "--allow-principal User:alice --operation Describe --delegation-token t",
+    "--allow-principal User:alice --operation CreateTokens --user-principal User:bob",
+    "--allow-principal User:alice --operation Read --topic gone",
+)
 FEW_CONFIGS = {
     "retention.ms": "60000",
     "cleanup.policy": "compact",
@@ -87,6 +100,24 @@ class SecuredCluster(KafkaCluster):
         """Nobody asks it anything: its registration is all that is wanted."""
 
 
+class AuthorizedCluster(KafkaCluster):
+    """With an authorizer, delegation tokens, and a listener where `admin` logs in."""
+
+    def _properties(self, number: int) -> dict[str, str]:
+        plain = f"PLAINTEXT://{self.addresses[number]}"
+        self.secured = f"127.0.0.1:{free_port()}"
+        both = f"{plain},SASL_PLAINTEXT://{self.secured}"
+        return super()._properties(number) | {
+            "listeners": both,
+            "advertised.listeners": both,
+            "sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.sasl_plaintext.plain.sasl.jaas.config": ADMIN_JAAS,
+            "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
+            "super.users": "User:ANONYMOUS;User:admin",
+            "delegation.token.secret.key": "key",
+        }
+
+
 class Znodes:
     """What there is in a cluster's ZooKeeper."""
 
@@ -123,7 +154,8 @@ class Znodes:
 
 
 def tool(cluster: KafkaCluster, main: str, *arguments: str) -> None:
-    command = ["java", "-Xmx64m", "-cp", f"{kafka_libs()}/*", main, "--bootstrap-server", cluster.bootstrap, *arguments]
+    command = ["java", "-Xmx64m", "-Dsun.jnu.encoding=UTF-8", "-cp", f"{kafka_libs()}/*", main]
+    command += ["--bootstrap-server", cluster.bootstrap, *arguments]
     subprocess.run(command, check=True, capture_output=True)
 
 
@@ -207,6 +239,27 @@ def record_secured() -> None:
         cluster.stop()
 
 
+def record_authorized() -> None:
+    cluster = AuthorizedCluster(Path(tempfile.mkdtemp()), 1)
+    try:
+        cluster.start()
+        for acl in ACLS:
+            tool(cluster, "kafka.admin.AclCommand", "--add", *acl.split())
+        gone = "--allow-principal User:alice --operation Read --topic gone"
+        tool(cluster, "kafka.admin.AclCommand", "--remove", "--force", *gone.split())
+        for quota in (["--add-config", "request_percentage=5.5"], ["--delete-config", "request_percentage"]):
+            alter(cluster, "--entity-type users --entity-name b/x~ --entity-type clients --entity-name a.b", *quota)
+            alter(cluster, "--entity-type clients --entity-name gone", *quota)
+        create = ["java", "-cp", f"{kafka_libs()}/*", str(HERE / "Tokens.java"), cluster.secured, ADMIN_JAAS]
+        subprocess.run(create, check=True, capture_output=True)
+        znodes = Znodes(cluster.zookeeper.connect)
+        znodes.write("authorized", "one broker with ACLs and delegation tokens made by Kafka's own tools")
+        znodes.close()
+    finally:
+        cluster.stop()
+
+
 if __name__ == "__main__":
     record_cluster()
     record_secured()
+    record_authorized()

@@ -1,29 +1,27 @@
-"""Follows the notifications in `/config/changes`, which every writer of configs adds to.
+"""Follows notifications of changes in the store: those in `/config/changes`, which every writer of
+configs adds to, and those of ACLs and of delegation tokens.
 
 Rule: a notification only names an entity, so late or repeated ones do no harm, and those from
-before the start are ignored: the configs are loaded after the watch is set. A notification is new
-if its name is, so a sequence number that somebody invented hides none. Each listing returns all
+before the start are ignored: everything is loaded after the watch is set. A notification is new if
+its name is, so a sequence number that somebody invented hides none. Each listing returns all
 notifications, so a stream of changes causes a few listings a second and not one for each change.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
+from typing import Generic, TypeVar
 
 import trio
 
 from ..store.base import Delete, SessionExpired, SessionState, Store, StoreError, StoreUnavailable
 from ..store.sessions import wait_connected
 from ..store.signal import Signal
-from ..znodes import layout
-from ..znodes.configs import decode_config_change
 from ..znodes.content import MalformedZnodeError
 
 log = logging.getLogger("minicontroller.config")
 
-EntityChanged = Callable[[str, str], None]
-"""Called with the type and name of an entity: ("topics", "orders"), ("brokers", "1"), ("users",
-"alice/clients/<default>").
-"""
+Named = TypeVar("Named", bound=Hashable)
+"""What a notification names."""
 
 PAUSE_SECONDS = 0.1
 """The pause between two listings; the first one is immediate."""
@@ -43,11 +41,17 @@ TIDY_BATCHES = 10
 """How many batches are removed after one listing, since new notifications wait meanwhile."""
 
 
-class ConfigChanges:
-    """Follows `/config/changes` over any number of sessions."""
+class ChangeNotifications(Generic[Named]):
+    """Follows the notifications below one znode over any number of sessions."""
 
-    def __init__(self, clock_ms: Callable[[], int]) -> None:
+    def __init__(self, root: str, decode: Callable[[bytes], Named], clock_ms: Callable[[], int]) -> None:
+        """Prepare to follow the notifications below `root`. `decode` returns what one of them
+        names, and raises MalformedZnodeError.
+        """
+        self._root = root
+        self._decode = decode
         self._clock_ms = clock_ms
+        self._processing = trio.Lock()
         self._changed = Signal()
         self._seen: frozenset[str] | None = None
         """The notifications of the last listing that were followed."""
@@ -59,7 +63,7 @@ class ConfigChanges:
         store: Store,
         *,
         load: Callable[[Store], Awaitable[None]],
-        on_change: Callable[[Store, Iterable[tuple[str, str]]], Awaitable[None]],
+        on_change: Callable[[Store, Iterable[Named]], Awaitable[None]],
         tidies: Callable[[], bool],
         task_status: trio.TaskStatus[None],
     ) -> None:
@@ -80,15 +84,15 @@ class ConfigChanges:
                         started = True
                     await self._follow_session(store, names, on_change, tidies)
                 except StoreError as error:
-                    log.debug("the changes of configs cannot be followed for a moment: %s", error)
+                    log.debug("the notifications below %s cannot be followed for a moment: %s", self._root, error)
                     await trio.sleep(PAUSE_SECONDS)
         finally:
             unsubscribe()
 
     async def _watch_anew(self, store: Store) -> list[str]:
         self._session_lost = False
-        await store.ensure(layout.CONFIG_CHANGES)
-        names = await store.children(layout.CONFIG_CHANGES, self._changed.send)
+        await store.ensure(self._root)
+        names = await store.children(self._root, self._changed.send)
         if self._seen is None:
             self._seen = frozenset(names)
         return names
@@ -97,7 +101,7 @@ class ConfigChanges:
         self,
         store: Store,
         names: list[str],
-        on_change: Callable[[Store, Iterable[tuple[str, str]]], Awaitable[None]],
+        on_change: Callable[[Store, Iterable[Named]], Awaitable[None]],
         tidies: Callable[[], bool],
     ) -> None:
         """Follow the notifications until the session is lost."""
@@ -113,30 +117,37 @@ class ConfigChanges:
             if self._session_lost:
                 return
             began = trio.current_time()
-            names = await store.children(layout.CONFIG_CHANGES, self._changed.send)
+            names = await store.children(self._root, self._changed.send)
+
+    async def catch_up(self, store: Store, on_change: Callable[[Store, Iterable[Named]], Awaitable[None]]) -> None:
+        """Read the notifications that nobody has read yet, and return when `on_change` has. Raises
+        StoreError.
+        """
+        await self._process(store, await store.children(self._root), on_change)
 
     async def _process(
         self,
         store: Store,
         names: Iterable[str],
-        on_change: Callable[[Store, Iterable[tuple[str, str]]], Awaitable[None]],
+        on_change: Callable[[Store, Iterable[Named]], Awaitable[None]],
     ) -> None:
         present = frozenset(names)
-        new = sorted(present.difference(self._seen or ()), key=_number)
-        if not new:
+        if present.issubset(self._seen or ()):
             self._seen = present
             return
-        entries = await store.get_many([f"{layout.CONFIG_CHANGES}/{name}" for name in new])
-        entities: dict[tuple[str, str], None] = {}
-        for name, entry in zip(new, entries, strict=True):
-            if entry is None or not entry.data:
-                continue
-            try:
-                entities[decode_config_change(entry.data)] = None
-            except MalformedZnodeError as error:
-                log.warning("the notification %s is unreadable and ignored: %s", name, error)
-        await on_change(store, entities)
-        self._seen = present
+        async with self._processing:
+            new = sorted(present.difference(self._seen or ()), key=_number)
+            entries = await store.get_many([f"{self._root}/{name}" for name in new])
+            entities: dict[Named, None] = {}
+            for name, entry in zip(new, entries, strict=True):
+                if entry is None or not entry.data:
+                    continue
+                try:
+                    entities[self._decode(entry.data)] = None
+                except MalformedZnodeError as error:
+                    log.warning("the notification %s is unreadable and ignored: %s", name, error)
+            await on_change(store, entities)
+            self._seen = present
 
     async def tidy(self, store: Store, names: Sequence[str], *, most: int = MAX_KEPT) -> bool:
         """Remove notifications older than KEPT_MS, and the oldest of those beyond `most`. Return
@@ -146,7 +157,7 @@ class ConfigChanges:
         horizon = self._clock_ms() - KEPT_MS
         for start in range(0, TIDY_BATCHES * TIDY_BATCH, TIDY_BATCH):
             surplus = len(oldest) - start - most
-            paths = [f"{layout.CONFIG_CHANGES}/{name}" for name in oldest[start : start + TIDY_BATCH]]
+            paths = [f"{self._root}/{name}" for name in oldest[start : start + TIDY_BATCH]]
             entries = await store.get_many(paths)
             doomed = [
                 Delete(path)

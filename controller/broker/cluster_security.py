@@ -1,0 +1,287 @@
+"""What one node knows of the users, clients and addresses that have configs, of the ACLs, and of
+the delegation tokens: all that decides who may connect, and what they may do.
+
+Rule: it is the state of the store, and never older than what a controller of this process has
+written or what another one waits for. Readings run one after the other, so that none restores what
+is older. Values may be secrets, and are never logged.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+
+import msgspec
+import trio
+
+from ...protocol.acls import ResourcePattern
+from ..active.entity_reading import (
+    CONFIGS,
+    TOKENS,
+    Entity,
+    is_followed,
+    load_acls,
+    load_clients,
+    load_tokens,
+    read_entities,
+)
+from ..clock import now_ms
+from ..metadata.entities import NO_ACL_ENTRIES, NO_ENTITY_CONFIGS, AclEntries, DelegationToken, EntityConfigs
+from ..store.base import Store, StoreError
+from ..znodes import acls, tokens
+from ..znodes.entity_names import is_clients_parent
+from .change_notifications import ChangeNotifications
+from .dynamic_configs import CATCH_UP_SECONDS, DynamicConfigs
+
+LITERAL, PREFIXED = f"{acls.LITERAL_ROOT}/", f"{acls.PREFIXED_ROOT}/"
+log = logging.getLogger("minicontroller.security")
+
+
+class EntityChanges(msgspec.Struct):
+    """What has changed at once, each as it is now."""
+
+    acls: dict[ResourcePattern, AclEntries] = {}
+    """NO_ACL_ENTRIES where there are none any more."""
+    configs: dict[str, EntityConfigs] = {}
+    """By path below `/config`; NO_ENTITY_CONFIGS where there are none any more."""
+    tokens: dict[str, DelegationToken | None] = {}
+    """By id; None for a token that was removed."""
+
+
+class ClusterSecurity:
+    """The entities that every node follows, kept up to date by `run`."""
+
+    def __init__(self, dynamic_configs: DynamicConfigs, clock_ms: Callable[[], int] = now_ms) -> None:
+        """Begin with nothing. The configs of users, clients and addresses are followed together
+        with `dynamic_configs`.
+        """
+        self.acls: dict[ResourcePattern, AclEntries] = {}
+        """The ACLs of all resource patterns. Those with the version UNREADABLE are not known, and
+        have to be taken for a denial of everything.
+        """
+        self.configs: dict[str, EntityConfigs] = {}
+        """The configs by path below `/config` (`client_entity_at` tells whose they are)."""
+        self.tokens: dict[str, DelegationToken] = {}
+        """The delegation tokens by id, those that have expired included."""
+        self._listeners: list[Callable[[EntityChanges], None]] = []
+        self._notified: list[Callable[[Sequence[str]], None]] = []
+        self._dynamic_configs = dynamic_configs
+        self._literal = ChangeNotifications(acls.LITERAL_CHANGES, acls.decode_literal_acl_change, clock_ms)
+        self._extended = ChangeNotifications(acls.EXTENDED_CHANGES, acls.decode_extended_acl_change, clock_ms)
+        self._token_changes = ChangeNotifications(tokens.CHANGES, tokens.decode_token_change, clock_ms)
+        self._reading = trio.Lock()
+        self._applied: dict[str, Entity | None] = {}
+        """What a controller of this process has said since the reading that is under way began."""
+        self._everything_applied = 0
+        """How often a controller of this process has said everything."""
+        self._loaded: dict[str, int] = {}
+        """The session in which everything below a path was read last."""
+        self._loads = {
+            CONFIGS: self._load_clients,
+            LITERAL: self._load_literal,
+            PREFIXED: self._load_prefixed,
+            TOKENS: self._load_tokens,
+        }
+        dynamic_configs.accompany(self._load_clients, self._configs_notified)
+
+    def on_change(self, listener: Callable[[EntityChanges], None]) -> None:
+        """Call `listener` with everything that is known, and then with each change, in the event
+        loop's thread and in the time slice in which the change comes into force.
+        """
+        self._listeners.append(listener)
+        listener(EntityChanges(dict(self.acls), dict(self.configs), dict(self.tokens)))
+
+    def on_notified(self, listener: Callable[[Sequence[str]], None]) -> Callable[[], None]:
+        """Call `listener` with the paths that new notifications name, changed or not. Return a
+        function that unsubscribes it.
+        """
+        self._notified.append(listener)
+        return lambda: self._notified.remove(listener)
+
+    # ------------------------------------------------------------------ from the controller
+
+    def apply(self, changed: Mapping[str, Entity | None]) -> None:
+        """Put entities in force that a controller of this process has written, before its client
+        gets the response. The paths of others are ignored.
+        """
+        followed = {path: entity for path, entity in changed.items() if is_followed(path)}
+        self._applied.update(followed)
+        self._take(followed)
+
+    def become(self, entities: Mapping[str, Entity]) -> None:
+        """Put exactly these entities into force."""
+        self._everything_applied += 1
+        self._take({**dict.fromkeys(self._paths()), **entities})
+
+    async def catch_up(self, store: Store, paths: Sequence[str] | None) -> bool:
+        """Read these entities, or all that new notifications name (None), because the controller
+        waits for it. Return False if the store does not respond in time.
+        """
+        with trio.move_on_after(CATCH_UP_SECONDS):
+            try:
+                if paths is None:
+                    await self.read_notifications(store)
+                else:
+                    await self._read(store, [path for path in paths if is_followed(path)])
+            except StoreError as error:
+                log.debug("users, ACLs and tokens cannot be read now: %s", error)
+            else:
+                return True
+        return False
+
+    # ------------------------------------------------------------------ from the store
+
+    async def read_notifications(self, store: Store) -> None:
+        """Read what new notifications name, so that all changes are known that were acknowledged
+        before this call. In a new session everything is read: notifications may have been removed
+        meanwhile. Raises StoreError.
+        """
+        await store.sync()
+        for prefix, load in self._loads.items():
+            if self._loaded.get(prefix) != store.session_id:
+                await load(store)
+        await self._dynamic_configs.read_notifications(store)
+        await self._literal.catch_up(store, self._acls_notified)
+        await self._extended.catch_up(store, self._acls_notified)
+        await self._token_changes.catch_up(store, self._tokens_notified)
+
+    async def run(
+        self,
+        store: Store,
+        *,
+        tidies: Callable[[], bool] = lambda: False,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Follow ACLs and tokens until cancelled; started when all of them are loaded. The configs
+        are followed by `DynamicConfigs.run`. `tidies` is as there.
+        """
+        async with trio.open_nursery() as nursery:
+            for changes, load, reread in (
+                (self._literal, self._load_literal, self._acls_notified),
+                (self._extended, self._load_prefixed, self._acls_notified),
+            ):
+                await nursery.start(partial(changes.follow, store, load=load, on_change=reread, tidies=tidies))
+            await nursery.start(
+                partial(
+                    self._token_changes.follow,
+                    store,
+                    load=self._load_tokens,
+                    on_change=self._tokens_notified,
+                    tidies=tidies,
+                )
+            )
+            task_status.started()
+
+    async def _load_literal(self, store: Store) -> None:
+        await self._load(store, partial(load_acls, store, acls.LITERAL_ROOT), LITERAL)
+
+    async def _load_prefixed(self, store: Store) -> None:
+        await self._load(store, partial(load_acls, store, acls.PREFIXED_ROOT), PREFIXED)
+
+    async def _load_tokens(self, store: Store) -> None:
+        await self._load(store, partial(load_tokens, store), TOKENS)
+
+    async def _load_clients(self, store: Store) -> None:
+        await self._load(store, partial(load_clients, store), CONFIGS)
+
+    async def _acls_notified(self, store: Store, patterns: Iterable[ResourcePattern]) -> None:
+        await self._notify(store, [acls.acl_path(pattern) for pattern in patterns])
+
+    async def _tokens_notified(self, store: Store, ids: Iterable[str]) -> None:
+        await self._notify(store, [tokens.token_path(token_id) for token_id in ids])
+
+    async def _configs_notified(self, store: Store, entities: Sequence[tuple[str, str]]) -> None:
+        paths = (f"{CONFIGS}{kind}/{name}" for kind, name in entities)
+        await self._notify(store, [path for path in paths if is_followed(path)])
+
+    async def _notify(self, store: Store, paths: Sequence[str]) -> None:
+        if not paths:
+            return
+        await self._read(store, paths)
+        for listener in list(self._notified):
+            listener(paths)
+
+    async def _read(self, store: Store, paths: Sequence[str]) -> None:
+        """Read these entities, at least as new as any change acknowledged before this call."""
+        async with self._reading:
+            await store.sync()  # a server that is behind would take back what a controller here has said
+            wanted: Sequence[str] = paths
+            while wanted:
+                before = self._begin()
+                self._take_read(found := await read_entities(store, wanted), before)
+                wanted = list(found) if before != self._everything_applied else [p for p in found if p in self._applied]
+
+    async def _load(self, store: Store, load: Callable[[], Awaitable[dict[str, Entity | None]]], prefix: str) -> None:
+        """Read all entities below a path, and forget those that are gone."""
+        async with self._reading:
+            await store.sync()
+            session_id = store.session_id
+            while True:
+                before = self._begin()
+                found = await load()
+                gone = dict.fromkeys(path for path in self._paths() if path.startswith(prefix) and path not in found)
+                self._take_read({**found, **gone}, before)
+                if before == self._everything_applied and not any(path.startswith(prefix) for path in self._applied):
+                    self._loaded[prefix] = session_id
+                    return
+
+    def _begin(self) -> int:
+        self._applied.clear()
+        return self._everything_applied
+
+    def _take_read(self, found: Mapping[str, Entity | None], before: int) -> None:
+        """Take what was read, unless a controller of this process has said meanwhile what it has
+        written: what was read may be older.
+        """
+        if before == self._everything_applied:
+            self._take({path: entity for path, entity in found.items() if path not in self._applied})
+
+    # ------------------------------------------------------------------ the state
+
+    def _paths(self) -> Iterator[str]:
+        yield from (f"{CONFIGS}{path}" for path in self.configs)
+        yield from map(acls.acl_path, self.acls)
+        yield from map(tokens.token_path, self.tokens)
+
+    def _take(self, found: Mapping[str, Entity | None]) -> None:
+        changes = EntityChanges()
+        for path, entity in found.items():
+            if path.startswith(CONFIGS):
+                self._take_configs(path.removeprefix(CONFIGS), entity, changes)
+            elif path.startswith(TOKENS):
+                self._take_token(path.removeprefix(TOKENS), entity, changes)
+            else:
+                self._take_acls(path, entity, changes)
+        if changes.acls or changes.configs or changes.tokens:
+            for listener in self._listeners:
+                listener(changes)
+
+    def _take_configs(self, path: str, entity: Entity | None, changes: EntityChanges) -> None:
+        assert entity is None or isinstance(entity, EntityConfigs)
+        if is_clients_parent(path) or entity == self.configs.get(path):
+            return
+        changes.configs[path] = entity or NO_ENTITY_CONFIGS
+        if entity is None:
+            del self.configs[path]
+        else:
+            self.configs[path] = entity
+
+    def _take_token(self, token_id: str, entity: Entity | None, changes: EntityChanges) -> None:
+        assert entity is None or isinstance(entity, DelegationToken)
+        if entity == self.tokens.get(token_id):
+            return
+        changes.tokens[token_id] = entity
+        if entity is None:
+            del self.tokens[token_id]
+        else:
+            self.tokens[token_id] = entity
+
+    def _take_acls(self, path: str, entity: Entity | None, changes: EntityChanges) -> None:
+        pattern = acls.pattern_at(path)
+        assert pattern is not None and (entity is None or isinstance(entity, AclEntries))
+        if entity == self.acls.get(pattern):
+            return
+        changes.acls[pattern] = entity or NO_ACL_ENTRIES
+        if entity is None:
+            del self.acls[pattern]
+        else:
+            self.acls[pattern] = entity

@@ -1,0 +1,271 @@
+"""Users, clients, ACLs and delegation tokens: what the controller writes of them, what others
+write, and what every node has in force.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+import pytest
+import trio
+
+from minicontroller.controller.active.entity_writing import stage_acls, stage_client_configs, stage_token
+from minicontroller.controller.active.jobs import Draft, Element
+from minicontroller.controller.broker.cluster_security import ClusterSecurity, EntityChanges
+from minicontroller.controller.metadata.entities import UNREADABLE, DelegationToken
+from minicontroller.controller.store.base import Create, Delete, SetData, Store
+from minicontroller.controller.znodes import acls, tokens
+from minicontroller.controller.znodes.configs import encode_config
+from minicontroller.protocol.acls import (
+    AccessControlEntry,
+    AclOperation,
+    AclResourceType,
+    PatternType,
+    PermissionType,
+    ResourcePattern,
+)
+from tests.store.worlds import MemoryWorld, World, in_both_worlds
+from tests.support.config_znodes import notification
+from tests.support.small_cluster import SmallCluster
+
+ORDERS = ResourcePattern(AclResourceType.TOPIC, "orders")
+ORD = ResourcePattern(AclResourceType.TOPIC, "ord", PatternType.PREFIXED)
+ALICE = AccessControlEntry("User:alice", "*", AclOperation.READ, PermissionType.ALLOW)
+BOB = AccessControlEntry("User:bob", "*", AclOperation.READ, PermissionType.DENY)
+CAROL = AccessControlEntry("User:carol", "10.0.0.1", AclOperation.ALL, PermissionType.ALLOW)
+TOKEN = DelegationToken("id", "User:alice", "User:bob", ("User:c",), 1, 2, 3)
+QUOTA = {"producer_byte_rate": "7"}
+
+
+async def write(cluster: SmallCluster, *stage: Callable[[Draft], Element]) -> None:
+    """Write as a handler does, and wait until every node has it in force."""
+
+    async def plan(draft: Draft) -> None:
+        for each in stage:
+            each(draft)
+
+    await cluster.controller.write(plan)
+    await cluster.controller.wait_propagated(None, configs=True)
+
+
+def of_acls(pattern: ResourcePattern, *entries: AccessControlEntry) -> Callable[[Draft], Element]:
+    return lambda draft: stage_acls(draft, pattern, entries)
+
+
+def of_configs(path: str, configs: Mapping[str, str]) -> Callable[[Draft], Element]:
+    return lambda draft: stage_client_configs(draft, path, configs)
+
+
+def of_token(token: DelegationToken | None) -> Callable[[Draft], Element]:
+    return lambda draft: stage_token(draft, "id", token)
+
+
+def all_security(cluster: SmallCluster) -> list[ClusterSecurity]:
+    return [member.node.security for _, member in sorted(cluster.members.items())]
+
+
+def in_force(security: ClusterSecurity) -> object:
+    """All that a node has in force, without versions."""
+    return (
+        {pattern: set(each.entries) for pattern, each in security.acls.items()},
+        {path: dict(each.configs) for path, each in security.configs.items() if each.configs},
+        {each.token_id: each.expires_ms for each in security.tokens.values()},
+    )
+
+
+async def tree(store: Store, *roots: str) -> set[str]:
+    await store.sync()
+    found = set()
+    for root in roots:
+        for name in await store.children(root):
+            found |= {f"{root}/{name}"} | await tree(store, f"{root}/{name}")
+    return found
+
+
+@pytest.mark.parametrize("one_process", [False, True], ids=["wire", "one process"])
+async def test_a_change_is_in_force_everywhere_when_it_is_complete(
+    one_process: bool, memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """K4-6: ACLs, configs and tokens are in force at every node when the change of them is, time
+    and again, and they are gone when it is.
+    """
+    cluster = SmallCluster(nursery, memory, one_process=one_process)
+    await cluster.start_in_turn(1, 2, 3)
+    await changed_everywhere(cluster)
+
+
+@in_both_worlds
+async def test_a_change_is_in_force_everywhere_on_zookeeper(cluster: SmallCluster) -> None:
+    """K4-6: so it is on a real server, where each node reads by a connection of its own."""
+    await changed_everywhere(cluster)
+
+
+async def changed_everywhere(cluster: SmallCluster) -> None:
+    for number in range(5):
+        quota = {"producer_byte_rate": str(number)}
+        token = DelegationToken("id", "User:alice", "User:bob", ("User:c",), 1, number, 9)
+        changed = [of_acls(ORDERS, ALICE), of_acls(ORD, ALICE, BOB), of_configs("users/a/clients/b", quota)]
+        await write(cluster, *changed, of_token(token))
+        expected = ({ORDERS: {ALICE}, ORD: {ALICE, BOB}}, {"users/a/clients/b": quota}, {"id": number})
+        assert [in_force(each) for each in all_security(cluster)] == [expected] * 3
+        await write(cluster, of_acls(ORD, ALICE), of_acls(ORDERS), of_configs("users/a/clients/b", {}), of_token(None))
+        assert [in_force(each) for each in all_security(cluster)] == [({ORD: {ALICE}}, {}, {})] * 3
+
+
+async def test_what_is_empty_is_deleted(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
+    """The znodes of ACLs without entries, of users, clients and addresses without configs, and
+    those above them go, as Kafka deletes them; a user with clients stays.
+    """
+    roots = ("/config/users", "/config/clients", "/config/ips", "/kafka-acl", "/kafka-acl-extended", tokens.ROOT)
+    before = await tree(other, *roots)
+    paths = (
+        "users/a",
+        "users/a/clients/b",
+        "users/a/clients/<default>",
+        "clients/c",
+        "ips/10.0.0.1",
+        "users/<default>",
+    )
+    await write(cluster, of_acls(ORDERS, ALICE), of_token(TOKEN), *(of_configs(path, QUOTA) for path in paths))
+    assert await tree(other, *roots) - before == {
+        *(f"/config/{path}" for path in paths),
+        "/config/users/a/clients",
+        "/kafka-acl/Topic/orders",
+        "/delegation_token/tokens/id",
+    }
+    await write(cluster, of_configs("users/a", {}), of_configs("users/a/clients/b", {}))
+    entry = await other.get("/config/users/a")
+    assert entry is not None
+    assert entry.data == encode_config({})
+    await write(cluster, of_acls(ORDERS), of_token(None), *(of_configs(path, {}) for path in paths))
+    assert await tree(other, *roots) == before
+
+
+async def others_write(other: Store) -> None:
+    """As Kafka's tools do it: the znode, then the notification."""
+    for path in ("/config/users/a/clients",):
+        await other.ensure(path)
+    await other.commit([Create("/config/users/a/clients/b", encode_config(QUOTA)), notification("users/a/clients/b")])
+    await other.commit([Create(acls.acl_path(ORDERS), acls.encode_acls([ALICE]))])
+    prefix, data = acls.encode_acl_change(ORDERS)
+    await other.commit([Create(prefix, data, sequential=True)])
+    await other.commit([Create(acls.acl_path(ORD), acls.encode_acls([BOB]))])
+    prefix, data = acls.encode_acl_change(ORD)
+    await other.commit([Create(prefix, data, sequential=True)])
+    await other.commit([Create(tokens.token_path("id"), tokens.encode_token(TOKEN))])
+    await other.commit([Create(tokens.CHANGE_PREFIX, b"id", sequential=True)])
+
+
+OTHERS_WROTE = ({ORDERS: {ALICE}, ORD: {BOB}}, {"users/a/clients/b": QUOTA}, {"id": 2})
+
+
+@in_both_worlds
+async def test_what_others_write_is_followed(cluster: SmallCluster, other: Store) -> None:
+    """What kafka-acls.sh, kafka-configs.sh or a broker of Kafka writes is in force at every node
+    soon, and in the controller's image, which goes on from there.
+    """
+    await others_write(other)
+    await cluster.until(lambda: [in_force(each) for each in all_security(cluster)] == [OTHERS_WROTE] * 3)
+    await cluster.until(lambda: ORDERS in cluster.controller.image.acls and "id" in cluster.controller.image.tokens)
+    await cluster.until(lambda: "users/a/clients/b" in cluster.controller.image.configs)
+    await write(cluster, of_acls(ORDERS, ALICE, BOB), of_configs("users/a/clients/b", {}), of_token(None))
+    changed: object = ({ORDERS: {ALICE, BOB}, ORD: {BOB}}, {}, {})
+    assert [in_force(each) for each in all_security(cluster)] == [changed] * 3
+
+
+@in_both_worlds
+async def test_an_election_finds_everything(cluster: SmallCluster, other: Store) -> None:
+    """A new controller has loaded all of it; a node that starts has it when it is registered."""
+    await others_write(other)
+    await cluster.elect_anew()
+    image = cluster.controller.image
+    assert (set(image.acls), set(image.tokens)) == ({ORDERS, ORD}, {"id"})
+    assert {"users/a", "users/a/clients", "users/a/clients/b"} <= set(image.configs)
+    await cluster.start(4)
+    assert in_force(cluster.members[4].node.security) == OTHERS_WROTE
+
+
+async def test_conflicts_are_read_and_planned_again(
+    cluster: SmallCluster, other: Store, memory: MemoryWorld, autojump_clock: object
+) -> None:
+    """Where another program has written without a notification, a change meets the conflict, reads
+    what is there, and is made on top of it.
+    """
+    await write(cluster, of_acls(ORDERS, ALICE), of_configs("users/a/clients/b", QUOTA), of_token(TOKEN))
+    await other.commit(
+        [
+            SetData(acls.acl_path(ORDERS), acls.encode_acls([BOB])),
+            SetData("/config/users/a/clients/b", encode_config({"request_percentage": "5"})),
+            Create("/config/users/a/clients/c", encode_config(QUOTA)),
+            Delete(tokens.token_path("id")),
+            Create("/config/clients/x", encode_config(QUOTA)),
+        ]
+    )
+    seen = []
+
+    def merged(draft: Draft) -> Element:
+        entries = draft.image.acls[ORDERS].entries
+        seen.append(set(entries))
+        return stage_acls(draft, ORDERS, entries | {CAROL})
+
+    await write(cluster, merged)
+    assert seen == [{ALICE}, {BOB}]
+    await write(cluster, of_configs("users/a/clients/b", {}), of_token(TOKEN), of_configs("clients/x", {}))
+    expected = ({ORDERS: {BOB, CAROL}}, {"users/a/clients/c": QUOTA}, {"id": 2})
+    assert in_force(cluster.controller_node.security) == expected
+
+
+async def test_malformed_znodes_stop_nobody(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
+    """ACLs that nobody can read are known to be unreadable at every node and at the next
+    controller, such a token is none, and what is well-formed is followed.
+    """
+    await others_write(other)
+    await cluster.until(lambda: [in_force(each) for each in all_security(cluster)] == [OTHERS_WROTE] * 3)
+    prefix, data = acls.encode_acl_change(ORDERS)
+    garbage = [SetData(path, b"garbage") for path in (acls.acl_path(ORDERS), tokens.token_path("id"))]
+    notices = [
+        Create(f"{root}/x_", b"\xff/garbage", sequential=True) for root in (acls.LITERAL_CHANGES, tokens.CHANGES)
+    ]
+    notices += [Create(prefix, data, sequential=True), Create(tokens.CHANGE_PREFIX, b"id", sequential=True)]
+    await other.commit([*garbage, *notices, Create("/kafka-acl/Topic/ü", b"[]"), Create("/kafka-acl/X")])
+
+    def is_unreadable(security: ClusterSecurity) -> bool:
+        return security.acls[ORDERS].version == UNREADABLE and not security.tokens
+
+    await cluster.until(lambda: all(map(is_unreadable, all_security(cluster))))
+    await cluster.elect_anew()
+    assert cluster.controller.image.acls[ORDERS].version == UNREADABLE
+    assert all(map(is_unreadable, all_security(cluster)))
+    await write(cluster, of_acls(ORD))
+    assert all(ORD not in each.acls for each in all_security(cluster))
+
+
+@in_both_worlds
+async def test_a_lost_session_misses_nothing(cluster: SmallCluster, world: World, other: Store) -> None:
+    """What changed while a node had no session, and is not notified any more, is in force when the
+    node is registered again.
+    """
+    member = cluster.members[3]
+    await world.suspend(member.store)
+    await others_write(other)
+    for root in ("/config/changes", acls.LITERAL_CHANGES, acls.EXTENDED_CHANGES, tokens.CHANGES):
+        for name in await other.children(root):
+            await other.commit([Delete(f"{root}/{name}")])
+    await world.resume(member.store)
+    await cluster.expire(3)
+    await cluster.until(lambda: member.node.is_registered)
+    assert in_force(member.node.security) == OTHERS_WROTE
+
+
+async def test_listeners_hear_what_changed(cluster: SmallCluster, autojump_clock: object) -> None:
+    """A listener is told everything at first, and then what has changed, once and as it is now."""
+    await write(cluster, of_acls(ORDERS, ALICE))
+    heard: list[EntityChanges] = []
+    cluster.members[2].node.security.on_change(heard.append)
+    await write(cluster, of_acls(ORDERS), of_configs("clients/c", QUOTA))
+    await write(cluster, of_token(TOKEN))
+    await trio.sleep(5)
+    assert [names(each) for each in heard] == [([ORDERS], [], []), ([ORDERS], ["clients/c"], []), ([], [], ["id"])]
+    assert heard[1].acls[ORDERS].entries == frozenset()
+
+
+def names(changes: EntityChanges) -> tuple[Iterable[ResourcePattern], Iterable[str], Iterable[str]]:
+    return list(changes.acls), list(changes.configs), list(changes.tokens)
