@@ -101,7 +101,7 @@ def _time(since_ms: int, copy: Copy) -> int:
 
 
 class Base:
-    """The events and topics of one real run."""
+    """The lines, nodes and epochs of one real run."""
 
     def __init__(self, folder: Path) -> None:
         texts = [

@@ -58,8 +58,8 @@ def somebody(answer: bytes | None) -> Iterator[str]:
     ids=["silence", "end", "HTTP", "TLS", "no frame", "half a frame", "SSH"],
 )
 def test_whoever_is_no_kafka_is_told(tmp_path: Path, answer: bytes | None, said: str) -> None:
-    """What listens and is no node is named with what is wrong with it: code 3 for a client, 1 for
-    `ping`.
+    """A server that is no Kafka node is reported with what is wrong with it: code 3 for a client, 1
+    for `ping`.
     """
     with somebody(answer) as address:
         arguments = ("--bootstrap-server", address, "--timeout", "0.5")
@@ -106,9 +106,7 @@ def test_an_address_where_nobody_is(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_call_is_code_2(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
-    """A wrong call is told before anybody is asked, and nothing is changed into something that
-    nobody typed.
-    """
+    """A wrong call is reported before any node is asked."""
     (tmp_path / "no.text").write_bytes(b"\xff\xfe")
     assert said in complaint(*arguments, folder=tmp_path, code=2)
 
@@ -156,7 +154,7 @@ def test_a_zookeeper_that_can_never_be_reached_is_refused(tmp_path: Path, connec
     ],
 )
 def test_a_mistake_is_told_while_zookeeper_is_away(tmp_path: Path, setting: str, said: str) -> None:
-    """What can be known without ZooKeeper is not told only when it answers."""
+    """Mistakes that can be found without ZooKeeper are reported while it is down."""
     (tmp_path / "node.properties").write_text(NODE + "zookeeper.connect=127.0.0.1:1\n")
     settings = [argument for each in setting.split(" ") for argument in ("--set", each)]
     assert said in complaint("serve", "--config", "node.properties", *settings, folder=tmp_path)

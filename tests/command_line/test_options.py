@@ -1,4 +1,4 @@
-"""What the command says of itself, and to those who call it wrongly."""
+"""Help, version, and errors of wrong calls."""
 
 import subprocess
 import sys
@@ -85,7 +85,7 @@ def test_nothing_is_left_behind(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_call_is_a_sentence_and_code_2(tmp_path: Path, arguments: list[str], said: str) -> None:
-    """Whoever calls the command wrongly learns what is wrong, and the code is 2."""
+    """A wrong call ends with a sentence that says what is wrong, and code 2."""
     assert said in complaint(*arguments, folder=tmp_path, code=2)
 
 
@@ -112,7 +112,7 @@ def test_generated_code_is_shown_as_python(tmp_path: Path) -> None:
     "arguments", [["protocol", "show", "MetadataResponse", "12"], ["protocol", "apis"], ["--help"]]
 )
 def test_a_closed_pipe_is_no_error(tmp_path: Path, arguments: list[str]) -> None:
-    """What is piped to `head` ends without a word on stderr."""
+    """A command whose output is piped to `head` writes nothing to stderr."""
     pipe = subprocess.run(
         ["bash", "-c", '"$0" -m minicontroller "$@" | true', sys.executable, *arguments],
         cwd=tmp_path,

@@ -1,6 +1,4 @@
-"""Who reads what a command prints: people at terminals of any width, pipes that close, disks that
-are full, nobody.
-"""
+"""The output of commands on terminals of any width, closed pipes and full disks."""
 
 import signal
 import subprocess
@@ -66,12 +64,12 @@ def shell(line: str, folder: Path, variables: dict[str, str]) -> tuple[str, str]
 def test_a_reader_who_leaves_is_no_failure(
     asked: dict[str, str], topic: str, tmp_path: Path, arguments: str, reader: str
 ) -> None:
-    """What is piped into `head`, or into nothing, ends with code 0 and without a word."""
+    """A closed pipe ends the command with code 0 and without a message."""
     assert shell(f'"$0" {arguments} | {reader}; echo "${{PIPESTATUS[0]}}"', tmp_path, asked) == ("0\n", "")
 
 
 def test_a_refusal_is_told_although_nobody_reads(asked: dict[str, str], topic: str, tmp_path: Path) -> None:
-    """The code is what became of the work, and not what became of the pipe."""
+    """The exit code reports a refusal even if the pipe is closed."""
     line = f'"$0" topics create {topic} new-{topic} | true; echo "${{PIPESTATUS[0]}}"'
     code, said = shell(line, tmp_path, asked)
     assert code == "1\n"
@@ -137,7 +135,7 @@ def test_a_deletion_is_asked_back(
 
 
 def test_nobody_is_asked_in_a_pipe(asked: dict[str, str], topic: str, tmp_path: Path) -> None:
-    """Where nobody can answer, the command is the answer; `--yes` says so on a terminal."""
+    """In a pipe a deletion asks for no confirmation; on a terminal `--yes` skips it."""
     assert call("topics", "delete", topic, folder=tmp_path, variables=asked) == (0, f"{topic}: deleted\n", "")
     call("topics", "create", topic, folder=tmp_path, variables=asked)
     assert QUESTION not in on_terminal("topics", "delete", "--yes", topic, folder=tmp_path, variables=asked).screen

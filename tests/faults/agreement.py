@@ -1,4 +1,4 @@
-"""What must be true once the dust has settled: in the tree, and on every node that runs."""
+"""Conditions that must hold in the tree and on every running node once all faults are over."""
 
 from collections.abc import Collection
 from functools import partial

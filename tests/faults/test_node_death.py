@@ -1,6 +1,4 @@
-"""A node dies and comes back: who leads, who is in sync, and what becomes of deletions that need
-it.
-"""
+"""A node dies and comes back: leaders, ISRs, and deletions that need the node."""
 
 from functools import partial
 from operator import eq

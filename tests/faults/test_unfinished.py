@@ -1,4 +1,4 @@
-"""What a controller was in the middle of when it died is finished by its successor."""
+"""A controller's unfinished work is completed by its successor."""
 
 import threading
 

@@ -59,8 +59,8 @@ def wired(tmp_path: Path, ensemble: ZooKeeperEnsemble, chroot: str) -> Iterator[
 
 
 def test_a_lost_connection_is_a_pause(wired: Wired, tree: Tree, record: Record) -> None:
-    """The sessions live on: requests wait, nothing is lost, whoever ruled goes on ruling, and no
-    node is missed.
+    """While the connection to ZooKeeper is lost and sessions live, requests wait, nothing is lost,
+    and the controller stays.
     """
     epoch, brokers = tree.controller_epoch, tree.born()
     with streaming(list(wired.nodes)) as stream:
@@ -106,8 +106,8 @@ def test_a_lost_session_is_begun_anew(wired: Wired, tree: Tree, record: Record, 
 
 
 def test_timed_out_means_not_done(wired: Wired, tree: Tree) -> None:
-    """What is asked for while nobody reaches ZooKeeper, and answered REQUEST_TIMED_OUT, is not
-    carried out when ZooKeeper is back.
+    """A request that was answered REQUEST_TIMED_OUT while no node reached ZooKeeper is not carried
+    out later.
     """
     kept = [f"kept-{number}" for number in range(4)]
     with wired.nodes.controller().wire() as wire:

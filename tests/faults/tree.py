@@ -1,4 +1,4 @@
-"""What ZooKeeper holds, seen by a client that has nothing to do with the nodes."""
+"""The contents of ZooKeeper, read by a client that is independent of the nodes."""
 
 import json
 import time

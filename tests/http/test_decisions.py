@@ -85,8 +85,8 @@ def shown(decision: Mapping[str, Any]) -> tuple[str, str, str, str]:
 
 
 def test_what_is_switched_off_is_told(odd: MiniCluster) -> None:
-    """Kafka tells the client a code alone where `delete.topic.enable` is false; people are told
-    why.
+    """With `delete.topic.enable=false` the page has the reason for a refused deletion, of which
+    Kafka's client gets only a code.
     """
     with controller_of(odd) as wire:
         (row,) = wire.ask("DeleteTopics", 5, {"topic_names": ["mine"], "timeout_ms": 1000})["responses"]
@@ -96,8 +96,8 @@ def test_what_is_switched_off_is_told(odd: MiniCluster) -> None:
 
 
 def test_a_node_that_does_not_rule_is_told(odd: MiniCluster) -> None:
-    """Where nothing is forwarded, whoever asks the wrong node is seen, and so is a topic that was
-    not created automatically.
+    """Without forwarding, the page shows requests that a node other than the controller refused,
+    and topics that were not created automatically.
     """
     node = other_ids(odd)[0]
     with Wire(odd.addresses[node]) as wire:
@@ -112,8 +112,8 @@ def test_a_node_that_does_not_rule_is_told(odd: MiniCluster) -> None:
 
 
 def test_who_is_not_allowed_is_told(odd: MiniCluster) -> None:
-    """Whoever speaks as a node, or in the name of others, and is none: his request names nothing,
-    or what he wanted.
+    """The page shows refused requests of clients that claimed to be nodes or to forward
+    for others.
     """
     with controller_of(odd) as wire:
         header = RequestHeader(int(ApiKey.STOP_REPLICA), 3, 1, "stranger")
@@ -152,8 +152,8 @@ def test_what_came_too_late_is_told(odd: MiniCluster, gate: Path) -> None:
 
 
 def test_a_broken_policy_says_how(odd: MiniCluster) -> None:
-    """A client learns nothing of a broken policy, and people in a line in which way it is broken;
-    what rules noted of an allowed request is told, too.
+    """A failing policy's error is on the page and not in the client's answer; findings on allowed
+    requests are there, too.
     """
     with controller_of(odd) as wire:
         for name, partitions in (("broken", 1), ("wide", 3)):
@@ -168,8 +168,8 @@ def test_a_broken_policy_says_how(odd: MiniCluster) -> None:
 
 
 async def test_what_was_carried_out_too_late_says_both(autojump_clock: trio.testing.MockClock) -> None:
-    """A change that is safe, and not everywhere in time: people see that it was made, and what its
-    client was told.
+    """For a change completed after its timeout, the page has both the change and what the client
+    was answered.
     """
     async with ruling({"metadata.completion": "cluster"}) as world:
         world.deaf.add(2)
@@ -199,7 +199,7 @@ async def test_each_is_kept_within_bounds() -> None:
 
 
 async def test_a_defect_of_ours_is_told() -> None:
-    """A handler that fails: people are told that the log knows more."""
+    """For an exception in a handler, the page refers to the log."""
 
     def fail(*_arguments: object) -> Any:
         raise ZeroDivisionError

@@ -1,5 +1,5 @@
-"""What became of topics: from the audit log where there is one, also when it is broken; else from
-memory, and said so.
+"""The history of topics: from the audit log if there is one, also if it is damaged; otherwise from
+memory, which the answer says.
 """
 
 import gzip
@@ -122,9 +122,7 @@ def test_it_is_paged(recorded: MiniCluster) -> None:
 
 
 def test_compressed_and_broken_files_are_no_matter(recorded: MiniCluster, folder: Path) -> None:
-    """Files that are compressed are read, those that are cut, full of something else or no files at
-    all are told, and the page lives.
-    """
+    """Compressed files are read; truncated and malformed files are reported, and the page works."""
     create(recorded, "team-packed")
     push_out(recorded, "later")  # into the next files
     before = history(recorded, "team-packed")
@@ -147,7 +145,9 @@ def test_compressed_and_broken_files_are_no_matter(recorded: MiniCluster, folder
 
 
 def test_without_one_it_comes_from_memory(cluster: MiniCluster) -> None:
-    """The last decisions are told, page by page, and that they are no more than that."""
+    """Without an audit log the latest decisions come from memory in pages, and the answer says that
+    there are no older ones.
+    """
     create(cluster, "team-told")
     create(cluster, "team-told")
     page = history(cluster, "team-told")
@@ -166,7 +166,7 @@ def test_without_one_it_comes_from_memory(cluster: MiniCluster) -> None:
 
 
 async def test_few_wait_for_their_turn(tmp_path: Path) -> None:
-    """One search at a time, some wait for it, and the next one is told to come again."""
+    """One search runs at a time, a few wait, and further ones are told to try again."""
     async with ruling({"audit.dir": str(tmp_path)}) as world:
         process = Process(1)
         process.add(RunningNode(world.node, "", Server(ConnectionLimits()), Dispatcher(world.node, Routes(()))))
@@ -180,8 +180,8 @@ async def test_few_wait_for_their_turn(tmp_path: Path) -> None:
 
 
 async def test_what_could_not_be_written_is_told(tmp_path: Path, autojump_clock: trio.testing.MockClock) -> None:
-    """Nobody waits for ever for a disk that takes nothing; how many events are missing in the
-    answer stands in it.
+    """A search does not wait forever for a blocked disk; the answer has the number of missing
+    events.
     """
     async with ruling({"audit.dir": str(tmp_path / "audit"), "audit.flush.interval.ms": LONG_MS}) as world:
         process = Process(1)
@@ -221,8 +221,8 @@ def test_what_a_file_says_is_shown_within_bounds(name: str, epoch: int, time_ms:
 
 
 def test_each_event_has_its_words() -> None:
-    """Topics that came, changed and went without a request, clean-ups and losses are told; other
-    topics' are not.
+    """Creations, changes, deletions and losses without a request are described for their own topic
+    only.
     """
     log = a_log(2)
     assert [entry is not None for entry in (history_entry(HistoryFilter("t3"), event) for event in log)] == [

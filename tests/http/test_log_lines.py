@@ -178,8 +178,8 @@ def test_what_cannot_be_read_is_told_as_far_as_it_can(
 
 
 def test_nothing_in_a_line_is_forged(logged: list[Mapping[str, Any]]) -> None:
-    """What clients and policies say begins no event of its own, and what fails elsewhere in a
-    policy's process is an event as well, of the policy.
+    """Texts of clients and policies cannot begin a log event, and other output of a policy's
+    process is an event of the policy.
     """
     assert "forged" not in {event["logger"] for event in logged}
     assert {event["logger"].partition(".")[0] for event in logged} <= {"minicontroller", "py", "asyncio", "kazoo"}

@@ -1,4 +1,6 @@
-"""log.format: an event begins a line and says whom it is about, whatever strangers are called."""
+"""With either log.format, an event begins a line and names its request, whatever texts clients
+send.
+"""
 
 import json
 import logging
@@ -37,8 +39,8 @@ def raised() -> Exception:
 
 
 def test_people_read_a_line(node: None) -> None:
-    """The message comes first, then in brackets the node and whom it is about; a stranger's name
-    cannot begin a line.
+    """In text, the message comes first, then node and request in brackets; a client's name cannot
+    begin a line.
     """
     line = HumanFormatter().format(record("refused", principal="User:alice", client=STRANGER, correlation=7))
     assert line.count("\n") == 0

@@ -56,7 +56,7 @@ def of_rules_and_audit(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(name="cluster", scope="module")
 def with_everything_that_is_counted(folder: Path) -> Iterator[MiniCluster]:
-    """A policy, rules and an audit log; each node has been asked."""
+    """Run a cluster with a policy, rules and an audit log, after a request to each node."""
     (folder / "teams.py").write_text(POLICY)
     (folder / "rules.toml").write_text(RULES)
     settings = {
@@ -91,7 +91,7 @@ def scraped(cluster: MiniCluster) -> Samples:
 
 
 def value(samples: Samples, name: str, **labels: str) -> float:
-    """Of all samples with at least these labels, together."""
+    """Return the sum of all samples with at least these labels."""
     return sum(
         number for (found, has), number in samples.items() if found == PREFIX + name and has >= set(labels.items())
     )
@@ -154,8 +154,8 @@ def test_forwarded_requests_are_counted_where_they_came(cluster: MiniCluster) ->
 
 
 def test_unknown_names_make_no_series(cluster: MiniCluster) -> None:
-    """Other client ids, topics, versions and software make no new series, and appear nowhere in the
-    scrape.
+    """Unknown client ids, topics, versions and software make no new series and appear nowhere in
+    the metrics.
     """
 
     def ask_as(name: str) -> None:
@@ -210,7 +210,7 @@ def test_rule_files_tell_whether_they_are_in_force(cluster: MiniCluster, folder:
 
 
 def test_the_audit_log_is_counted(cluster: MiniCluster, folder: Path) -> None:
-    """What was written, what could not be, and the requests that were refused for it."""
+    """Written events, failed writes and refusals of the audit log are counted."""
     node = str(controller_id(cluster))
     before = scraped(cluster)
     make(cluster, "team-recorded")

@@ -57,9 +57,7 @@ def test_topics_are_paged_and_searched(cluster: MiniCluster) -> None:
 
 
 def test_a_topic_is_told(cluster: MiniCluster) -> None:
-    """A topic's partitions are told by pages, with its configs; of a name that no topic has, that
-    there is none.
-    """
+    """A topic's partitions come in pages with its configs; an unknown topic is reported as such."""
     assert create(cluster, "team-told", partitions=150) == [0]
     topic = ask(cluster, "/api/topic?name=team-told&offset=100").json
     assert (topic["there"], topic["partitions"], topic["offset"], len(topic["rows"])) == (True, 150, 100, 50)
@@ -98,9 +96,7 @@ def test_nothing_can_be_changed(cluster: MiniCluster, method: str, path: str) ->
 
 
 def test_a_browser_is_told_to_trust_nothing(cluster: MiniCluster) -> None:
-    """Every answer forbids all that the page itself does not need: foreign and inline scripts,
-    frames, sniffing, caching.
-    """
+    """Every answer forbids foreign and inline scripts, frames, content sniffing and caching."""
     for path in ("/", "/metrics", "/nowhere", "/health/ready", "/api/topics"):
         headers = ask(cluster, path).headers
         policy = headers["content-security-policy"]
@@ -118,8 +114,8 @@ def test_a_browser_is_told_to_trust_nothing(cluster: MiniCluster) -> None:
     ],
 )  # fmt: skip
 def test_other_peoples_pages_cannot_ask(cluster: MiniCluster, host: str, status: int) -> None:
-    """At a loopback address nobody is answered who came by another name: a name that was rebound
-    reads nothing.
+    """At a loopback address, requests with another host name are refused, which prevents DNS
+    rebinding.
     """
     assert ask(cluster, "/api/state", headers={"Host": host}).status == status
 
@@ -151,8 +147,8 @@ HOSTILE = [
 
 @pytest.mark.parametrize("data", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_http_harms_nobody(cluster: MiniCluster, data: bytes) -> None:
-    """Whatever is sent, and however it ends, the next request is answered, and the cluster makes
-    topics, in the time that it needs.
+    """After any malformed HTTP the next request is answered, and the cluster creates topics as fast
+    as usual.
     """
     with connected(cluster, data) as connection:
         connection.settimeout(1)
@@ -165,7 +161,7 @@ def test_hostile_http_harms_nobody(cluster: MiniCluster, data: bytes) -> None:
 
 
 def test_connections_are_bounded(cluster: MiniCluster) -> None:
-    """Hundreds of connections that say nothing keep nobody out, and their number is bounded."""
+    """The number of HTTP connections is bounded, and hundreds of idle ones keep no client out."""
     idle = [socket.create_connection(address_of(cluster), timeout=30) for _ in range(300)]
     try:
         assert ask(cluster, "/health/live").status == 200
@@ -178,8 +174,8 @@ def test_connections_are_bounded(cluster: MiniCluster) -> None:
 
 
 def test_listeners_are_bounded(cluster: MiniCluster) -> None:
-    """The page's news has at most 32 listeners; the next one is told to come again, and health
-    still answers.
+    """At most 32 pages receive live updates; the next one is told to try again, and health checks
+    still answer.
     """
     listening: list[socket.socket] = []
     try:

@@ -27,8 +27,8 @@ async def test_figures_are_those_of_the_image() -> None:
 
 
 async def test_a_list_that_is_a_moment_old_says_so(autojump_clock: trio.testing.MockClock) -> None:
-    """Names are not sorted anew at every change, but whoever got the older ones is told to ask
-    again, and then gets the new ones.
+    """A list of names that is not sorted again yet says that it is old, and the next request gets
+    the new one.
     """
     statistics = TopicStatistics()
     assert topics(image("b", "a"), statistics, "", 0).current

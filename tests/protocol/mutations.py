@@ -1,4 +1,4 @@
-"""Valid bytes made invalid: what strangers, broken clients and line noise send."""
+"""Mutations that make valid bytes invalid."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""What the protocol shows of itself."""
+"""The protocol's descriptions of its own APIs and messages."""
 
 import pytest
 

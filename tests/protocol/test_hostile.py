@@ -1,6 +1,4 @@
-"""Strangers' bytes: whatever they are, a message or `ProtocolError` comes out, soon, and nothing
-big was made on the way.
-"""
+"""Any bytes give a message or `ProtocolError`, quickly and in bounded memory."""
 
 import struct
 import tracemalloc
@@ -143,9 +141,7 @@ def test_a_negative_client_id_length_is_null() -> None:
 
 
 def test_trailing_bytes_are_counted() -> None:
-    """Bytes behind a request are no error here: how many there are is told, and the
-    server decides.
-    """
+    """Trailing bytes of a request are counted, and the server decides about them."""
     _, _, left = KAFKA.decode_request(metadata_frame(12, b"\x00\x01\x00\x00" + bytes(20)))
     assert left == 20
 
@@ -217,8 +213,8 @@ def test_broken_tags_are_refused(tags: bytes) -> None:
 
 @pytest.mark.parametrize("size", [0, 7, 9], ids=["empty", "short", "long"])
 def test_a_tagged_value_fills_its_size(size: int) -> None:
-    """A known tagged field that is shorter or longer than it says is refused: its neighbours would
-    be read from the wrong place.
+    """A known tagged field whose value is shorter or longer than its size is refused, because later
+    fields would be read from the wrong place.
     """
     data = struct.pack(">hBi", 0, 1, 0) + bytes([1, 1, size]) + bytes(size) + bytes(8)
     with pytest.raises(MalformedMessage):
@@ -226,9 +222,7 @@ def test_a_tagged_value_fills_its_size(size: int) -> None:
 
 
 def test_an_unknown_api_names_its_client() -> None:
-    """An unknown key is told with all that the log line needs: key, version, correlation id,
-    client.
-    """
+    """The error of an unknown API has key, version, correlation id and client id."""
     with pytest.raises(UnsupportedApi) as caught:
         KAFKA.decode_request(struct.pack(">hhih", 999, 4, 77, 3) + b"abc" + b"rest")
     error = caught.value
@@ -300,8 +294,8 @@ def test_a_count_allocates_nothing(frame: bytes) -> None:
     ids=["one endless varint", "an endless tag", "as many empty names as fit", "null name"],
 )
 def test_memory_stays_a_small_multiple_of_the_frame(frame: bytes, times: int) -> None:
-    """What a frame makes us keep is bounded by its own length: at worst one struct for the two
-    bytes of an empty name.
+    """Decoding keeps memory proportional to the frame: at worst one struct for the two bytes of an
+    empty name.
     """
     with suppress(ProtocolError):  # what is compiled at first use is no part of it
         KAFKA.decode_request(frame)
@@ -393,8 +387,8 @@ def test_a_request_has_so_many_elements_and_no_more(frame: bytes) -> None:
 
 
 def test_what_controllers_tell_grows_with_the_cluster() -> None:
-    """A cluster has as many partitions as it has, so what its nodes tell each other is not bounded;
-    the same of anybody else is.
+    """Requests between nodes have no limit of elements, because they grow with the cluster; the
+    same requests from clients have one.
     """
     states = [UpdateMetadataPartitionState() for _ in range(MAX_ELEMENTS + 1)]
     request = UpdateMetadataRequest(topic_states=[UpdateMetadataTopicState(partition_states=states)])

@@ -50,7 +50,7 @@ def test_kafka_reads_and_writes_the_same(cls: type[WireStruct], version: int, ja
 
 @cases()
 def test_kafka_keeps_the_same_unknown_tags(cls: type[WireStruct], version: int, java: JavaOracle) -> None:
-    """Tagged fields that nobody declared pass through both codecs alike."""
+    """Unknown tagged fields pass unchanged through both codecs."""
 
     @few
     @given(message=instances(cls, version))
@@ -64,8 +64,8 @@ def test_kafka_keeps_the_same_unknown_tags(cls: type[WireStruct], version: int, 
 
 @cases(of=lambda cls, _: cls not in (RequestHeader, ResponseHeader))
 def test_kafka_takes_and_refuses_the_same_bytes(cls: type[WireStruct], version: int, java: JavaOracle) -> None:
-    """Of broken bytes we make what Kafka makes of them. Where only we refuse, Kafka itself would
-    never have written them.
+    """Malformed bytes are decoded as by Kafka, or refused where Kafka would never have written
+    them.
     """
     random = Random(f"{cls.__name__} {version}")
     valid = [encoder(cls, version)(message) for message in samples(cls, version)]

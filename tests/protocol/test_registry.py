@@ -1,4 +1,4 @@
-"""What is spoken, and the way of a frame through header and body."""
+"""The supported APIs, and a frame's path through header and body."""
 
 import ast
 import linecache
@@ -109,14 +109,14 @@ def test_a_forwarded_request_names_its_sender() -> None:
 
 
 def test_unknown_header_tags_are_kept() -> None:
-    """A header's tags that nobody declared are there for who wants to pass them on."""
+    """Unknown tagged fields of a header are kept."""
     frame = struct.pack(">hhih", 3, 12, 1, -1) + b"\x01\x09\x02xy" + b"\x00\x01\x00\x00"
     header, _, left = KAFKA.decode_request(frame)
     assert (header.unknown_tags, header.client_id, left) == ({9: b"xy"}, None, 0)
 
 
 def test_what_is_not_spoken_has_no_row() -> None:
-    """Asking for an API that is not spoken, known to Kafka or not, is told by its number."""
+    """An unsupported API, known to Kafka or not, raises an error with its number."""
     for key in (0, 999, -1):
         with pytest.raises(LookupError, match=f"the API {key} is"):
             KAFKA[key]

@@ -1,4 +1,4 @@
-"""What is encoded is decoded to the same message, in every version."""
+"""Every message in every version decodes to what was encoded."""
 
 import contextlib
 from typing import Any
@@ -138,7 +138,7 @@ def test_an_element_may_be_bytes() -> None:
 
 
 def test_ignorable_fields_are_dropped_where_the_version_lacks_them() -> None:
-    """What Kafka calls ignorable is lost silently in versions that cannot carry it."""
+    """Ignorable fields are left out in versions that lack them."""
     full = CreateTopicsResponse(5, [CreatableTopicResult("t", b"\1" * 16, 3, "why", 29, 4, 2, [])])
     bare = CreateTopicsResponse(topics=[CreatableTopicResult("t", error_code=3)])
     assert encoder(CreateTopicsResponse, 0)(full) == encoder(CreateTopicsResponse, 0)(bare)

@@ -59,7 +59,7 @@ def declared(versions: tuple[int, int] = (0, 3), flexible: int | None = 2, **fie
     ],
 )
 def test_a_wrong_declaration_names_its_field(kind: Any, default: Any, told: str) -> None:
-    """The error of a wrong declaration tells class, field, and what is wrong."""
+    """The error of a wrong declaration names the class, the field and the fault."""
     with pytest.raises(TypeError, match=rf"Declared\.field: .*{told}"):
         declared(field=(kind, default))
 
@@ -93,7 +93,7 @@ def test_a_shared_struct_belongs_to_like_messages() -> None:
 
 
 def test_what_was_not_declared_has_no_layout() -> None:
-    """A class that belongs to no message is told so."""
+    """A class that belongs to no message raises an error."""
 
     class Stranger(WireStruct):
         pass

@@ -69,9 +69,7 @@ def test_on_the_wire(vector: Vector) -> None:
 
 
 def test_every_message_and_version_has_a_vector() -> None:
-    """Nothing that is spoken is without a witness; the folder of an API has the API's name, as
-    everywhere.
-    """
+    """Every supported message and version has a golden vector, in a folder with the API's name."""
     assert {(v.message, v.version) for v in VECTORS} == {(cls.__name__, version) for cls, version in versions(MESSAGES)}
     assert all(v.made_by[0].startswith("kafka-clients") for v in VECTORS)
     for cls in MESSAGES:

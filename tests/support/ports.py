@@ -10,7 +10,7 @@ until it is used.
 
 
 def free_port() -> int:
-    """Of 127.0.0.1; random, because tests run side by side."""
+    """Return a random free port of 127.0.0.1, since tests run in parallel."""
     while True:
         port = secrets.choice(PORTS)
         try:

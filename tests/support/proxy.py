@@ -14,7 +14,7 @@ CHUNK_BYTES = 1 << 16
 
 
 class Proxy:
-    """Listens on a port of its own and passes everything on, until it is told otherwise."""
+    """A TCP proxy that forwards everything until it is cut or made to swallow bytes."""
 
     def __init__(self, port: int) -> None:
         self._target = ("127.0.0.1", port)
@@ -41,7 +41,7 @@ class Proxy:
         return f"127.0.0.1:{self._listener.getsockname()[1]}"
 
     def cut(self) -> None:
-        """Break what is open, and let nobody through until `mend`."""
+        """Break open connections and refuse new ones until `mend`."""
         with self._lock:
             self._cut = True
             self._swallowed = None
