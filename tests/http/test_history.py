@@ -221,8 +221,8 @@ def test_what_a_file_says_is_shown_within_bounds(name: str, epoch: int, time_ms:
 
 
 def test_each_event_has_its_words() -> None:
-    """Creations, changes, deletions and losses without a request are described for their own topic
-    only.
+    """Changes of a topic that no request made, and losses of events, are described in words; events
+    of other topics are left out.
     """
     log = a_log(2)
     assert [entry is not None for entry in (history_entry(HistoryFilter("t3"), event) for event in log)] == [
