@@ -18,6 +18,9 @@ WILDCARD = "*"
 ANYBODY = "User:*"
 """The principal of an ACL that holds for every principal, of whatever type."""
 
+NO_OPERATIONS = -(2**31)
+"""The value of authorized operations, in answers, that were not requested."""
+
 
 class AclOperation(IntEnum):
     """What somebody does to a resource (Kafka's `AclOperation`)."""

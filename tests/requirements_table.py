@@ -30,7 +30,7 @@ TABLE = """
 K4-1 | every administrative operation is available over the wire | ACLs, quotas, reassignment, elections and log directories are not served
 K4-2 | each element of a batch has an outcome of its own |
 K4-3 | a refusal has a code and, where the version has a field for it, a text that says what to change |
-K4-4 | the controller decides changes; any node answers reads |
+K4-4 | the controller decides changes and answers ListPartitionReassignments; any node answers all other reads |
 K4-5 | any node accepts a change, and has the controller carry it out |
 K4-6 | on request, an answer waits until every live node has the change | for real Kafka brokers, it is unknown when a changed config is in force
 K4-M1 | Metadata: which requests mean all topics and which mean none, by version |

@@ -6,6 +6,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from ...audit.event import NOT_AUTHENTICATED, AuditEvent, Decision, NamedState, 
 from ...audit.files import audit_files, copies
 from ...audit.reading import Follower, LocatedEvent, is_audit_file, read_all
 from ...audit.verifying import Verification
+from ...protocol.error_codes import ErrorCode
 from ...text.escaping import escaped
 from ...text.plurals import plural
 from ...text.times import parse_time
@@ -27,6 +29,9 @@ LOOK_SECONDS = 0.2
 """The pause in seconds between two reads of a followed log. Polling works on every system;
 notifications about growing files do not.
 """
+
+ANY_ERROR_OR_NONE = ("allowed", "refused")
+"""The outcomes that are no error's name."""
 
 Wanted = Callable[[AuditEvent], bool]
 
@@ -39,6 +44,18 @@ def _moment(_context: click.Context, _parameter: click.Parameter, value: str | N
         return int(parse_time(value).timestamp() * 1000)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
+
+
+def _outcome(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    """Check that an outcome is one that a decision can have. Raises click.BadParameter."""
+    if value is None or value.lower() in ANY_ERROR_OR_NONE or value.upper() in ErrorCode.__members__:
+        return value
+    near = get_close_matches(value.lower(), [*ANY_ERROR_OR_NONE, *map(str.lower, ErrorCode.__members__)], n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    raise click.BadParameter(
+        f"{escaped(value)} is no outcome: allowed (no error), refused (any error), "
+        f"or the name of one of Kafka's errors, such as policy_violation.{hint}"
+    )
 
 
 @click.group()
@@ -62,7 +79,11 @@ def filter_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--since", metavar="TIME", callback=_moment, help="Only events since this time, or this age, such as 90m."
         ),
-        click.option("--outcome", help="Only this error's name, `allowed` (no error) or `refused` (any error)."),
+        click.option(
+            "--outcome",
+            callback=_outcome,
+            help="Only this error's name, `allowed` (no error) or `refused` (any error).",
+        ),
         click.option("--principal", help="Only events of this principal, or of '(not authenticated)'."),
         click.option("--topic", help="Only events of this topic or broker."),
     ):

@@ -3,6 +3,7 @@ them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 import click
@@ -12,6 +13,7 @@ from ...client.errors import AdminError
 from ...client.model import SET_HERE, AlterConfigOp, ConfigEntry, Resource, Results
 from ...protocol.config_resources import ConfigOperation
 from ...text.escaping import escaped
+from ..config.keys import KEYS
 from .admin_options import (
     AdminOptions,
     ChangeResult,
@@ -82,11 +84,14 @@ def get(
     resources = _resources(topics, brokers, cluster=cluster)
 
     def question(admin: "client.AdminClient") -> Any:
-        return admin.describe_configs(resources, list(keys) or None)
+        return admin.describe_configs(resources)
 
     found: Results[Resource, tuple[ConfigEntry, ...]] = ask(options, question)
+    _check_keys(keys, found)
     chosen = {
-        resource: entries if isinstance(entries, AdminError) else _chosen(resource, entries, everything or bool(keys))
+        resource: entries
+        if isinstance(entries, AdminError)
+        else _chosen(resource, entries, keys, everything=everything)
         for resource, entries in found.items()
     }
     with readers_may_leave():
@@ -101,7 +106,27 @@ def get(
     raise SystemExit(exit_code(entries for entries in chosen.values() if isinstance(entries, AdminError)))
 
 
-def _chosen(resource: Resource, entries: Sequence[ConfigEntry], everything: bool) -> tuple[ConfigEntry, ...]:
+def _check_keys(keys: Sequence[str], found: Results[Resource, tuple[ConfigEntry, ...]]) -> None:
+    """Raises click.UsageError about a key that none of the resources has. An answer has every key
+    of a topic or broker, but of the cluster's defaults only those that are set.
+    """
+    if any(isinstance(entries, AdminError) for entries in found.values()):
+        return
+    names = {entry.name for entries in found.values() if not isinstance(entries, AdminError) for entry in entries}
+    if Resource.all_brokers() in found:
+        names |= KEYS.keys()
+    for key in keys:
+        if key not in names:
+            near = get_close_matches(key, sorted(names), n=1)
+            hint = f"; did you mean {near[0]}?" if near else "."
+            raise click.UsageError(escaped(f"There is no config {key}{hint}"))
+
+
+def _chosen(
+    resource: Resource, entries: Sequence[ConfigEntry], keys: Sequence[str], *, everything: bool
+) -> tuple[ConfigEntry, ...]:
+    if keys:
+        return tuple(entry for entry in entries if entry.name in keys)
     return tuple(entry for entry in entries if everything or entry.source in SET_HERE[resource.type])
 
 

@@ -2,8 +2,7 @@
 cluster, or with a group.
 """
 
-from ...protocol.acls import AclResourceType
-from ...protocol.messages.metadata import NO_OPERATIONS
+from ...protocol.acls import NO_OPERATIONS, AclResourceType
 from ..requests.context import RequestContext
 from ..requests.permissions import Permission
 

@@ -10,11 +10,10 @@ from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, compress
 from typing import cast
 
-from ...protocol.acls import AclOperation, AclResourceType
+from ...protocol.acls import NO_OPERATIONS, AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.metadata import (
-    NO_OPERATIONS,
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,

@@ -11,14 +11,9 @@ from operator import itemgetter
 from struct import Struct
 from typing import NamedTuple
 
-from ...protocol.acls import SUPPORTED_OPERATIONS, AclResourceType
+from ...protocol.acls import NO_OPERATIONS, SUPPORTED_OPERATIONS, AclResourceType
 from ...protocol.compiler import encoder
-from ...protocol.messages.metadata import (
-    NO_OPERATIONS,
-    MetadataResponseBroker,
-    MetadataResponsePartition,
-    MetadataResponseTopic,
-)
+from ...protocol.messages.metadata import MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic
 from .entities import Broker, Endpoint, Partition, Topic
 from .image import Image
 from .partition_view import endpoints_at, known_partitions, view, view_before_v6, view_in_v0

@@ -2,9 +2,8 @@
 
 from typing import Annotated
 
+from ..acls import NO_OPERATIONS
 from ..schema import Int8, Int16, Int32, WireStruct, message, since
-
-NO_OPERATIONS = -(2**31)  # Kafka's value for authorized operations that were not requested
 
 
 @message(60, "request", versions=(0, 1), flexible=0)

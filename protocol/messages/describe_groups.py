@@ -2,9 +2,8 @@
 
 from typing import Annotated
 
+from ..acls import NO_OPERATIONS
 from ..schema import Int16, Int32, WireStruct, ignorable, message, since
-
-NO_OPERATIONS = -(2**31)  # Kafka's value for authorized operations that were not requested
 
 
 @message(15, "request", versions=(0, 5), flexible=5)

@@ -1,8 +1,7 @@
 """DescribeTopicPartitions (75) returns the partitions of topics, page by page."""
 
+from ..acls import NO_OPERATIONS
 from ..schema import ZERO_UUID, Int16, Int32, Uuid, WireStruct, message
-
-NO_OPERATIONS = -(2**31)  # Kafka's value for authorized operations that were not requested
 
 
 class Cursor(WireStruct):

@@ -4,9 +4,8 @@ and replicas.
 
 from typing import Annotated
 
+from ..acls import NO_OPERATIONS
 from ..schema import ZERO_UUID, Int16, Int32, Uuid, WireStruct, ignorable, message, nullable_since, since, until
-
-NO_OPERATIONS = -(2**31)  # Kafka's value for authorized operations that were not requested
 
 
 class MetadataRequestTopic(WireStruct):

@@ -84,6 +84,18 @@ def test_show_writes_values_as_json_does(tmp_path: Path) -> None:
     assert not any(word in shown for word in ("True", "False", "None", "()", "assumed"))
 
 
+@pytest.mark.parametrize("outcome", ["nonsense", "polcy_violation"])
+def test_what_is_no_outcome(log: Path, outcome: str) -> None:
+    """An outcome that no decision can have ends the command with code 2 and names those there
+    are.
+    """
+    result = call("show", log, "--outcome", outcome)
+    assert result.exit_code == 2 and result.stdout == ""
+    text = " ".join(result.stderr.split())
+    assert "allowed (no error), refused (any error), or the name of one of Kafka's errors" in text
+    assert ("Did you mean policy_violation?" in text) == (outcome == "polcy_violation")
+
+
 def test_what_is_no_time(log: Path) -> None:
     """A malformed time ends the command with code 2 and a sentence."""
     result = call("tail", log, "--since", "yesterday")

@@ -149,6 +149,12 @@ def test_the_configs_of_a_topic(command: Installed, topic: str) -> None:
     }
     assert command("configs", "get", *where).stdout == f"topic {topic}: nothing is set\n"
     assert "604800000" in command("configs", "get", *where, "retention.ms").stdout
+    unknown = command("configs", "get", *where, "retention.mss")
+    assert (unknown.code, unknown.stdout) == (2, "")
+    assert "There is no config retention.mss; did you mean retention.ms?" in unknown.stderr
+    default = command("configs", "get", "--cluster", "log.cleaner.thread")
+    assert default.code == 2 and "did you mean log.cleaner.threads?" in default.stderr
+    assert "nothing is set" in command("configs", "get", "--cluster", "log.cleaner.threads").stdout
 
 
 def test_the_configs_of_brokers(command: Installed) -> None:

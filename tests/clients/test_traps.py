@@ -1,8 +1,9 @@
 """Where clients stumble: each trap of the survey of clients, by its number there, as far as it
 concerns what is served here.
 
-Not here: ACLs, SCRAM, reassignments (10, in part; 14 for ACLs) and members of groups (16), which
-are not served; 3 is `test_any_node.py`, 7 and 8 in every version are the conformance suite's.
+Not here: ACLs, SCRAM, changes of reassignments (10, in part; 14 for ACLs) and members of groups
+(16), which are not served, while reassignments are listed; 3 is `test_any_node.py`, 7 and 8 in
+every version are the conformance suite's.
 """
 
 import re

@@ -19,6 +19,7 @@ from minicontroller.controller.security.authorizer import AclRules, Authorizatio
 from minicontroller.policies import PolicyViolation, TopicManagementPolicy
 from minicontroller.protocol.acls import (
     CLUSTER_NAME,
+    NO_OPERATIONS,
     SUPPORTED_OPERATIONS,
     WILDCARD,
     AccessControlEntry,
@@ -44,7 +45,7 @@ from minicontroller.protocol.messages.describe_groups import DescribeGroupsReque
 from minicontroller.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
 from minicontroller.protocol.messages.find_coordinator import FindCoordinatorRequest
 from minicontroller.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
-from minicontroller.protocol.messages.metadata import NO_OPERATIONS, MetadataRequest, MetadataRequestTopic
+from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.handlers.asking import Client, broker, image, led, node_with, topic
 from tests.handlers.ruling import creating, ruling, wanted
 from tests.security.test_acls import may as may_by_the_rules
