@@ -73,7 +73,7 @@ def handle(
     found, missing = _divided(topics, names, denied)
     if missing and _creates_topics(node, request):
         return _after_creation(node, context, request, names, denied)
-    rows = _found(node, context, request, found)
+    rows: list[Element] = [*_found(node, context, request, found)]
     if missing or denied:
         rows += noted(chain(_missing(context, request, missing, {}), _unauthorized(sorted(denied))), context)
     return _response(node, context, request, rows)
@@ -135,15 +135,22 @@ def _divided(
 
 def _all_topics(node: Node, context: RequestContext, request: MetadataRequest) -> Sequence[Element]:
     """Return the topics that the client may describe, in the order of their names."""
-    fragments = _fragments(node, context, request)
-    if context.dispatcher.authorization is None:
+    fragments, authorization = _fragments(node, context, request), context.dispatcher.authorization
+    if authorization is None:
         return fragments.all_topics()
-    names = sorted(node.cache.image.topics)
-    allowed = list(compress(names, context.may_each(DESCRIBE_TOPIC, names, logs_denials=False)))
-    return _found(node, context, request, allowed)
+
+    def described() -> list[bytes]:
+        names = sorted(node.cache.image.topics)
+        allowed = compress(names, context.may_each(DESCRIBE_TOPIC, names, logs_denials=False))
+        return _found(node, context, request, list(allowed))
+
+    if authorization.generation is None:
+        return described()
+    viewer = (authorization.generation, context.origin.principal, context.origin.client_host)
+    return fragments.kept(viewer, described)
 
 
-def _found(node: Node, context: RequestContext, request: MetadataRequest, names: Sequence[str]) -> list[Element]:
+def _found(node: Node, context: RequestContext, request: MetadataRequest, names: Sequence[str]) -> list[bytes]:
     """Return the encoded elements of topics of the image."""
     fragments, topics = _fragments(node, context, request), node.cache.image.topics
     if context.dispatcher.authorization is None or not request.include_topic_authorized_operations:

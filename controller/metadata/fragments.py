@@ -6,7 +6,7 @@ topic costs the encoding of that topic in the versions that clients ask for; a c
 drops all fragments.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from operator import itemgetter
 from struct import Struct
 from typing import NamedTuple
@@ -26,6 +26,8 @@ MAX_DIALECTS = 8
 """How many dialects are kept, each with up to one fragment for each topic: the clients of a cluster
 use few versions at few listeners.
 """
+MAX_KEPT_BYTES = 8 * 1024 * 1024
+"""How many bytes of joined topics are kept for different viewers in one dialect."""
 SLACK = 256
 """Fragments of deleted topics are dropped when there are more than this many."""
 
@@ -54,6 +56,11 @@ class Joined(list[bytes]):
     def __len__(self) -> int:
         return self._count
 
+    @property
+    def size(self) -> int:
+        """The number of their bytes."""
+        return len(self[0])
+
 
 class DialectFragments:
     """The encoded topics of one dialect, for the image that it followed last."""
@@ -71,6 +78,8 @@ class DialectFragments:
         self._image: Image | None = None
         self._topics: dict[str, tuple[Topic, bytes]] = {}
         self._all: Joined | None = None
+        self._kept: dict[Hashable, Joined] = {}
+        self._kept_bytes = 0
 
     @property
     def size(self) -> int:
@@ -84,6 +93,7 @@ class DialectFragments:
             return
         self._image = image
         self._all = None
+        self._forget()
         if before is None or (image.brokers is not before.brokers and image.brokers != before.brokers):
             self._topics.clear()
             self.reachable = endpoints_at(image.brokers, self._dialect.listener)
@@ -108,10 +118,23 @@ class DialectFragments:
         end = len(fragment) - (1 if self._dialect.version >= FLEXIBLE_SINCE else 0)
         return fragment[: end - OPERATIONS.size] + OPERATIONS.pack(operations) + fragment[end:]
 
-    def topics(self, names: Iterable[str]) -> Joined:
-        """Return the encoded elements of these topics of the image."""
-        topics = {} if self._image is None else self._image.topics
-        return Joined([self.topic(topics[name]) for name in names])
+    def kept(self, viewer: Hashable, make: Callable[[], Sequence[bytes]]) -> Joined:
+        """Return the topics that `make` returns for a viewer, joined. They are kept until the image
+        changes, or until those of other viewers need the memory.
+        """
+        joined = self._kept.get(viewer)
+        if joined is None:
+            joined = Joined(make())
+            self._kept_bytes += joined.size
+            if self._kept_bytes > MAX_KEPT_BYTES:
+                self._forget()
+                self._kept_bytes = joined.size
+            self._kept[viewer] = joined
+        return joined
+
+    def _forget(self) -> None:
+        self._kept.clear()
+        self._kept_bytes = 0
 
     def all_topics(self) -> Joined:
         """Return the encoded elements of all topics of the image, in the order of their names."""

@@ -121,6 +121,8 @@ class AclIndex:
         self._by_principal: defaultdict[tuple[AclResourceType, str], set[ResourcePattern]] = defaultdict(set)
         self._remembered: dict[tuple[str, str, AclResourceType], dict[str, int]] = {}
         self._remembered_count = 0
+        self.generation = 0
+        """The number of changes so far. What was decided in an earlier generation may be wrong."""
 
     @property
     def resources(self) -> Mapping[ResourcePattern, frozenset[AccessControlEntry]]:
@@ -133,6 +135,7 @@ class AclIndex:
         if before == after:
             return
         self._forget()
+        self.generation += 1
         if after:
             self._resources[pattern] = after
         else:

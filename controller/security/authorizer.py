@@ -25,6 +25,12 @@ class Decider(Protocol):
     follows_acls: bool
     """Whether the cluster's ACLs have a say, so that requests about ACLs make sense."""
 
+    @property
+    def generation(self) -> int | None:
+        """A number that changes with any decision, so that answers can be kept; None if decisions
+        may change at any time.
+        """
+
     def allows(
         self, requester: Requester, operation: AclOperation, resource_type: AclResourceType, names: Sequence[str]
     ) -> Sequence[bool]:
@@ -44,6 +50,10 @@ class AclRules:
 
     def __init__(self, acls: AclIndex) -> None:
         self._acls = acls
+
+    @property
+    def generation(self) -> int | None:
+        return self._acls.generation
 
     def allows(
         self, requester: Requester, operation: AclOperation, resource_type: AclResourceType, names: Sequence[str]
@@ -68,6 +78,10 @@ class UserAuthorizer:
         self._authorizer = authorizer
         self._rules = AclRules(acls)
         self._on_fault = on_fault
+
+    @property
+    def generation(self) -> int | None:
+        return None
 
     def allows(
         self, requester: Requester, operation: AclOperation, resource_type: AclResourceType, names: Sequence[str]
@@ -127,6 +141,13 @@ class Authorization:
         self._decider = decider
         self._super_users = super_users
         self._on_denied = on_denied
+
+    @property
+    def generation(self) -> int | None:
+        """A number that changes with any decision, so that answers can be kept; None if decisions
+        may change at any time.
+        """
+        return self._decider.generation
 
     def allows(
         self,

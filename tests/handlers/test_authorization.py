@@ -119,7 +119,8 @@ async def _reads_show_what_may_be_described(acls: Acls, *, everyone: bool) -> No
         return sum(1 << each for each in supported if may(each, TOPIC, name))
 
     node = node_with(image([broker(1)], TOPICS), {"auto.create.topics.enable": "false"})
-    client = alice_at(node, Authorization(AclRules(index)))
+    authorization = Authorization(AclRules(index))
+    client = alice_at(node, authorization)
     seen = sorted(name for name in NAMES if may(AclOperation.DESCRIBE, TOPIC, name))
     asked = [*NAMES, "missing"]
     missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if may(AclOperation.DESCRIBE, TOPIC, "missing") else DENIED
@@ -157,6 +158,20 @@ async def _reads_show_what_may_be_described(acls: Acls, *, everyone: bool) -> No
     described = {name for name in asked if may(AclOperation.DESCRIBE_CONFIGS, TOPIC, name)}
     assert shown - {"1"} == described
     assert ("1" in shown) == may(AclOperation.DESCRIBE_CONFIGS, CLUSTER, CLUSTER_NAME)
+
+    def listed_to(principal: str) -> list[str]:
+        someone = Client(node, handlers=SPECS, principal=principal, authorization=authorization)
+        return [row.name for row in someone.ask_at_once(MetadataRequest(topics=None), 12).topics]
+
+    who = ("User:bob", HOST)
+    bobs = [
+        name for name in NAMES if may_by_the_rules(acls, who, AclOperation.DESCRIBE, TOPIC, name, everyone=everyone)
+    ]
+    assert (listed_to(ALICE), listed_to("User:bob")) == (seen, sorted(bobs))
+    for pattern in acls:
+        index.set_resource(pattern, ())
+    left = sorted(NAMES) if everyone else []
+    assert (listed_to(ALICE), listed_to("User:bob")) == (left, left)
 
 
 async def test_configs_are_described_for_those_who_may() -> None:
