@@ -156,7 +156,7 @@ def test_nodes_and_clients_that_log_in(tmp_path: Path, zookeeper: ZooKeeperServe
     it names.
     """
     page = (ROOT / "docs" / "who-is-asking.md").read_text()
-    [text] = re.findall(r"```properties\n(.*?)```", page, re.DOTALL)
+    text, *_ = re.findall(r"```properties\n(.*?)```", page, re.DOTALL)
     here = text.replace("127.0.0.1:2181/", f"{zookeeper.connect}/who-").replace("127.0.0.1:9092", "127.0.0.1:0")
     (tmp_path / "node.properties").write_text(here)
     arguments = ("serve", "--config", "node.properties")

@@ -18,6 +18,11 @@ OLDEST_FORMATS = (3, 4)
 """Nodes and brokers receive requests in the formats of Kafka 3.4 and later (LeaderAndIsr 7,
 UpdateMetadata 8, StopReplica 4).
 """
+TOKEN_VALIDATORS = (
+    "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler",
+    "org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerValidatorCallbackHandler",
+)
+"""Kafka's names, new and old, of the check of signed tokens that OAUTHBEARER makes here."""
 DIALECT_PREFIX = "listener.dialect."
 
 
@@ -41,7 +46,10 @@ REFUSED: Mapping[str, tuple[Callable[[Value], bool], str]] = MappingProxyType(
             "callers are named as Kafka names them by default",
         ),
         "security.providers": (_is_set, "security algorithms are those of Python and OpenSSL"),
-        "sasl.server.callback.handler.class": (_is_set, "sasl.jaas.config decides who may log in"),
+        "sasl.server.callback.handler.class": (
+            _is_not(None, "", *TOKEN_VALIDATORS),
+            f"only Kafka's own check of signed tokens is, {TOKEN_VALIDATORS[0]}",
+        ),
         "sasl.client.callback.handler.class": (_is_set, "nodes log in as sasl.jaas.config says"),
         "sasl.login.class": (_is_set, "nodes log in as sasl.jaas.config says"),
         "sasl.login.callback.handler.class": (_is_set, "nodes log in as sasl.jaas.config says"),

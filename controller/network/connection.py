@@ -78,10 +78,17 @@ class ConnectionFailures:
         self._warnings.say(log, "closing %s: %s", caller, error, extra=extra)
 
     def failed_authentication(self, caller: Caller) -> None:
-        mechanism = (caller.sasl and caller.sasl.attempted) or NOT_OFFERED
+        sasl = caller.sasl
+        assert sasl is not None
+        mechanism = sasl.attempted or NOT_OFFERED
         self.failed_authentications[mechanism] += 1
         self._warnings.say(
-            log, "authentication of %s failed, by mechanism %s", caller, mechanism, extra=about_caller(caller)
+            log,
+            "authentication of %s failed, by mechanism %s: %s",
+            caller,
+            mechanism,
+            sasl.failure or "the exchange was not finished",
+            extra=about_caller(caller),
         )
 
 

@@ -38,6 +38,7 @@ from ..routing.forwarding import Forwarder
 from ..routing.routes import routed
 from ..security.caller import Listener
 from ..security.listeners import NodeLogins, server_listeners, with_proof
+from ..security.mechanisms import LoginSources
 from ..security.node_proof import Membership
 from ..store.base import Store
 from .cluster_paths import prepare
@@ -104,7 +105,8 @@ async def run_node(
     configuration, before the node waits for its store.
     """
     NODE.set(config.integer("broker.id"))
-    listeners = server_listeners(config)
+    sources = LoginSources()
+    listeners = server_listeners(config, sources)
     audit = audit_settings(config)
     registration(config, dict.fromkeys((each.name for each in listeners), MAX_PORT))
     await check_addresses(listeners)
@@ -123,6 +125,7 @@ async def run_node(
         node.audit = node.metrics.audit = open_audit(audit, node)
         store.on_session(node.metrics.session_changed)
         parts = await _bound_parts(node, tasks, listeners, Server(connection_limits(config, room)), clock_ms)
+        tasks.start_soon(sources.run)
         await _start(node, tasks, parts)
         running = RunningNode(node, bootstrap_of(config, parts.broker), parts.server, parts.dispatcher, parts.forwarder)
         task_status.started(running)

@@ -8,7 +8,6 @@ another Kafka broker.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 
 import msgspec
 
@@ -18,10 +17,8 @@ from ..errors import ConfigurationError
 from ..metadata.entities import Broker, Endpoint
 from .caller import Listener
 from .credentials import Credentials, PlainCredentials
+from .mechanisms import PLAIN, LoginSources, listener_mechanisms
 from .node_proof import Membership
-from .sasl import Mechanism, PlainExchange
-
-PLAIN = "PLAIN"
 
 
 class NodeLogins:
@@ -48,11 +45,11 @@ class NodeLogins:
         return logins if broker.proves_itself else logins[1:]
 
 
-def server_listeners(config: NodeConfig) -> list[Listener]:
-    """Return the listeners that the configuration names. Raises ConfigurationError for what this
-    version does not support.
+def server_listeners(config: NodeConfig, sources: LoginSources) -> list[Listener]:
+    """Return the listeners that the configuration names, whose mechanisms look up `sources`. Raises
+    ConfigurationError for what this version does not support.
     """
-    return [_server_listener(config, listener) for listener in config.listeners]
+    return [_server_listener(config, listener, sources) for listener in config.listeners]
 
 
 def with_proof(listeners: Iterable[Listener], membership: Membership) -> list[Listener]:
@@ -65,13 +62,13 @@ def _inter_broker_listeners(config: NodeConfig) -> Mapping[str, ConfiguredListen
     return {each.name: each for each in (config.inter_broker_listener, config.control_plane_listener)}
 
 
-def _server_listener(config: NodeConfig, listener: ConfiguredListener) -> Listener:
+def _server_listener(config: NodeConfig, listener: ConfiguredListener, sources: LoginSources) -> Listener:
     if listener.needs_tls:
         raise ConfigurationError(
             f"listeners: {listener.name} has the security protocol {listener.security_protocol}, "
             "and this version serves PLAINTEXT and SASL_PLAINTEXT only."
         )
-    mechanisms = _mechanisms(config, listener) if listener.needs_sasl else {}
+    mechanisms = listener_mechanisms(config, listener.name, sources) if listener.needs_sasl else {}
     inter_broker = listener.name in _inter_broker_listeners(config)
     user = _node_user(config, listener) if inter_broker else None
     return Listener(
@@ -93,23 +90,6 @@ def _server_listener(config: NodeConfig, listener: ConfiguredListener) -> Listen
 def _max_connections(config: NodeConfig, listener: str) -> int | None:
     name = f"listener.name.{listener.lower()}.max.connections"
     return config.integer(name) if name in config.static else None
-
-
-def _mechanisms(config: NodeConfig, listener: ConfiguredListener) -> Mapping[str, Mechanism]:
-    mechanisms: dict[str, Mechanism] = {}
-    for name in config.strings(config.of_listener(listener.name, "sasl.enabled.mechanisms")):
-        if name != PLAIN:
-            raise ConfigurationError(
-                f"sasl.enabled.mechanisms: {name} is not offered by this version, which knows {PLAIN}."
-            )
-        jaas = config.jaas(listener.name, name)
-        if jaas is None:
-            raise ConfigurationError(
-                f"listener.name.{listener.name.lower()}.plain.sasl.jaas.config is missing: "
-                f"the listener {listener.name} authenticates by {PLAIN} and has nobody to let in."
-            )
-        mechanisms[name] = partial(PlainExchange, jaas.users)
-    return mechanisms
 
 
 def _node_user(config: NodeConfig, listener: ConfiguredListener) -> PlainCredentials | None:

@@ -43,6 +43,8 @@ class Rejected(msgspec.Struct, frozen=True):
     """The outcome of a token: authentication failed, and `message` is sent to the client."""
 
     message: str
+    reason: str = ""
+    """What the node's log tells in place of the message, where that says less."""
 
 
 SaslOutcome = Challenge | Proved | ProvedNode | Rejected
@@ -116,6 +118,8 @@ class SaslSession:
         """Whether frames are tokens without a request around them: from a SaslHandshake of version
         0 until the exchange ends.
         """
+        self.failure = ""
+        """Why the last exchange failed, for the log."""
         self.attempted: str | None = None
         """The mechanism of the last exchange, also of a proof between nodes; None if the client
         asked for one that is not offered.
@@ -166,5 +170,5 @@ class SaslSession:
         elif isinstance(step, ProvedNode):
             self.state = SaslState.START if self.username is None else SaslState.DONE
         elif isinstance(step, Rejected):
-            self.state = SaslState.FAILED
+            self.state, self.failure = SaslState.FAILED, step.reason or step.message
         return step

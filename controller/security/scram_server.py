@@ -135,7 +135,7 @@ def scram_mechanism(mechanism: str, source: CredentialSource, decoy_key: Callabl
 
 def read_client_first(token: bytes) -> ClientFirst | None:
     """Read `n,[a=name],n=name,r=nonce[,extension=value]...`, or return None."""
-    text = _text(token)
+    text = message_text(token)
     flag, _, rest = text.partition(",")
     identity, comma, bare = rest.partition(",")
     if flag != "n" or not comma or identity[:2] not in ("", "a="):
@@ -162,7 +162,7 @@ def read_client_final(token: bytes) -> ClientFinal | None:
     """Read `c=binding,r=nonce,p=proof`, or return None. Extensions have no place here, as in
     Kafka.
     """
-    text = _text(token)
+    text = message_text(token)
     parts = text.split(",", 3)
     if [part[:2] for part in parts] != ["c=", "r=", "p="]:
         return None
@@ -173,9 +173,9 @@ def read_client_final(token: bytes) -> ClientFinal | None:
     return ClientFinal(binding, parts[1][2:], text[: text.rindex(",")], proof)
 
 
-def _text(token: bytes) -> str:
+def message_text(token: bytes, most: int = MAX_MESSAGE_BYTES) -> str:
     """Return a message as text, or nothing if it is too long or no text."""
-    if len(token) > MAX_MESSAGE_BYTES:
+    if len(token) > most:
         return ""
     try:
         return token.decode()

@@ -1,0 +1,99 @@
+"""The server's side of OAUTHBEARER (RFC 7628, KIP-255): one message with a signed token.
+
+A token that is not accepted is answered with `{"status":"invalid_token"}`, which the client has to
+acknowledge before the exchange ends, as in Kafka. No text repeats any part of a message.
+"""
+
+import string
+from collections.abc import Callable
+
+import msgspec
+
+from .sasl import Challenge, Mechanism, Proved, Rejected, SaslOutcome, invalid_credentials
+from .scram_server import message_text, read_name
+from .signed_tokens import InvalidTokenError, TokenKeys, TokenRules, verified_token
+
+NAME = "OAUTHBEARER"
+NOT_ACCEPTED = '{"status":"invalid_token"}'
+ACKNOWLEDGED = b"\x01"
+SEPARATOR = "\x01"
+MAX_MESSAGE_BYTES = 128 * 1024
+SIGNS = frozenset(string.ascii_letters + string.digits + "-._~+/=")
+"""What a bearer token consists of (RFC 6750)."""
+
+
+class BearerMessage(msgspec.Struct, frozen=True):
+    """The client's first message."""
+
+    authorization_id: str
+    token: str
+
+    def __repr__(self) -> str:
+        return f"BearerMessage({self.authorization_id!r})"
+
+
+class TokenCheck(msgspec.Struct, frozen=True):
+    """What all exchanges at one listener share."""
+
+    keys: TokenKeys
+    rules: TokenRules
+    clock: Callable[[], float]
+    """Returns the seconds since 1970."""
+
+    def exchange(self) -> "BearerExchange":
+        return BearerExchange(self)
+
+
+class BearerExchange:
+    """One authentication: a token, and the acknowledgement of its refusal."""
+
+    def __init__(self, check: TokenCheck) -> None:
+        self._check = check
+        self._refusal = ""
+
+    def step(self, token: bytes) -> SaslOutcome:
+        if self._refusal:
+            return Rejected(NOT_ACCEPTED, self._refusal) if token == ACKNOWLEDGED else invalid_credentials(NAME)
+        message = read_bearer_message(token)
+        if message is None:
+            return invalid_credentials(NAME)
+        check = self._check
+        try:
+            verified = verified_token(message.token, check.keys, check.rules, check.clock())
+        except InvalidTokenError as error:
+            self._refusal = str(error)
+            return Challenge(NOT_ACCEPTED.encode())
+        if message.authorization_id not in ("", verified.subject):
+            return Rejected(
+                f"Authentication failed: Client requested an authorization id ({message.authorization_id}) "
+                f"that is different from the token's principal name ({verified.subject})"
+            )
+        return Proved(verified.subject, expires_ms=verified.expires_ms)
+
+
+def bearer_mechanism(keys: TokenKeys, rules: TokenRules, clock: Callable[[], float]) -> Mechanism:
+    """Return the mechanism for a listener."""
+    return TokenCheck(keys, rules, clock).exchange
+
+
+def read_bearer_message(token: bytes) -> BearerMessage | None:
+    """Read `n,[a=name],^A` and pairs that each end in ^A, one of them `auth=Bearer <token>`, and a
+    last ^A; or return None.
+    """
+    header, *pairs = message_text(token, MAX_MESSAGE_BYTES).split(SEPARATOR)
+    flag, _, identity = header.partition(",")
+    name = read_name(identity[2:-1])
+    if flag != "n" or pairs[-2:] != ["", ""] or not _is_identity(identity) or name is None:
+        return None
+    words = [pair.partition("=") for pair in pairs[:-2]]
+    if not all(key.isalpha() for key, _, _ in words):
+        return None
+    scheme, _, bearer = next((value for key, _, value in words if key == "auth"), "").partition(" ")
+    bearer = bearer.strip(" ")
+    if scheme.lower() != "bearer" or not bearer or not SIGNS.issuperset(bearer):
+        return None
+    return BearerMessage(name, bearer)
+
+
+def _is_identity(text: str) -> bool:
+    return text == "," or (text.startswith("a=") and text.endswith(",") and text.count(",") == 1 and len(text) > 3)
