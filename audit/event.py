@@ -199,26 +199,28 @@ class Decision(Event, frozen=True, gc=False, tag="decision"):
     api_version: int
     """The version of the API that the client used."""
     operation: str
-    """The operation: `create_topic`, `delete_topic`, `create_partitions`, `alter_configs` or
-    `incremental_alter_configs`.
+    """The operation: `create_topic`, `delete_topic`, `create_partitions`, `alter_configs`,
+    `incremental_alter_configs`, or the name of another API that changes something, such as
+    `create_acls`.
     """
     resource: str
-    """The type of the resource: `topic`, `broker`, or `logger` for the levels of a node's loggers.
-    `resource` is used for types whose configs cannot be changed, and for a request that exceeds the
-    bounds of requests, which is one event without a name.
+    """The type of the resource: `topic`, `broker`, `logger` for the levels of a node's loggers,
+    `acl`, `user` for SCRAM credentials, `client_quota`, or `token`. `resource` is used for types
+    whose configs cannot be changed, and for a request that exceeds the bounds of requests, which is
+    one event without a name.
     """
     name: str
-    """The name of the resource: a topic's name, or the id of a broker or node. Empty for the
-    default of all brokers, and for a topic that was named by an id which was unknown or not looked
-    up.
+    """The name of the resource: a topic's name, the id of a broker or node, or the name of another
+    resource. Empty for the default of all brokers, and for a topic that was named by an id which
+    was unknown or not looked up.
     """
     requested: Requested | None
     """The topic as it would be if the request were allowed. Null for a deletion, for other
     resources than topics, and if the request was refused before this was known.
     """
     config_operations: dict[str, str | None] | None
-    """For a change of configs: the keys that the request named, with their operands; null deletes a
-    key. Null for other requests.
+    """For a change of configs, ACLs, users, quotas or tokens: the keys that the request named, with
+    their operands; null deletes a key. Null for other requests.
     """
     validate_only: bool
     """Whether the request only asked if it would be allowed."""

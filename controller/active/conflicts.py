@@ -9,8 +9,17 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 from ..metadata.image import Image
-from ..store.base import NodeExists, NodeMissing, SessionExpired, StoreError, StoreUnavailable, VersionConflict
+from ..store.base import (
+    NodeExists,
+    NodeMissing,
+    NodeNotEmpty,
+    SessionExpired,
+    StoreError,
+    StoreUnavailable,
+    VersionConflict,
+)
 from .commits import Commit
+from .entity_reading import is_followed
 from .jobs import ControllerMoved, Element, InDoubt, WriterJob
 
 MAX_CONFLICTS = 10
@@ -79,6 +88,8 @@ def is_behind(error: StoreError) -> bool:
 
 def refusal_for(error: StoreError) -> Refusal:
     """Return the refusal for a client whose change met this error again and again."""
+    if isinstance(error, NodeExists | NodeMissing | NodeNotEmpty | VersionConflict) and is_followed(error.path or ""):
+        return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, f"Another program keeps changing {error.path}.")
     match error:
         case NodeExists():
             return Refusal(

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 from immutables import Map
 
+from ...protocol.acls import AccessControlEntry
 from ..metadata.entities import (
     NO_ACL_ENTRIES,
     NO_ENTITY_CONFIGS,
@@ -31,6 +32,9 @@ log = logging.getLogger("minicontroller.controller")
 Entity = EntityConfigs | AclEntries | DelegationToken
 """What one znode says; None where there is no such znode, or no token that can be read."""
 
+Value = Mapping[str, str] | frozenset[AccessControlEntry] | DelegationToken | None
+"""What an entity says, without the version of its znode."""
+
 CONFIGS = f"{layout.CONFIG}/"
 CLIENT_CONFIGS = tuple(f"{CONFIGS}{root}/" for root in CLIENT_ROOTS)
 TOKENS = f"{tokens.ROOT}/"
@@ -44,6 +48,23 @@ def entity_of(image: Image, path: str) -> Entity | None:
         return image.tokens.get(path.removeprefix(TOKENS))
     pattern = acls.pattern_at(path)
     return None if pattern is None else image.acls.get(pattern)
+
+
+def value_of(image: Image, path: str) -> tuple[Value, int]:
+    """Return what the entity at this path says, configs as a new dictionary, and the version of its
+    znode; -1 without one.
+    """
+    entity = entity_of(image, path)
+    match entity:
+        case EntityConfigs():
+            return dict(entity.configs), entity.version
+        case AclEntries():
+            return entity.entries, entity.version
+        case DelegationToken():
+            return entity, entity.version
+    if path.startswith(CONFIGS):
+        return {}, -1
+    return (None if path.startswith(TOKENS) else frozenset()), -1
 
 
 def with_entity(image: Image, path: str, entity: Entity | None) -> Image:

@@ -27,11 +27,24 @@ from ..store.base import Create, Delete, Operation, SetData
 from ..znodes import acls, layout, tokens
 from ..znodes.configs import encode_config, encode_config_change
 from ..znodes.entity_names import CLIENTS
-from .entity_reading import Entity
+from .entity_reading import CONFIGS, TOKENS, Entity, Value
 from .jobs import Draft, Element
 
 Written = tuple[list[Operation], dict[str, Entity | None]]
 """Operations, and the entities that they leave, by path."""
+
+
+def stage_value(draft: Draft, path: str, value: Value) -> Element:
+    """Stage what the entity at this path is to say. Raises Refusal."""
+    if path.startswith(CONFIGS):
+        assert isinstance(value, Mapping)
+        return stage_client_configs(draft, path.removeprefix(CONFIGS), value)
+    if path.startswith(TOKENS):
+        assert value is None or isinstance(value, DelegationToken)
+        return stage_token(draft, path.removeprefix(TOKENS), value)
+    pattern = acls.pattern_at(path)
+    assert pattern is not None and isinstance(value, frozenset), path
+    return stage_acls(draft, pattern, value)
 
 
 def stage_client_configs(draft: Draft, path: str, configs: Mapping[str, str]) -> Element:

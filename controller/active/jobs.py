@@ -240,6 +240,20 @@ class Draft:
         element.evolve_image = partial(_with_entities, after)
         return self._add(element)
 
+    def stage_with(self, written: Element) -> Element:
+        """Add an element for another change that this staged element writes, too."""
+        element = Element(None, (), _same, written.holds)
+        element.key = written.key
+        return self._add(element)
+
+    def rehearse(self, stage: "Callable[[Draft], Element]") -> None:
+        """Stage an element for the rest of a dry run, which writes nothing. Raises Refusal."""
+        element = stage(self)
+        self.elements.remove(element)
+        self._bytes -= element.weight
+        self.suppositions.append(element.apply)
+        self.is_supposed = True
+
     def observe_entities(self, found: Mapping[str, Entity | None]) -> None:
         """Add an element that writes nothing, for entities that other processes have written."""
         self._add(observed_entities(found))

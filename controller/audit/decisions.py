@@ -21,9 +21,8 @@ from ..errors import Refusal
 from ..metadata.cache import MetadataCache
 from ..observe.logs import about
 from ..observe.secrets import redact, secret_values
-from ..requests.changes import Change, kind_and_name
+from ..requests.changes import Change
 from ..requests.context import RequestContext
-from ..requests.error_answers import error_answer
 
 log = logging.getLogger("minicontroller.decision")
 
@@ -48,7 +47,9 @@ class RecentDecision(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     api: str
     """Kafka's name of the API that the client used."""
     kind: str
-    """`topic`, `broker` or `logger`; `request` for a request that names nothing."""
+    """`topic`, `broker`, `logger` or one of ENTITY_KINDS; `request` for a request that names
+    nothing.
+    """
     name: str
     outcome: str
     """The name of the error code; NONE if the change was carried out."""
@@ -196,7 +197,7 @@ def _with_judgement(decision: RecentDecision, change: Change, *, validate_only: 
         return decision  # there is nothing to add
     reason, policy, noted = decision.reason, "", list[str]()
     if verdict is None and reason:
-        reason = redact(reason, secret_values(change.operations))
+        reason = redact(reason, secret_values(change.operations, change.kind))
     if verdict is not None and verdict.decision is not PolicyOutcome.ALLOWED:
         policy = verdict.policy
         if verdict.decision is PolicyOutcome.BROKEN:
@@ -219,13 +220,8 @@ def _asked_for(context: RequestContext, request: Any, code: ErrorCode) -> list[t
     """Return kind and name of the last elements that a request would have changed. A request that
     changes nothing is listed only if it was not allowed, and without a name.
     """
-    rows = context.spec.rows
-    if rows is None or context.spec.changes is None:
+    changes = context.spec.changes
+    if changes is None:
         return [("request", "")] if code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED else []
-    response = error_answer(context.spec, request, context.api_version, code=code)
-    return [_named(row) for row in getattr(response, rows.field)[-KEPT:]]
-
-
-def _named(row: Any) -> tuple[str, str]:
-    resource_type = getattr(row, "resource_type", None)
-    return ("topic", row.name or "") if resource_type is None else kind_and_name(resource_type, row.resource_name)
+    named = dict.fromkeys((each.kind, each.resource) for each in changes.requested(request))
+    return list(named)[-KEPT:]

@@ -44,7 +44,6 @@ from .requests import AuditedRequest
 
 log = logging.getLogger("minicontroller.audit")
 
-CONFIG_OPERATIONS = frozenset({"alter_configs", "incremental_alter_configs"})
 REPLICAS = attrgetter("replicas")
 NAMES: Mapping[int, str] = {int(code): code.name for code in ErrorCode}
 
@@ -116,12 +115,12 @@ def decision(
         judged, verdict, image = judgement.request, judgement.verdict, judgement.image
     wanted = getattr(judged, "requested_state", None)
     operation = "" if context.changes is None else context.changes.operation
-    operations = change.operations if operation in CONFIG_OPERATIONS else None
+    operations = change.operations
     code, error, message = 0, NAMES[0], None
     if refusal is not None:
         code, error, message = int(refusal.code), NAMES[refusal.code], refusal.message
     if message is not None and verdict is None:
-        message = redact(message, secret_values(operations))
+        message = redact(message, secret_values(operations, change.kind))
     return Decision(
         SCHEMA_VERSION,
         origin.cluster_id,

@@ -9,7 +9,7 @@ else.
 from ...protocol.error_codes import ErrorCode
 from ...protocol.header import DecidedConfig, DecidedElement
 from ..errors import Refusal
-from ..requests.changes import kind_of
+from ..requests.changes import ENTITY_KINDS, kind_of
 from ..requests.context import RequestContext
 from .planning import PlannedChange
 from .requested_changes import UNKNOWN_OPERATION, resource_type_of
@@ -19,7 +19,7 @@ def encode(change: PlannedChange) -> DecidedElement:
     """Encode a decision of this node for the controller."""
     before, after = change.levels or ({}, {})
     return DecidedElement(
-        resource_type=resource_type_of(change.kind),
+        resource_type=_number_of(change.kind),
         resource_name=change.resource,
         error_code=change.code,
         error_message=change.message,
@@ -36,12 +36,23 @@ def encode(change: PlannedChange) -> DecidedElement:
     )
 
 
+def _number_of(kind: str) -> int:
+    return -1 - ENTITY_KINDS.index(kind) if kind in ENTITY_KINDS else resource_type_of(kind)
+
+
+def _kind_of(number: int) -> str:
+    """Return the kind of a change by its number: negative ones are of ENTITY_KINDS, which have no
+    number in Kafka.
+    """
+    return ENTITY_KINDS[-1 - number] if -len(ENTITY_KINDS) <= number < 0 else kind_of(number)
+
+
 def decode(context: RequestContext, *, validate_only: bool) -> list[PlannedChange]:
     """Decode another node's decisions, for the controller to record."""
     return [
         PlannedChange(
             resource=element.resource_name,
-            kind=kind_of(element.resource_type),
+            kind=_kind_of(element.resource_type),
             refusal=Refusal(ErrorCode(element.error_code), element.error_message) if element.error_code else None,
             operations={config.name: config.value for config in element.configs},
             operation_kinds={config.name: config.kind or UNKNOWN_OPERATION for config in element.configs},

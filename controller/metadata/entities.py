@@ -187,12 +187,15 @@ class Broker(msgspec.Struct, frozen=True, gc=False):
 
 class EntityConfigs(msgspec.Struct, frozen=True, gc=False):
     """The configs of a broker, a user, a client or an address, or of a default, as the store has
-    them.
+    them. Values may be secrets.
     """
 
     configs: Mapping[str, str] = NO_CONFIGS
     version: int = -1
     """The version of their znode; -1 if there is none."""
+
+    def __repr__(self) -> str:
+        return f"EntityConfigs(keys={sorted(self.configs)}, version={self.version})"
 
 
 NO_ENTITY_CONFIGS = EntityConfigs()

@@ -20,6 +20,8 @@ from ..errors import LEFT_OUT
 Text = TypeVar("Text", str, str | None)
 
 PUBLIC_KEYS = frozenset(TOPIC_KEYS) | {name for name, key in KEYS.items() if not key.is_sensitive}
+PUBLIC_KINDS = frozenset({"acl", "client_quota", "token"})
+"""The kinds of changes whose operands are no secrets."""
 MIN_SECRET_CHARACTERS = 4
 """Shorter values are not redacted in texts, where they occur by chance."""
 WHOLE_CHARACTERS = 200
@@ -39,8 +41,10 @@ def redact_configs(configs: Mapping[str, Any]) -> dict[str, Any]:
 
 def redact_configs_of(kind: str, configs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the configs of a resource with possible secrets redacted. The level of a logger is
-    public, but an invalid level may be a secret.
+    public, but an invalid level may be a secret. Of ACLs, quotas and tokens no handler names one.
     """
+    if kind in PUBLIC_KINDS:
+        return dict(configs)
     if kind != "logger":
         return redact_configs(configs)
     return {name: value if value is None or value in LEVELS else REDACTED for name, value in configs.items()}
@@ -53,8 +57,12 @@ def configs_for_policies(configs: Mapping[str, Text]) -> Mapping[str, Text]:
     return MappingProxyType(redact_configs(configs))
 
 
-def secret_values(operations: Mapping[str, str | None] | None) -> Collection[str]:
-    """Return those requested values that may be secrets and may be quoted by a refusal."""
+def secret_values(operations: Mapping[str, str | None] | None, kind: str = "") -> Collection[str]:
+    """Return those requested values that may be secrets and may be quoted by a refusal, of a change
+    of this kind.
+    """
+    if kind in PUBLIC_KINDS:
+        return ()
     return {
         value for name, value in (operations or {}).items() if name not in PUBLIC_KEYS and value and value not in LEVELS
     }

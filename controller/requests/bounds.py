@@ -5,7 +5,7 @@ is larger than that for clients, because forwarding adds the client's name and u
 version.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -39,6 +39,8 @@ MAX_NAMES_BYTES = 8_000_000
 the node's log repeat.
 """
 MAX_BYTES_OF_A_CHARACTER = 6
+ENTITY_FIELDS = ("creations", "filters", "deletions", "upsertions", "entries")
+"""The fields of requests that change ACLs, users and quotas."""
 SMALL_BYTES = 32 * 1024
 """The size up to which a request cannot pass the bounds on changes, and is not checked."""
 
@@ -52,13 +54,12 @@ def check_changes(request: Any) -> None:
         *getattr(request, "topic_names", ()),
         *getattr(request, "resources", ()),
     ]
+    entities = [each for field in ENTITY_FIELDS for each in getattr(request, field, ())]
     count = len(elements) + sum(len(getattr(element, "configs", ())) for element in elements)
-    if count > MAX_CHANGES:
-        raise TooManyChanges(
-            ErrorCode.INVALID_REQUEST,
-            f"The request has {count} topics, resources and configs, {MAX_CHANGES} are allowed.",
-        )
-    texts = [_texts(element) for element in elements]
+    if count + len(entities) > MAX_CHANGES:
+        text = f"{len(entities)} changes" if entities else f"{count} topics, resources and configs"
+        raise TooManyChanges(ErrorCode.INVALID_REQUEST, f"The request has {text}, {MAX_CHANGES} are allowed.")
+    texts = [*map(_texts, elements), *(list(_all_texts(each)) for each in entities)]
     if _is_longer(list(chain.from_iterable(texts)), MAX_NAMES_BYTES):
         text = f"The names and values in the request have more than {MAX_NAMES_BYTES} bytes."
         raise TooManyChanges(ErrorCode.INVALID_REQUEST, text)
@@ -76,6 +77,18 @@ def _texts(element: Any) -> list[str]:
     for config in getattr(element, "configs", ()):
         texts += (config.name, config.value or "")
     return texts
+
+
+def _all_texts(value: Any) -> Iterator[str]:
+    """Yield all texts in an element, whatever fields it has."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for each in value:
+            yield from _all_texts(each)
+    elif isinstance(value, msgspec.Struct):
+        for name in value.__struct_fields__:
+            yield from _all_texts(getattr(value, name))
 
 
 def _is_longer(texts: Sequence[str], size: int) -> bool:

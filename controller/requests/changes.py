@@ -22,6 +22,10 @@ KINDS: Mapping[int, str] = {
     ResourceType.BROKER_LOGGER: "logger",
 }
 """The names of those resource types whose configs can be changed."""
+ENTITY_KINDS = ("acl", "user", "client_quota", "token")
+"""The kinds of changes of what every node follows: the ACLs of a resource pattern, the SCRAM
+credentials of a user, the quotas of a user, client or address, and a delegation token.
+"""
 NAMED_BY_BROKER_ID = frozenset({"broker", "logger"})
 
 
@@ -29,9 +33,9 @@ class RequestedChange(msgspec.Struct, frozen=True):
     """One element of a request as the client sent it, before anything is decided."""
 
     resource: str
-    """The name of the topic, broker or logger; empty for a topic that is named by its id."""
+    """The name of what is changed; empty for a topic that is named by its id."""
     kind: str = "topic"
-    """`topic`, `broker` or `logger`."""
+    """`topic`, `broker`, `logger`, or one of ENTITY_KINDS."""
     operations: Mapping[str, str | None] | None = None
     """The operand of each key of a change of configs, None to delete the key."""
     operation_kinds: Mapping[str, str] | None = None
@@ -51,9 +55,9 @@ class Change(msgspec.Struct):
     """One element of a request, and the decision about it."""
 
     resource: str = ""
-    """The name of the topic, broker or logger."""
+    """The name of the topic, broker, logger or entity."""
     kind: str = "topic"
-    """`topic`, `broker`, `logger`, or `resource` for a request as a whole."""
+    """`topic`, `broker`, `logger`, one of ENTITY_KINDS, or `resource` for a request as a whole."""
     refusal: Refusal | None = None
     operations: Mapping[str, str | None] | None = None
     """The operand of each key of a change of configs, None to delete the key."""

@@ -52,7 +52,7 @@ def decode_config(data: bytes | None) -> Mapping[str, str]:
     """
     if not data:
         return NO_CONFIGS
-    return read("the config", data, CONFIG_READER).config or NO_CONFIGS
+    return read("the config", data, CONFIG_READER, holds_secrets=True).config or NO_CONFIGS
 
 
 def encode_config_change(entity_path: str) -> bytes:

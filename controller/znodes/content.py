@@ -32,8 +32,13 @@ class MalformedZnodeError(ValueError):
 write = msgspec.json.Encoder().encode
 
 
-def read(what: str, data: bytes | None, reader: msgspec.json.Decoder[Shape]) -> Shape:
+def read(what: str, data: bytes | None, reader: msgspec.json.Decoder[Shape], *, holds_secrets: bool = False) -> Shape:
+    """Decode the data of a znode. Raises MalformedZnodeError, which quotes the beginning of the
+    data unless it may hold secrets.
+    """
     try:
         return reader.decode(data or b"")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        if holds_secrets:
+            raise MalformedZnodeError(f"{what} cannot be read ({type(error).__name__})") from None
         raise MalformedZnodeError(f"{what} cannot be read ({error}): {data!r:.80}") from None

@@ -1,0 +1,138 @@
+"""Carries out changes of ACLs, of the configs of users, clients and addresses, and of delegation
+tokens. Each API makes edits of its request; what they share is here.
+
+Rule: edits of one entity in one request become one write, so that a request with a thousand ACLs of
+one topic writes them once. Each edit keeps its own answer and its own place in the audit log.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import takewhile
+from typing import Any
+
+import msgspec
+from immutables import Map
+
+from ..active.entity_reading import value_of
+from ..active.entity_writing import refuse_unreadable, stage_value
+from ..active.jobs import Draft
+from ..errors import Refusal
+from ..requests.context import RequestContext
+from .changes import active_controller, carry_out
+from .node import Node
+from .parts import Parts
+from .planning import PlannedChange
+
+
+class EntityEdit(msgspec.Struct, frozen=True):
+    """One requested change of one entity."""
+
+    kind: str
+    """`acl`, `user`, `client_quota` or `token`, as in the audit log."""
+    name: str
+    """The name of the entity in the audit log."""
+    path: str
+    """The path of the entity's znode; empty if there can be none, so that `edit` refuses None."""
+    edit: Callable[[Any], Any]
+    """Returns the entity's value after the change, given the one before: the frozenset of the ACLs
+    of a resource pattern, the dictionary of all configs, or the token, None if there is none. An
+    edit does not change the value that it is given. Raises Refusal.
+    """
+    operations: Mapping[str, str | None] = Map()
+    """What is changed, for the audit log: the operand of each key, None to remove the key."""
+    operation_kinds: Mapping[str, str] = Map()
+    """The kind of operation on each key of `operations`."""
+
+    def changed(self, **said: Any) -> PlannedChange:
+        """Return the `PlannedChange` of this edit, with these further fields."""
+        return PlannedChange(
+            resource=self.name,
+            kind=self.kind,
+            operations=self.operations,
+            operation_kinds=self.operation_kinds,
+            **said,
+        )
+
+
+async def change_entities(
+    node: Node, context: RequestContext, request: Any, edits: Sequence[EntityEdit], *, validate_only: bool = False
+) -> list[PlannedChange]:
+    """Carry out the edits of a request at the active controller. Returns their changes in the same
+    order; each was refused, or is in force as `metadata.completion` demands. Raises Refusal.
+    """
+    active_controller(node)
+    if not edits:
+        return []
+    planner = _Planner(edits, validate_only=validate_only)
+    changes = await carry_out(
+        node,
+        context,
+        request,
+        Parts(planner.plan, len(edits)),
+        planner.unbegun,
+        timeout_ms=node.request_timeout_ms,
+        validate_only=validate_only,
+    )
+    return [change for _, change in sorted(zip(planner.order, changes, strict=True), key=lambda pair: pair[0])]
+
+
+class _Planner:
+    """Plans the edits of one request, entity by entity, in the order in which it names them."""
+
+    def __init__(self, edits: Sequence[EntityEdit], *, validate_only: bool) -> None:
+        first: dict[str, int] = {}
+        for edit in edits:
+            first.setdefault(edit.path, len(first))
+        self.order = sorted(range(len(edits)), key=lambda index: first[edits[index].path])
+        """The indexes of the edits in the order in which they are planned."""
+        self._edits = [edits[index] for index in self.order]
+        self._validate_only = validate_only
+
+    def unbegun(self, refusal: Refusal) -> list[PlannedChange]:
+        return [edit.changed(refusal=refusal) for edit in self._edits]
+
+    async def plan(self, draft: Draft, begin: int) -> list[PlannedChange]:
+        changes: list[PlannedChange] = []
+        for group in self._groups(begin):
+            if changes and draft.is_over:
+                break
+            await draft.time_slice.pause()
+            changes += self._planned(draft, group)
+        return changes
+
+    def _groups(self, begin: int) -> Iterator[list[EntityEdit]]:
+        """Yield the edits from this index on, those of one entity together."""
+        while begin < len(self._edits):
+            path = self._edits[begin].path
+            group = list(takewhile(lambda edit: edit.path == path, self._edits[begin:]))  # noqa: B023 - used at once
+            yield group
+            begin += len(group)
+
+    def _planned(self, draft: Draft, group: Sequence[EntityEdit]) -> list[PlannedChange]:
+        """Plan the edits of one entity."""
+        path = group[0].path
+        before, version = value_of(draft.image, path) if path else (None, -1)
+        value, changes = before, []
+        for edit in group:
+            try:
+                refuse_unreadable(path, version)
+                value = edit.edit(value)
+                changes.append(edit.changed(changes_configs=True))
+            except Refusal as refusal:
+                changes.append(edit.changed(refusal=refusal))
+        accepted = [change for change in changes if change.refusal is None]
+        if accepted and value != before:
+            try:
+                self._stage(draft, path, value, accepted)
+            except Refusal as refusal:
+                for change in accepted:
+                    change.refusal = refusal
+        return changes
+
+    def _stage(self, draft: Draft, path: str, value: Any, accepted: Sequence[PlannedChange]) -> None:
+        if self._validate_only:
+            draft.rehearse(lambda draft: stage_value(draft, path, value))
+            return
+        first, *others = accepted
+        first.element = stage_value(draft, path, value)
+        for change in others:
+            change.element = draft.stage_with(first.element)

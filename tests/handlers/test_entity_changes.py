@@ -1,0 +1,204 @@
+"""What the handlers of ACLs, users, quotas and tokens share: edits of a request, in the order of
+the answer, as few writes as entities, and an event of the audit log for each.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import trio
+from immutables import Map
+
+from minicontroller.audit.event import Effect
+from minicontroller.controller.errors import Refusal
+from minicontroller.controller.handlers.entity_changes import EntityEdit, change_entities
+from minicontroller.controller.handlers.planning import PlannedChange
+from minicontroller.controller.requests.changes import RequestedChange
+from minicontroller.controller.requests.spec import Changes
+from minicontroller.controller.store.base import SetData, Store
+from minicontroller.controller.znodes import acls, tokens
+from minicontroller.protocol.acls import (
+    AccessControlEntry,
+    AclOperation,
+    AclResourceType,
+    PermissionType,
+    ResourcePattern,
+)
+from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.error_codes import ErrorCode
+from tests.audit.logs import decisions_in
+from tests.store.worlds import MemoryWorld
+from tests.support.small_cluster import SmallCluster, context_for
+
+ORDERS = ResourcePattern(AclResourceType.TOPIC, "orders")
+BILLS = ResourcePattern(AclResourceType.TOPIC, "bills")
+
+
+def entry(user: str) -> AccessControlEntry:
+    return AccessControlEntry(f"User:{user}", "*", AclOperation.READ, PermissionType.ALLOW)
+
+
+def allow(user: str, pattern: ResourcePattern = ORDERS) -> EntityEdit:
+    return EntityEdit(
+        "acl",
+        f"Topic:LITERAL:{pattern.name}",
+        acls.acl_path(pattern),
+        lambda entries: entries | {entry(user)},
+        Map({f"User:{user} may Read": ""}),
+        Map({f"User:{user} may Read": "add"}),
+    )
+
+
+def refuse(_value: Any) -> Any:
+    raise Refusal(ErrorCode.INVALID_REQUEST, "no")
+
+
+def refused() -> EntityEdit:
+    return EntityEdit("acl", "Topic:LITERAL:orders", acls.acl_path(ORDERS), refuse)
+
+
+async def change(
+    cluster: SmallCluster, edits: Sequence[EntityEdit], *, validate_only: bool = False
+) -> list[PlannedChange]:
+    node = cluster.controller_node
+    context = context_for(node, ApiKey.CREATE_TOPICS, 7)
+    asked = [RequestedChange(each.name, each.kind) for each in edits]
+    context.spec = msgspec.structs.replace(context.spec, changes=Changes("create_acls", lambda _request: asked))
+    return await change_entities(node, context, None, edits, validate_only=validate_only)
+
+
+def codes(changes: Sequence[PlannedChange]) -> list[int]:
+    return [each.code for each in changes]
+
+
+def users(cluster: SmallCluster, broker_id: int, pattern: ResourcePattern = ORDERS) -> set[str]:
+    found = cluster.members[broker_id].node.security.acls.get(pattern)
+    return set() if found is None else {each.principal.removeprefix("User:") for each in found.entries}
+
+
+@pytest.fixture(name="memory")
+def memory_world() -> MemoryWorld:
+    return MemoryWorld()
+
+
+@pytest.fixture(name="other")
+async def other_session(memory: MemoryWorld) -> Store:
+    return await memory.open()
+
+
+@pytest.fixture(name="cluster")
+async def small_cluster(memory: MemoryWorld, nursery: trio.Nursery) -> SmallCluster:
+    cluster = SmallCluster(nursery, memory)
+    await cluster.start_in_turn(1, 2, 3)
+    return cluster
+
+
+@pytest.fixture(name="audited")
+async def audited_cluster(tmp_path: Path, memory: MemoryWorld, nursery: trio.Nursery) -> SmallCluster:
+    cluster = SmallCluster(nursery, memory, settings={"audit.dir": str(tmp_path)})
+    await cluster.start_in_turn(1, 2)
+    return cluster
+
+
+async def test_edits_are_answered_in_their_order(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
+    """Edits of one entity are one write, each sees those before it, and a refused one does not
+    hinder the others; all is in force everywhere with the answer.
+    """
+    nowhere = EntityEdit("acl", "Topic:LITERAL:a/b", "", refuse)
+    edits = [allow("a"), nowhere, allow("x", BILLS), refused(), allow("b"), nowhere, allow("c")]
+    changes = await change(cluster, edits)
+    assert codes(changes) == [0, 42, 0, 42, 0, 42, 0]
+    assert [users(cluster, broker_id) for broker_id in (1, 2, 3)] == [{"a", "b", "c"}] * 3
+    assert users(cluster, 2, BILLS) == {"x"}
+    found = await other.get(acls.acl_path(ORDERS))
+    assert found is not None
+    assert found.stat.version == 0
+    assert len(await other.children(acls.LITERAL_CHANGES)) == 2
+
+
+async def test_what_is_so_already_is_not_written(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
+    """An edit that changes nothing succeeds without a write."""
+    assert codes(await change(cluster, [allow("a")])) == [0]
+    assert codes(await change(cluster, [allow("a"), allow("a")])) == [0, 0]
+    assert len(await other.children(acls.LITERAL_CHANGES)) == 1
+
+
+async def test_a_dry_run_writes_nothing(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
+    """Of a request that only validates, later edits see the earlier ones, and the store none."""
+    seen = []
+
+    def look(entries: Any) -> Any:
+        seen.append(len(entries))
+        return entries
+
+    looking = EntityEdit("acl", "x", acls.acl_path(ORDERS), look)
+    assert codes(await change(cluster, [allow("a"), looking, refused()], validate_only=True)) == [0, 0, 42]
+    assert seen == [1]
+    assert await other.get(acls.acl_path(ORDERS)) is None
+    assert codes(await change(cluster, [])) == []
+
+
+async def test_configs_and_tokens_have_values_of_their_own(cluster: SmallCluster, autojump_clock: object) -> None:
+    """An edit is given the configs as a mapping, and None where there is no token."""
+    quota = EntityEdit("client_quota", "x", "/config/users/x/clients/y", lambda configs: {**configs, "k": "v"})
+    token = EntityEdit("token", "id", tokens.token_path("id"), lambda token: token)
+    assert codes(await change(cluster, [quota, token])) == [0, 0]
+    assert dict(cluster.members[3].node.security.configs["users/x/clients/y"].configs) == {"k": "v"}
+    again = EntityEdit("client_quota", "x", "/config/users/x/clients/y", lambda configs: configs)
+    (unchanged,) = await change(cluster, [again])
+    assert not unchanged.is_carried_out
+
+
+async def test_edits_are_made_on_top_of_what_others_wrote(
+    cluster: SmallCluster, other: Store, autojump_clock: object
+) -> None:
+    """A conflict with another program is read, and the edits of the request are planned again."""
+    assert codes(await change(cluster, [allow("a")])) == [0]
+    await other.commit([SetData(acls.acl_path(ORDERS), acls.encode_acls([entry("o")]))])
+    assert codes(await change(cluster, [allow("b"), allow("c")])) == [0, 0]
+    assert users(cluster, 2) == {"o", "b", "c"}
+
+
+async def test_acls_that_nobody_can_read_are_not_overwritten(
+    cluster: SmallCluster, other: Store, autojump_clock: object
+) -> None:
+    """Whoever would erase what another program wrote is refused, and told where it is."""
+    await other.ensure(acls.acl_path(ORDERS))
+    await other.commit([SetData(acls.acl_path(ORDERS), b"garbage")])
+    (refusal,) = await change(cluster, [allow("a")])
+    assert refusal.code == ErrorCode.INVALID_CONFIG
+    assert "/kafka-acl/Topic/orders" in str(refusal.message)
+
+
+async def test_a_long_request_is_planned_in_parts(cluster: SmallCluster, autojump_clock: object) -> None:
+    """More edits than fit into a commit are all made, in the order of the request."""
+    edits = [allow(f"user-{number}-{'x' * 500}", (ORDERS, BILLS)[number % 2]) for number in range(1500)]
+    more = [allow("a", ResourcePattern(AclResourceType.GROUP, f"group-{number}-{'x' * 500}")) for number in range(1500)]
+    assert codes(await change(cluster, [*edits, *more])) == [0] * 3000
+    assert len(users(cluster, 3)) == len(users(cluster, 3, BILLS)) == 750
+
+
+async def test_each_edit_has_its_event(audited: SmallCluster, tmp_path: Path, autojump_clock: object) -> None:
+    """The audit log has each edit with its operands, also if it was refused or shares a write."""
+    await change(audited, [allow("a"), refused(), allow("b")])
+    await change(
+        audited,
+        [
+            EntityEdit(
+                "user", "u", "/config/users/u", lambda _: {"SCRAM-SHA-256": "hush"}, Map({"SCRAM-SHA-256": "hush"})
+            )
+        ],
+    )
+    node = audited.controller_node
+    assert node.audit is not None
+    await node.audit.close()
+    first, second, third, user = decisions_in(tmp_path)
+    assert [each.effect for each in (first, second, third)] == [Effect.APPLIED, Effect.NONE, Effect.APPLIED]
+    assert (first.resource, first.name, first.operation) == ("acl", "Topic:LITERAL:orders", "create_acls")
+    assert first.config_operations == {"User:a may Read": ""}
+    assert third.config_operation_kinds == {"User:b may Read": "add"}
+    assert user.config_operations == {"SCRAM-SHA-256": "[hidden]"}
+    kinds = [(each.kind, each.name) for each in node.recent_decisions]
+    assert kinds == [("acl", "Topic:LITERAL:orders")] * 3 + [("user", "u")]
