@@ -25,10 +25,19 @@ from ..active.entity_reading import (
     read_entities,
 )
 from ..clock import now_ms
-from ..metadata.entities import NO_ACL_ENTRIES, NO_ENTITY_CONFIGS, AclEntries, DelegationToken, EntityConfigs
+from ..metadata.entities import (
+    NO_ACL_ENTRIES,
+    NO_ENTITY_CONFIGS,
+    UNREADABLE,
+    AclEntries,
+    DelegationToken,
+    EntityConfigs,
+)
+from ..security.acls import NOBODY, AclIndex
+from ..security.scram_credentials import HASHES, ScramCredential, parse_credential
 from ..store.base import Store, StoreError
 from ..znodes import acls, tokens
-from ..znodes.entity_names import is_clients_parent
+from ..znodes.entity_names import is_clients_parent, user_path
 from .change_notifications import ChangeNotifications
 from .dynamic_configs import CATCH_UP_SECONDS, DynamicConfigs
 
@@ -55,13 +64,15 @@ class ClusterSecurity:
         with `dynamic_configs`.
         """
         self.acls: dict[ResourcePattern, AclEntries] = {}
-        """The ACLs of all resource patterns. Those with the version UNREADABLE are not known, and
-        have to be taken for a denial of everything.
-        """
+        """The ACLs of all resource patterns. Those with the version UNREADABLE are not known."""
+        self.acl_index = AclIndex(allow_everyone=dynamic_configs.current.boolean("allow.everyone.if.no.acl.found"))
+        """The index of the ACLs. Unreadable ones deny everything."""
         self.configs: dict[str, EntityConfigs] = {}
         """The configs by path below `/config` (`client_entity_at` tells whose they are)."""
         self.tokens: dict[str, DelegationToken] = {}
         """The delegation tokens by id, those that have expired included."""
+        self._credentials: dict[str, dict[str, ScramCredential]] = {}
+        """The SCRAM credentials by mechanism, by path below `/config`."""
         self._listeners: list[Callable[[EntityChanges], None]] = []
         self._notified: list[Callable[[Sequence[str]], None]] = []
         self._dynamic_configs = dynamic_configs
@@ -96,6 +107,10 @@ class ClusterSecurity:
         """
         self._notified.append(listener)
         return lambda: self._notified.remove(listener)
+
+    def scram_credential(self, user: str, mechanism: str) -> ScramCredential | None:
+        """Return the credential of a user for a mechanism, or None if there is none."""
+        return self._credentials.get(user_path(user), {}).get(mechanism)
 
     # ------------------------------------------------------------------ from the controller
 
@@ -260,6 +275,10 @@ class ClusterSecurity:
         if is_clients_parent(path) or entity == self.configs.get(path):
             return
         changes.configs[path] = entity or NO_ENTITY_CONFIGS
+        credentials = {} if entity is None else _scram_credentials(path, entity.configs)
+        self._credentials.pop(path, None)
+        if credentials:
+            self._credentials[path] = credentials
         if entity is None:
             del self.configs[path]
         else:
@@ -281,7 +300,23 @@ class ClusterSecurity:
         if entity == self.acls.get(pattern):
             return
         changes.acls[pattern] = entity or NO_ACL_ENTRIES
+        is_readable = entity is None or entity.version != UNREADABLE
+        self.acl_index.set_resource(pattern, changes.acls[pattern].entries if is_readable else NOBODY)
         if entity is None:
             del self.acls[pattern]
         else:
             self.acls[pattern] = entity
+
+
+def _scram_credentials(path: str, configs: Mapping[str, str]) -> dict[str, ScramCredential]:
+    """Parse the credentials among the configs of an entity. An unreadable one is logged, without
+    its text, and is none.
+    """
+    found = {}
+    for mechanism in HASHES:
+        if mechanism in configs:
+            try:
+                found[mechanism] = parse_credential(configs[mechanism])
+            except ValueError as error:
+                log.warning("the %s credential of /config/%s cannot be used: %s", mechanism, path, error)
+    return found

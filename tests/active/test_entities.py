@@ -11,9 +11,11 @@ from minicontroller.controller.active.entity_writing import stage_acls, stage_cl
 from minicontroller.controller.active.jobs import Draft, Element
 from minicontroller.controller.broker.cluster_security import ClusterSecurity, EntityChanges
 from minicontroller.controller.metadata.entities import UNREADABLE, DelegationToken
+from minicontroller.controller.security.scram_credentials import credential_text, derived_credential
 from minicontroller.controller.store.base import Create, Delete, SetData, Store
 from minicontroller.controller.znodes import acls, tokens
 from minicontroller.controller.znodes.configs import encode_config
+from minicontroller.controller.znodes.entity_names import user_path
 from minicontroller.protocol.acls import (
     AccessControlEntry,
     AclOperation,
@@ -139,17 +141,20 @@ async def test_what_is_empty_is_deleted(cluster: SmallCluster, other: Store, aut
     assert await tree(other, *roots) == before
 
 
+def notice_of(pattern: ResourcePattern) -> Create:
+    prefix, data = acls.encode_acl_change(pattern)
+    return Create(prefix, data, sequential=True)
+
+
 async def others_write(other: Store) -> None:
     """As Kafka's tools do it: the znode, then the notification."""
     for path in ("/config/users/a/clients",):
         await other.ensure(path)
     await other.commit([Create("/config/users/a/clients/b", encode_config(QUOTA)), notification("users/a/clients/b")])
     await other.commit([Create(acls.acl_path(ORDERS), acls.encode_acls([ALICE]))])
-    prefix, data = acls.encode_acl_change(ORDERS)
-    await other.commit([Create(prefix, data, sequential=True)])
+    await other.commit([notice_of(ORDERS)])
     await other.commit([Create(acls.acl_path(ORD), acls.encode_acls([BOB]))])
-    prefix, data = acls.encode_acl_change(ORD)
-    await other.commit([Create(prefix, data, sequential=True)])
+    await other.commit([notice_of(ORD)])
     await other.commit([Create(tokens.token_path("id"), tokens.encode_token(TOKEN))])
     await other.commit([Create(tokens.CHANGE_PREFIX, b"id", sequential=True)])
 
@@ -219,12 +224,11 @@ async def test_malformed_znodes_stop_nobody(cluster: SmallCluster, other: Store,
     """
     await others_write(other)
     await cluster.until(lambda: [in_force(each) for each in all_security(cluster)] == [OTHERS_WROTE] * 3)
-    prefix, data = acls.encode_acl_change(ORDERS)
     garbage = [SetData(path, b"garbage") for path in (acls.acl_path(ORDERS), tokens.token_path("id"))]
     notices = [
         Create(f"{root}/x_", b"\xff/garbage", sequential=True) for root in (acls.LITERAL_CHANGES, tokens.CHANGES)
     ]
-    notices += [Create(prefix, data, sequential=True), Create(tokens.CHANGE_PREFIX, b"id", sequential=True)]
+    notices += [notice_of(ORDERS), Create(tokens.CHANGE_PREFIX, b"id", sequential=True)]
     await other.commit([*garbage, *notices, Create("/kafka-acl/Topic/ü", b"[]"), Create("/kafka-acl/X")])
 
     def is_unreadable(security: ClusterSecurity) -> bool:
@@ -265,6 +269,46 @@ async def test_listeners_hear_what_changed(cluster: SmallCluster, autojump_clock
     await trio.sleep(5)
     assert [names(each) for each in heard] == [([ORDERS], [], []), ([ORDERS], ["clients/c"], []), ([], [], ["id"])]
     assert heard[1].acls[ORDERS].entries == frozenset()
+
+
+async def test_the_index_follows_the_acls(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
+    """A node's index allows what the ACLs allow; where they cannot be read, it allows nothing."""
+    read = 1 << AclOperation.READ
+    index = cluster.members[3].node.security.acl_index
+
+    def allowed() -> int:
+        return index.allowed_to("User:alice", "10.0.0.9", AclResourceType.TOPIC, ["orders"])[0] & read
+
+    assert not allowed()
+    await write(cluster, of_acls(ORD, ALICE))
+    assert allowed()
+    await write(cluster, of_acls(ORDERS, BOB))
+    assert allowed()
+    await other.commit([SetData(acls.acl_path(ORDERS), b"garbage"), notice_of(ORDERS)])
+    await cluster.until(lambda: not allowed())
+    await other.commit([Delete(acls.acl_path(ORDERS)), notice_of(ORDERS)])
+    await cluster.until(lambda: bool(allowed()))
+    await write(cluster, of_acls(ORD))
+    assert not allowed()
+
+
+async def test_credentials_follow_the_configs(
+    cluster: SmallCluster, caplog: pytest.LogCaptureFixture, autojump_clock: object
+) -> None:
+    """A user's SCRAM credentials are found by the user's name, whatever it is; one that cannot be
+    read is none, and no log has its text.
+    """
+    security = cluster.members[2].node.security
+    kept = derived_credential("SCRAM-SHA-256", "password")
+    configs = {"SCRAM-SHA-256": credential_text(kept), "SCRAM-SHA-512": "salt=unreadable", **QUOTA}
+    await write(cluster, of_configs(user_path("ü/é<default>"), configs))
+    assert security.scram_credential("ü/é<default>", "SCRAM-SHA-256") == kept
+    assert security.scram_credential("ü/é<default>", "SCRAM-SHA-512") is None
+    assert security.scram_credential("<default>", "SCRAM-SHA-256") is None
+    assert "cannot be used" in caplog.text
+    assert "salt=" not in caplog.text
+    await write(cluster, of_configs(user_path("ü/é<default>"), QUOTA))
+    assert security.scram_credential("ü/é<default>", "SCRAM-SHA-256") is None
 
 
 def names(changes: EntityChanges) -> tuple[Iterable[ResourcePattern], Iterable[str], Iterable[str]]:
