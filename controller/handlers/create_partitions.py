@@ -34,6 +34,7 @@ from ..requests.spec import Changes, Rows, Spec, copied
 from ..store.base import SetData
 from ..znodes import layout
 from ..znodes.topics import encode_topic
+from .change_quotas import quota_of
 from .changes import carry_out
 from .node import Node
 from .parts import Parts, each
@@ -57,10 +58,11 @@ async def handle(node: Node, context: RequestContext, request: CreatePartitionsR
         validate_only=request.validate_only,
     )
     return CreatePartitionsResponse(
+        throttle_time_ms=planner.quota.throttle_ms(),
         results=[
             CreatePartitionsTopicResult(name=change.resource, error_code=change.code, error_message=change.message)
             for change in changes
-        ]
+        ],
     )
 
 
@@ -71,6 +73,7 @@ class PartitionsPlanner:
         self._node = node
         self._context = context
         self._request = request
+        self.quota = quota_of(node, context, strict_since=3)
         occurrences = Counter(topic.name for topic in request.topics)
         self._once = [topic for topic in request.topics if occurrences[topic.name] == 1]
         self._repeated = [name for name, times in occurrences.items() if times > 1]
@@ -129,11 +132,12 @@ class PartitionsPlanner:
 
     async def _staged(self, draft: Draft, before: Topic, after: Topic) -> Element | None:
         """Stage the growth of a topic. Returns None if it is only validated; later elements of the
-        request see it all the same.
+        request see it all the same. Raises Refusal.
         """
         if self._request.validate_only:
             draft.suppose(lambda image: image.with_topics((after,)))
             return None
+        self.quota.count(after.name, len(after.partitions) - len(before.partitions))
         new = {index: after.partitions[index] for index in range(len(before.partitions), len(after.partitions))}
         return draft.stage(
             after.name,

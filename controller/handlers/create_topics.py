@@ -43,6 +43,7 @@ from ..store.base import Create, Operation, SetData
 from ..znodes import layout
 from ..znodes.configs import encode_config
 from ..znodes.topics import encode_topic
+from .change_quotas import quota_of
 from .changes import carry_out
 from .node import Node
 from .parts import Parts, each
@@ -81,7 +82,8 @@ async def handle(node: Node, context: RequestContext, request: CreateTopicsReque
         timeout_ms=request.timeout_ms,
         validate_only=request.validate_only,
     )
-    return CreateTopicsResponse(topics=await in_time_slices(map(planner.result, changes)))
+    topics = await in_time_slices(map(planner.result, changes))
+    return CreateTopicsResponse(throttle_time_ms=planner.quota.throttle_ms(), topics=topics)
 
 
 class CreationPlanner:
@@ -93,6 +95,7 @@ class CreationPlanner:
         self._request = request
         self._occurrences = Counter(topic.name for topic in request.topics)
         self._created: dict[str, Topic] = {}
+        self.quota = quota_of(node, context, strict_since=6)
         self._admitted: set[str] = set()
         """The topics that passed the checks of the request as such."""
 
@@ -137,11 +140,12 @@ class CreationPlanner:
 
     async def _staged(self, draft: Draft, topic: Topic) -> Element | None:
         """Stage the creation of a topic. Returns None if it is only validated; later topics of the
-        request see it all the same.
+        request see it all the same. Raises Refusal.
         """
         if self._request.validate_only:
             draft.suppose(lambda image: image.with_topics((topic,)))
             return None
+        self.quota.count(topic.name, len(topic.partitions))
         return draft.stage(
             topic.name,
             await creation(topic, draft.image.leftover_configs.get(topic.name), draft.time_slice),

@@ -29,6 +29,7 @@ from ..requests.permissions import Permission
 from ..requests.spec import Changes, Rows, Spec, called, copied
 from ..store.base import Create
 from ..znodes import layout
+from .change_quotas import quota_of
 from .changes import carry_out
 from .node import Node
 from .parts import Parts, each
@@ -60,6 +61,7 @@ async def handle(node: Node, context: RequestContext, request: DeleteTopicsReque
     changes = await carry_out(node, context, request, parts, planner.unbegun, timeout_ms=request.timeout_ms)
     outcomes = dict(zip(once, changes, strict=True))
     return DeleteTopicsResponse(
+        throttle_time_ms=planner.quota.throttle_ms(),
         responses=[
             DeletableTopicResult(
                 name=planner.names.get(topic, topic.name),
@@ -68,7 +70,7 @@ async def handle(node: Node, context: RequestContext, request: DeleteTopicsReque
                 error_message=outcomes[topic].message,
             )
             for topic in wanted
-        ]
+        ],
     )
 
 
@@ -84,6 +86,7 @@ class DeletionPlanner:
         self._node = node
         self._context = context
         self._wanted = wanted
+        self.quota = quota_of(node, context, strict_since=5)
         self.names: dict[RequestedDeletion, str] = {}
         """The name of each topic that the request gives by id."""
         self._carried_out: dict[str | bytes, PlannedChange] = {}
@@ -141,6 +144,7 @@ class DeletionPlanner:
                 ),
                 draft,
             )
+            self.quota.count(topic.name, len(topic.partitions))
         except Refusal as refusal:
             return PlannedChange(resource=topic.name, refusal=refusal)
         if topic.marked_for_deletion:

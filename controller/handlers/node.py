@@ -13,6 +13,7 @@ from ..audit.log import AuditLog
 from ..broker.auto_creation import AutoCreation
 from ..broker.cluster_security import ClusterSecurity
 from ..broker.dynamic_configs import DynamicConfigs
+from ..broker.node_quotas import NodeQuotas
 from ..broker.topic_overrides import TopicOverrides
 from ..config.node_config import NodeConfig
 from ..metadata.cache import MetadataCache
@@ -97,6 +98,7 @@ class Node:
 
     def __post_init__(self) -> None:
         self.security = ClusterSecurity(self.dynamic_configs)
+        self.quotas = NodeQuotas(self.security, self.config)
         self.decisions = NodeDecisions(
             self.recent_decisions, broker_id=self.broker_id, cache=self.cache, counts=self.metrics.decisions
         )

@@ -37,6 +37,16 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
         ("node", "api", "version", "outcome"),
     ),
     "request_seconds": (HistogramMetricFamily, "The time from a request's arrival to its answer.", ("node", "api")),
+    "throttled_requests": (
+        CounterMetricFamily,
+        "Requests whose clients had to wait afterwards because of a quota.",
+        ("node", "api"),
+    ),
+    "throttled_seconds": (
+        CounterMetricFamily,
+        "The time that clients had to wait because of a quota.",
+        ("node", "api"),
+    ),
     "decisions": (
         CounterMetricFamily,
         "Topics and resources that this node decided on as the controller, by API and outcome.",
@@ -282,6 +292,10 @@ def _requests(families: Families, node: str, running: ServingNode) -> None:
         families.add("requests", [node, *labels], count)
     for api_key, latencies in sorted(dispatcher.metrics.latencies.items()):
         families.histogram("request_seconds", [node, KAFKA.name(api_key)], latencies)
+    for api_key, count in dispatcher.metrics.throttled_requests.items():
+        families.add("throttled_requests", [node, KAFKA.name(api_key)], count)
+    for api_key, seconds in dispatcher.metrics.throttled_seconds.items():
+        families.add("throttled_seconds", [node, KAFKA.name(api_key)], seconds)
     for (api_key, code), count in sorted(running.node.metrics.decisions.items()):
         families.add("decisions", [node, KAFKA.name(api_key), outcome_name(code)], count)
     families.add("refused_forwardings", [node], dispatcher.counters.forged_forwarding)

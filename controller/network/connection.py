@@ -132,6 +132,8 @@ class Connection:
         self._draining = False
         self._receiving = False
         self._reading = trio.CancelScope()
+        self._throttled = trio.CancelScope()
+        """Cancelled where nobody waits for a quota any more."""
         self._life = trio.CancelScope()
         self._nursery: trio.Nursery
 
@@ -153,6 +155,7 @@ class Connection:
     def drain(self) -> None:
         """Read no more, and end when the running requests are answered."""
         self._draining = True
+        self._throttled.cancel()
         if self._receiving:  # anywhere else a cancellation could cut an answer in two
             self._reading.cancel()
 
@@ -295,12 +298,25 @@ class Connection:
         try:
             while pending is not None:
                 await self._answer(pending)
+                if self.caller.throttled_until:
+                    await self._wait_for_quota()
                 pending = await self._answer_frames()
         except UnreadableRequestError:
             await self._flush()
             self._life.cancel()
         self._busy = False
         self._look_for_room()
+
+    async def _wait_for_quota(self) -> None:
+        """Send the answer, and take no further request while the client is throttled (Kafka mutes
+        the channel).
+        """
+        await self._flush()
+        with self._throttled:
+            if not self._draining:
+                await trio.sleep_until(self.caller.throttled_until)
+        self._throttled = trio.CancelScope()
+        self.caller.throttled_until = 0.0
 
     async def _answer_as_it_comes(self, correlation_id: int, pending: Awaitable[bytes]) -> None:
         with self._scopes[correlation_id]:

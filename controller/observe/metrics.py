@@ -61,13 +61,17 @@ class LatencyHistogram:
 class RequestMetrics:
     """Counts of a node's responses, and their durations."""
 
-    __slots__ = ("latencies", "outcomes")
+    __slots__ = ("latencies", "outcomes", "throttled_requests", "throttled_seconds")
 
     def __init__(self) -> None:
         self.outcomes: dict[tuple[int, int, int], int] = {}
         """Counts by API, version and error code."""
         self.latencies: dict[int, LatencyHistogram] = {}
         """Durations by API, from the arrival of the frame until its response is encoded."""
+        self.throttled_requests: Counter[int] = Counter()
+        """Counts by API of requests whose clients had to wait afterwards, because of a quota."""
+        self.throttled_seconds: dict[int, float] = {}
+        """The time by API for which they had to wait."""
 
     def answered(self, api_key: int, version: int, error_code: int, seconds: float) -> None:
         """Count a response. `error_code` is the first error code in it, or 0; `seconds` is its
@@ -82,6 +86,11 @@ class RequestMetrics:
         if latencies is None:
             latencies = self.latencies[api_key] = LatencyHistogram()
         latencies.observe(seconds)
+
+    def throttled(self, api_key: int, seconds: float) -> None:
+        """Count a request whose client is throttled for so long."""
+        self.throttled_requests[api_key] += 1
+        self.throttled_seconds[api_key] = self.throttled_seconds.get(api_key, 0.0) + seconds
 
     def refused_version(self) -> None:
         """Count an ApiVersions request of an unknown version, which is answered in version 0."""

@@ -196,6 +196,10 @@ class Dispatcher:
 
     async def _answer_later(self, ctx: RequestContext, request: Any, pending: Awaitable[Any]) -> bytes:
         response = await self._wait(ctx, request, pending)
+        throttle_ms = getattr(response, "throttle_time_ms", 0)
+        if throttle_ms > 0 and not ctx.forwarded:
+            ctx.caller.throttled_until = trio.current_time() + throttle_ms / 1000
+            self.metrics.throttled(ctx.spec.key, throttle_ms / 1000)
         rows = ctx.spec.rows
         if rows is not None and ctx.spec.changes is not None and len(getattr(response, rows.field)) > AT_ONCE:
             response = await self._wait(ctx, request, _with_encoded_rows(ctx, response, rows.field))

@@ -63,6 +63,7 @@ class Caller:
         "principal",
         "sasl",
         "software",
+        "throttled_until",
     )
 
     def __init__(self, listener: Listener, host: str, port: int) -> None:
@@ -85,6 +86,8 @@ class Caller:
         """Whether the log has a warning that it pretended to be a node."""
         self.software = ""
         """`name/version` (KIP-511); empty if it did not say."""
+        self.throttled_until = 0.0
+        """trio's time until which none of its further requests is taken."""
         self.sasl = SaslSession(listener.mechanisms) if listener.sasl else None
         """None at a listener without SASL, until the caller begins the proof between nodes."""
         self.expires = math.inf

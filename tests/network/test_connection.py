@@ -227,3 +227,35 @@ async def test_two_listeners_speak_two_dialects() -> None:
                     await client.send(client.encode(version, request))
                     assert await client.ended()
             nursery.cancel_scope.cancel()
+
+
+async def created_and_throttled(
+    node: TinyNode, ctx: RequestContext, _request: CreateTopicsRequest
+) -> CreateTopicsResponse:
+    node.seen.append(ctx)
+    await trio.lowlevel.checkpoint()
+    return CreateTopicsResponse(throttle_time_ms=20_000)
+
+
+async def test_a_throttled_client_is_answered_and_then_not_heard(autojump_clock: trio.testing.MockClock) -> None:
+    """The answer comes at once; the next request begins when the time is over, and other clients do
+    not wait.
+    """
+    routes = {**TINY_HANDLERS, ApiKey.CREATE_TOPICS: created_and_throttled}
+    async with serving(handlers=routes) as served, await served.connect() as client:
+        began = trio.current_time()
+        assert (await client.ask(7, CREATE, CreateTopicsResponse)).throttle_time_ms == 20_000
+        assert trio.current_time() - began < 1
+        assert await served.alive()
+        assert trio.current_time() - began < 1
+        await client.ask(1, metadata_of("later"), MetadataResponse)
+        assert trio.current_time() - began >= 20
+
+
+async def test_a_throttled_client_does_not_delay_the_shutdown() -> None:
+    """A node that stops does not wait until the quota of a client lets it speak again."""
+    routes = {**TINY_HANDLERS, ApiKey.CREATE_TOPICS: created_and_throttled}
+    async with serving(handlers=routes) as served, await served.connect() as client:
+        await client.ask(7, CREATE, CreateTopicsResponse)
+        with trio.fail_after(20):
+            await served.server.shutdown(30)

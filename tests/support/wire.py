@@ -13,6 +13,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from kafka.protocol.admin import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
     AlterConfigsRequest,
     AlterConfigsResponse,
     CreatePartitionsRequest,
@@ -21,6 +23,8 @@ from kafka.protocol.admin import (
     CreateTopicsResponse,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
     DescribeClusterRequest,
     DescribeClusterResponse,
     DescribeConfigsRequest,
@@ -48,11 +52,13 @@ from kafka.protocol.metadata import (
 Body = dict[str, Any]
 
 MESSAGES: dict[str, tuple[Any, Any]] = {
+    "AlterClientQuotas": (AlterClientQuotasRequest, AlterClientQuotasResponse),
     "AlterConfigs": (AlterConfigsRequest, AlterConfigsResponse),
     "ApiVersions": (ApiVersionsRequest, ApiVersionsResponse),
     "CreatePartitions": (CreatePartitionsRequest, CreatePartitionsResponse),
     "CreateTopics": (CreateTopicsRequest, CreateTopicsResponse),
     "DeleteTopics": (DeleteTopicsRequest, DeleteTopicsResponse),
+    "DescribeClientQuotas": (DescribeClientQuotasRequest, DescribeClientQuotasResponse),
     "DescribeCluster": (DescribeClusterRequest, DescribeClusterResponse),
     "DescribeConfigs": (DescribeConfigsRequest, DescribeConfigsResponse),
     "DescribeGroups": (DescribeGroupsRequest, DescribeGroupsResponse),
