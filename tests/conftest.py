@@ -1,12 +1,14 @@
 """Fixtures for every test."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.support.secured_zookeeper import SecuredZooKeeper
 from tests.support.zookeeper import ZooKeeperServer
 
+TESTS = Path(__file__).parent
 SHARED = {
     "browser": "browser",
     "spark": "spark",
@@ -17,6 +19,8 @@ SHARED = {
     "secured": "zookeeper",
 }
 """Fixtures that start a large program, and the group of the tests that share it."""
+SLOW_FOLDERS = frozenset({"browser", "command_line", "pipeline"})
+"""The folders whose tests run commands, browsers and Spark, and so are slow."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses and before tests are dealt out to processes
@@ -28,7 +32,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         group = group_of(item)
         item.add_marker(pytest.mark.xdist_group(group or item.path.name))
-        if group is not None:
+        if group is not None or item.path.relative_to(TESTS).parts[0] in SLOW_FOLDERS:
             item.add_marker(pytest.mark.slow)
 
 

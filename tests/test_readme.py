@@ -20,6 +20,8 @@ from tests.command_line.command import call, end, running
 from tests.support.cluster import READY
 from tests.support.zookeeper import ZooKeeperServer
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "benchmarks" / "README.md"])

@@ -9,6 +9,8 @@ import pytest
 from tests.client.installed import Installed
 from tests.support.cluster import Cluster, controller_id, other_ids
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def topic() -> str:

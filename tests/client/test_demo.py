@@ -9,6 +9,8 @@ import pytest
 from tests.command_line.command import call, end, running
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.slow
+
 WIDTH = 100
 
 

@@ -13,6 +13,8 @@ import minicontroller.client
 from tests.command_line.command import call
 from tests.support.cluster import MiniCluster, running_cluster
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 POLICY = "minicontroller.controller.command_line.demo_policy:DemoPolicy"

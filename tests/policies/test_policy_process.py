@@ -22,6 +22,8 @@ from tests.policies.asking import cluster, create, delete
 from tests.policies.in_process import FILE, LONG_MS, SHORT_MS, is_there, passes, process_of, said
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.slow
+
 OWN = "topic.management.policy.config."
 
 

@@ -56,6 +56,8 @@ from minicontroller.controller.znodes.topics import (
 from minicontroller.protocol.header import RequestHeader
 from minicontroller.protocol.registry import KAFKA
 
+pytestmark = pytest.mark.slow
+
 VECTORS = Path(__file__).parent.parent / "vectors" / "znodes"
 ROWS = [
     (file.stem, *line.split("\t"))

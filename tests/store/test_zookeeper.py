@@ -28,6 +28,8 @@ from tests.support.proxy import Proxy
 from tests.support.waiting import until
 from tests.support.zookeeper import ZooKeeperServer
 
+pytestmark = pytest.mark.slow
+
 SHORT_SESSION_MS = 400
 
 
