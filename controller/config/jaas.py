@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 PLAIN_LOGIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
+SCRAM_LOGIN_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 OAUTHBEARER_LOGIN_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 
 _FLAGS = frozenset({"required", "requisite", "sufficient", "optional"})

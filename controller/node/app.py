@@ -125,8 +125,10 @@ async def run_node(
         node.audit = node.metrics.audit = open_audit(audit, node)
         store.on_session(node.metrics.session_changed)
         parts = await _bound_parts(node, tasks, listeners, Server(connection_limits(config, room)), clock_ms)
+        sources.find_user, sources.secret = node.security.scram_credential, parts.secret.current
         tasks.start_soon(sources.run)
         await _start(node, tasks, parts)
+        parts.logins.warn_of_missing_users(node.security.scram_credential)
         running = RunningNode(node, bootstrap_of(config, parts.broker), parts.server, parts.dispatcher, parts.forwarder)
         task_status.started(running)
         await running.stopping.wait()
@@ -141,6 +143,7 @@ class NodeParts:
     server: Server
     dispatcher: Dispatcher
     forwarder: Forwarder | None
+    logins: NodeLogins
     secret: SharedSecret
     links: ControlLinks
     election: Election
@@ -175,6 +178,7 @@ async def _bound_parts(
         server=server,
         dispatcher=dispatcher,
         forwarder=forwarder,
+        logins=logins,
         secret=secret,
         links=links,
         election=Election(node, links.link, clock_ms),

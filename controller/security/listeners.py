@@ -7,6 +7,7 @@ broker whose registration says that it is not a node of this program gets SASL a
 another Kafka broker.
 """
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -16,9 +17,18 @@ from ..config.node_config import NodeConfig
 from ..errors import ConfigurationError
 from ..metadata.entities import Broker, Endpoint
 from .caller import Listener
-from .credentials import Credentials, PlainCredentials
+from .credentials import Credentials, PlainCredentials, ScramCredentials
 from .mechanisms import PLAIN, LoginSources, listener_mechanisms
 from .node_proof import Membership
+from .scram_credentials import HASHES, FindUser
+
+log = logging.getLogger("minicontroller.security")
+
+MISSING_USER = (
+    "this node logs in to other nodes as user '{user}' by {mechanism}, and the cluster has no such credential: make it "
+    "with kafka-configs.sh --zookeeper HOST:PORT/CHROOT --alter --entity-type users --entity-name {user} "
+    "--add-config '{mechanism}=[password=...]', or with minicontroller users set {user} at a listener for clients"
+)
 
 
 class NodeLogins:
@@ -28,6 +38,14 @@ class NodeLogins:
         """Read the SASL users of this node from its configuration. Raises ConfigurationError."""
         self._membership = membership
         self._users = {name: _node_user(config, listener) for name, listener in _inter_broker_listeners(config).items()}
+
+    def warn_of_missing_users(self, find_user: FindUser) -> None:
+        """Log an error for each SCRAM user of this node that has no credential: it cannot reach
+        other nodes until somebody makes one.
+        """
+        for user in {user for user in self._users.values() if isinstance(user, ScramCredentials)}:
+            if find_user(user.username, user.mechanism) is None:
+                log.error(MISSING_USER.format(user=user.username, mechanism=user.mechanism))
 
     def at(self, broker: Broker, endpoint: Endpoint) -> Sequence[Credentials]:
         """Return the credentials for a broker that must prove first that it is a node of this
@@ -92,18 +110,30 @@ def _max_connections(config: NodeConfig, listener: str) -> int | None:
     return config.integer(name) if name in config.static else None
 
 
-def _node_user(config: NodeConfig, listener: ConfiguredListener) -> PlainCredentials | None:
+def _node_user(config: NodeConfig, listener: ConfiguredListener) -> PlainCredentials | ScramCredentials | None:
     """Return the credentials of this node's user at an inter-broker listener, or None if the
     listener has no SASL.
     """
     if not listener.needs_sasl:
         return None
     mechanism = config.string("sasl.mechanism.inter.broker.protocol")
-    jaas = config.jaas(listener.name, mechanism)
-    if mechanism != PLAIN or jaas is None or jaas.username is None or jaas.password is None:
+    key = f"listener.name.{listener.name.lower()}.{mechanism.lower()}.sasl.jaas.config"
+    if mechanism != PLAIN and mechanism not in HASHES:
         raise ConfigurationError(
-            f"The nodes authenticate to each other at the listener {listener.name}: it needs "
-            f"sasl.mechanism.inter.broker.protocol={PLAIN} and, in listener.name.{listener.name.lower()}.plain.sasl.jaas.config, "
-            "a username, a password, and user_<that name> with the same password."
+            f"sasl.mechanism.inter.broker.protocol: nodes log in to each other by {PLAIN}, {' or '.join(HASHES)}, "
+            f"and not by {mechanism}."
         )
-    return PlainCredentials(jaas.username, jaas.password)
+    jaas = config.jaas(listener.name, mechanism)
+    if jaas is None or jaas.username is None or jaas.password is None:
+        raise ConfigurationError(
+            f"The nodes authenticate to each other at the listener {listener.name} by {mechanism}: "
+            f"{key} needs a username and a password{_KNOWN_BY[mechanism == PLAIN]}."
+        )
+    if jaas.options.get("tokenauth"):
+        raise ConfigurationError(f"{key}: a node logs in as a user, and not by a delegation token.")
+    if mechanism == PLAIN:
+        return PlainCredentials(jaas.username, jaas.password)
+    return ScramCredentials(jaas.username, jaas.password, mechanism)
+
+
+_KNOWN_BY = {True: ", and user_<that name> with the same password", False: ""}

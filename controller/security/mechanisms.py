@@ -4,31 +4,45 @@ A mechanism that is named is offered as Kafka offers it, or ends the start with 
 is left out silently, and nobody is let in by an unsigned token.
 """
 
+import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import trio
 
-from ..config.jaas import OAUTHBEARER_LOGIN_MODULE, PLAIN_LOGIN_MODULE, JaasConfig
+from ..config.jaas import OAUTHBEARER_LOGIN_MODULE, PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE, JaasConfig
 from ..config.node_config import NodeConfig
 from ..errors import ConfigurationError
 from .issuer_keys import EndpointSettings, IssuerKeys
 from .oauthbearer import NAME as OAUTHBEARER
 from .oauthbearer import bearer_mechanism
 from .sasl import Mechanism, PlainExchange
+from .scram_credentials import HASHES, SALT_BYTES, FindToken, FindUser, ScramCredential, TokenCredential
+from .scram_server import scram_mechanism
 from .signed_tokens import KeySetError, TokenRules
 
 PLAIN = "PLAIN"
-LOGIN_MODULES = {PLAIN: PLAIN_LOGIN_MODULE, OAUTHBEARER: OAUTHBEARER_LOGIN_MODULE}
+LOGIN_MODULES = {
+    PLAIN: PLAIN_LOGIN_MODULE,
+    **dict.fromkeys(HASHES, SCRAM_LOGIN_MODULE),
+    OAUTHBEARER: OAUTHBEARER_LOGIN_MODULE,
+}
 """The mechanisms that are offered, with Kafka's login module for each."""
 HANDLER_KEY = "sasl.server.callback.handler.class"
 
 
 class LoginSources:
-    """What the mechanisms of a node look up: `run` follows it."""
+    """What the mechanisms of a node look up: `run` follows it. The credentials of users are known
+    once the node is made; until then nobody has one.
+    """
 
     def __init__(self) -> None:
+        self.find_user: FindUser = lambda _user, _mechanism: None
+        self.find_token: FindToken = lambda _token_id, _mechanism: None
+        self.secret: Callable[[], bytes | None] = lambda: None
+        """Returns the secret of the cluster, from which challenges of unknown users are made."""
+        self._own_secret = secrets.token_bytes(SALT_BYTES)
         self._issuers: dict[EndpointSettings, IssuerKeys] = {}
 
     def issuer(self, settings: EndpointSettings) -> IssuerKeys:
@@ -36,6 +50,16 @@ class LoginSources:
         if settings not in self._issuers:
             self._issuers[settings] = IssuerKeys(settings)
         return self._issuers[settings]
+
+    def scram_credential(self, user: str, mechanism: str) -> ScramCredential | None:
+        return self.find_user(user, mechanism)
+
+    def token_credential(self, token_id: str, mechanism: str) -> TokenCredential | None:
+        return self.find_token(token_id, mechanism)
+
+    def decoy_key(self) -> bytes:
+        """Return the key from which the challenges of unknown users are made."""
+        return self.secret() or self._own_secret
 
     async def run(self) -> None:
         """Follow all sources until cancelled."""
@@ -55,8 +79,11 @@ def listener_mechanisms(config: NodeConfig, listener: str, sources: LoginSources
         jaas = _jaas(config, listener, name)
         if name == OAUTHBEARER:
             mechanisms[name] = _oauthbearer(config, listener, jaas, sources)
-        else:
+        elif name == PLAIN:
             mechanisms[name] = _plain(config, listener, jaas)
+        else:
+            _check_no_handler(config, listener, name)
+            mechanisms[name] = scram_mechanism(name, sources, sources.decoy_key)
     return mechanisms
 
 

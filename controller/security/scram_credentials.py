@@ -10,6 +10,7 @@ import binascii
 import hashlib
 import hmac
 import secrets
+from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
@@ -46,6 +47,12 @@ class TokenCredential(msgspec.Struct, frozen=True):
     """The name of the user that a client with this token is."""
     expires_ms: int
     """When the token expires, in milliseconds since 1970."""
+
+
+FindUser = Callable[[str, str], ScramCredential | None]
+"""Returns the credential of a user for a mechanism, or None if there is none."""
+FindToken = Callable[[str, str], TokenCredential | None]
+"""Returns the credential of the delegation token with this id, or None if no valid token has it."""
 
 
 class CredentialSource(Protocol):
