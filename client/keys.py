@@ -5,17 +5,23 @@ Rule: a key that would change nothing here is accepted silently. A key that Kafk
 client does not is a warning, and so is an unknown key.
 """
 
-TRUSTSTORE = "ssl.truststore.location"
-TRUSTED = "ssl.truststore.certificates"
-KEYSTORE = "ssl.keystore.location"
-CHAIN, KEY = "ssl.keystore.certificate.chain", "ssl.keystore.key"
-KEY_PASSWORD = "ssl.key.password"  # noqa: S105 - the key's name
-ENABLED = "ssl.enabled.protocols"
-NAME_CHECK = "ssl.endpoint.identification.algorithm"
-
-
-TLS_KEYS = frozenset({TRUSTSTORE, TRUSTED, KEYSTORE, CHAIN, KEY, KEY_PASSWORD, NAME_CHECK, ENABLED})
-TLS_KEYS |= {location.replace(".location", ".type") for location in (TRUSTSTORE, KEYSTORE)}
+TLS_KEYS = frozenset(
+    {
+        "ssl.cipher.suites",
+        "ssl.enabled.protocols",
+        "ssl.endpoint.identification.algorithm",
+        "ssl.key.password",
+        "ssl.keystore.certificate.chain",
+        "ssl.keystore.key",
+        "ssl.keystore.location",
+        "ssl.keystore.password",
+        "ssl.keystore.type",
+        "ssl.truststore.certificates",
+        "ssl.truststore.location",
+        "ssl.truststore.password",
+        "ssl.truststore.type",
+    }
+)
 
 TIMES = ("request.timeout.ms", "default.api.timeout.ms", "retry.backoff.ms")
 FOLLOWED = {
@@ -45,12 +51,10 @@ WITHOUT_EFFECT = frozenset(
         "socket.connection.setup.timeout.max.ms",
         "socket.connection.setup.timeout.ms",
         "ssl.keymanager.algorithm",
-        "ssl.keystore.password",
         "ssl.protocol",
         "ssl.provider",
         "ssl.secure.random.implementation",
         "ssl.trustmanager.algorithm",
-        "ssl.truststore.password",
     ]
 )
 FAMILIES = ("metrics.", "auto.", "sasl.kerberos.", "sasl.login.", "sasl.oauthbearer.")
@@ -63,7 +67,6 @@ NOT_FOLLOWED = frozenset(
         "sasl.login.callback.handler.class",
         "sasl.login.class",
         "security.providers",
-        "ssl.cipher.suites",
         "ssl.engine.factory.class",
     ]
 )

@@ -29,11 +29,11 @@ class ClientProperties:
             raise self.fault(key, "is a number of milliseconds")
         return int(text) / 1000
 
-    def content(self, key: str) -> str:
-        """Return the content of the text file that a key names."""
+    def content(self, key: str) -> bytes:
+        """Return the content of the file that a key names."""
         path = Path(self.text(key))
         try:
-            return path.read_text(encoding="utf-8", errors="replace")
+            return path.read_bytes()
         except (OSError, ValueError) as error:
             raise self.fault(key, f"names a file that cannot be read: {path}: {reason(error)}") from None
 

@@ -19,7 +19,6 @@ import msgspec
 import pytest
 
 from minicontroller.audit.searching import parse_cursor
-from minicontroller.client.tls import _blocks
 from minicontroller.controller.config.environment import key_of_variable
 from minicontroller.controller.config.jaas import parse_jaas
 from minicontroller.controller.config.jaas_file import parse_jaas_file
@@ -31,7 +30,9 @@ from minicontroller.controller.handlers.api_versions import _is_software
 from minicontroller.controller.http.serving import _names_loopback
 from minicontroller.controller.metadata.topic_names import validate_topic_name
 from minicontroller.controller.observe.secrets import redact
+from minicontroller.controller.security.key_stores import pem_blocks
 from minicontroller.controller.security.principal import principal_from_envelope, principal_from_text
+from minicontroller.controller.security.principal_mapping import PrincipalMapper
 from minicontroller.controller.security.scram import _attributes
 from minicontroller.controller.security.scram_credentials import parse_credential
 from minicontroller.controller.security.scram_server import read_client_final, read_client_first
@@ -260,7 +261,11 @@ PARSERS: Mapping[str, Callable[[str], object]] = MappingProxyType(
         "a place in the audit log": parse_cursor,
         "what is shown on a terminal": escaped,
         "a secret in a message": lambda text: redact(f"{text[:900]}{LEFT_OUT}{text[-900:]}", {text, text[1:] + "b"}),
-        "certificates": lambda text: list(_blocks(text)),
+        "certificates": lambda text: list(pem_blocks(text)),
+        "the subject of a certificate against a rule": PrincipalMapper(
+            r"RULE:^CN=(.*?),(a|a)*(.*)$/$1$2/L,DEFAULT"
+        ).name_of,
+        "rules for principals": PrincipalMapper,
         "the endpoint of a registration": lambda text: decode_endpoint(text, {}),
         "the host of an HTTP request": loopback,
     }

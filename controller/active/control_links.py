@@ -91,4 +91,11 @@ class ControlLinks:
         return await self._controller[2].request(key, version, message)
 
     def _connection(self, endpoint: Endpoint, logins: Sequence[Credentials]) -> PeerConnection:
-        return PeerConnection(self._nursery, endpoint.host, endpoint.port, client_id=self._client_id, logins=logins)
+        return PeerConnection(
+            self._nursery,
+            endpoint.host,
+            endpoint.port,
+            client_id=self._client_id,
+            logins=logins,
+            tls=self._logins.tls_at(endpoint),
+        )

@@ -51,6 +51,7 @@ REFUSED: Mapping[str, tuple[Callable[[Value], bool], str]] = MappingProxyType(
             f"only Kafka's own check of signed tokens is, {TOKEN_VALIDATORS[0]}",
         ),
         "sasl.client.callback.handler.class": (_is_set, "nodes log in as sasl.jaas.config says"),
+        "ssl.engine.factory.class": (_is_set, "TLS is that of Python and OpenSSL"),
         "sasl.login.class": (_is_set, "nodes log in as sasl.jaas.config says"),
         "sasl.login.callback.handler.class": (_is_set, "nodes log in as sasl.jaas.config says"),
         "client.quota.callback.class": (_is_set, "there are no quotas in this version"),

@@ -85,6 +85,12 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
     "accidents": (CounterMetricFamily, "Requests answered with UNKNOWN_SERVER_ERROR: see the log.", ("node",)),
     "protocol_errors": (CounterMetricFamily, "Connections closed because of what was sent on them.", ("node",)),
     "failed_authentications": (CounterMetricFamily, "SASL authentications that failed.", ("node", "mechanism")),
+    "failed_handshakes": (CounterMetricFamily, "TLS handshakes that failed, by reason.", ("node", "reason")),
+    "certificate_seconds": (
+        GaugeMetricFamily,
+        "For how many seconds the certificate of a listener is still valid.",
+        ("node", "listener"),
+    ),
     "connections": (GaugeMetricFamily, "Open connections.", ("node", "listener")),
     "request_bytes": (
         GaugeMetricFamily,
@@ -308,6 +314,8 @@ def _requests(families: Families, node: str, running: ServingNode) -> None:
     families.add("protocol_errors", [node], failures.protocol_errors)
     for mechanism, count in sorted(failures.failed_authentications.items()):
         families.add("failed_authentications", [node, mechanism], count)
+    for reason, count in sorted(failures.failed_handshakes.items()):
+        families.add("failed_handshakes", [node, reason], count)
     if running.forwarder is not None:
         for result, count in sorted(running.forwarder.outcomes.items()):
             families.add("forwarded_requests", [node, result], count)
@@ -321,6 +329,9 @@ def _connections(families: Families, node: str, running: ServingNode) -> None:
         waiting += connection.running
     for listener, count in counts.items():
         families.add("connections", [node, listener], count)
+    for each in running.server.listeners:
+        if each.tls is not None:
+            families.add("certificate_seconds", [node, each.name], each.tls.seconds_left())
     families.add("requests_waiting", [node], waiting)
     memory = running.server.memory
     families.add("request_bytes", [node], memory.of_requests)

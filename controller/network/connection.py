@@ -14,18 +14,19 @@ more of their requests, and they send them elsewhere.
 """
 
 import logging
-from collections import Counter
-from collections.abc import Awaitable, Mapping
-from typing import Any, Protocol
+from collections.abc import Awaitable
+from typing import Protocol
 
 import trio
 
 from ...protocol.errors import ProtocolError
 from ...protocol.frame import FrameBuffer
-from ..observe.logs import ClientWarnings, about_caller, about_frame
+from ..observe.logs import about_caller, about_frame
 from ..requests.bounds import MAX_BETWEEN_NODES_BYTES
 from ..security.caller import Caller
 from ..security.sasl import Challenge, Proved, ProvedNode, Rejected
+from .failures import ConnectionFailures
+from .handshake_errors import Explanation, HandshakeError
 from .memory import SMALL_BYTES, RequestMemory
 from .node_frames import CANCELLATION_BYTES, GO_AWAY
 from .transport import Disconnected, Outbox, Transport
@@ -42,12 +43,10 @@ MAX_QUEUED_BYTES = 1024 * 1024
 """The connection is not read while more bytes of answers than this wait to be sent."""
 FRAMES_A_TURN = 64
 """How many requests are answered before other connections have their turn."""
-GO_AWAY_SECONDS = 1.0
+FAREWELL_SECONDS = 1.0
 """How long the other end has to close first: to close with unread bytes would be a reset, which may
-overtake GO_AWAY.
+overtake GO_AWAY, or the alert of a failed handshake.
 """
-NOT_OFFERED = "none"
-"""Stands for the mechanism where a client asked for one that its listener does not offer."""
 MAX_UNAUTHENTICATED_BYTES = 512 * 1024  # Kafka: sasl.server.max.receive.size
 
 
@@ -62,34 +61,6 @@ class FrameHandler(Protocol):
         """Return the response to a request, or an awaitable of it, with its size in front. `frame`
         has no size. Raises ProtocolError where the connection has to end without an answer.
         """
-
-
-class ConnectionFailures:
-    """Counts and logs the connections of a node that end for what their clients did."""
-
-    def __init__(self) -> None:
-        self.protocol_errors = 0
-        self.failed_authentications: Counter[str] = Counter()
-        """By mechanism; one that the listener does not offer counts as `NOT_OFFERED`."""
-        self._warnings = ClientWarnings()
-
-    def protocol_error(self, caller: Caller, error: ProtocolError, extra: Mapping[str, Any]) -> None:
-        self.protocol_errors += 1
-        self._warnings.say(log, "closing %s: %s", caller, error, extra=extra)
-
-    def failed_authentication(self, caller: Caller) -> None:
-        sasl = caller.sasl
-        assert sasl is not None
-        mechanism = sasl.attempted or NOT_OFFERED
-        self.failed_authentications[mechanism] += 1
-        self._warnings.say(
-            log,
-            "authentication of %s failed, by mechanism %s: %s",
-            caller,
-            mechanism,
-            sasl.failure or "the exchange was not finished",
-            extra=about_caller(caller),
-        )
 
 
 class Connection:
@@ -111,6 +82,8 @@ class Connection:
         self.last_active = trio.current_time()
         self.running = 0
         """How many of its requests wait for something."""
+        self.is_secure = False
+        """Whether the TLS handshake is over, if there is one."""
         self._transport = transport
         self._outbox = Outbox(transport, self._on_unread)
         self._memory = memory
@@ -174,7 +147,11 @@ class Connection:
 
     async def _send_go_away(self) -> None:
         self._outbox.put(GO_AWAY)
-        with trio.move_on_after(GO_AWAY_SECONDS):
+        await self._await_end()
+
+    async def _await_end(self) -> None:
+        """Send what is left, and let the other end close first."""
+        with trio.move_on_after(FAREWELL_SECONDS):
             try:
                 await self._outbox.flush()
                 while await self._transport.receive():
@@ -186,6 +163,7 @@ class Connection:
 
     async def _serve(self) -> None:
         try:
+            await self._secure()
             while not self._draining and (data := await self._receive()):
                 self.last_active = trio.current_time()
                 self._frames.feed(data)
@@ -193,10 +171,26 @@ class Connection:
                 if not self._busy and (pending := await self._answer_frames()) is not None:
                     self._busy = True
                     self._nursery.start_soon(self._answer_in_order, pending)
+        except HandshakeError as error:
+            self._failures.failed_handshake(self.caller, error)
+            if error.was_told:
+                await self._await_end()
         except Disconnected:
             pass
         except UnreadableRequestError:
             await self._flush()
+
+    async def _secure(self) -> None:
+        self._receiving = True  # so that `drain` need not wait for a handshake
+        certificate = await self._transport.secure()
+        self._receiving = False
+        self.is_secure = True
+        self.last_active = trio.current_time()
+        if certificate is not None:
+            try:
+                self.caller.showed_certificate(certificate)
+            except ValueError as error:
+                raise HandshakeError(Explanation("unnamed", str(error))) from error
 
     async def _receive(self) -> bytes:
         self._receiving = True

@@ -15,7 +15,7 @@ import logging
 import math
 import os
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import trio
@@ -85,11 +85,12 @@ class PeerConnection:
         *,
         client_id: str,
         logins: Sequence[Credentials] = (),
-        tls: ssl.SSLContext | None = None,
+        tls: Callable[[], ssl.SSLContext] | None = None,
         max_bytes: int = MAX_BETWEEN_NODES_BYTES,
     ) -> None:
         """Prepare a connection. `logins` are the credentials that are used in this order on each
-        new connection; `max_bytes` limits a request and an answer.
+        new connection, `tls` returns the context for each; `max_bytes` limits a request and an
+        answer.
         """
         self.host = host
         self.port = port
@@ -283,7 +284,7 @@ class PeerConnection:
             return SocketTransport(stream)
         from .tls import start_tls
 
-        return await start_tls(stream, self._tls, self.host)
+        return await start_tls(stream, self._tls(), self.host)
 
     async def _read(self, link: PeerLink) -> None:
         reason = "the connection was closed"

@@ -13,7 +13,7 @@ import heapq
 import logging
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack
 
 import msgspec
@@ -21,10 +21,12 @@ import trio
 
 from ..observe.logs import RateLimitedLog, about_caller
 from ..security.caller import Caller, Listener
-from .connection import Connection, ConnectionFailures, FrameHandler
+from .connection import Connection, FrameHandler
+from .failures import ConnectionFailures
 from .limits import QUIET_SECONDS, ConnectionLimits, ConnectionQuotas
 from .memory import RequestMemory
-from .transport import SocketTransport
+from .tls import TlsTransport
+from .transport import SocketTransport, Transport
 
 log = logging.getLogger("minicontroller.server")
 
@@ -69,6 +71,7 @@ class Server:
         self._accepting_clients = trio.CancelScope()
         self._accepting_nodes = trio.CancelScope()
         self._changed = trio.lowlevel.ParkingLot()
+        self._handshakes = trio.Lock()
         self._overloaded, self._refused, self._closed = RateLimitedLog(log), RateLimitedLog(log), RateLimitedLog(log)
 
     async def open(self, listeners: Iterable[Listener], handler: FrameHandler) -> None:
@@ -80,6 +83,11 @@ class Server:
             for opened in await _listening(listener):
                 self._acceptors.append(Acceptor(listener, handler, opened))
                 self.ports[listener.name] = opened.socket.getsockname()[1]
+
+    @property
+    def listeners(self) -> Sequence[Listener]:
+        """The listeners in the order in which they were opened."""
+        return list({acceptor.listener.name: acceptor.listener for acceptor in self._acceptors}.values())
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve until `shutdown`."""
@@ -159,7 +167,9 @@ class Server:
         self._make_room(
             each
             for each in self._clients(at)
-            if each.last_active <= quiet and not each.running and self._quotas.has_its_share(each.caller.host)
+            if each.last_active <= quiet
+            and not each.running
+            and (not each.is_secure or self._quotas.has_its_share(each.caller.host))
         )
         with trio.move_on_after(QUIET_SECONDS):
             await self._changed.park()
@@ -181,7 +191,7 @@ class Server:
             stream.socket.close()
             return
         connection = Connection(
-            SocketTransport(stream),
+            self._transport(listener, stream),
             Caller(listener, host, port),
             acceptor.handler,
             max_request_bytes=self.limits.max_request_bytes,
@@ -193,6 +203,11 @@ class Server:
             self._make_room(self._clients())
         self.connections.add(connection)
         nursery.start_soon(self._guarded, connection)
+
+    def _transport(self, listener: Listener, stream: trio.SocketStream) -> Transport:
+        if listener.tls is None:
+            return SocketTransport(stream)
+        return TlsTransport(stream, listener.tls.server_context(), turns=self._handshakes)
 
     async def _guarded(self, connection: Connection) -> None:
         """Run a connection, and log an exception that ends it."""
@@ -230,10 +245,19 @@ class Server:
             )
             connection.cancel()
 
-    def _importance(self, connection: Connection) -> tuple[bool, bool, int, float]:
+    def _importance(self, connection: Connection) -> tuple[bool, bool, bool, int, float]:
+        """Return a key that orders connections: those whose handshake is not over are the least
+        important.
+        """
         caller = connection.caller
         of_address = self._quotas.of_address(caller.host)
-        return caller.listener.inter_broker, connection.running > 0, -of_address, connection.last_active
+        return (
+            connection.is_secure,
+            caller.listener.inter_broker,
+            connection.running > 0,
+            -of_address,
+            connection.last_active,
+        )
 
     async def _sweep(self) -> None:
         """Close idle connections. One task does so for all, because a timer for each would cost

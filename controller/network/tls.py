@@ -1,115 +1,243 @@
-"""TLS at the client's end of a connection: a `Transport` over trio's SSLStream, and explanations of
-its failures.
+"""TLS on a connection, at either end of it: a `Transport` that encrypts what another one carries.
 
-Any error of the ssl library is raised as `Disconnected`, with a text that says what to check. No
-text shows any part of a key.
+Rule: nothing here waits but for the socket, and what a connection may cost before its handshake is
+done is bounded in time and in bytes. OpenSSL works on memory alone; bytes go through the socket in
+as few calls as without TLS. An error of TLS is `Disconnected`, with a text that says what to check.
 """
 
+import contextlib
 import ssl
 
 import trio
 
-from .transport import READ_BYTES, Disconnected
-
-Broken = (trio.BrokenResourceError, trio.ClosedResourceError)
-
-CLOSED = "the connection was closed"
-NO_HANDSHAKE = "it ended the connection, as a listener does whose security protocol is not SSL or SASL_SSL"
-NOT_TLS = "it does not speak TLS, as a listener does whose security protocol is SSL or SASL_SSL"
-TOO_OLD = "it speaks no version of TLS that is allowed here (ssl.enabled.protocols)"
-REASONS = {
-    **dict.fromkeys(
-        ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"), NOT_TLS
-    ),
-    **dict.fromkeys(("UNSUPPORTED_PROTOCOL", "TLSV1_ALERT_PROTOCOL_VERSION", "NO_PROTOCOLS_AVAILABLE"), TOO_OLD),
-}
-"""Explanations by OpenSSL's name of the error."""
-CLIENT_CERTIFICATE = frozenset(
-    {
-        "SSLV3_ALERT_BAD_CERTIFICATE",
-        "SSLV3_ALERT_CERTIFICATE_EXPIRED",
-        "SSLV3_ALERT_CERTIFICATE_UNKNOWN",
-        "TLSV13_ALERT_CERTIFICATE_REQUIRED",
-        "TLSV1_ALERT_UNKNOWN_CA",
-    }
+from .handshake_errors import (
+    CLOSED,
+    NO_HANDSHAKE,
+    Explanation,
+    HandshakeError,
+    explained_to_client,
+    explained_to_server,
 )
-"""Alerts of a server that does not accept the client's certificate."""
-WRONG_NAME = frozenset({62, 64})
-"""X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH."""
-OUT_OF_TIME = {9: "its certificate is not valid yet, by this machine's clock", 10: "its certificate has expired"}
+from .transport import PART_BYTES, READ_BYTES, Disconnected, SocketTransport
+
+HANDSHAKE_SECONDS = 10.0  # as long as Kafka's clients try: socket.connection.setup.timeout.ms
+"""How long a handshake may take."""
+MAX_HANDSHAKE_BYTES = 192 * 1024
+"""How many bytes of a handshake are read. OpenSSL takes certificates of 100 KiB at most."""
+MAX_UNASKED_BYTES = 64 * 1024
+"""How many bytes that TLS itself wants to send may wait while the other end takes none."""
 
 
 class TlsTransport:
-    """A transport over TLS, made by `start_tls`."""
+    """A transport over TLS. `secure` comes before everything else."""
 
-    def __init__(self, stream: "trio.SSLStream[trio.SocketStream]") -> None:
-        self._stream = stream
+    def __init__(
+        self,
+        stream: trio.SocketStream,
+        context: ssl.SSLContext,
+        *,
+        host: str | None = None,
+        turns: trio.Lock | None = None,
+    ) -> None:
+        """Take over a stream. `host` is the server that a client has called, None for a server.
+        Handshakes with the same `turns` compute one after the other, and everybody else has a turn
+        between two of them.
+        """
+        self._socket = SocketTransport(stream)
+        self._context = context
+        self._host = host
+        self._turns = turns or trio.Lock()
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls: ssl.SSLObject | None = None
+        self._is_secure = False
+        self._is_over = False
+        """Whether the other end has said that it sends no more."""
+        self._may_have_more = False
+        """Whether there may be bytes to decrypt without reading the socket."""
+        self._left = b""
+        """What was encrypted and not yet taken by the kernel."""
+        self._promised = 0
+        """How many of the bytes that have to be sent next are encrypted already, in `_left`."""
+        self._is_flushing = False
 
-    async def receive(self, most: int = READ_BYTES, *, expected: bool = True) -> bytes:  # noqa: ARG002 - trio's stream decides
+    # ------------------------------------------------------------------ the handshake
+
+    async def secure(self) -> bytes | None:
+        """Do the handshake. Return the certificate of the other end in DER, or None if it has shown
+        none. Raises HandshakeError.
+        """
+        explained = explained_to_server if self._host is None else explained_to_client
         try:
-            return bytes(await self._stream.receive_some(most))
-        except Broken as error:
-            raise Disconnected(_why(error, CLOSED)) from error
+            with trio.fail_after(HANDSHAKE_SECONDS):
+                tls = await self._shake_hands()
+        except trio.TooSlowError:
+            raise HandshakeError(Explanation("too_slow", "the handshake did not end in time")) from None
+        except ssl.SSLError as error:
+            with contextlib.suppress(Disconnected):
+                self._socket.send_nowait(self._outgoing.read())
+            raise HandshakeError(explained(error), was_told=True) from error
+        except ValueError as error:  # a host whose name OpenSSL does not take
+            raise HandshakeError(Explanation("other", "no certificate can name this host")) from error
+        self._is_secure = self._may_have_more = True
+        return tls.getpeercert(binary_form=True)
 
-    def send_nowait(self, _data: bytes) -> int:
-        """Send nothing, because encryption may have to wait for the other end."""
-        return 0
+    async def _shake_hands(self) -> ssl.SSLObject:
+        if self._host is None:  # who says nothing costs nothing but the socket
+            await self._read_handshake(0)
+        tls = self._tls = self._context.wrap_bio(
+            self._incoming, self._outgoing, server_side=self._host is None, server_hostname=self._host
+        )
+        size = self._incoming.pending
+        while not await self._advance(tls):
+            size = await self._read_handshake(size)
+        return tls
+
+    async def _advance(self, tls: ssl.SSLObject) -> bool:
+        """Go on with the handshake, and return whether it is done."""
+        async with self._turns:
+            try:
+                tls.do_handshake()
+                done = True
+            except ssl.SSLWantReadError:
+                done = False
+            await trio.lowlevel.checkpoint()
+        await self._socket.send_rest(memoryview(self._outgoing.read()))
+        return done
+
+    async def _read_handshake(self, size: int) -> int:
+        data = await self._socket.receive(expected=False)
+        if not data:
+            raise HandshakeError(Explanation("closed", CLOSED if self._host is None else NO_HANDSHAKE))
+        if size + len(data) > MAX_HANDSHAKE_BYTES:
+            raise HandshakeError(Explanation("other", f"the handshake has more than {MAX_HANDSHAKE_BYTES} bytes"))
+        self._incoming.write(data)
+        return size + len(data)
+
+    # ------------------------------------------------------------------ reading
+
+    async def receive(self, most: int = READ_BYTES, *, expected: bool = True) -> bytes:
+        if not self._is_secure:  # after a handshake that failed: what still comes, for nobody
+            return await self._socket.receive(most, expected=expected)
+        if self._may_have_more and (data := self._decrypted(most)):
+            await trio.lowlevel.checkpoint()
+            return data
+        while not self._is_over:
+            data = await self._socket.receive(READ_BYTES, expected=expected)
+            if not data:
+                break
+            self._incoming.write(data)
+            if data := self._decrypted(most):
+                return data
+            expected = False
+        return b""
+
+    def _decrypted(self, most: int) -> bytes:
+        assert self._tls is not None
+        parts: list[bytes] = []
+        try:
+            while most > 0:
+                part = self._tls.read(most)
+                if not part:
+                    self._is_over = True
+                    break
+                parts.append(part)
+                most -= len(part)
+                self._may_have_more = self._incoming.pending > 0 or self._tls.pending() > 0
+                if not self._may_have_more:
+                    break
+        except ssl.SSLWantReadError:
+            self._may_have_more = False
+        except ssl.SSLZeroReturnError:
+            self._is_over, self._may_have_more = True, False
+        except ssl.SSLError as error:
+            self._send_unasked()
+            raise Disconnected(self._explained(error)) from error
+        if self._outgoing.pending:
+            self._send_unasked()
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _explained(self, error: ssl.SSLError) -> str:
+        explained = explained_to_server if self._host is None else explained_to_client
+        return explained(error).sentence
+
+    def _send_unasked(self) -> None:
+        """Send what TLS itself wants to send, unless other bytes wait before it."""
+        if not self._left:
+            self._left = self._outgoing.read()
+            self._push()
+        if self._outgoing.pending > MAX_UNASKED_BYTES:
+            raise Disconnected("it asks TLS for more and more, and takes no answer")
+
+    # ------------------------------------------------------------------ sending
+
+    def send_nowait(self, data: bytes | memoryview) -> int:
+        """Send what the kernel takes at once. Of the bytes after these some may be encrypted
+        already, so that the next call has to begin with the same bytes.
+        """
+        assert self._tls is not None
+        if not self._push():
+            return 0
+        sent, self._promised = self._promised, 0
+        view = memoryview(data)
+        while sent < len(view):
+            end = self._encrypt(view, sent)
+            if not self._push():
+                self._promised = end - sent
+                break
+            sent = end
+        return sent
+
+    def _encrypt(self, view: memoryview, start: int) -> int:
+        """Encrypt one part of the data, and return where it ends."""
+        assert self._tls is not None
+        end = min(start + PART_BYTES, len(view))
+        try:
+            while start < end:
+                start += self._tls.write(view[start:end])
+        except ssl.SSLError as error:
+            raise Disconnected(self._explained(error)) from error
+        self._left = self._outgoing.read()
+        return end
+
+    def _push(self) -> bool:
+        """Send what is encrypted, as far as the kernel takes it. Return whether nothing is left."""
+        if self._left and not self._is_flushing:
+            self._left = self._left[self._socket.send_nowait(self._left) :]
+        return not self._left
 
     async def send_rest(self, data: memoryview) -> None:
-        try:
-            await self._stream.send_all(data)
-        except Broken as error:
-            raise Disconnected(_why(error, CLOSED)) from error
+        while data:
+            if self._left:
+                self._is_flushing = True
+                try:
+                    await self._socket.send_rest(memoryview(self._left))
+                finally:
+                    self._is_flushing = False
+                self._left = b""
+            data = data[self.send_nowait(data) :]
 
     def close(self) -> None:
-        """Close without TLS's close_notify, which would have to be waited for. A task that waits
-        for the stream gets Disconnected.
+        """Close the socket, with a close_notify before if the kernel takes it at once. A task that
+        waits for the socket gets Disconnected.
         """
-        self._stream.transport_stream.socket.close()
+        if self._is_secure and self._tls is not None:
+            self._is_secure = False
+            with contextlib.suppress(OSError):  # TLS's errors are such, and that the other end has not closed yet
+                self._tls.unwrap()
+            with contextlib.suppress(Disconnected):
+                if not self._left:
+                    self._socket.send_nowait(self._outgoing.read())
+        self._socket.close()
 
 
 async def start_tls(stream: trio.SocketStream, context: ssl.SSLContext, host: str) -> TlsTransport:
-    """Begin TLS on a stream, and take the stream over. The certificate must name `host` if the
+    """Begin TLS as a client, and take the stream over. The certificate must name `host` if the
     context checks names. Raises Disconnected.
     """
+    transport = TlsTransport(stream, context, host=host)
     try:
-        secured = trio.SSLStream(stream, context, server_hostname=host, https_compatible=True)
-        await secured.do_handshake()
-    except BaseException as error:
-        stream.socket.close()
-        if isinstance(error, Broken):
-            raise Disconnected(_why(error, NO_HANDSHAKE)) from error
-        if isinstance(error, ValueError):
-            raise Disconnected("no certificate can name this host") from error
+        await transport.secure()
+    except BaseException:
+        transport.close()
         raise
-    return TlsTransport(secured)
-
-
-def _why(error: Exception, ended: str) -> str:
-    """Return why TLS failed. The cause of trio's error is OpenSSL's or the socket's; `ended` is the
-    text for a connection that was only closed.
-    """
-    cause = error.__cause__
-    if isinstance(error, trio.ClosedResourceError):
-        return "closed from this end"
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        return _distrust(cause)
-    if not isinstance(cause, ssl.SSLError) or isinstance(cause, (ssl.SSLEOFError, ssl.SSLZeroReturnError)):
-        return ended
-    reason = cause.reason or "no reason is given"
-    words = reason.replace("_", " ").lower()
-    if reason in CLIENT_CERTIFICATE:
-        return f"it wants a certificate of the client that it trusts ({words}): ssl.keystore.location names ours"
-    return REASONS.get(reason) or f"TLS fails ({words})"
-
-
-def _distrust(error: ssl.SSLCertVerificationError) -> str:
-    told = error.verify_message.rstrip(".")
-    if error.verify_code in WRONG_NAME:
-        return (
-            f"its certificate is another host's ({told}): call it by a name that the certificate has, "
-            "or leave names unchecked by an empty ssl.endpoint.identification.algorithm"
-        )
-    return OUT_OF_TIME.get(error.verify_code) or (
-        f"its certificate is not trusted ({told}): ssl.truststore.location names whom to trust"
-    )
+    return transport

@@ -2,8 +2,8 @@
 
 Any error of a socket is raised as `Disconnected`. A read is one checkpoint of trio, and a write is
 none unless the kernel's buffer is full. This saves a third of the event loop's turns for each
-request, compared with `trio.SocketStream`. Another kind of stream (`tls.py`) implements the four
-methods of `Transport`.
+request, compared with `trio.SocketStream`. Another kind of stream (`tls.py`) implements the methods
+of `Transport`.
 """
 
 import socket
@@ -28,6 +28,11 @@ class Disconnected(Exception):  # noqa: N818 - it happens to every connection on
 class Transport(Protocol):
     """A connection that carries bytes. What reads or writes raises Disconnected."""
 
+    async def secure(self) -> bytes | None:
+        """Do what comes before the first byte. Return the certificate of the other end in DER, or
+        None if it has shown none.
+        """
+
     async def receive(self, most: int = READ_BYTES, *, expected: bool = True) -> bytes:
         """Return some bytes, or none at the end of the stream. Always a checkpoint. If bytes are
         `expected`, it tries to read before it waits.
@@ -51,6 +56,9 @@ class SocketTransport:
         self._socket.setblocking(False)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
+    async def secure(self) -> None:
+        """Do nothing: the bytes go as they are."""
+
     async def receive(self, most: int = READ_BYTES, *, expected: bool = True) -> bytes:
         if expected:
             await trio.lowlevel.checkpoint()
@@ -64,7 +72,7 @@ class SocketTransport:
             except OSError as error:
                 raise Disconnected(str(error)) from error
 
-    def send_nowait(self, data: bytes) -> int:
+    def send_nowait(self, data: bytes | memoryview) -> int:
         try:
             return self._socket.send(data)
         except BlockingIOError:

@@ -164,7 +164,7 @@ async def _bound_parts(
     config = node.config
     secret = SharedSecret(server.drain_nodes)
     membership = Membership(node.cluster_id, node.broker_id, secret.current)
-    logins = NodeLogins(config, membership)
+    logins = NodeLogins(config, membership, listeners)
     forwarder = _forwarder(tasks, node, logins)
     dispatcher = Dispatcher(
         node, routed(SPECS.values(), forwarder), node.decisions.refused, partial(record_unauthorized, node)
@@ -208,6 +208,9 @@ async def _start(node: Node, tasks: trio.Nursery, parts: NodeParts) -> None:
     for follower in (configs, node.security):
         await tasks.start(partial(follower.run, store, tidies=lambda: node.controller is not None))
     await tasks.start(parts.secret.run, store)
+    for listener in parts.server.listeners:
+        if listener.tls is not None:
+            tasks.start_soon(listener.tls.follow, lambda: configs.current)
     await tasks.start(parts.server.run)
     await tasks.start(parts.registration.run)
     tasks.start_soon(parts.followers.run)
@@ -243,6 +246,7 @@ def _forwarder(tasks: trio.Nursery, node: Node, logins: NodeLogins) -> Forwarder
         cache=node.cache,
         inter_broker_listener=node.config.inter_broker_listener.name,
         logins=logins.at,
+        tls_at=logins.tls_at,
         request_timeout_seconds=node.request_timeout_ms / 1000,
     )
 

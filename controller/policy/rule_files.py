@@ -15,8 +15,8 @@ import trio
 from ...policies.judging import Rules
 from ...policies.load_errors import PolicyLoadError
 from ...policies.rules.mistakes import MAX_BYTES, RuleFileError
+from ..config.watched_files import Contents, WatchedFiles
 from .runner import PolicyRunner
-from .watched_files import Contents, WatchedFiles
 
 logger = logging.getLogger("minicontroller.policy")
 

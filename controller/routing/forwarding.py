@@ -11,6 +11,7 @@ Kafka means that it may have been carried out, or may still be. A forwarded requ
 forwarded again.
 """
 
+import ssl
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -69,6 +70,8 @@ def at_the_controller(handler: Handler, forwarder: "Forwarder | None") -> Handle
 
 Logins = Callable[[Broker, Endpoint], Sequence[Credentials]]
 """Returns the credentials with which this node logs in to another one."""
+TlsAt = Callable[[Endpoint], Callable[[], ssl.SSLContext] | None]
+"""Returns what gives the context of TLS at an endpoint, or None for one without TLS."""
 
 
 class _Controller(msgspec.Struct, frozen=True):
@@ -92,6 +95,7 @@ class Forwarder:
         cache: MetadataCache,
         inter_broker_listener: str,
         logins: Logins,
+        tls_at: TlsAt = lambda _endpoint: None,
         request_timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
     ) -> None:
         self._nursery = nursery
@@ -99,6 +103,7 @@ class Forwarder:
         self._cache = cache
         self._listener = inter_broker_listener
         self._logins = logins
+        self._tls_at = tls_at
         self._request_timeout_seconds = request_timeout_seconds
         self._peers: dict[tuple[int, Endpoint], PeerConnection] = {}
         cache.on_change(self._look)
@@ -219,6 +224,7 @@ class Forwarder:
                 endpoint.port,
                 client_id=str(self._broker_id),
                 logins=self._logins(broker, endpoint),
+                tls=self._tls_at(endpoint),
             )
         return peer
 

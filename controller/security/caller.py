@@ -6,12 +6,15 @@ of a request.
 """
 
 import math
-from collections.abc import Mapping
+import ssl
+from collections.abc import Callable, Mapping
+from typing import Protocol
 
 import msgspec
 import trio
 
 from ..clock import now_ms
+from ..config.node_config import NodeConfig
 from .principal import user_principal
 from .sasl import Mechanism, Proved, SaslSession, SaslState
 
@@ -21,6 +24,29 @@ NO_MECHANISMS: Mapping[str, Mechanism] = {}
 NEVER: Mapping[str, int] = {}
 LEAST_SECONDS_BETWEEN_AUTHENTICATIONS = 1.0
 """How long after the beginning of a re-authentication the next one may begin, as in Kafka."""
+
+
+class TlsOfListener(Protocol):
+    """The TLS of a listener."""
+
+    def server_context(self) -> ssl.SSLContext:
+        """Return the context for connections that are made to the listener."""
+
+    def client_context(self) -> ssl.SSLContext:
+        """Return the context for connections to such listeners of other nodes."""
+
+    def seconds_left(self) -> float:
+        """Return for how many seconds the certificate of the listener is valid; negative if it has
+        expired.
+        """
+
+    async def follow(self, current: Callable[[], NodeConfig]) -> None:
+        """Follow the stores of the listener, and which those are, until cancelled."""
+
+    def principal_of(self, certificate: bytes) -> str:
+        """Return the principal of a client that shows this certificate, in DER. Raises ValueError
+        if it names nobody.
+        """
 
 
 class Listener(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +66,12 @@ class Listener(msgspec.Struct, frozen=True, kw_only=True):
     """The enabled SASL mechanisms by name; ignored without `sasl`."""
     peer_user: str | None = None
     """The user name of the cluster's brokers; only at inter-broker listeners with `sasl`."""
+    tls: TlsOfListener | None = None
+    """The TLS of a listener with the security protocol SSL or SASL_SSL."""
+    peer_principals: frozenset[str] = frozenset()
+    """Principals of certificates that Kafka's own brokers show; only at inter-broker listeners with
+    TLS and without `sasl`.
+    """
     max_connections: int | None = None
     """`listener.name.<name>.max.connections`."""
     reauthenticate_ms: Mapping[str, int] = NEVER
@@ -119,6 +151,14 @@ class Caller:
         if self.sasl is None:
             self.sasl = SaslSession(NO_MECHANISMS)
         self.sasl.begin_node_proof(mechanism, proof)
+
+    def showed_certificate(self, certificate: bytes) -> None:
+        """Note the certificate, in DER, with which the caller has opened the connection. With SASL
+        its user is who it is. Raises ValueError for a certificate that names nobody.
+        """
+        if self.listener.tls is not None and not self.listener.sasl:
+            self.principal = self.listener.tls.principal_of(certificate)
+            self.from_peer = self.listener.inter_broker and self.principal in self.listener.peer_principals
 
     def proved_node(self) -> None:
         """Note that the caller has given the proof between nodes. At a listener with SASL it must

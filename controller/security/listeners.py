@@ -8,7 +8,8 @@ another Kafka broker.
 """
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+import ssl
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -16,7 +17,7 @@ from ..config.listeners import ConfiguredListener
 from ..config.node_config import NodeConfig
 from ..errors import ConfigurationError
 from ..metadata.entities import Broker, Endpoint
-from .caller import Listener
+from .caller import Listener, TlsOfListener
 from .credentials import Credentials, PlainCredentials, ScramCredentials
 from .mechanisms import PLAIN, LoginSources, listener_mechanisms
 from .node_proof import Membership
@@ -34,8 +35,11 @@ MISSING_USER = (
 class NodeLogins:
     """The credentials of this node at other brokers."""
 
-    def __init__(self, config: NodeConfig, membership: Membership) -> None:
-        """Read the SASL users of this node from its configuration. Raises ConfigurationError."""
+    def __init__(self, config: NodeConfig, membership: Membership, listeners: Iterable[Listener] = ()) -> None:
+        """Read the SASL users of this node from its configuration; `listeners` are its own, by
+        whose TLS it connects to other nodes. Raises ConfigurationError.
+        """
+        self._tls = {each.name: each.tls for each in listeners if each.tls is not None}
         self._membership = membership
         self._users = {name: _node_user(config, listener) for name, listener in _inter_broker_listeners(config).items()}
 
@@ -54,6 +58,11 @@ class NodeLogins:
         proof = self._membership.credentials(broker.broker_id, endpoint.address)
         user = self._users.get(endpoint.listener)
         return (proof,) if user is None else (proof, user)
+
+    def tls_at(self, endpoint: Endpoint) -> Callable[[], ssl.SSLContext] | None:
+        """Return what gives the context of TLS for a new connection, or None without TLS."""
+        tls = self._tls.get(endpoint.listener)
+        return None if tls is None else tls.client_context
 
     def at_any(self, broker: Broker, endpoint: Endpoint) -> Sequence[Credentials]:
         """Return the credentials for a broker. It must prove first that it is a node of this
@@ -81,11 +90,6 @@ def _inter_broker_listeners(config: NodeConfig) -> Mapping[str, ConfiguredListen
 
 
 def _server_listener(config: NodeConfig, listener: ConfiguredListener, sources: LoginSources) -> Listener:
-    if listener.needs_tls:
-        raise ConfigurationError(
-            f"listeners: {listener.name} has the security protocol {listener.security_protocol}, "
-            "and this version serves PLAINTEXT and SASL_PLAINTEXT only."
-        )
     mechanisms = listener_mechanisms(config, listener.name, sources) if listener.needs_sasl else {}
     inter_broker = listener.name in _inter_broker_listeners(config)
     user = _node_user(config, listener) if inter_broker else None
@@ -97,12 +101,24 @@ def _server_listener(config: NodeConfig, listener: ConfiguredListener, sources: 
         sasl=listener.needs_sasl,
         mechanisms=mechanisms,
         peer_user=None if user is None else user.username,
+        tls=_tls(config, listener) if listener.needs_tls else None,
+        peer_principals=_super_users(config) if inter_broker and listener.security_protocol == "SSL" else frozenset(),
         max_connections=_max_connections(config, listener.name),
         reauthenticate_ms={
             name: config.integer(config.of_listener(listener.name, "connections.max.reauth.ms", name))
             for name in mechanisms
         },
     )
+
+
+def _tls(config: NodeConfig, listener: ConfiguredListener) -> TlsOfListener:
+    from .listener_tls import ListenerTls  # which loads a library that nodes without TLS do not need
+
+    return ListenerTls(config, listener)
+
+
+def _super_users(config: NodeConfig) -> frozenset[str]:
+    return frozenset(name for name in map(str.strip, config.string("super.users").split(";")) if name)
 
 
 def _max_connections(config: NodeConfig, listener: str) -> int | None:

@@ -56,10 +56,10 @@ def test_what_is_not_followed_is_a_warning() -> None:
     """A key that would change whom Kafka's client trusts, or what a value means, is not passed over
     in silence.
     """
-    text = "ssl.cipher.suites=TLS_AES_128_GCM_SHA256\nconfig.providers=file\nconfig.providers.file.class=X\n"
+    text = "ssl.engine.factory.class=TLS_AES_128_GCM_SHA256\nconfig.providers=file\nconfig.providers.file.class=X\n"
     config = load_client_config(text, "client.properties", bootstrap="a:1", default_bootstrap="b:2")
     assert [warning.partition(": ")[2] for warning in config.warnings] == [
-        "ssl.cipher.suites is not followed here.",
+        "ssl.engine.factory.class is not followed here.",
         "config.providers is not followed here.",
         "config.providers.file.class is not followed here.",
     ]

@@ -204,10 +204,10 @@ async def test_a_handshake_that_never_ends_is_given_up(authority: Authority) -> 
             "names a file that cannot be read: FOLDER@/none.pem: No such file",
         ),
         (f"{SSL}ssl.truststore.location=FOLDER@", "names a file that cannot be read: FOLDER@: Is a directory"),
-        (f"{SSL}ssl.truststore.location=PEM@", "ssl.truststore.type must be PEM"),
+        (f"{SSL}ssl.truststore.location=PEM@", "is in PEM, so that its type must be PEM"),
         (f"{SSL}ssl.truststore.type=PEM\nssl.truststore.location=JKS@", "holds nothing in PEM"),
         (f"{SSL}ssl.truststore.type=PEM\nssl.truststore.location=EMPTY@", "holds no certificate that can be read"),
-        (f"{SSL}ssl.truststore.type=BKS\nssl.truststore.location=JKS@", "ssl.truststore.type must be PEM"),
+        (f"{SSL}ssl.truststore.type=BKS\nssl.truststore.location=JKS@", "must be one of PEM, JKS, PKCS12"),
         (f"{SSL}ssl.truststore.certificates=EMPTY@", "ssl.truststore.type must be PEM"),
         (f"{SSL}ssl.truststore.type=PEM\nssl.truststore.location=PEM@\nssl.truststore.certificates=x", "are both set"),
         (f"{SSL}ssl.endpoint.identification.algorithm=ldaps", "is https, or empty"),
@@ -241,31 +241,37 @@ def test_a_mistake_is_a_sentence_without_secrets(authority: Authority, tmp_path:
 
 @pytest.mark.parametrize("kind", ["JKS", "PKCS12"])
 @pytest.mark.parametrize("store", ["truststore", "keystore"])
-async def test_a_store_of_java_is_refused_with_the_way_to_pem(
-    authority: Authority, server: ssl.SSLContext, tmp_path: Path, store: str, kind: str
-) -> None:
-    """The commands that the sentence names make a file of it that is read."""
+async def test_a_store_of_java_is_read(authority: Authority, tmp_path: Path, store: str, kind: str) -> None:
+    """What keytool writes as PKCS #12 is read, also where the configuration calls it JKS, which is
+    the default. Its older format is refused with the command that converts it.
+    """
     file = tmp_path / f"{store}.{kind.lower()}"
-    make_store(authority, file, store, kind)
+    own = make_store(authority, file, store, kind)
+    server = server_context(authority.issue("server", HOST))
+    if store == "keystore":
+        server.verify_mode = ssl.CERT_REQUIRED
+        server.load_verify_locations(cadata=own)
     begin = trusting(authority) if store == "keystore" else SSL
-    text = f"{begin}ssl.{store}.type={kind}\nssl.{store}.location={file}\n"
-    with pytest.raises(ConfigurationError, match=f"is a store of type {kind}, and only PEM is read") as raised:
-        load_client_config(text, "client.properties", bootstrap="a:1", default_bootstrap="")
-    way = str(raised.value).split("`")[1]
-    # Both tools ask for passwords; openssl does so on the terminal unless it is told.
-    way = way.replace("openssl pkcs12", f"openssl pkcs12 -passin pass:{PASSWORD} -passout pass:{PASSWORD}")
-    answers = f"{PASSWORD}\n" * 4
-    run = partial(subprocess.run, ["sh", "-ec", way], input=answers, text=True, check=True, capture_output=True)
-    await trio.to_thread.run_sync(run)
-    converted = f"{begin}ssl.{store}.type=PEM\nssl.{store}.location={file}.pem\nssl.key.password={PASSWORD}\n"
-    assert await attempt(converted, server) == LET_IN
+    text = f"{begin}ssl.{store}.password={PASSWORD}\nssl.{store}.location="
+    if kind == "JKS":
+        with pytest.raises(ConfigurationError, match=f"ssl.{store}.location is a store of type JKS") as raised:
+            load_client_config(f"{text}{file}\n", "client.properties", bootstrap="a:1", default_bootstrap="")
+        way = str(raised.value).split("`")[1]
+        run = partial(subprocess.run, ["sh", "-ec", way], input=f"{PASSWORD}\n" * 3, text=True, check=True)
+        await trio.to_thread.run_sync(partial(run, capture_output=True))
+        file = Path(f"{file}.p12")
+    for type_key in ("", f"ssl.{store}.type=PKCS12\n"):
+        assert await attempt(f"{text}{file}\n{type_key}", server) == LET_IN
 
 
-def make_store(authority: Authority, file: Path, store: str, kind: str) -> None:
-    """By Java's own tool."""
+def make_store(authority: Authority, file: Path, store: str, kind: str) -> str:
+    """By Java's own tool; returns the certificate in a key store."""
     keytool = ["keytool", "-keystore", str(file), "-storetype", kind, "-storepass", PASSWORD, "-alias", "a"]
     if store == "truststore":
         what = ["-importcert", "-noprompt", "-file", str(authority.file)]
     else:
         what = ["-genkeypair", "-keyalg", "EC", "-dname", "CN=client", "-keypass", PASSWORD]
     subprocess.run([*keytool, *what], check=True, capture_output=True)
+    if store == "truststore":
+        return ""
+    return subprocess.run([*keytool, "-exportcert", "-rfc"], check=True, capture_output=True, text=True).stdout

@@ -135,7 +135,7 @@ def test_a_zookeeper_that_can_never_be_reached_is_refused(tmp_path: Path, connec
     [
         (
             "listeners=SSL://127.0.0.1:0,PLAINTEXT://127.0.0.1:0",
-            "this version serves PLAINTEXT and SASL_PLAINTEXT only",
+            "Listener SSL: ssl.keystore.location is missing",
         ),
         (
             "listeners=SASL_PLAINTEXT://127.0.0.1:0,PLAINTEXT://127.0.0.1:0 sasl.enabled.mechanisms=GSSAPI",

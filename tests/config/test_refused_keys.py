@@ -12,6 +12,7 @@ ASKS_FOR_MORE = {
     "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
     "principal.builder.class": "com.example.Builder",
     "security.providers": "com.example.Provider",
+    "ssl.engine.factory.class": "com.example.Engines",
     "sasl.server.callback.handler.class": "com.example.Handler",
     "sasl.client.callback.handler.class": "com.example.Handler",
     "sasl.login.class": "com.example.Login",

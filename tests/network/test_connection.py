@@ -27,6 +27,8 @@ from minicontroller.protocol.registry import KAFKA, Registry
 from tests.support.small_server import CLIENTS, NODES, TINY_HANDLERS, Client, TinyNode, authenticated, serving, until
 from tests.support.specs import specs_with
 
+pytestmark = pytest.mark.usefixtures("each_transport")
+
 OTHERS = Listener(name="OTHERS", host="127.0.0.1")
 CREATE = CreateTopicsRequest(topics=[CreatableTopic(name="t")])
 

@@ -14,6 +14,8 @@ from minicontroller.protocol.messages.create_topics import CreateTopicsResponse
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.support.small_server import Client, TinyNode, serving
 
+pytestmark = pytest.mark.usefixtures("each_transport")
+
 CLIENT_ID = struct.pack(">h", 4) + b"test"
 
 
@@ -136,7 +138,7 @@ async def test_a_truncated_frame_waits_for_its_rest() -> None:
     async with serving() as served, await served.connect() as client:
         await client.send(request(3, 1, struct.pack(">i", -1))[:-1])
         assert await client.silent()
-        await client.stream.send_eof()
+        await client.socket.send_eof()
         assert await client.ended()
 
 
@@ -166,7 +168,7 @@ async def survives(client: Client, sent: bytes) -> None:
     """
     try:
         await client.send(sent)
-        await client.stream.send_eof()
+        await client.socket.send_eof()
         while await client.stream.receive_some(65536):
             pass
     except trio.BrokenResourceError:

@@ -18,7 +18,9 @@ from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseTopic
 from tests.support.ports import free_port
-from tests.support.small_server import CLIENTS, TINY_HANDLERS, Client, serving, until
+from tests.support.small_server import CLIENTS, TINY_HANDLERS, Client, open_stream, serving, until
+
+pytestmark = pytest.mark.usefixtures("each_transport")
 
 CREATE = CreateTopicsRequest(topics=[CreatableTopic(name="t")])
 ALL = MetadataRequest(topics=None)
@@ -134,7 +136,7 @@ async def test_who_has_the_most_makes_room_first(autojump_clock: MockClock) -> N
     """When connections must be closed, the address with the most connections loses one first."""
     async with serving(limits=ConnectionLimits(max_connections=4)) as served:
         port = served.server.ports["CLIENTS"]
-        modest = Client(await trio.open_tcp_stream("127.0.0.1", port, local_address="127.0.0.2"))
+        modest = Client(await open_stream(port, local_address="127.0.0.2"))
         await modest.ask(1, ALL, MetadataResponse)
         await trio.sleep(60)
         greedy = [await served.connect() for _ in range(12)]
@@ -234,13 +236,14 @@ async def test_an_idle_connection_is_closed(autojump_clock: MockClock) -> None:
         await served.connect() as busy,
         await served.connect() as torn,
     ):
+        await quiet.ask(1, ALL, MetadataResponse)
         await torn.send(b"\0\0")
         for _ in range(7):
-            await trio.sleep(90)
             await busy.ask(1, ALL, MetadataResponse)
+            await trio.sleep(90)
         with trio.fail_after(60):
-            assert await quiet.stream.receive_some() == b""
-            assert await torn.stream.receive_some() == b""
+            assert await quiet.ended()
+            assert await torn.ended()
         await busy.ask(1, ALL, MetadataResponse)
 
 
@@ -323,8 +326,8 @@ async def test_a_reset_connection_is_not_logged(caplog: pytest.LogCaptureFixture
         client = await served.connect()
         await client.send(client.encode(7, CREATE))
         await until(lambda: served.node.waiting == 1)
-        client.stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-        await client.stream.aclose()
+        client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        await client.socket.aclose()
         await until(lambda: not served.server.connections)
         assert served.node.cancelled == 1
         assert await served.alive()

@@ -31,6 +31,8 @@ from tests.support.small_server import (
     until,
 )
 
+pytestmark = pytest.mark.usefixtures("each_transport")
+
 LARGE = MetadataRequest(topics=[MetadataRequestTopic(name="t" * 1000) for _ in range(100)])
 CREATE = CreateTopicsRequest(topics=[CreatableTopic(name="t" * 1000) for _ in range(100)])
 ALL = MetadataRequest(topics=None)

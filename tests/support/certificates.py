@@ -27,8 +27,10 @@ class Authority:
         self.file.write_bytes(self._ca.cert_pem.bytes())
 
     def issue(self, name: str, *hosts: str, password: str | None = None, until: datetime | None = None) -> Path:
-        """A file with the private key (PKCS #8) and the chain of a certificate for these hosts."""
-        leaf = self._ca.issue_cert(*hosts, not_after=until)
+        """A file with the private key (PKCS #8) and the chain of a certificate for these hosts. Its
+        subject is `OU=<name>,O=tests`.
+        """
+        leaf = self._ca.issue_cert(*hosts, not_after=until, organization_name="tests", organization_unit_name=name)
         key = load_pem_private_key(leaf.private_key_pem.bytes(), None)
         lock: KeySerializationEncryption = NoEncryption()
         if password is not None:

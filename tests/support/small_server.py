@@ -2,12 +2,16 @@
 and clients that see bytes.
 """
 
+import ssl
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Self, TypeVar
 
+import msgspec
 import trio
+import trustme
 
+from minicontroller.controller.config.node_config import NodeConfig
 from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.network.limits import ConnectionLimits
 from minicontroller.controller.network.server import Server
@@ -34,6 +38,7 @@ from minicontroller.protocol.schema import WireStruct
 from tests.support.specs import specs_with
 
 R = TypeVar("R", bound=WireStruct)
+Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
 
 PATIENCE_SECONDS = 60.0
 
@@ -84,12 +89,54 @@ TINY_HANDLERS: Mapping[ApiKey, Spec | Handler] = {
 }
 
 
+class FixedTls:
+    """The TLS of a listener whose stores never change, and of whoever calls it."""
+
+    def __init__(self) -> None:
+        authority = trustme.CA()
+        self._server, self._client = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        authority.issue_cert("localhost").configure_cert(self._server)
+        authority.configure_trust(self._client)
+
+    def server_context(self) -> ssl.SSLContext:
+        return self._server
+
+    def client_context(self) -> ssl.SSLContext:
+        return self._client
+
+    def seconds_left(self) -> float:
+        return 1.0
+
+    async def follow(self, current: Callable[[], NodeConfig]) -> None:
+        """Nothing ever changes."""
+
+    def principal_of(self, certificate: bytes) -> str:
+        raise ValueError(f"{certificate!r} names nobody")
+
+
+class Transports:
+    """By what the servers and clients of a test talk."""
+
+    tls: FixedTls | None = None
+
+
+async def open_stream(port: int, listener: Listener | None = None, *, local_address: str | None = None) -> Stream:
+    """A connection to a server of this module. TLS begins with the first byte that is sent or
+    awaited.
+    """
+    stream = await trio.open_tcp_stream("127.0.0.1", port, local_address=local_address)
+    tls = Transports.tls if listener is None or listener.tls is None else listener.tls
+    if tls is None:
+        return stream
+    return trio.SSLStream(stream, tls.client_context(), server_hostname="localhost", https_compatible=True)
+
+
 class Client:
     """One connection that writes and reads frames. Nothing waits for longer than a minute of
     whatever clock runs.
     """
 
-    def __init__(self, stream: trio.SocketStream) -> None:
+    def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self._buffer = bytearray()
         self._correlation_id = 0
@@ -99,6 +146,11 @@ class Client:
 
     async def __aexit__(self, *_: object) -> None:
         await trio.aclose_forcefully(self.stream)
+
+    @property
+    def socket(self) -> trio.SocketStream:
+        """The connection below TLS, if there is TLS."""
+        return self.stream.transport_stream if isinstance(self.stream, trio.SSLStream) else self.stream
 
     async def send(self, data: bytes) -> None:
         await self.stream.send_all(data)
@@ -165,7 +217,7 @@ class Served:
         self.node = node
 
     async def connect(self, listener: Listener = CLIENTS) -> Client:
-        return Client(await trio.open_tcp_stream("127.0.0.1", self.server.ports[listener.name]))
+        return Client(await open_stream(self.server.ports[listener.name], listener))
 
     async def alive(self, listener: Listener = CLIENTS) -> bool:
         """A newcomer is answered."""
@@ -186,6 +238,8 @@ async def serving(
     node = node or TinyNode(controller="this one")
     dispatcher = Dispatcher(node, routed(specs_with(handlers), forwarder))
     server = Server(limits)
+    if Transports.tls is not None:
+        listeners = [msgspec.structs.replace(each, tls=each.tls or Transports.tls) for each in listeners]
     await server.open(listeners, dispatcher)
     async with trio.open_nursery() as nursery:
         await nursery.start(server.run)

@@ -1,10 +1,16 @@
 package minicontroller;
 
+import java.io.IOException;
+import java.io.Reader;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Properties;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.Callable;
@@ -45,7 +51,7 @@ abstract class ClusterTest {
         return connect(bootstrap, Map.of());
     }
 
-    /** By SASL/PLAIN where a user is given. */
+    /** By SASL/PLAIN where a user is given, and as a file says where one is. */
     static Admin connect(String bootstrap, Map<String, Object> more) {
         Map<String, Object> settings = new HashMap<>(Map.of(
             AdminClientConfig.BOOTSTRAP_SERVERS_CONFIG, bootstrap,
@@ -56,8 +62,23 @@ abstract class ClusterTest {
             settings.put("sasl.mechanism", "PLAIN");
             settings.put("sasl.jaas.config", jaas(System.getProperty("password")));
         }
+        settings.putAll(fromFile(System.getProperty("client.config")));
         settings.putAll(more);
         return Admin.create(settings);
+    }
+
+    private static Map<String, Object> fromFile(String file) {
+        Map<String, Object> settings = new HashMap<>();
+        if (!file.isEmpty()) {
+            try (Reader reader = Files.newBufferedReader(Path.of(file))) {
+                Properties properties = new Properties();
+                properties.load(reader);
+                properties.forEach((key, value) -> settings.put((String) key, value));
+            } catch (IOException error) {
+                throw new UncheckedIOException(error);
+            }
+        }
+        return settings;
     }
 
     static String jaas(String password) {

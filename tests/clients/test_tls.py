@@ -1,0 +1,157 @@
+"""Real clients over TLS, at nodes of `serve` on a real ZooKeeper that talk to each other over TLS,
+too.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+from kafka.admin import KafkaAdminClient
+from kafka.admin import NewTopic as PythonNewTopic
+
+from tests.clients.test_sasl import FORBIDDEN, POLICY, USERS
+from tests.faults.tree import Tree
+from tests.security.test_key_stores import as_pkcs12
+from tests.support.certificates import Authority
+from tests.support.cluster import unlike_kafka
+from tests.support.maven import VERSIONS, java_tests_hold, needs_maven, time_to_download
+from tests.support.nodes import JAAS, Nodes, running_nodes
+from tests.support.waiting import until
+from tests.support.zookeeper import ZooKeeperServer
+
+pytestmark = unlike_kafka("the real Kafka of these tests has no TLS")
+
+PASSWORD = "planted-secret"
+LISTENERS = ("CLIENT", "MUTUAL", "LOGIN", "INTERNAL")
+
+
+class Secured:
+    """Three nodes with a listener for each way of being let in."""
+
+    def __init__(self, nodes: Nodes, authority: Authority, tree: Tree) -> None:
+        self.nodes = nodes
+        self.authority = authority
+        self.alice = authority.issue("alice", "alice.example")
+        self._tree = tree
+
+    def addresses(self, listener: str) -> list[str]:
+        rows = [self._tree.json(f"/brokers/ids/{number}")["endpoints"] for number in (1, 2, 3)]
+        prefix = f"{listener}://"
+        return [each.removeprefix(prefix) for row in rows for each in row if each.startswith(prefix)]
+
+    def not_the_controller(self, listener: str) -> str:
+        controller = self.nodes.controller().broker_id
+        return next(each for number, each in enumerate(self.addresses(listener), 1) if number != controller)
+
+    def confluent(self, bootstrap: str, **more: Any) -> AdminClient:
+        settings: Mapping[str, Any] = {
+            "bootstrap.servers": bootstrap,
+            "security.protocol": "SSL",
+            "ssl.ca.location": str(self.authority.file),
+            "log_level": 0,
+        }
+        return AdminClient({**settings, **{key.replace("_", "."): value for key, value in more.items()}})
+
+
+@pytest.fixture(scope="module", params=["SSL", "SASL_SSL"])
+def secured(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, zookeeper: ZooKeeperServer
+) -> Iterator[Secured]:
+    """By the security protocol between nodes. Their certificates name the address, which each of
+    them compares.
+    """
+    folder = tmp_path_factory.mktemp("tls")
+    authority = Authority(folder)
+    (folder / "policy.py").write_text(POLICY)
+    protocols = {"CLIENT": "PLAINTEXT", "MUTUAL": "SSL", "LOGIN": "SASL_SSL", "INTERNAL": request.param}
+    settings = {
+        "listeners": ",".join(f"{name}://127.0.0.1:0" for name in LISTENERS),
+        "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in protocols.items()),
+        "inter.broker.listener.name": "INTERNAL",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "listener.name.login.plain.sasl.jaas.config": USERS,
+        "listener.name.internal.plain.sasl.jaas.config": f'{JAAS} username="node" password="secret" user_node="secret";',
+        "ssl.keystore.type": "PKCS12",
+        "ssl.keystore.location": str(as_pkcs12(authority.issue("node", "127.0.0.1"), PASSWORD)),
+        "ssl.keystore.password": PASSWORD,
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(authority.file),
+        "listener.name.mutual.ssl.client.auth": "required",
+        "listener.name.mutual.ssl.principal.mapping.rules": "RULE:^OU=([^,]+),.*$/$1/",
+        "listener.name.internal.ssl.client.auth": "required",
+        "topic.management.policy.class.name": f"{folder / 'policy.py'}:WhoAsks",
+    }
+    chroot = f"/tls-{request.param.lower()}"
+    with running_nodes(folder, [zookeeper.connect + chroot] * 3, settings) as nodes:
+        with Tree(zookeeper.connect, chroot) as tree:
+            yield Secured(nodes, authority, tree)
+        for node in nodes:
+            assert PASSWORD not in node.output
+
+
+def test_confluent_kafka_shows_its_certificate(secured: Secured, topic: str) -> None:
+    """What librdkafka asks a node that is not the controller is done in the name that the rules
+    make of its certificate, over TLS between the nodes.
+    """
+    pem = str(secured.alice)
+    admin = secured.confluent(secured.not_the_controller("MUTUAL"), ssl_certificate_location=pem, ssl_key_location=pem)
+    admin.create_topics([NewTopic(topic, 2, 3)])[topic].result()
+    for address in secured.addresses("MUTUAL"):
+        another = secured.confluent(address, ssl_certificate_location=pem, ssl_key_location=pem)
+        until(lambda another=another: topic in another.list_topics(timeout=10).topics)  # type: ignore[misc]
+    with pytest.raises(KafkaException, match="refused to User:alice"):
+        admin.create_topics([NewTopic(f"{FORBIDDEN}{topic}", 1, 1)])[f"{FORBIDDEN}{topic}"].result()
+    admin.delete_topics([topic])[topic].result()
+
+
+def test_confluent_kafka_without_a_certificate_is_told_so(secured: Secured) -> None:
+    """It is not let in, and the log of the node has the reason."""
+    with pytest.raises(KafkaException):
+        secured.confluent(secured.addresses("MUTUAL")[0]).list_topics(timeout=2)
+    until(lambda: "it has shown no certificate, and this listener demands one" in secured.nodes[1].output)
+
+
+def test_kafka_python_logs_in_over_tls(secured: Secured, topic: str) -> None:
+    """With SASL_SSL the user counts, and no certificate is asked for."""
+    admin = KafkaAdminClient(
+        bootstrap_servers=secured.not_the_controller("LOGIN"),
+        security_protocol="SASL_SSL",
+        ssl_cafile=str(secured.authority.file),
+        sasl_mechanism="PLAIN",
+        sasl_plain_username="alice",
+        sasl_plain_password="alice-secret",
+    )
+    admin.create_topics([PythonNewTopic(topic, 2, 3)])
+    until(lambda: topic in admin.list_topics())
+    with pytest.raises(Exception, match="refused to User:alice"):
+        admin.create_topics([PythonNewTopic(f"{FORBIDDEN}{topic}", 1, 1)])
+    admin.delete_topics([topic])
+    admin.close()
+
+
+@pytest.mark.slow
+@time_to_download
+@needs_maven
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_java_admin_client_shows_its_certificate(secured: Secured, tmp_path: Path, version: str) -> None:
+    """It reads the stores that were made for it, checks the names of the nodes, and does its
+    work.
+    """
+    config = tmp_path / "client.properties"
+    config.write_text(
+        "security.protocol=SSL\n"
+        f"ssl.truststore.type=PEM\nssl.truststore.location={secured.authority.file}\n"
+        f"ssl.keystore.type=PKCS12\nssl.keystore.location={as_pkcs12(secured.alice, PASSWORD)}\n"
+        f"ssl.keystore.password={PASSWORD}\n"
+    )
+    java_tests_hold(
+        f"-Dkafka.version={version}",
+        f"-Dbootstrap.servers={secured.not_the_controller('MUTUAL')}",
+        f"-Dnodes={','.join(secured.addresses('MUTUAL'))}",
+        f"-Dclient.config={config}",
+        "-Dtest=OverviewTest,TopicsTest",
+    )
