@@ -59,7 +59,7 @@ K4-A5 | AlterTopics of the kip dialect | open
 K4-A6 | topics can be renamed | open
 K4-L1 | ListAcls of the kip dialect | open
 K4-L2 | AlterAcls of the kip dialect | open
-K4-L3 | DescribeAcls, CreateAcls and DeleteAcls | open
+K4-L3 | DescribeAcls, CreateAcls and DeleteAcls |
 K4-L4 | a pluggable authorizer, and a way to wait for a change of ACLs | open
 K4-X1 | every node reports who the controller is | ClusterMetadata of the kip dialect
 K590-1 | administrative changes are routed to the controller | of the list, AlterConfigs and IncrementalAlterConfigs; ACLs, quotas and delegation tokens are not served

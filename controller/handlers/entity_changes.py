@@ -6,8 +6,9 @@ one topic writes them once. Each edit keeps its own answer and its own place in 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import takewhile
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 from immutables import Map
@@ -17,7 +18,7 @@ from ..active.entity_writing import refuse_unreadable, stage_value
 from ..active.jobs import Draft
 from ..errors import Refusal
 from ..requests.context import RequestContext
-from .changes import active_controller, carry_out
+from .changes import active_controller, carry_out, refused_whole
 from .node import Node
 from .parts import Parts
 from .planning import PlannedChange
@@ -73,6 +74,17 @@ async def change_entities(
         validate_only=validate_only,
     )
     return [change for _, change in sorted(zip(planner.order, changes, strict=True), key=lambda pair: pair[0])]
+
+
+async def refuse_request(node: Node, context: RequestContext, request: Any, refusal: Refusal) -> NoReturn:
+    """Raise the refusal of a whole request, once it is in the audit log for each of its changes."""
+
+    async def plan(_draft: Draft, _begin: int) -> list[PlannedChange]:
+        raise refusal
+
+    unbegun = partial(refused_whole, context, request)
+    await carry_out(node, context, request, Parts(plan, 1), unbegun, timeout_ms=node.request_timeout_ms)
+    raise refusal
 
 
 class _Planner:

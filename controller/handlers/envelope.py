@@ -56,9 +56,11 @@ def _inner(
     """Return the context, route and message of the inner request."""
     try:
         header, message, _ = KAFKA.decode_request(frame)
+        route = ctx.dispatcher.routes.get(header.api_key)
+        if route is not None and route.spec.check_readable is not None:
+            route.spec.check_readable(message)
     except ProtocolError as error:
         raise Refusal(ErrorCode.UNSUPPORTED_VERSION) from error
-    route = ctx.dispatcher.routes.get(header.api_key)
     if route is None or not route.spec.at_controller:
         raise Refusal(ErrorCode.INVALID_REQUEST)
     inner = msgspec.structs.replace(

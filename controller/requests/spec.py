@@ -99,6 +99,10 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Whether the API is answered only at the listener between nodes
     (`inter.broker.listener.name`). Elsewhere a request of it ends the connection.
     """
+    check_readable: Callable[[Any], None] | None = None
+    """Raises ProtocolError for a request that Kafka's own classes do not read, although its bytes
+    are in order. It ends the connection, as in Kafka.
+    """
     waits_for_update: bool = False
     """Whether the handler reads metadata. It then waits until this node has the update that its
     clients' last answers were based on (K4-6).

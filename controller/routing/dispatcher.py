@@ -119,6 +119,8 @@ class Dispatcher:
 
         try:
             header, request, leftover = self._decode_request(frame, caller.from_peer)
+            if route.spec.check_readable is not None:
+                route.spec.check_readable(request)
         except ProtocolError as error:
             raise MalformedMessage(
                 f"client {client_id_of(frame)!r}, {_name(api_key)} version {version}: {error}"

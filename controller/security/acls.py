@@ -11,7 +11,7 @@ ACLs costs as much as that resource has ACLs.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from ...protocol.acls import (
@@ -120,7 +120,6 @@ class AclIndex:
         self._allow_everyone = allow_everyone
         self._resources: dict[ResourcePattern, frozenset[AccessControlEntry]] = {}
         self._patterns: defaultdict[AclResourceType, _Patterns] = defaultdict(_Patterns)
-        self._by_principal: defaultdict[tuple[AclResourceType, str], set[ResourcePattern]] = defaultdict(set)
         self._remembered: dict[tuple[str, str, AclResourceType], dict[str, int]] = {}
         self._remembered_count = 0
         self.generation = 0
@@ -143,14 +142,6 @@ class AclIndex:
         else:
             del self._resources[pattern]
         self._patterns[pattern.resource_type].put(pattern, after)
-        principals, earlier = {each.principal for each in after}, {each.principal for each in before}
-        for principal in earlier - principals:
-            about = self._by_principal[pattern.resource_type, principal]
-            about.remove(pattern)
-            if not about:
-                del self._by_principal[pattern.resource_type, principal]
-        for principal in principals - earlier:
-            self._by_principal[pattern.resource_type, principal].add(pattern)
 
     def allowed_to(self, principal: str, host: str, resource_type: AclResourceType, names: Iterable[str]) -> list[int]:
         """Return, for each resource in order, the operations that are allowed: bit n for the
@@ -188,38 +179,3 @@ class AclIndex:
     def _forget(self) -> None:
         self._remembered.clear()
         self._remembered_count = 0
-
-    def allowed_to_some(
-        self, principal: str, host: str, operation: AclOperation, resource_type: AclResourceType
-    ) -> bool:
-        """Return whether some resource of this type may exist to which the operation is allowed
-        (Kafka's `authorizeByResourceType`). Implied operations do not count.
-        """
-        found: dict[tuple[PermissionType, PatternType], set[str]] = defaultdict(set)
-        for pattern, entry in self._entries_about(principal, resource_type):
-            if entry.host in {host, WILDCARD} and entry.operation in {operation, AclOperation.ALL}:
-                found[entry.permission_type, pattern.pattern_type].add(pattern.name)
-        denied = found[PermissionType.DENY, PatternType.LITERAL]
-        if WILDCARD in denied:
-            return False
-        if self._allow_everyone:
-            return True
-        denied_prefixes = found[PermissionType.DENY, PatternType.PREFIXED]
-        return any(
-            name == WILDCARD or (name not in denied and not _has_prefix(name, denied_prefixes))
-            for name in found[PermissionType.ALLOW, PatternType.LITERAL]
-        ) or any(not _has_prefix(name, denied_prefixes) for name in found[PermissionType.ALLOW, PatternType.PREFIXED])
-
-    def _entries_about(
-        self, principal: str, resource_type: AclResourceType
-    ) -> Iterator[tuple[ResourcePattern, AccessControlEntry]]:
-        for whom in {principal, ANYBODY}:
-            for pattern in self._by_principal.get((resource_type, whom), ()):
-                for entry in self._resources[pattern]:
-                    if entry.principal == whom:
-                        yield pattern, entry
-
-
-def _has_prefix(name: str, prefixes: set[str]) -> bool:
-    """Return whether one of the prefixes begins the name."""
-    return any(name[:length] in prefixes for length in range(1, len(name) + 1)) if prefixes else False

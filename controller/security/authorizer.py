@@ -39,9 +39,6 @@ class Decider(Protocol):
     def operations(self, requester: Requester, resource_type: AclResourceType, name: str) -> int:
         """Return the operations that the requester may do, bit n for the operation number n."""
 
-    def allows_some(self, requester: Requester, operation: AclOperation, resource_type: AclResourceType) -> bool:
-        """Return whether there may be a resource of the type to which the requester may do this."""
-
 
 class AclRules:
     """Decides by the cluster's ACLs, as Kafka's AclAuthorizer does."""
@@ -64,10 +61,6 @@ class AclRules:
     def operations(self, requester: Requester, resource_type: AclResourceType, name: str) -> int:
         host = java_address(requester.client_host)
         return self._acls.allowed_to(requester.principal, host, resource_type, (name,))[0]
-
-    def allows_some(self, requester: Requester, operation: AclOperation, resource_type: AclResourceType) -> bool:
-        host = java_address(requester.client_host)
-        return self._acls.allowed_to_some(requester.principal, host, operation, resource_type)
 
 
 class UserAuthorizer:
@@ -104,10 +97,6 @@ class UserAuthorizer:
             for each, decision in zip(wanted, decisions, strict=True)
             if decision or (decision is None and own & 1 << each)
         )
-
-    def allows_some(self, requester: Requester, operation: AclOperation, resource_type: AclResourceType) -> bool:
-        # Nobody can list the resources of which an authorizer might approve, so ACLs alone count.
-        return self.follows_acls and self._rules.allows_some(requester, operation, resource_type)
 
     def _decisions(self, requester: Requester, actions: Sequence[Action]) -> Sequence[bool | None]:
         """Ask the authorizer. Raises Refusal if it cannot decide; a fault of it denies."""
@@ -178,14 +167,6 @@ class Authorization:
         if requester.principal in self._super_users:
             return EVERYTHING
         return self._decider.operations(requester, resource_type, name)
-
-    def allows_some(self, requester: Requester, operation: AclOperation, resource_type: AclResourceType) -> bool:
-        """Return whether there may be a resource of the type to which the requester may do this
-        (Kafka's `authorizeByResourceType`).
-        """
-        return requester.principal in self._super_users or self._decider.allows_some(
-            requester, operation, resource_type
-        )
 
 
 @lru_cache(maxsize=10_000)

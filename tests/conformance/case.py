@@ -17,9 +17,12 @@ Body = dict[str, Any]
 VERSIONS = {
     "AlterConfigs": range(3),
     "ApiVersions": range(5),
+    "CreateAcls": range(4),
     "CreatePartitions": range(4),
     "CreateTopics": range(8),
+    "DeleteAcls": range(4),
     "DeleteTopics": range(7),
+    "DescribeAcls": range(4),
     "DescribeCluster": range(2),
     "DescribeConfigs": range(5),
     "DescribeGroups": range(6),

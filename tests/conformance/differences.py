@@ -112,7 +112,7 @@ def epoch_unknown(_case: Case, recorded: Any) -> Any:
     return {**recorded, "finalized_features_epoch": -1}
 
 
-ADMIN_APIS = {3, 10, 15, 16, 18, 19, 20, 32, 33, 37, 44, 46, 60}
+ADMIN_APIS = {3, 10, 15, 16, 18, 19, 20, 29, 30, 31, 32, 33, 37, 44, 46, 60}
 SERVED = r"ApiVersions-v[0-4]-(plain|software 'a\.b-c' '1-x\.2')"
 
 DIFFERENCES = [

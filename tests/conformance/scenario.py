@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.conformance.case import Case, TopicIdOf
 from tests.conformance.cases import (
+    acls,
     alter_configs,
     cluster,
     create_partitions,
@@ -33,6 +34,7 @@ SCENARIOS: dict[str, list[Case]] = {
     "delete_topics": delete_topics.CASES,
     "create_topics": create_topics.CASES,
     "reassignments": reassignments.CASES,
+    "acls": acls.CASES,
     "groups": groups.CASES,
 }
 """Metadata is first, because it looks at an empty cluster; the coordinators' topics are made last.

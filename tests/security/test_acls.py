@@ -113,5 +113,4 @@ def test_an_index_that_lost_its_acls_is_as_a_new_one(
         index.set_resource(pattern, ())
     assert index.resources == {}
     assert index.allowed_to("User:a", HOSTS[0], AclResourceType.TOPIC, ["a", "b"]) == [EVERYTHING, EVERYTHING]
-    for each in (index._by_principal, *(patterns._lengths for patterns in index._patterns.values())):
-        assert not each
+    assert not any(patterns._lengths for patterns in index._patterns.values())

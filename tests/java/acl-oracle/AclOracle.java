@@ -42,7 +42,6 @@ public final class AclOracle {
                 case "new" -> begin(words[1].equals("true"));
                 case "acl" -> add(words);
                 case "ask" -> out.println(decide(words));
-                case "some" -> out.println(decideSome(words));
                 default -> throw new IllegalArgumentException(line);
             }
         }
@@ -77,12 +76,6 @@ public final class AclOracle {
             new ResourcePattern(ResourceType.fromCode(Byte.parseByte(words[4])), words[5], PatternType.LITERAL);
         Action action = new Action(AclOperation.fromCode(Byte.parseByte(words[3])), resource, 1, false, false);
         return authorizer.authorize(new Caller(words[1], words[2]), List.of(action)).get(0)
-            == AuthorizationResult.ALLOWED;
-    }
-
-    private static boolean decideSome(String[] words) throws Exception {
-        return authorizer.authorizeByResourceType(new Caller(words[1], words[2]),
-            AclOperation.fromCode(Byte.parseByte(words[3])), ResourceType.fromCode(Byte.parseByte(words[4])))
             == AuthorizationResult.ALLOWED;
     }
 
