@@ -37,7 +37,7 @@ from ..security.acls import NOBODY, AclIndex
 from ..security.scram_credentials import HASHES, ScramCredential, parse_credential
 from ..store.base import Store, StoreError
 from ..znodes import acls, tokens
-from ..znodes.entity_names import is_clients_parent, user_path
+from ..znodes.entity_names import USER, client_entity_at, is_clients_parent, user_path
 from .change_notifications import ChangeNotifications
 from .dynamic_configs import CATCH_UP_SECONDS, DynamicConfigs
 
@@ -110,7 +110,20 @@ class ClusterSecurity:
 
     def scram_credential(self, user: str, mechanism: str) -> ScramCredential | None:
         """Return the credential of a user for a mechanism, or None if there is none."""
-        return self._credentials.get(user_path(user), {}).get(mechanism)
+        return self.scram_credentials(user).get(mechanism)
+
+    def scram_credentials(self, user: str) -> Mapping[str, ScramCredential]:
+        """Return the credentials of a user by mechanism."""
+        return self._credentials.get(user_path(user), {})
+
+    def scram_users(self) -> dict[str, Mapping[str, ScramCredential]]:
+        """Return the credentials by mechanism of all users that have some."""
+        users = {path: client_entity_at(path) or {} for path in self._credentials}
+        return {
+            user: self._credentials[path]
+            for path, names in users.items()
+            if len(names) == 1 and (user := names.get(USER)) is not None
+        }
 
     # ------------------------------------------------------------------ from the controller
 

@@ -19,7 +19,7 @@ from ..observe.logs import cut
 from ..observe.secrets import MAX_PARTS, redact
 from ..requests.context import RequestContext
 
-SECRET_FIELDS = frozenset({"auth_bytes", "value", "request_data", "request_principal"})
+SECRET_FIELDS = frozenset({"auth_bytes", "value", "request_data", "request_principal", "salt", "salted_password"})
 """The names of secret fields, as Kafka has them: the token of SaslAuthenticate, the value of a
 config, and the parts of an Envelope, which may contain both.
 """

@@ -17,12 +17,16 @@ import msgspec
 
 HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 """Kafka's mechanisms, with the name of their hash in `hashlib`."""
+MECHANISM_NUMBERS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
+"""The mechanisms by their numbers in Kafka's protocol."""
 MIN_ITERATIONS = 4096
 """The minimum of RFC 7677 and Kafka. Fewer would make passwords cheap to guess for an eavesdropper.
 """
 MOST_STORED_ITERATIONS = 16384
 """The most iterations with which Kafka stores a password."""
 SALT_BYTES = 32
+MAX_SALT_BYTES = 1024
+"""The longest salt that is stored; Kafka's tools make salts of less than 65 bytes."""
 MAX_TEXT = 4096
 """The most characters of a stored credential that are read; Kafka's have less than 400."""
 

@@ -349,6 +349,7 @@ def test_every_api_with_a_permission_is_tested_here() -> None:
         ApiKey.DESCRIBE_GROUPS, ApiKey.FIND_COORDINATOR, ApiKey.CREATE_TOPICS, ApiKey.CREATE_PARTITIONS,
         ApiKey.DELETE_TOPICS, ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS,
         ApiKey.LIST_PARTITION_REASSIGNMENTS,
+        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, ApiKey.ALTER_USER_SCRAM_CREDENTIALS,  # in modules of their own
     }  # fmt: skip
     tested |= {ApiKey.DESCRIBE_ACLS, ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS}  # in modules of their own
     between_nodes = {key for key, spec in SPECS.items() if spec.sender.name == "NODE"}
