@@ -37,6 +37,8 @@ from minicontroller.controller.security.scram import _attributes
 from minicontroller.controller.security.scram_credentials import parse_credential
 from minicontroller.controller.security.scram_server import read_client_final, read_client_first
 from minicontroller.controller.store.digest_md5 import _directives
+from minicontroller.controller.znodes import acls, tokens
+from minicontroller.controller.znodes.entity_names import client_entity_at
 from minicontroller.controller.znodes.registrations import decode_endpoint
 from minicontroller.policies.configs.values import KeyType, java_int, parse_value
 from minicontroller.policies.rules import syntax
@@ -243,6 +245,11 @@ PARSERS: Mapping[str, Callable[[str], object]] = MappingProxyType(
         "security protocols": parse_protocol_map,
         "counts": lambda text: parse_counts("k", text),
         "a principal": principal_from_text,
+        "the path of an entity": client_entity_at,
+        "the path of ACLs": acls.pattern_at,
+        "a list of ACLs": lambda text: acls.decode_acls(text.encode("utf-8", "replace")),
+        "a notification of ACLs": lambda text: acls.decode_literal_acl_change(text.encode("utf-8", "replace")),
+        "a delegation token": lambda text: tokens.decode_token("id", text.encode("utf-8", "replace"), 0),
         "a principal in an envelope": lambda text: principal_from_envelope(b"\0\0" + text.encode("utf-8", "replace")),
         "a challenge by SCRAM": _attributes,
         "a challenge by DIGEST-MD5": lambda text: _directives(text.encode("utf-8", "replace")),

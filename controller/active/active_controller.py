@@ -29,7 +29,7 @@ from ..znodes import layout
 from . import notifications, partition_states
 from .channel import LinkFactory
 from .deletion import Deletions
-from .entity_reading import Entity, load_entities, with_entities
+from .entity_reading import load_entities, with_entities
 from .jobs import ControllerMoved, Draft, Element, InDoubt, observation
 from .loading import ensure_paths, load
 from .local_nodes import DynamicConfigsView, FollowedEntities, LocalNode, LocalNodes
@@ -45,15 +45,6 @@ log = logging.getLogger("minicontroller.controller")
 
 STEP_DOWN_SECONDS = 1.0
 """The time in which a controller that steps down must commit and send the changes it has begun."""
-
-
-class NotifiedEntities(FollowedEntities, Protocol):
-    """The part of a node's view of users, clients, ACLs and tokens that the controller uses."""
-
-    def on_notified(self, listener: Callable[[Sequence[str]], None]) -> Callable[[], None]:
-        """Call `listener` with the paths that new notifications name. Return a function that
-        unsubscribes it.
-        """
 
 
 class EligibleNode(Protocol):
@@ -74,7 +65,7 @@ class EligibleNode(Protocol):
     def dynamic_configs(self) -> DynamicConfigsView: ...
 
     @property
-    def security(self) -> NotifiedEntities: ...
+    def security(self) -> FollowedEntities: ...
 
     @property
     def local_nodes(self) -> Mapping[int, LocalNode]: ...
@@ -415,12 +406,7 @@ class ActiveController:
             self.deletions.start(topic)
         if after.configs is not before.configs:
             self._updates.configs_changed(after)
-        entities: dict[str, Entity | None] = {}
-        for element in elements:
-            if element.entities and element.refusal is None:
-                entities.update(element.entities)
-        if entities:
-            self._updates.entities_changed(after, entities)
+        self._updates.entities_changed(after, elements)
 
     async def _reread(self, image: Image, path: str) -> Sequence[Element]:
         """Return what other processes have written at a path where a commit of this controller met

@@ -6,7 +6,7 @@ nobody: unreadable configs and ACLs are known to be unreadable, an unreadable to
 """
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 from immutables import Map
@@ -104,7 +104,7 @@ def decoded(path: str, entry: Entry | None) -> Entity | None:
         return None if path.startswith(TOKENS) else AclEntries(version=UNREADABLE)
 
 
-def closure(paths: Iterable[str]) -> set[str]:
+def closure(paths: Collection[str]) -> set[str]:
     """Return these paths, and for a client of a user the znodes above it, which come and go with
     it.
     """

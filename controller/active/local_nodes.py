@@ -7,7 +7,7 @@ nodes are updated, and none that has seen a newer controller epoch. They have no
 neither LeaderAndIsr nor StopReplica.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from ..config.node_config import NodeConfig
@@ -38,6 +38,11 @@ class FollowedEntities(Protocol):
 
     def become(self, entities: Mapping[str, Entity]) -> None:
         """Put exactly these entities into force."""
+
+    def on_notified(self, listener: Callable[[Sequence[str]], None]) -> Callable[[], None]:
+        """Call `listener` with the paths that new notifications name. Return a function that
+        unsubscribes it.
+        """
 
 
 class LocalNode(Protocol):

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from ..metadata.entities import Topic
 from ..metadata.image import Image
 from .entity_reading import Entity
+from .jobs import Element
 from .local_nodes import LocalNodes
 from .propagation import Propagation
 
@@ -41,12 +42,18 @@ class NodeUpdates:
         """Send the configs of brokers to local nodes; the others read them from the store."""
         self._local_nodes.update_configs(image)
 
-    def entities_changed(self, image: Image, changed: Mapping[str, Entity | None]) -> None:
-        """Send entities that every node follows to local nodes; the others are told to read them
-        once somebody waits for that, and follow the notifications.
+    def entities_changed(self, image: Image, elements: Iterable[Element]) -> None:
+        """Send what these elements have changed of the entities that every node follows to local
+        nodes. The others follow the notifications, and are told what to read once somebody waits
+        for that.
         """
-        self._local_nodes.update_entities(image, changed)
-        self._propagation.entities_changed(changed)
+        changed: dict[str, Entity | None] = {}
+        for element in elements:
+            if element.entities and element.refusal is None:
+                changed.update(element.entities)
+        if changed:
+            self._local_nodes.update_entities(image, changed)
+            self._propagation.entities_changed(changed)
 
     def topics_changed(self, before: Image, image: Image, names: Iterable[str]) -> list[Topic]:
         """Send those of these topics that differ between the images. Returns those that are newly

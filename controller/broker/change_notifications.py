@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 import trio
 
-from ..store.base import Delete, SessionExpired, SessionState, Store, StoreError, StoreUnavailable
+from ..store.base import AccessDenied, Delete, SessionExpired, SessionState, Store, StoreError, StoreUnavailable
 from ..store.sessions import wait_connected
 from ..store.signal import Signal
 from ..znodes.content import MalformedZnodeError
@@ -52,6 +52,8 @@ class ChangeNotifications(Generic[Named]):
         self._decode = decode
         self._clock_ms = clock_ms
         self._processing = trio.Lock()
+        self._is_denied = False
+        """Whether it was logged that ZooKeeper denies the access."""
         self._changed = Signal()
         self._seen: frozenset[str] | None = None
         """The notifications of the last listing that were followed."""
@@ -83,6 +85,11 @@ class ChangeNotifications(Generic[Named]):
                         task_status.started()
                         started = True
                     await self._follow_session(store, names, on_change, tidies)
+                except AccessDenied:
+                    if not self._is_denied:
+                        self._is_denied = True
+                        log.warning("ZooKeeper lets this node not read what notifications below %s name", self._root)
+                    await trio.sleep(PAUSE_SECONDS)
                 except StoreError as error:
                     log.debug("the notifications below %s cannot be followed for a moment: %s", self._root, error)
                     await trio.sleep(PAUSE_SECONDS)

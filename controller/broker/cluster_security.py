@@ -18,6 +18,7 @@ from ..active.entity_reading import (
     CONFIGS,
     TOKENS,
     Entity,
+    closure,
     is_followed,
     load_acls,
     load_clients,
@@ -218,8 +219,8 @@ class ClusterSecurity:
         await self._notify(store, [tokens.token_path(token_id) for token_id in ids])
 
     async def _configs_notified(self, store: Store, entities: Sequence[tuple[str, str]]) -> None:
-        paths = (f"{CONFIGS}{kind}/{name}" for kind, name in entities)
-        await self._notify(store, [path for path in paths if is_followed(path)])
+        paths = {f"{CONFIGS}{kind}/{name}" for kind, name in entities}
+        await self._notify(store, sorted(path for path in closure(paths) if is_followed(path)))
 
     async def _notify(self, store: Store, paths: Sequence[str]) -> None:
         if not paths:

@@ -18,9 +18,10 @@ from ...policies.interface import AlterBrokerConfigsRequest, AlterLoggersRequest
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.config_resources import ResourceType
 from ...protocol.error_codes import ErrorCode
+from ..active.entity_writing import refuse_unreadable
 from ..active.jobs import Draft
 from ..errors import Refusal
-from ..metadata.entities import NO_ENTITY_CONFIGS, UNREADABLE, EntityConfigs, Topic
+from ..metadata.entities import NO_ENTITY_CONFIGS, EntityConfigs, Topic
 from ..observe.secrets import configs_for_policies, redact_configs_of
 from ..policy.cluster_view import requested
 from ..requests.changes import kind_and_name
@@ -247,7 +248,7 @@ class AlterationPlanner:
         topic = draft.image.topic(name)
         if topic is None or topic.marked_for_deletion:
             raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
-        _refuse_unreadable(layout.topic_config_path(name), topic.config_version)
+        refuse_unreadable(layout.topic_config_path(name), topic.config_version)
         configs = Map(alteration.topic_configs(topic))
         after = topic.with_configs(configs, topic.config_version + 1)
 
@@ -279,7 +280,7 @@ class AlterationPlanner:
         name = str(broker_id_of(alteration.resource_name)) if alteration.resource_name else ""
         path = layout.entity_path(layout.BROKERS_ENTITY, name or layout.DEFAULT_ENTITY)
         before = draft.image.configs.get(path, NO_ENTITY_CONFIGS)
-        _refuse_unreadable(f"/config/{path}", before.version)
+        refuse_unreadable(f"/config/{path}", before.version)
         after = EntityConfigs(Map(alteration.broker_configs(before.configs)), before.version + 1)
         self._context.check_cluster(ALTER_CONFIGS_OF_CLUSTER)
 
@@ -311,14 +312,6 @@ class AlterationPlanner:
         if broker:
             return default_configs(self._node, draft.image, of_broker=configs)
         return default_configs(self._node, draft.image, of_all=configs)
-
-
-def _refuse_unreadable(path: str, version: int) -> None:
-    """Refuse to change configs that cannot be read, because that would erase what others wrote.
-    Raises INVALID_CONFIG.
-    """
-    if version == UNREADABLE:
-        raise Refusal(ErrorCode.INVALID_CONFIG, f"{path} in ZooKeeper cannot be read: mend or delete it first.")
 
 
 def config_write(path: str, configs: Configs, version: int) -> Operation:

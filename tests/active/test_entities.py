@@ -218,6 +218,50 @@ async def test_conflicts_are_read_and_planned_again(
     assert in_force(cluster.controller_node.security) == expected
 
 
+async def test_a_conflict_tells_every_node(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
+    """What a program wrote that died before its notification is in force at every node once a
+    change has met it, as is the change.
+    """
+    await write(cluster, of_acls(ORDERS, ALICE))
+    await other.commit([SetData(acls.acl_path(ORDERS), acls.encode_acls([BOB]))])
+    await write(cluster, lambda draft: stage_acls(draft, ORDERS, draft.image.acls[ORDERS].entries | {CAROL}))
+    assert [in_force(each) for each in all_security(cluster)] == [({ORDERS: {BOB, CAROL}}, {}, {})] * 3
+
+
+async def test_a_node_without_the_store_is_waited_for(
+    cluster: SmallCluster, memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """A removed ACL is not reported as removed while a live node that has lost the store would
+    still grant what it granted.
+    """
+    await write(cluster, of_acls(ORDERS, ALICE))
+    await memory.suspend(cluster.members[3].store)
+    done = trio.Event()
+
+    async def remove() -> None:
+        await write(cluster, of_acls(ORDERS))
+        done.set()
+
+    nursery.start_soon(remove)
+    await trio.sleep(5)
+    assert not done.is_set()
+    await memory.resume(cluster.members[3].store)
+    with trio.fail_after(5):
+        await done.wait()
+    assert [in_force(each) for each in all_security(cluster)] == [({}, {}, {})] * 3
+
+
+async def test_a_neighbour_without_the_store_is_told(
+    memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """Within one process the controller tells every node, also one that has lost the store."""
+    cluster = SmallCluster(nursery, memory, one_process=True)
+    await cluster.start_in_turn(1, 2, 3)
+    await memory.suspend(cluster.members[3].store)
+    await write(cluster, of_acls(ORDERS, ALICE))
+    assert in_force(cluster.members[3].node.security) == ({ORDERS: {ALICE}}, {}, {})
+
+
 async def test_malformed_znodes_stop_nobody(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
     """ACLs that nobody can read are known to be unreadable at every node and at the next
     controller, such a token is none, and what is well-formed is followed.
