@@ -27,7 +27,13 @@ policy.timeout.ms | long | 5000 | >=1 | - | How long a policy may take for one t
 metadata.completion | string | local | local|cluster | - | When a change is complete: once this node knows it (local), or once every node does (cluster).
 controller.forwarding.enable | boolean | true | - | - | Whether a node forwards requests that only the controller can serve.
 controller.watchdog.timeout.ms | long | 10000 | >=0 | - | After how long without a turn of its event loop a controller ends its session; 0 for never.
-http.listen | string | - | - | - | The address, host:port, of metrics, health and the page; none by default. Everybody who reaches it can read it.
+http.listen | string | - | - | - | The address, host:port, of metrics, health and the page; none by default. Everybody who reaches it can read it, unless a token is set.
+http.ssl.keystore.location | string | - | - | - | The private key and the certificate of the HTTP port, which then has TLS.
+http.ssl.keystore.type | string | PEM | - | - | The type of that key store: PEM, or PKCS12.
+http.ssl.keystore.password | password | - | - | - | The password of that key store.
+http.ssl.key.password | password | - | - | - | The password of the private key in it.
+http.bearer.token | password | - | - | - | The token that requests at the HTTP port have to show, except those for /health.
+http.bearer.token.file | string | - | - | - | A file with that token, which is read again when it changes.
 log.format | string | human | human|json | - | The format of the log: lines for people, or a JSON object in each line.
 audit.dir | string | - | - | - | The folder of the audit log, in which a controller on this node records every decision; without it there is no log.
 audit.flush | string | interval | always|interval | - | When decisions are fsynced: before the answer (always), or many at once, a little later (interval).

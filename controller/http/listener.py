@@ -7,6 +7,7 @@ first of them.
 """
 
 import errno
+import ipaddress
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Protocol
@@ -15,6 +16,10 @@ import trio
 
 from ...policies.configs.values import MAX_PORT, is_number
 from ..errors import ConfigurationError
+from ..network.tls import TlsTransport
+from ..network.transport import Disconnected, SocketTransport
+from ..observe.logs import ClientWarnings
+from .protection import HttpProtection
 
 log = logging.getLogger("minicontroller.http")
 
@@ -36,29 +41,47 @@ def parse_address(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 class BoundedStream:
-    """A connection whose sends have a time limit, since hypercorn shields its sends from
-    cancellation.
+    """A connection as hypercorn uses it. Its sends have a time limit, since hypercorn shields them
+    from cancellation.
     """
 
-    def __init__(self, stream: trio.SocketStream) -> None:
-        self._stream = stream
-        self.socket = stream.socket
+    def __init__(self, transport: SocketTransport | TlsTransport) -> None:
+        self._transport = transport
+        self.socket = transport.raw_socket
         self.listens = False
         """Whether the client listens to events; such a connection is evicted last."""
 
+    async def secure(self) -> None:
+        """Do the TLS handshake, if there is TLS. Raises Disconnected."""
+        await self._transport.secure()
+
     async def send_all(self, data: bytes) -> None:
-        with trio.move_on_after(STALL_SECONDS) as scope:
-            await self._stream.send_all(data)
+        try:
+            with trio.move_on_after(STALL_SECONDS) as scope:
+                await trio.lowlevel.checkpoint()
+                sent = self._transport.send_nowait(data)
+                await self._transport.send_rest(memoryview(data)[sent:])
+        except Disconnected as error:
+            raise trio.BrokenResourceError(str(error)) from error
         if scope.cancelled_caught:
             self.close()
             raise trio.BrokenResourceError("the client takes nothing")
 
     async def receive_some(self, max_bytes: int) -> bytes:
-        return bytes(await self._stream.receive_some(max_bytes))
-
-    async def send_eof(self) -> None:
-        await self._stream.send_eof()
+        try:
+            return await self._transport.receive(max_bytes)
+        except Disconnected as error:
+            raise trio.BrokenResourceError(str(error)) from error
 
     async def aclose(self) -> None:
         self.close()
@@ -66,7 +89,7 @@ class BoundedStream:
 
     def close(self) -> None:
         """Close the socket at once; tasks that wait for it are woken."""
-        self.socket.close()
+        self._transport.close()
 
 
 class HttpService(Protocol):
@@ -79,8 +102,9 @@ class HttpService(Protocol):
 class HttpListener:
     """Accepts HTTP connections: `open` it, then `run` it until cancelled."""
 
-    def __init__(self, load: "Callable[[HttpListener], Awaitable[HttpService]]") -> None:
+    def __init__(self, load: "Callable[[HttpListener], Awaitable[HttpService]]", protection: HttpProtection) -> None:
         """`load` is called once, when the first connection comes."""
+        self.protection = protection
         self.connections: dict[BoundedStream, None] = {}
         """The open connections, the oldest first."""
         self.evicted = 0
@@ -90,6 +114,7 @@ class HttpListener:
         self._listeners: list[trio.SocketListener] = []
         self._service: HttpService | None = None
         self._loading = trio.Lock()
+        self._warnings = ClientWarnings()
 
     async def open(self, address: str) -> None:
         """Bind the address of `http.listen`. Raises ConfigurationError or OSError."""
@@ -118,15 +143,20 @@ class HttpListener:
         async with listener:
             while True:
                 try:
-                    stream = BoundedStream(await listener.accept())
+                    accepted = await listener.accept()
                 except OSError as error:
                     if error.errno not in OVERLOADED:
                         raise
                     await trio.sleep(PAUSE_SECONDS)
                     continue
+                stream = BoundedStream(self._transport(accepted))
                 self._make_room()
                 self.connections[stream] = None
                 nursery.start_soon(self._guarded, stream)
+
+    def _transport(self, stream: trio.SocketStream) -> SocketTransport | TlsTransport:
+        context = self.protection.context
+        return SocketTransport(stream) if context is None else TlsTransport(stream, context)
 
     def _make_room(self) -> None:
         if len(self.connections) >= MAX_CONNECTIONS:
@@ -137,8 +167,11 @@ class HttpListener:
 
     async def _guarded(self, stream: BoundedStream) -> None:
         try:
+            await stream.secure()
             service = await self._loaded()
             await service.serve(stream)
+        except Disconnected as error:  # before a request: a failed handshake
+            self._warnings.say(log, "TLS handshake at the HTTP port failed: %s", error)
         except Exception:
             log.exception("an HTTP connection failed")
         finally:

@@ -7,7 +7,6 @@ its own. The page is one file, and a browser loads nothing else for it.
 
 import base64
 import hashlib
-import ipaddress
 import logging
 import math
 from collections.abc import Awaitable
@@ -34,8 +33,9 @@ from . import views
 from .events import MAX_LISTENERS, EventFeed, refuse_listener, send_events
 from .exposition import Exposition
 from .history import MAX_DIGITS, BusyError, HistoryFilter, HistoryReader
-from .listener import BoundedStream, HttpListener
+from .listener import BoundedStream, HttpListener, is_loopback
 from .process import Process
+from .protection import CHALLENGE, HttpProtection
 from .topic_statistics import TopicStatistics
 from .views import MAX_ROWS
 
@@ -73,6 +73,7 @@ class Site:
         self.app = SecurityMiddleware(
             Starlette(routes=[Route(path, handler, methods=["GET"]) for path, handler in routes.items()]),
             host=listener.host,
+            protection=listener.protection,
             headers=_headers(self._page.decode()),
         )
 
@@ -167,9 +168,10 @@ def _until(request: Request) -> float:
 class SecurityMiddleware:
     """Refuses requests that the page never makes, and adds security headers to every answer."""
 
-    def __init__(self, app: ASGIApp, *, host: str, headers: Headers) -> None:
+    def __init__(self, app: ASGIApp, *, host: str, protection: HttpProtection, headers: Headers) -> None:
         self._app = app
-        self._loopback_only = _is_loopback(host)
+        self._protection = protection
+        self._loopback_only = is_loopback(host)
         self._headers = headers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -184,6 +186,8 @@ class SecurityMiddleware:
             await self._refuse(send, 421, b"This address answers at localhost only.\n")
         elif scope["method"] not in READS:
             await self._refuse(send, 405, b"Nothing can be changed here.\n", [(b"allow", b"GET, HEAD")])
+        elif not self._protection.admits(scope["path"], scope["headers"]):
+            await self._refuse(send, 401, b"This address asks for a token.\n", [(b"www-authenticate", CHALLENGE)])
         else:
             await app(scope, receive, self._with_headers(send))
 
@@ -202,15 +206,6 @@ class SecurityMiddleware:
         return sending
 
 
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def _names_loopback(scope: Scope) -> bool:
     """Whether the request's Host is localhost or a loopback address; the port may be any, because
     of tunnels.
@@ -221,7 +216,7 @@ def _names_loopback(scope: Scope) -> bool:
     text = hosts[0].decode("latin-1")
     host, colon, port = text.rpartition(":")
     host = host if colon and (port.isdigit() or not port) else text
-    return _is_loopback(host.removeprefix("[").removesuffix("]").lower().removesuffix("."))
+    return is_loopback(host.removeprefix("[").removesuffix("]").lower().removesuffix("."))
 
 
 def _headers(page: str) -> Headers:

@@ -6,6 +6,7 @@ as few calls as without TLS. An error of TLS is `Disconnected`, with a text that
 """
 
 import contextlib
+import socket
 import ssl
 
 import trio
@@ -59,6 +60,11 @@ class TlsTransport:
         self._promised = 0
         """How many of the bytes that have to be sent next are encrypted already, in `_left`."""
         self._is_flushing = False
+
+    @property
+    def raw_socket(self) -> socket.socket:
+        """The socket below."""
+        return self._socket.raw_socket
 
     # ------------------------------------------------------------------ the handshake
 

@@ -56,6 +56,10 @@ class SocketTransport:
         self._socket.setblocking(False)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
+    @property
+    def raw_socket(self) -> socket.socket:
+        return self._socket
+
     async def secure(self) -> None:
         """Do nothing: the bytes go as they are."""
 

@@ -19,9 +19,10 @@ from ..config.loading import load_config
 from ..config.node_config import NodeConfig
 from ..errors import ConfigurationError, first_of
 from ..handlers.node import Node
-from ..http.listener import HttpListener
+from ..http.listener import HttpListener, is_loopback
 from ..http.loading import load_site
 from ..http.process import Process
+from ..http.protection import HttpProtection
 from ..network.descriptors import raise_limit, room_for_connections
 from ..network.server import PortTakenError
 from ..observe.logs import use_format
@@ -178,9 +179,13 @@ async def _open_http(process: Process, config: NodeConfig, nursery: trio.Nursery
     address = config.optional_string("http.listen")
     if not address:
         return None
-    http = HttpListener(partial(load_site, process))
+    protection = HttpProtection(config)
+    http = HttpListener(partial(load_site, process), protection)
     await http.open(address)
+    if protection.asks_for_a_token and protection.context is None and not is_loopback(http.host):
+        log.warning("http.bearer.token crosses the network unencrypted: set http.ssl.keystore.location")
     nursery.start_soon(http.run)
+    nursery.start_soon(protection.follow)
     return http
 
 

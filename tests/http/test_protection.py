@@ -1,0 +1,129 @@
+"""The HTTP port where strangers reach it: TLS, and a token."""
+
+import http.client
+import ssl
+from base64 import b64encode
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from minicontroller.controller.config.loading import config_from_mapping
+from minicontroller.controller.errors import ConfigurationError
+from minicontroller.controller.http.protection import HttpProtection
+from tests.support.certificates import Authority
+from tests.support.cluster import MiniCluster, running_cluster
+from tests.support.http import address_of
+from tests.support.waiting import until
+
+TOKEN = "planted-token-of-32-characters-xx"
+BASE = {"listeners": "PLAINTEXT://127.0.0.1:0", "http.listen": "127.0.0.1:0"}
+
+
+class Protected:
+    """One node whose port has TLS and a token from a file."""
+
+    def __init__(self, cluster: MiniCluster, authority: Authority, token_file: Path) -> None:
+        self.cluster = cluster
+        self.token_file = token_file
+        self._context = ssl.create_default_context(cafile=str(authority.file))
+
+    def status(self, path: str, authorization: str | None = None) -> int:
+        headers = {} if authorization is None else {"Authorization": authorization}
+        return self.answer(path, headers).status
+
+    def answer(self, path: str, headers: dict[str, str]) -> http.client.HTTPResponse:
+        host, port = address_of(self.cluster)
+        connection = http.client.HTTPSConnection(host, port, timeout=30, context=self._context)
+        connection.request("GET", path, headers=headers)
+        response = connection.getresponse()
+        response.read()
+        connection.close()
+        return response
+
+
+@pytest.fixture(scope="module", name="protected")
+def protected_fixture(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Protected]:
+    folder = tmp_path_factory.mktemp("protection")
+    authority = Authority(folder)
+    token_file = folder / "token"
+    token_file.write_text(f"{TOKEN}\n")
+    settings = {
+        "http.ssl.keystore.location": str(authority.issue("http", "127.0.0.1")),
+        "http.bearer.token.file": str(token_file),
+    }
+    with running_cluster(brokers=1, settings=settings) as cluster:
+        yield Protected(cluster, authority, token_file)
+
+
+def basic(token: str) -> str:
+    return f"Basic {b64encode(f'anybody:{token}'.encode()).decode()}"
+
+
+def test_a_token_opens_every_page(protected: Protected) -> None:
+    """A scraper shows it as a bearer, and a browser as a password; the scheme's case is free."""
+    for authorization in (f"Bearer {TOKEN}", f"bearer  {TOKEN} ", basic(TOKEN)):
+        for path in ("/", "/metrics", "/api/state", "/api/decisions"):
+            assert protected.status(path, authorization) == 200
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [None, "", "Bearer", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", TOKEN, basic(""), "Basic !!", f"Digest {TOKEN}"],
+)
+def test_without_the_token_nothing_is_told(protected: Protected, authorization: str | None) -> None:
+    """Whatever is not the token gets 401 on every path but those of health, unknown paths
+    included; the live page's events, too.
+    """
+    for path in ("/", "/metrics", "/api/state", "/events", "/nowhere", "/health", "//health/live"):
+        assert protected.status(path, authorization) == 401
+    for path in ("/health/live", "/health/ready"):
+        assert protected.status(path, authorization) == 200
+
+
+def test_a_browser_is_asked_for_a_password(protected: Protected) -> None:
+    """A 401 names both ways to show the token."""
+    challenge = protected.answer("/", {}).headers["WWW-Authenticate"]
+    assert challenge == 'Bearer, Basic realm="minicontroller", charset="UTF-8"'
+
+
+def test_without_tls_nothing_is_told(protected: Protected) -> None:
+    """Who speaks no TLS at a port that has it gets no HTTP."""
+    connection = http.client.HTTPConnection(*address_of(protected.cluster), timeout=30)
+    connection.request("GET", "/health/live")
+    with pytest.raises((http.client.HTTPException, OSError)):
+        connection.getresponse()
+    connection.close()
+
+
+def test_a_new_token_takes_over(protected: Protected) -> None:
+    """The file is read again when it has changed; one that cannot be a token changes nothing."""
+    protected.token_file.write_text("short")
+    protected.cluster.wait_for("at least 16 visible characters")
+    assert protected.status("/metrics", f"Bearer {TOKEN}") == 200
+    protected.token_file.write_text(TOKEN[::-1])
+    until(lambda: protected.status("/metrics", f"Bearer {TOKEN[::-1]}") == 200)
+    assert protected.status("/metrics", f"Bearer {TOKEN}") == 401
+    protected.token_file.write_text(TOKEN)
+    until(lambda: protected.status("/metrics", f"Bearer {TOKEN}") == 200)
+    assert TOKEN not in protected.cluster.output
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"http.bearer.token": "short"}, "http.bearer.token must be at least 16 visible characters"),
+        ({"http.bearer.token": "sixteen blanks in it"}, "http.bearer.token must be at least 16 visible characters"),
+        ({"http.bearer.token": TOKEN, "http.bearer.token.file": "x"}, "are both set"),
+        ({"http.bearer.token.file": "/none"}, "http.bearer.token.file names a file that cannot be read: /none"),
+        ({"http.ssl.keystore.location": "/none"}, "http.ssl.keystore.location names a file that cannot be read: /none"),
+        ({"http.ssl.keystore.location": __file__}, "http.ssl.keystore.location must hold a certificate"),
+        ({"http.ssl.keystore.location": __file__, "http.ssl.keystore.type": "X"}, "http.ssl.keystore.type must be one"),
+    ],
+)
+def test_a_mistake_ends_the_start(settings: dict[str, str], said: str) -> None:
+    """Nothing is served less protected than it was asked for, and no sentence shows the token."""
+    with pytest.raises(ConfigurationError) as raised:
+        HttpProtection(config_from_mapping(BASE | settings))
+    assert said in str(raised.value)
+    assert TOKEN not in str(raised.value)
