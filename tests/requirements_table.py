@@ -60,13 +60,13 @@ K4-A6 | topics can be renamed | open
 K4-L1 | ListAcls of the kip dialect | open
 K4-L2 | AlterAcls of the kip dialect | open
 K4-L3 | DescribeAcls, CreateAcls and DeleteAcls |
-K4-L4 | a pluggable authorizer, and a way to wait for a change of ACLs | open
+K4-L4 | a pluggable authorizer, and a way to wait for a change of ACLs |
 K4-X1 | every node reports who the controller is | ClusterMetadata of the kip dialect
 K590-1 | administrative changes are routed to the controller | of the list, AlterConfigs and IncrementalAlterConfigs; ACLs, quotas and delegation tokens are not served
 K590-2 | one controller writes; an election loses no change, and the previous controller writes nothing more |
 K590-3 | a request is forwarded in the newest version and answered in the client's | the draft's new versions in the kip dialect
 K590-4 | a request is forwarded at most once | NOT_CONTROLLER for the draft's new versions in the kip dialect
-K590-5 | the client's principal travels in the header; the controller judges and records under it | ACLs are not checked under it
+K590-5 | the client's principal travels in the header; the controller judges and records under it |
 K590-6 | only a node that proved to be one may forward for clients; anyone else is refused and counted |
 K590-7 | coordinators' topics are created by the controller |
 K590-8 | routing depends on inter.broker.protocol.version | open

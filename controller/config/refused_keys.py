@@ -40,7 +40,6 @@ def _is_older(value: Value) -> bool:
 
 REFUSED: Mapping[str, tuple[Callable[[Value], bool], str]] = MappingProxyType(
     {
-        "authorizer.class.name": (_is_set, "there are no ACLs in this version, so everybody could do everything"),
         "principal.builder.class": (
             _is_not(KEYS["principal.builder.class"].default),
             "callers are named as Kafka names them by default",

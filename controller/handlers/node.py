@@ -22,6 +22,7 @@ from ..observe.metrics import NodeMetrics
 from ..policy.cluster_view import TopicStates
 from ..policy.rule_files import RuleFiles
 from ..policy.runner import PolicyRunner
+from ..security.authorizer import Authorization
 from ..store.base import SessionState, Store
 from ..store.sessions import Absence
 
@@ -61,6 +62,9 @@ class Node:
     """The broker epoch (czxid) of the newest registration; -1 before the first one."""
     registered_session: int = -1
     """The store's session to which that registration belongs; -1 before the first one."""
+
+    authorization: Authorization | None = None
+    """Decides what clients may do; None if everybody may do everything."""
 
     # The active controller, and the parts that it decides with
     controller: ActiveController | None = None

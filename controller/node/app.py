@@ -41,6 +41,7 @@ from ..security.listeners import NodeLogins, server_listeners, with_proof
 from ..security.mechanisms import LoginSources
 from ..security.node_proof import Membership
 from ..store.base import Store
+from .authorization import authorization_of, loaded_authorizer
 from .cluster_paths import prepare
 from .controller_requests import ask_to_alter, hand_over, tell_the_controller
 from .endpoints import bootstrap_of, connection_limits, registration
@@ -110,7 +111,12 @@ async def run_node(
     audit = audit_settings(config)
     registration(config, dict.fromkeys((each.name for each in listeners), MAX_PORT))
     await check_addresses(listeners)
-    async with loaded_policy(config) as (policy, rules), open_store(config) as store, trio.open_nursery() as tasks:
+    async with (
+        loaded_policy(config) as (policy, rules),
+        loaded_authorizer(config) as authorizer,
+        open_store(config) as store,
+        trio.open_nursery() as tasks,
+    ):
         node = Node(
             config=config,
             broker_id=config.integer("broker.id"),
@@ -123,6 +129,7 @@ async def run_node(
             recent_decisions=RecentDecisions() if decisions is None else decisions,
         )
         node.audit = node.metrics.audit = open_audit(audit, node)
+        node.authorization = authorization_of(config, authorizer, node.security.acl_index, node.metrics.authorization)
         store.on_session(node.metrics.session_changed)
         parts = await _bound_parts(node, tasks, listeners, Server(connection_limits(config, room)), clock_ms)
         sources.find_user, sources.secret = node.security.scram_credential, parts.secret.current
@@ -167,7 +174,11 @@ async def _bound_parts(
     logins = NodeLogins(config, membership, listeners)
     forwarder = _forwarder(tasks, node, logins)
     dispatcher = Dispatcher(
-        node, routed(SPECS.values(), forwarder), node.decisions.refused, partial(record_unauthorized, node)
+        node,
+        routed(SPECS.values(), forwarder),
+        node.decisions.refused,
+        partial(record_unauthorized, node),
+        authorization=node.authorization,
     )
     await server.open(with_proof(listeners, membership), dispatcher)
     broker = registration(config, server.ports)

@@ -3,6 +3,8 @@ who are not asked about, and the log and the counts of denials.
 """
 
 import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from ...policies.authorizer import Action, Authorizer, Requester
 from ...policies.authorizer_loading import AUTHORIZER_KEY, build_authorizer
@@ -20,15 +22,22 @@ from ..security.authorizer import AclRules, Authorization, UserAuthorizer
 log = logging.getLogger("minicontroller.authorizer")
 
 
-def load_authorizer(config: NodeConfig) -> Authorizer | None:
+@asynccontextmanager
+async def loaded_authorizer(config: NodeConfig) -> AsyncIterator[Authorizer | None]:
     """Load the authorizer that the configuration names by its class, if it names one of the user's.
-    Raises PolicyLoadError.
+    It is closed at the end of the block. Raises PolicyLoadError.
     """
     name = config.string(AUTHORIZER_KEY).strip()
-    if not name:
-        return None
     secrets = {key for key, declared in KEYS.items() if declared.type is KeyType.PASSWORD}
-    return build_authorizer(name, config.static, secrets=secrets)
+    authorizer = build_authorizer(name, config.static, secrets=secrets) if name else None
+    try:
+        yield authorizer
+    finally:
+        if authorizer is not None:
+            try:
+                authorizer.close()
+            except Exception:
+                log.exception("the authorizer fails in close")
 
 
 def authorization_of(

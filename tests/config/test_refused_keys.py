@@ -9,7 +9,6 @@ from minicontroller.controller.config.refused_keys import REFUSED
 from minicontroller.controller.errors import ConfigurationError, Refusal
 
 ASKS_FOR_MORE = {
-    "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
     "principal.builder.class": "com.example.Builder",
     "security.providers": "com.example.Provider",
     "ssl.engine.factory.class": "com.example.Engines",
@@ -28,7 +27,6 @@ ASKS_FOR_MORE = {
     "inter.broker.protocol.version": "3.3",
 }
 HARMLESS = {
-    "authorizer.class.name": "",
     "principal.builder.class": "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",
     "max.connection.creation.rate": "2147483647",
     "zookeeper.ssl.crl.enable": "false",

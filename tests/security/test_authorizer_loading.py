@@ -10,7 +10,7 @@ from minicontroller.controller.config.loading import config_from_mapping
 from minicontroller.controller.config.node_config import NodeConfig
 from minicontroller.controller.config.super_users import super_users
 from minicontroller.controller.errors import ConfigurationError
-from minicontroller.controller.node.authorization import authorization_of, load_authorizer
+from minicontroller.controller.node.authorization import authorization_of, loaded_authorizer
 from minicontroller.controller.observe.metrics import AuthorizationMetrics
 from minicontroller.controller.security.acls import AclIndex
 from minicontroller.policies.authorizer import Requester
@@ -99,7 +99,8 @@ async def test_a_users_authorizer_decides_and_its_faults_deny_and_are_counted(
         "super.users": "User:admin",
     }
     config, metrics = config_of(settings), AuthorizationMetrics()
-    authorization = authorization_of(config, load_authorizer(config), AclIndex(), metrics)
+    async with loaded_authorizer(config) as authorizer:
+        authorization = authorization_of(config, authorizer, AclIndex(), metrics)
     assert authorization is not None
     with caplog.at_level(logging.INFO):
         topics = ["a\nb", "c"]
@@ -114,10 +115,11 @@ async def test_a_users_authorizer_decides_and_its_faults_deny_and_are_counted(
     assert metrics.faults == 1
 
 
-def test_a_node_without_an_authorizer_asks_nobody() -> None:
+async def test_a_node_without_an_authorizer_asks_nobody() -> None:
     """Everybody may do everything then, as in Kafka."""
     config = config_of({})
-    assert authorization_of(config, load_authorizer(config), AclIndex(), AuthorizationMetrics()) is None
+    async with loaded_authorizer(config) as authorizer:
+        assert authorization_of(config, authorizer, AclIndex(), AuthorizationMetrics()) is None
 
 
 def test_super_users_are_separated_by_semicolons() -> None:
