@@ -28,6 +28,9 @@ from .model import (
     NewTopic,
     Resource,
     Results,
+    ScramCredentialInfo,
+    ScramDeletion,
+    ScramUpsertion,
     TopicDescription,
     TopicListing,
 )
@@ -182,6 +185,32 @@ class AdminClient:
             return config_messages.alteration(changes, part, validate_only=validate_only)
 
         return await self._by_node(list(changes), ApiKey.INCREMENTAL_ALTER_CONFIGS, request, config_messages.altered)
+
+    # ------------------------------------------------------------------ users
+
+    async def describe_user_scram_credentials(
+        self, users: Sequence[str] = ()
+    ) -> Results[str, tuple[ScramCredentialInfo, ...]]:
+        """Return the mechanisms by which users log in, of all users if none is named (KIP-554)."""
+        from . import scram_messages
+
+        answer = await self._network.ask_any(scram_messages.question(users), ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS)
+        return scram_messages.described(answer)
+
+    async def alter_user_scram_credentials(
+        self, alterations: Mapping[str, Sequence[ScramUpsertion | ScramDeletion]]
+    ) -> Results[str, None]:
+        """Set and remove passwords, by user (KIP-554). All that is asked for one user is done, or
+        nothing of it.
+        """
+        from . import scram_messages
+
+        def request(users: Sequence[str], _version: int) -> WireStruct:
+            return scram_messages.alteration(alterations, users)
+
+        return await self._write(
+            list(alterations), ApiKey.ALTER_USER_SCRAM_CREDENTIALS, request, scram_messages.altered
+        )
 
     # ------------------------------------------------------------------ the way of a batch
 

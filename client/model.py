@@ -41,6 +41,31 @@ class CreatedTopic(msgspec.Struct, frozen=True):
     replication_factor: int
 
 
+class ScramCredentialInfo(msgspec.Struct, frozen=True):
+    """What a cluster shows of a user's credential; the keys are never shown."""
+
+    mechanism: str
+    """`SCRAM-SHA-256` or `SCRAM-SHA-512`."""
+    iterations: int
+
+
+class ScramUpsertion(msgspec.Struct, frozen=True):
+    """A password that a user is to have for a mechanism."""
+
+    mechanism: str
+    password: str
+    iterations: int = 4096
+
+    def __repr__(self) -> str:
+        return f"ScramUpsertion({self.mechanism!r}, iterations={self.iterations})"
+
+
+class ScramDeletion(msgspec.Struct, frozen=True):
+    """A mechanism by which a user is no longer to log in."""
+
+    mechanism: str
+
+
 class TopicListing(msgspec.Struct, frozen=True):
     name: str
     num_partitions: int

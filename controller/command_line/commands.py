@@ -56,6 +56,7 @@ for name, place, summary in (
     ("pipeline", "...pipeline.commands:pipeline", "Analyse the audit log on Spark: tables, reports, back-tests."),
     ("policy", ".policy:policy", "Check rules for topics, and try them on requests."),
     ("topics", ".topics:topics", "List, describe, create, alter and delete topics."),
+    ("users", ".users:users", "List, set and remove the users who log in by SCRAM."),
 ):
     commands.add_later(name, place, summary)
 
