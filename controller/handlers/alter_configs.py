@@ -16,6 +16,7 @@ from ..config.alterations import check_replacement, replace_broker, replace_topi
 from ..requests.context import RequestContext
 from ..requests.spec import Changes, Handler, Rows, Spec, copied
 from ..requests.time_slices import in_time_slices
+from .changed_stores import refused_stores
 from .config_changes import (
     ALTER_CONFIGS_OF_CLUSTER,
     ALTER_CONFIGS_OF_TOPIC,
@@ -34,6 +35,7 @@ async def receive(
 ) -> AlterConfigsResponse:
     """Answer a request of a client at the node that received it."""
     refused = await refused_here(node, request.resources, lambda resource: check_replacement(_entries(resource)))
+    refused |= await refused_stores(node, context, request.resources, _alteration, refused)
     changes = await alter(node, context, request, refused, ask_controller)
     return _response(request.resources, changes)
 

@@ -3,6 +3,7 @@
 Rule: a node holds its parts and connects them; each decision is made in one of the parts.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from random import Random
@@ -23,6 +24,7 @@ from ..policy.cluster_view import TopicStates
 from ..policy.rule_files import RuleFiles
 from ..policy.runner import PolicyRunner
 from ..security.authorizer import Authorization
+from ..security.caller import TlsOfListener
 from ..store.base import SessionState, Store
 from ..store.sessions import Absence
 
@@ -42,6 +44,8 @@ class Node:
     dynamic_configs: DynamicConfigs
     """The broker configs that `/config/brokers` overrides, for this node and for the cluster."""
 
+    tls: Sequence[TlsOfListener] = ()
+    """The TLS of this node's listeners that have it."""
     security: ClusterSecurity = field(init=False)
     """The users, clients, ACLs and delegation tokens of the cluster."""
 

@@ -123,6 +123,7 @@ async def run_node(
             cluster_id=await prepare(store),
             store=store,
             dynamic_configs=DynamicConfigs(config, config.integer("broker.id")),
+            tls=[each.tls for each in listeners if each.tls is not None],
             policy=policy,
             rule_files=rules,
             local_nodes={} if local_nodes is None else local_nodes,

@@ -35,6 +35,9 @@ class TlsOfListener(Protocol):
     def client_context(self) -> ssl.SSLContext:
         """Return the context for connections to such listeners of other nodes."""
 
+    def check(self, config: NodeConfig) -> None:
+        """Raise ConfigurationError if the listener could not follow this configuration. Blocks."""
+
     def seconds_left(self) -> float:
         """Return for how many seconds the certificate of the listener is valid; negative if it has
         expired.

@@ -47,6 +47,7 @@ class Contexts(msgspec.Struct, frozen=True):
     server: ssl.SSLContext
     client: ssl.SSLContext
     """The context with which this node connects to other nodes at such a listener."""
+    mapper: PrincipalMapper
     shown: KeyStore
     """The private key and the certificate of this node."""
 
@@ -65,7 +66,6 @@ class ListenerTls:
         self.failures = 0
         """How often changed stores could not be used."""
         self._listener = listener
-        self._mapper = _mapper(config, listener)
         self._values = tls_values(config, listener)
         self._files = _watched(self._values)
         self.contexts = contexts_of(listener.name, self._values, _read(self._files, self._values))
@@ -80,7 +80,7 @@ class ListenerTls:
         """Return the principal of a client that shows this certificate, in DER. Raises ValueError
         if it names nobody.
         """
-        name = self._mapper.name_of(distinguished_name(certificate))
+        name = self.contexts.mapper.name_of(distinguished_name(certificate))
         if not name:
             raise ValueError("its certificate names nobody: ssl.principal.mapping.rules leave nothing of the subject")
         return user_principal(name)
@@ -92,6 +92,13 @@ class ListenerTls:
         return self.contexts.expires - time.time()
 
     # ------------------------------------------------------------------ changes
+
+    def check(self, config: NodeConfig) -> None:
+        """Raise ConfigurationError if the listener could not follow this configuration. Blocks."""
+        values = tls_values(config, self._listener)
+        if values != self._values:
+            contexts = contexts_of(self.name, values, _read(_watched(values), values))
+            ensure_allowed(config, self._listener, self.contexts, contexts)
 
     async def follow(self, current: Callable[[], NodeConfig]) -> None:
         """Follow the files of the stores, and which files those are, until cancelled."""
@@ -137,6 +144,7 @@ def tls_values(config: NodeConfig, listener: ConfiguredListener) -> Values:
     """Return the texts of `ssl.*` as they hold for a listener."""
     names = {key: config.of_listener(listener.name, key) for key in KEYS}
     values = {key: (config.text(name) or "").strip() for key, name in names.items()}
+    values[RULES] = config.string(config.of_listener(listener.name, RULES))
     if listener.needs_sasl and names[CLIENT_AUTH] == CLIENT_AUTH:
         values[CLIENT_AUTH] = "none"  # with SASL only the listener's own key asks for certificates (KIP-684)
     return values
@@ -151,7 +159,7 @@ def contexts_of(listener: str, values: Values, contents: Mapping[str, bytes]) ->
         client = make_client_context(values.__getitem__, contents.__getitem__)
     except TlsFault as fault:
         raise ConfigurationError(f"Listener {listener}: {fault.key} {fault}.") from None
-    return Contexts(server, client, shown)
+    return Contexts(server, client, _mapper(listener, values[RULES]), shown)
 
 
 def ensure_allowed(config: NodeConfig, listener: ConfiguredListener, before: Contexts, after: Contexts) -> None:
@@ -164,11 +172,6 @@ def ensure_allowed(config: NodeConfig, listener: ConfiguredListener, before: Con
         other_name=config.boolean(config.of_listener(listener.name, DN_CHANGES)),
         fewer_names=config.boolean(config.of_listener(listener.name, SAN_CHANGES)),
     )
-
-
-def stores_read(values: Values) -> Mapping[str, bytes]:
-    """Read the files of the stores, by key. Blocks. Raises ConfigurationError."""
-    return _read(_watched(values), values)
 
 
 def _watched(values: Values) -> WatchedFiles:
@@ -191,9 +194,8 @@ def by_key(contents: Contents, values: Values) -> Mapping[str, bytes]:
     return found
 
 
-def _mapper(config: NodeConfig, listener: ConfiguredListener) -> PrincipalMapper:
-    name = config.of_listener(listener.name, RULES)
+def _mapper(listener: str, rules: str) -> PrincipalMapper:
     try:
-        return PrincipalMapper(config.string(name))
+        return PrincipalMapper(rules)
     except MappingFault as fault:
-        raise ConfigurationError(f"{name} {fault}.") from None
+        raise ConfigurationError(f"Listener {listener}: {RULES} {fault}.") from None

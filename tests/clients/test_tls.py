@@ -2,13 +2,14 @@
 too.
 """
 
+import ssl
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 from kafka.admin import KafkaAdminClient
 from kafka.admin import NewTopic as PythonNewTopic
 
@@ -131,6 +132,45 @@ def test_kafka_python_logs_in_over_tls(secured: Secured, topic: str) -> None:
         admin.create_topics([PythonNewTopic(f"{FORBIDDEN}{topic}", 1, 1)])
     admin.delete_topics([topic])
     admin.close()
+
+
+def test_stores_are_changed_as_kafka_changes_them(secured: Secured, tmp_path: Path) -> None:
+    """A node is given another key store while it runs, by a client, under the name of its listener.
+    What Kafka refuses is refused, before anything is written: files that are no stores, and the
+    certificate of somebody else.
+    """
+    authority = Authority(tmp_path, parent=secured.authority)
+    renewed = authority.issue("node", "127.0.0.1").rename(tmp_path / "renewed.pem")
+    key = "listener.name.login.ssl.keystore."
+    expected = {
+        "/none.pem": "names a file that cannot be read: /none.pem",
+        str(secured.authority.file): "must hold a certificate and the private key that belongs to it",
+        str(authority.issue("another", "127.0.0.1")): "Keystore DistinguishedName does not match",
+        str(authority.issue("node", "localhost")): "Keystore SubjectAltNames do not match",
+    }
+    admin = AdminClient({"bootstrap.servers": secured.nodes[1].address, "log_level": 0})
+    for file, why in expected.items():
+        with pytest.raises(KafkaException) as raised:
+            changed(admin, {f"{key}type": "PEM", f"{key}location": file})
+        assert raised.value.args[0].code() == KafkaError.INVALID_REQUEST
+        assert raised.value.args[0].str().startswith("Validation of dynamic config update of SSLFactory failed: ")
+        assert why in raised.value.args[0].str()
+    before = shown_by(secured.addresses("LOGIN")[0])
+    changed(admin, {f"{key}type": "PEM", f"{key}location": str(renewed)})
+    until(lambda: shown_by(secured.addresses("LOGIN")[0]) != before)
+    assert shown_by(secured.addresses("MUTUAL")[0]) == before
+
+
+def changed(admin: AdminClient, configs: Mapping[str, str]) -> None:
+    """The configs of node 1."""
+    entries = [ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET) for name, value in configs.items()]
+    resource = ConfigResource(ResourceType.BROKER, "1", incremental_configs=entries)
+    admin.incremental_alter_configs([resource])[resource].result()
+
+
+def shown_by(address: str) -> str:
+    host, _, port = address.rpartition(":")
+    return ssl.get_server_certificate((host, int(port)))
 
 
 @pytest.mark.slow

@@ -104,6 +104,9 @@ class FixedTls:
     def client_context(self) -> ssl.SSLContext:
         return self._client
 
+    def check(self, config: NodeConfig) -> None:
+        """Every configuration is followed, since none is looked at."""
+
     def seconds_left(self) -> float:
         return 1.0
 
