@@ -35,7 +35,7 @@ class DecidedElement(WireStruct):
 
 class RequestOrigin(WireStruct, gc=False):
     """Who sent a request to the node that received it, and how. A node that forwards the request
-    says this in the tags of its header (KIP-590); tags 3 to 7 are this program's own.
+    says this in the tags of its header (KIP-590); tags 3 to 8 are this program's own.
     """
 
     principal: Annotated[str | None, since(2), tagged(0)] = None
@@ -58,6 +58,8 @@ class RequestOrigin(WireStruct, gc=False):
     """The elements that this node has decided itself. The controller records them in the audit log,
     and answers them as they stand, before all others.
     """
+    by_token: Annotated[bool, since(2), tagged(8)] = False
+    """Whether the principal was authenticated by a delegation token."""
 
 
 @message(-1, "header", versions=(0, 2), flexible=2)

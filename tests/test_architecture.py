@@ -17,7 +17,9 @@ DRAWINGS = 2
 MAX_LINES = 475
 MAX_LINES_OF_THE_LINE = 60  # `answer`, which is the whole way of a request
 
-TESTED_TOGETHER = {"sasl_handshake": "sasl", "sasl_authenticate": "sasl"}
+TESTED_TOGETHER = {"sasl_handshake": "sasl", "sasl_authenticate": "sasl"} | {
+    f"{what}_delegation_token": "delegation_tokens" for what in ("create", "renew", "expire", "describe")
+}
 """APIs whose tests make one story."""
 
 

@@ -38,6 +38,7 @@ from .partition_states import LeaderElector
 from .propagation import Propagation
 from .rereading import reread
 from .store_watches import StoreWatches, identify
+from .token_expiry import TokenExpiry
 from .writer import Writer
 
 T = TypeVar("T")
@@ -247,6 +248,7 @@ class ActiveController:
         async with trio.open_nursery() as tasks:
             tasks.start_soon(self._watches.run)
             tasks.start_soon(self._finish_predecessors_work)
+            tasks.start_soon(TokenExpiry(self.node.config, self.writer).run)
             try:
                 await self.writer.run()
             except (InDoubt, ControllerMoved, SessionExpired) as error:

@@ -30,13 +30,14 @@ FRAME_SIZE_BYTES = 4
 async def handle(node: Node, ctx: RequestContext, request: EnvelopeRequest) -> EnvelopeResponse:
     if node.controller is None:
         raise Refusal(ErrorCode.NOT_CONTROLLER)
-    principal = _principal(request.request_principal)
+    principal, by_token = _principal(request.request_principal)
     client_host = _address(request.client_host_address)
-    inner, route, message = _inner(ctx, request.request_data, principal, client_host)
+    origin = RequestOrigin(principal, client_host, by_token=by_token)
+    inner, route, message = _inner(ctx, request.request_data, origin)
     return await _answer(inner, route, message)
 
 
-def _principal(data: bytes | None) -> str | None:
+def _principal(data: bytes | None) -> tuple[str | None, bool]:
     try:
         return principal_from_envelope(data or b"")
     except ValueError as error:
@@ -50,9 +51,7 @@ def _address(raw: bytes) -> str:
         raise Refusal(ErrorCode.INVALID_REQUEST) from error
 
 
-def _inner(
-    ctx: RequestContext, frame: bytes, principal: str | None, client_host: str
-) -> tuple[RequestContext, Route, Any]:
+def _inner(ctx: RequestContext, frame: bytes, origin: RequestOrigin) -> tuple[RequestContext, Route, Any]:
     """Return the context, route and message of the inner request."""
     try:
         header, message, _ = KAFKA.decode_request(frame)
@@ -69,7 +68,7 @@ def _inner(
         api_version=header.api_version,
         correlation_id=header.correlation_id,
         client_id=header.client_id,
-        origin=RequestOrigin(principal, client_host, header.api_version, header.correlation_id),
+        origin=msgspec.structs.replace(origin, api_version=header.api_version, correlation_id=header.correlation_id),
         forwarded=True,
     )
     return inner, route, message

@@ -13,6 +13,7 @@ from ..audit.decisions import NodeDecisions, RecentDecisions
 from ..audit.log import AuditLog
 from ..broker.auto_creation import AutoCreation
 from ..broker.cluster_security import ClusterSecurity
+from ..broker.delegation_tokens import DelegationTokens
 from ..broker.dynamic_configs import DynamicConfigs
 from ..broker.node_quotas import NodeQuotas
 from ..broker.topic_overrides import TopicOverrides
@@ -25,6 +26,7 @@ from ..policy.rule_files import RuleFiles
 from ..policy.runner import PolicyRunner
 from ..security.authorizer import Authorization
 from ..security.caller import TlsOfListener
+from ..security.delegation_tokens import token_key
 from ..store.base import SessionState, Store
 from ..store.sessions import Absence
 
@@ -48,6 +50,8 @@ class Node:
     """The TLS of this node's listeners that have it."""
     security: ClusterSecurity = field(init=False)
     """The users, clients, ACLs and delegation tokens of the cluster."""
+    delegation_tokens: DelegationTokens = field(init=False)
+    """The delegation tokens by their HMACs, and as credentials of clients."""
 
     # The parts that every node answers from
     cache: MetadataCache = field(default_factory=MetadataCache)
@@ -107,6 +111,8 @@ class Node:
     def __post_init__(self) -> None:
         self.security = ClusterSecurity(self.dynamic_configs)
         self.quotas = NodeQuotas(self.security, self.config)
+        self.delegation_tokens = DelegationTokens(token_key(self.config))
+        self.security.on_change(self.delegation_tokens.follow)
         self.decisions = NodeDecisions(
             self.recent_decisions, broker_id=self.broker_id, cache=self.cache, counts=self.metrics.decisions
         )

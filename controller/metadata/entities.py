@@ -228,3 +228,6 @@ class DelegationToken(msgspec.Struct, frozen=True):
     """The time beyond which the token cannot be renewed."""
     version: int = -1
     """The version of its znode; -1 if there is none."""
+
+    def has_expired(self, now_ms: int) -> bool:
+        return min(self.expires_ms, self.max_ms) < now_ms

@@ -134,9 +134,11 @@ async def run_node(
         store.on_session(node.metrics.session_changed)
         parts = await _bound_parts(node, tasks, listeners, Server(connection_limits(config, room)), clock_ms)
         sources.find_user, sources.secret = node.security.scram_credential, parts.secret.current
+        sources.find_token = node.delegation_tokens.credential
         tasks.start_soon(sources.run)
         await _start(node, tasks, parts)
         parts.logins.warn_of_missing_users(node.security.scram_credential)
+        node.delegation_tokens.warn_of_impersonation(has_authorizer=parts.dispatcher.authorization is not None)
         running = RunningNode(node, bootstrap_of(config, parts.broker), parts.server, parts.dispatcher, parts.forwarder)
         task_status.started(running)
         await running.stopping.wait()

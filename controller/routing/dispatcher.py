@@ -158,7 +158,12 @@ class Dispatcher:
             origin=_forwarded_origin(caller, header)
             if forwarded
             else RequestOrigin(
-                caller.principal, caller.host, header.api_version, header.correlation_id, caller.software
+                caller.principal,
+                caller.host,
+                header.api_version,
+                header.correlation_id,
+                caller.software,
+                by_token=caller.by_token,
             ),
             listener=caller.listener.name,
             forwarded=forwarded,

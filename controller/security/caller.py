@@ -179,7 +179,8 @@ class Caller:
         """
         username = proved.username
         self.principal, self.by_token = user_principal(username), proved.by_token
-        self.from_peer = self.listener.inter_broker and username == self.listener.peer_user
+        is_broker = username == self.listener.peer_user and not proved.by_token
+        self.from_peer = self.listener.inter_broker and is_broker
         self.forwards = self.forwards or (self.from_peer and self.is_ours)
         ends = [self._reauthenticate_ms()] if self._reauthenticate_ms() > 0 else []
         if proved.expires_ms is not None:

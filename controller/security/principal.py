@@ -24,9 +24,10 @@ def principal_from_text(text: str) -> str:
     return text
 
 
-def principal_from_envelope(data: bytes) -> str | None:
+def principal_from_envelope(data: bytes) -> tuple[str | None, bool]:
     """Read Kafka's binary form of a principal: version 0, type and name as compact strings, the
-    token flag, tags. Raises ValueError.
+    token flag, tags. Return the principal, and whether a delegation token authenticated it. Raises
+    ValueError.
     """
     if data[:2] != b"\0\0":
         raise ValueError("the principal is not in version 0")
@@ -35,7 +36,7 @@ def principal_from_envelope(data: bytes) -> str | None:
     if position >= len(data):
         raise ValueError("the principal ends early")
     principal = principal_from_text(f"{kind}:{name}")
-    return None if principal == ANONYMOUS else principal
+    return None if principal == ANONYMOUS else principal, data[position] != 0
 
 
 def _compact_string(data: bytes, position: int) -> tuple[str, int]:

@@ -352,5 +352,6 @@ def test_every_api_with_a_permission_is_tested_here() -> None:
         ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, ApiKey.ALTER_USER_SCRAM_CREDENTIALS,  # in modules of their own
     }  # fmt: skip
     tested |= {ApiKey.DESCRIBE_ACLS, ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS}  # in modules of their own
+    tested |= {ApiKey.CREATE_DELEGATION_TOKEN, ApiKey.DESCRIBE_DELEGATION_TOKEN}
     between_nodes = {key for key, spec in SPECS.items() if spec.sender.name == "NODE"}
     assert {key for key, spec in SPECS.items() if spec.permissions} - between_nodes == tested

@@ -55,8 +55,14 @@ def kio_entity(cls: type[WireStruct], version: int) -> Any:
     return getattr(module, cls.__name__)
 
 
+ROUNDED_BY_KIO = {"CreateDelegationToken", "RenewDelegationToken", "ExpireDelegationToken", "DescribeDelegationToken"}
+"""The APIs whose times kio takes for dates and durations, which it counts in floats."""
+
+
 def known_to_kio(cls: type[WireStruct], version: int) -> bool:
-    return cls not in HEADERS and kio_entity(cls, version) is not None
+    if cls in HEADERS or cls.__name__.removesuffix("Request").removesuffix("Response") in ROUNDED_BY_KIO:
+        return False
+    return kio_entity(cls, version) is not None
 
 
 def known_to_kafka_python(cls: type[WireStruct], version: int) -> bool:

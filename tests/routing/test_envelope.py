@@ -196,10 +196,10 @@ def test_principals_are_read_in_both_forms() -> None:
     """Principals are read in Kafka's binary form and KIP-590's text, where User:ANONYMOUS is
     unauthenticated; names may be long and have colons.
     """
-    assert principal_from_envelope(ALICE) == "User:alice"
-    assert principal_from_envelope(ANONYMOUS) is None
+    assert principal_from_envelope(ALICE) == ("User:alice", False)
+    assert principal_from_envelope(ANONYMOUS) == (None, False)
     long = bytes.fromhex("0000 05 55736572") + bytes([0x80 | (301 & 0x7F), 301 >> 7]) + b"x" * 300 + b"\0\0"
-    assert principal_from_envelope(long) == "User:" + "x" * 300
+    assert principal_from_envelope(long) == ("User:" + "x" * 300, False)
     assert principal_from_text("User:CN=a:b") == "User:CN=a:b"
     assert principal_from_text("User:ANONYMOUS") == "User:ANONYMOUS"
 

@@ -1,0 +1,53 @@
+"""Removes delegation tokens that have expired, as Kafka's controller does.
+
+Rule: an expired token is refused everywhere before it is removed; removing it only clears the
+store.
+"""
+
+import contextlib
+import logging
+from collections.abc import Callable
+
+import trio
+
+from ..clock import now_ms
+from ..config.node_config import NodeConfig
+from ..security.delegation_tokens import token_key
+from .entity_writing import stage_token
+from .jobs import ControllerMoved, Draft
+from .writer import Writer
+
+log = logging.getLogger("minicontroller.controller")
+
+
+class TokenExpiry:
+    """Looks for expired tokens every `delegation.token.expiry.check.interval.ms`."""
+
+    def __init__(self, config: NodeConfig, writer: Writer, clock_ms: Callable[[], int] = now_ms) -> None:
+        self._is_enabled = token_key(config) is not None
+        self._pause_seconds = config.integer("delegation.token.expiry.check.interval.ms") / 1000
+        self._writer = writer
+        self._clock_ms = clock_ms
+
+    async def run(self) -> None:
+        """Remove expired tokens until cancelled, or until another controller is elected."""
+        if not self._is_enabled:
+            return
+        with contextlib.suppress(ControllerMoved):  # the next controller does it
+            while True:
+                while await self._writer.write(self._remove):
+                    log.info("expired delegation tokens are being removed")
+                await trio.sleep(self._pause_seconds)
+
+    async def _remove(self, draft: Draft) -> bool:
+        """Stage the removal of expired tokens, as many as one commit holds. Return whether there
+        were any.
+        """
+        now = self._clock_ms()
+        expired = [token for token in draft.image.tokens.values() if token.has_expired(now)]
+        for token in expired:
+            if draft.is_over:
+                break
+            stage_token(draft, token.token_id, None)
+            await draft.time_slice.pause()
+        return bool(expired)

@@ -1,0 +1,105 @@
+"""A node's view of the delegation tokens: which token has an HMAC, and what a client that logs in
+by a token has to prove.
+
+Rule: a token is valid from the moment when this node knows of it until it expires or this node
+knows that it was removed. HMACs are secrets, and are never logged.
+"""
+
+import hmac
+import logging
+from collections.abc import Callable
+
+from ..clock import now_ms
+from ..metadata.entities import DelegationToken
+from ..security.delegation_tokens import TokenKey, token_password
+from ..security.principal import USER
+from ..security.scram_credentials import ScramCredential, TokenCredential, derived_credential
+from .cluster_security import EntityChanges
+
+log = logging.getLogger("minicontroller.security")
+
+
+class DelegationTokens:
+    """The delegation tokens that a node knows. Without a key it knows none."""
+
+    def __init__(self, key: TokenKey | None, clock_ms: Callable[[], int] = now_ms) -> None:
+        self._key = key
+        self._clock_ms = clock_ms
+        self._tokens: dict[str, DelegationToken] = {}
+        self._hmacs: dict[str, bytes] = {}
+        self._ids: dict[bytes, str] = {}
+        """The ids of the tokens by HMAC."""
+        self._credentials: dict[tuple[str, str], ScramCredential] = {}
+        """The credentials by token and mechanism. Each is made when it is needed first, because
+        that takes some milliseconds.
+        """
+        self._other_key_is_known = False
+
+    @property
+    def key(self) -> TokenKey | None:
+        """The key of the tokens; None if this node has no tokens."""
+        return self._key
+
+    def follow(self, changes: EntityChanges) -> None:
+        """Take over what has changed of the tokens."""
+        if self._key is None:
+            return
+        for token_id, token in changes.tokens.items():
+            if token is None:
+                self._forget(token_id)
+                continue
+            self._tokens[token_id] = token
+            if token_id not in self._hmacs:
+                found = self._hmacs[token_id] = self._key.hmac(token_id)
+                self._ids[found] = token_id
+
+    def _forget(self, token_id: str) -> None:
+        if self._tokens.pop(token_id, None) is not None:
+            del self._ids[self._hmacs.pop(token_id)]
+            for mechanism in [name for each, name in self._credentials if each == token_id]:
+                del self._credentials[token_id, mechanism]
+
+    def all(self) -> list[tuple[DelegationToken, bytes]]:
+        """Return all tokens with their HMACs, those that have expired included."""
+        return [(token, self._hmacs[token_id]) for token_id, token in self._tokens.items()]
+
+    def with_hmac(self, token_hmac: bytes) -> DelegationToken | None:
+        """Return the token with this HMAC, or None if there is none."""
+        token_id = self._ids.get(token_hmac)
+        return None if token_id is None else self._tokens[token_id]
+
+    def credential(self, token_id: str, mechanism: str) -> TokenCredential | None:
+        """Return what a client that logs in by this token has to prove, or None if nobody can: the
+        token is unknown or has expired. Kafka makes a user of any owner; here an owner that is no
+        user, such as a group, does not become the user of the same name.
+        """
+        token = self._tokens.get(token_id)
+        kind, _, name = ("", "", "") if token is None else token.owner.partition(":")
+        if token is None or kind != USER or not name or token.has_expired(self._clock_ms()):
+            return None
+        credential = self._credentials.get((token_id, mechanism))
+        if credential is None:
+            credential = derived_credential(mechanism, token_password(self._hmacs[token_id]))
+            self._credentials[token_id, mechanism] = credential
+        return TokenCredential(credential, name, token.expires_ms)
+
+    def warn_of_impersonation(self, *, has_authorizer: bool) -> None:
+        """Warn if every user may create tokens for every other one."""
+        if self._key is not None and not has_authorizer:
+            log.warning(
+                "delegation.token.secret.key is set and authorizer.class.name is not: every user who logs in may "
+                "create tokens with which to log in as any other user, as in Kafka without an authorizer"
+            )
+
+    def compare_keys(self, token_id: str, token_hmac: bytes) -> None:
+        """Warn once if the controller has made the HMAC of a new token with another key than this
+        node has.
+        """
+        ours = b"" if self._key is None else self._key.hmac(token_id)
+        if not self._other_key_is_known and not hmac.compare_digest(ours, token_hmac):
+            self._other_key_is_known = True
+            log.warning(
+                "the active controller has another delegation.token.secret.key than this node%s: tokens that it "
+                "creates are unknown here, and those that this node accepts are unknown there",
+                ", which has none" if self._key is None else "",
+            )

@@ -1,0 +1,168 @@
+"""CreateDelegationToken (38) creates a delegation token (KIP-48) for the client or, with the
+permission, for another user (KIP-373). Whoever knows the HMAC in the response can log in as the
+owner by SCRAM until the token expires.
+"""
+
+import base64
+from collections.abc import Iterable, Mapping
+
+from immutables import Map
+
+from ...protocol.acls import AclOperation, AclResourceType
+from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.create_delegation_token import (
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+)
+from ..clock import now_ms
+from ..errors import Refusal
+from ..metadata.entities import DelegationToken
+from ..metadata.random_ids import new_id
+from ..requests.changes import RequestedChange
+from ..requests.context import RequestContext
+from ..requests.permissions import Permission
+from ..requests.spec import Changes, Handler, Spec
+from ..security.principal import USER
+from ..znodes.tokens import token_path
+from .delegation_tokens import (
+    KIND,
+    NAMELESS,
+    ask_if_allowed,
+    check_channel,
+    check_enabled,
+    refusing,
+    requester_of,
+    set_by,
+    text_of,
+    type_and_name,
+)
+from .entity_changes import EntityEdit, change_entities
+from .node import Node
+
+CREATE_TOKENS = Permission(
+    AclOperation.CREATE_TOKENS,
+    AclResourceType.USER,
+    "DELEGATION_TOKEN_AUTHORIZATION_FAILED; nobody needs it for a token of their own",
+)
+
+
+async def receive(
+    node: Node, context: RequestContext, request: CreateDelegationTokenRequest, ask_controller: Handler
+) -> CreateDelegationTokenResponse:
+    """Answer a request of a client at the node that received it."""
+    response: CreateDelegationTokenResponse = await ask_if_allowed(
+        node, context, request, ask_controller, lambda code: _response(context, request, code, None)
+    )
+    if response.error_code == ErrorCode.NONE:
+        node.delegation_tokens.compare_keys(response.token_id, response.hmac)
+    return response
+
+
+async def handle(
+    node: Node, context: RequestContext, request: CreateDelegationTokenRequest
+) -> CreateDelegationTokenResponse:
+    """Answer a request at the active controller."""
+    operations = _operations(request)
+    token: DelegationToken | None = None
+    try:
+        token = _new_token(node, context, request)
+        edit = _creation(token, operations)
+    except Refusal as refusal:
+        edit = refusing(refusal, operations)
+    (change,) = await change_entities(node, context, request, [edit])
+    key = node.delegation_tokens.key
+    if change.refusal is not None or token is None or key is None:
+        return _response(context, request, change.code, None)
+    return _response(context, request, ErrorCode.NONE, token, key.hmac(token.token_id))
+
+
+def _new_token(node: Node, context: RequestContext, request: CreateDelegationTokenRequest) -> DelegationToken:
+    """Return the token that a request asks for. The checks have Kafka's order. Raises Refusal."""
+    check_channel(context)
+    requester, owner = requester_of(context), _owner(context, request)
+    if owner != requester and not context.may(CREATE_TOKENS, owner):
+        raise Refusal(ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED)
+    if any(renewer.principal_type != USER for renewer in request.renewers) or _has_no_type(request):
+        raise Refusal(ErrorCode.INVALID_PRINCIPAL_TYPE)
+    check_enabled(node)
+    now, longest = now_ms(), node.config.integer("delegation.token.max.lifetime.ms")
+    wanted = request.max_lifetime_ms
+    max_ms = now + (longest if wanted <= 0 else min(wanted, longest))
+    return DelegationToken(
+        token_id=base64.urlsafe_b64encode(new_id()).decode().rstrip("="),
+        owner=owner,
+        requester=requester,
+        renewers=tuple(dict.fromkeys(map(text_of, request.renewers))),
+        issued_ms=now,
+        expires_ms=min(max_ms, now + node.config.integer("delegation.token.expiry.time.ms")),
+        max_ms=max_ms,
+    )
+
+
+def _creation(token: DelegationToken, operations: Mapping[str, str | None]) -> EntityEdit:
+    path = token_path(token.token_id)
+    return EntityEdit(KIND, token.token_id, path, lambda _none: token, Map(operations), set_by(operations))
+
+
+def _owner(context: RequestContext, request: CreateDelegationTokenRequest) -> str:
+    """Return the owner of the token: the client itself where the request names nobody."""
+    if not request.owner_principal_name:
+        return requester_of(context)
+    return f"{request.owner_principal_type or ''}:{request.owner_principal_name}"
+
+
+def _has_no_type(request: CreateDelegationTokenRequest) -> bool:
+    """Return whether an owner is named without a type. Kafka fails then, or creates a token of
+    nobody.
+    """
+    return bool(request.owner_principal_name) and not request.owner_principal_type
+
+
+def _response(
+    context: RequestContext,
+    request: CreateDelegationTokenRequest,
+    code: ErrorCode,
+    token: DelegationToken | None,
+    token_hmac: bytes = b"",
+) -> CreateDelegationTokenResponse:
+    owner_type, owner_name = type_and_name(_owner(context, request))
+    requester_type, requester_name = type_and_name(requester_of(context))
+    response = CreateDelegationTokenResponse(
+        error_code=code,
+        principal_type=owner_type,
+        principal_name=owner_name,
+        token_requester_principal_type=requester_type,
+        token_requester_principal_name=requester_name,
+    )
+    if token is not None:
+        response.issue_timestamp_ms = token.issued_ms
+        response.expiry_timestamp_ms = token.expires_ms
+        response.max_timestamp_ms = token.max_ms
+        response.token_id, response.hmac = token.token_id, token_hmac
+    return response
+
+
+def _operations(request: CreateDelegationTokenRequest) -> dict[str, str | None]:
+    """Return what is asked for, for the audit log."""
+    asked: dict[str, str | None] = {"max_lifetime_ms": str(request.max_lifetime_ms)}
+    if request.owner_principal_name:
+        asked["owner"] = f"{request.owner_principal_type or ''}:{request.owner_principal_name}"
+    if request.renewers:
+        asked["renewers"] = ",".join(map(text_of, request.renewers))
+    return asked
+
+
+def _requested(request: CreateDelegationTokenRequest) -> Iterable[RequestedChange]:
+    operations = _operations(request)
+    return [RequestedChange(NAMELESS, KIND, operations, set_by(operations))]
+
+
+API = Spec(
+    key=ApiKey.CREATE_DELEGATION_TOKEN,
+    handler=handle,
+    receiver=receive,
+    at_controller=True,
+    changes=Changes("create_delegation_token", _requested),
+    permissions=(CREATE_TOKENS,),
+)

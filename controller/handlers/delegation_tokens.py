@@ -1,0 +1,141 @@
+"""What the APIs of delegation tokens share: who may send them, how principals are written, and the
+edits of a token that its HMAC names.
+
+Rule: an HMAC is a secret. It is in requests and responses, and in nothing that is recorded or
+logged.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import msgspec
+from immutables import Map
+
+from ...policies.interface import ANONYMOUS
+from ...protocol.error_codes import ErrorCode
+from ..errors import Refusal
+from ..metadata.entities import DelegationToken
+from ..requests.context import RequestContext
+from ..requests.spec import Handler
+from ..znodes.tokens import token_path
+from .entity_changes import EntityEdit, change_entities
+from .node import Node
+
+KIND = "token"
+NAMELESS = ""
+"""The name of a token in the audit log that was not created, or that no HMAC named."""
+
+
+class NamedPrincipal(Protocol):
+    """A principal in a request."""
+
+    principal_type: str
+    principal_name: str
+
+
+def check_channel(context: RequestContext) -> None:
+    """Raise DELEGATION_TOKEN_REQUEST_NOT_ALLOWED for a client that has not authenticated, such as
+    one at a PLAINTEXT listener, or that was authenticated by a token.
+    """
+    if context.origin.principal is None or context.origin.by_token:
+        raise Refusal(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
+
+
+def check_enabled(node: Node) -> None:
+    """Raise DELEGATION_TOKEN_AUTH_DISABLED on a node without a key."""
+    if node.delegation_tokens.key is None:
+        raise Refusal(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
+
+
+def requester_of(context: RequestContext) -> str:
+    return context.origin.principal or ANONYMOUS
+
+
+def text_of(principal: NamedPrincipal) -> str:
+    return f"{principal.principal_type}:{principal.principal_name}"
+
+
+def type_and_name(principal: str) -> tuple[str, str]:
+    kind, _, name = principal.partition(":")
+    return kind, name
+
+
+def refusing(refusal: Refusal, operations: Mapping[str, str | None]) -> EntityEdit:
+    """Return an edit that refuses what was asked of an unknown token or a new one."""
+
+    def edit(_token: object) -> Any:
+        raise refusal
+
+    return EntityEdit(KIND, NAMELESS, "", edit, Map(operations), set_by(operations))
+
+
+async def alter_token(
+    node: Node,
+    context: RequestContext,
+    request: Any,
+    alter: Callable[[DelegationToken], DelegationToken | None],
+    operations: Mapping[str, str | None],
+) -> tuple[ErrorCode, DelegationToken | None]:
+    """Alter the token whose HMAC is in the request, if the client is its owner or one of its
+    renewers. `alter` returns the token afterwards, None to remove it, and raises Refusal. Return
+    the outcome and, after success, the token.
+    """
+    requester, after = requester_of(context), None
+
+    def edit(token: DelegationToken | None) -> DelegationToken | None:
+        nonlocal after
+        if token is None:
+            raise Refusal(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
+        if requester not in (token.owner, *token.renewers):
+            raise Refusal(ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH)
+        after = alter(token)
+        return after
+
+    (change,) = await change_entities(node, context, request, [_edit_of(node, context, request, edit, operations)])
+    return change.code, None if change.refusal is not None else after
+
+
+def _edit_of(
+    node: Node,
+    context: RequestContext,
+    request: Any,
+    edit: Callable[[DelegationToken | None], DelegationToken | None],
+    operations: Mapping[str, str | None],
+) -> EntityEdit:
+    try:
+        check_channel(context)
+        check_enabled(node)
+    except Refusal as refusal:
+        return refusing(refusal, operations)
+    token = node.delegation_tokens.with_hmac(request.hmac)
+    if token is None:
+        return refusing(Refusal(ErrorCode.DELEGATION_TOKEN_NOT_FOUND), operations)
+    return EntityEdit(KIND, token.token_id, token_path(token.token_id), edit, Map(operations), set_by(operations))
+
+
+def set_by(operations: Mapping[str, str | None]) -> Map[str, str]:
+    """Return the kind of each operation, for the audit log."""
+    return Map(dict.fromkeys(operations, "set"))
+
+
+def expiring_at(token: DelegationToken, now: int, expires_ms: int) -> DelegationToken:
+    """Return the token with another time of expiry, which is no later than its maximum lifetime.
+    Raises DELEGATION_TOKEN_EXPIRED.
+    """
+    if token.has_expired(now):
+        raise Refusal(ErrorCode.DELEGATION_TOKEN_EXPIRED)
+    return msgspec.structs.replace(token, expires_ms=min(token.max_ms, expires_ms))
+
+
+async def ask_if_allowed(
+    node: Node, context: RequestContext, request: Any, ask_controller: Handler, refused: Callable[[ErrorCode], Any]
+) -> Any:
+    """Answer a request at the node that received it. Whether the connection may ask is checked
+    there, as in Kafka; `refused` returns the response if it may not.
+    """
+    try:
+        check_channel(context)
+    except Refusal as refusal:
+        node.decisions.refused(context, request, refusal)
+        return refused(refusal.code)
+    return await ask_controller(node, context, request)

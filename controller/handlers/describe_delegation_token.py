@@ -1,0 +1,94 @@
+"""DescribeDelegationToken (41) lists delegation tokens with their HMACs, those that have expired
+and are not removed yet included. A client sees the tokens that it owns, has requested or may renew,
+and those that it has a permission for.
+"""
+
+from collections.abc import Collection, Sequence
+
+from ...protocol.acls import AclOperation, AclResourceType
+from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.describe_delegation_token import (
+    DescribedDelegationToken,
+    DescribedDelegationTokenRenewer,
+    DescribeDelegationTokenRequest,
+    DescribeDelegationTokenResponse,
+)
+from ..errors import Refusal
+from ..metadata.entities import DelegationToken
+from ..requests.context import RequestContext
+from ..requests.permissions import Permission
+from ..requests.spec import Spec
+from ..requests.time_slices import in_time_slices
+from .delegation_tokens import check_channel, check_enabled, requester_of, text_of, type_and_name
+from .node import Node
+
+LEFT_OUT = "the token is left out, unless the client is its owner, its requester or one of its renewers"
+DESCRIBE_TOKEN = Permission(AclOperation.DESCRIBE, AclResourceType.DELEGATION_TOKEN, LEFT_OUT)
+DESCRIBE_TOKENS = Permission(
+    AclOperation.DESCRIBE_TOKENS, AclResourceType.USER, f"or with this one of them: {LEFT_OUT}"
+)
+
+Found = tuple[DelegationToken, bytes]
+
+
+async def handle(
+    node: Node, context: RequestContext, request: DescribeDelegationTokenRequest
+) -> DescribeDelegationTokenResponse:
+    try:
+        check_channel(context)
+        check_enabled(node)
+    except Refusal as refusal:
+        return DescribeDelegationTokenResponse(error_code=refusal.code)
+    wanted = None if request.owners is None else {text_of(owner) for owner in request.owners}
+    found = [each for each in node.delegation_tokens.all() if wanted is None or not wanted.isdisjoint(_people(each[0]))]
+    visible = _visible(context, found)
+    rows = await in_time_slices(_row(*each) for each in found if each[0].token_id in visible)
+    return DescribeDelegationTokenResponse(error_code=ErrorCode.NONE, tokens=rows)
+
+
+def _people(token: DelegationToken) -> Sequence[str]:
+    """Return those who may always see a token."""
+    return (token.owner, token.requester, *token.renewers)
+
+
+def _visible(context: RequestContext, found: Sequence[Found]) -> Collection[str]:
+    """Return the ids of those tokens that the client may see."""
+    requester = requester_of(context)
+    visible = {token.token_id for token, _ in found if requester in _people(token)}
+    others = [token for token, _ in found if token.token_id not in visible]
+    for permission, names in (
+        (DESCRIBE_TOKEN, [token.token_id for token in others]),
+        (DESCRIBE_TOKENS, [token.owner for token in others]),
+    ):
+        allowed = context.may_each(permission, names, logs_denials=False)
+        visible.update(token.token_id for token, may in zip(others, allowed, strict=True) if may)
+    return visible
+
+
+def _row(token: DelegationToken, token_hmac: bytes) -> DescribedDelegationToken:
+    owner_type, owner_name = type_and_name(token.owner)
+    requester_type, requester_name = type_and_name(token.requester)
+    return DescribedDelegationToken(
+        principal_type=owner_type,
+        principal_name=owner_name,
+        token_requester_principal_type=requester_type,
+        token_requester_principal_name=requester_name,
+        issue_timestamp=token.issued_ms,
+        expiry_timestamp=token.expires_ms,
+        max_timestamp=token.max_ms,
+        token_id=token.token_id,
+        hmac=token_hmac,
+        renewers=[
+            DescribedDelegationTokenRenewer(principal_type=kind, principal_name=name)
+            for kind, name in map(type_and_name, token.renewers)
+        ],
+    )
+
+
+API = Spec(
+    key=ApiKey.DESCRIBE_DELEGATION_TOKEN,
+    handler=handle,
+    waits_for_update=True,
+    permissions=(DESCRIBE_TOKEN, DESCRIBE_TOKENS),
+)
