@@ -288,7 +288,8 @@ class Removal(Event, frozen=True, kw_only=True, tag="removal"):
 
 class Observed(Event, frozen=True, kw_only=True, tag="observed"):
     """A topic changed without a request: another program wrote to ZooKeeper, or the controller gave
-    an id to a topic that had none.
+    an id to a topic that had none. What other programs change of ACLs, users, quotas and tokens has
+    no event.
     """
 
     topic: str

@@ -7,6 +7,7 @@ is older. Values may be secrets, and are never logged.
 """
 
 import logging
+import traceback
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
@@ -282,7 +283,7 @@ class ClusterSecurity:
                 self._take_acls(path, entity, changes)
         if changes.acls or changes.configs or changes.tokens:
             for listener in self._listeners:
-                listener(changes)
+                _tell(listener, changes)
 
     def _take_configs(self, path: str, entity: Entity | None, changes: EntityChanges) -> None:
         assert entity is None or isinstance(entity, EntityConfigs)
@@ -320,6 +321,18 @@ class ClusterSecurity:
             del self.acls[pattern]
         else:
             self.acls[pattern] = entity
+
+
+def _tell(listener: Callable[[EntityChanges], None], changes: EntityChanges) -> None:
+    """Call a listener. If a defect of it raises, that is logged and the node goes on following; the
+    text of the exception is left out, since it may quote a secret.
+    """
+    try:
+        listener(changes)
+    except Exception as error:  # noqa: BLE001 - what others write must not stop a node
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        what = type(error).__name__
+        log.error("a change is not in force: %s at %s:%d", what, place.filename, place.lineno or 0)  # noqa: TRY400 - the reason is above
 
 
 def _scram_credentials(path: str, configs: Mapping[str, str]) -> dict[str, ScramCredential]:

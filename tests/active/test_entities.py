@@ -315,6 +315,26 @@ async def test_listeners_hear_what_changed(cluster: SmallCluster, autojump_clock
     assert heard[1].acls[ORDERS].entries == frozenset()
 
 
+async def test_a_listener_that_fails_hinders_nobody(
+    cluster: SmallCluster, caplog: pytest.LogCaptureFixture, autojump_clock: object
+) -> None:
+    """A defect of one listener is logged without the text of its exception, which may quote a
+    secret, and the others hear of the change.
+    """
+    security, heard = cluster.members[2].node.security, list[EntityChanges]()
+
+    def fail(changes: EntityChanges) -> None:
+        if changes.acls:
+            raise ValueError("planted secret")
+
+    security.on_change(fail)
+    security.on_change(heard.append)
+    await write(cluster, of_acls(ORDERS, ALICE))
+    assert names(heard[-1])[0] == [ORDERS]
+    assert "ValueError at" in caplog.text
+    assert "planted" not in caplog.text
+
+
 async def test_the_index_follows_the_acls(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
     """A node's index allows what the ACLs allow; where they cannot be read, it allows nothing."""
     read = 1 << AclOperation.READ
