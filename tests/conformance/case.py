@@ -15,6 +15,7 @@ from tests.support.wire import MESSAGES
 Body = dict[str, Any]
 
 VERSIONS = {
+    "AlterClientQuotas": range(2),
     "AlterConfigs": range(3),
     "ApiVersions": range(5),
     "CreateAcls": range(4),
@@ -23,6 +24,7 @@ VERSIONS = {
     "DeleteAcls": range(4),
     "DeleteTopics": range(7),
     "DescribeAcls": range(4),
+    "DescribeClientQuotas": range(2),
     "DescribeCluster": range(2),
     "DescribeConfigs": range(5),
     "DescribeGroups": range(6),

@@ -70,6 +70,15 @@ def refused_as(rows: str, code: int) -> Adapt:
     return adapt
 
 
+def whole_refused_as(code: int) -> Adapt:
+    """The request as a whole is refused with this code instead, and a text."""
+
+    def adapt(_case: Case, recorded: Any) -> Any:
+        return {**recorded, "error_code": code, "error_message": a_text}
+
+    return adapt
+
+
 def with_texts(rows: str) -> Adapt:
     """Every row has a text."""
 
@@ -112,7 +121,7 @@ def epoch_unknown(_case: Case, recorded: Any) -> Any:
     return {**recorded, "finalized_features_epoch": -1}
 
 
-ADMIN_APIS = {3, 10, 15, 16, 18, 19, 20, 29, 30, 31, 32, 33, 37, 44, 46, 60}
+ADMIN_APIS = {3, 10, 15, 16, 18, 19, 20, 29, 30, 31, 32, 33, 37, 44, 46, 48, 49, 60}
 SERVED = r"ApiVersions-v[0-4]-(plain|software 'a\.b-c' '1-x\.2')"
 
 DIFFERENCES = [
@@ -127,6 +136,14 @@ DIFFERENCES = [
         "server-error-for-a-request",
         "IncrementalAlterConfigs-v.-unknown topic before unknown operation",
         refused_as("responses", 3),
+    ),
+    Difference(
+        "server-error-for-a-request",
+        "DescribeClientQuotas-v1-(strict )?(nobody|unknown match|negative match)",
+        whole_refused_as(42),
+    ),
+    Difference(
+        "server-error-for-a-request", r"AlterClientQuotas-v1-(dry )?SCRAM-SHA-256=1\.0", refused_as("entries", 42)
     ),
     Difference(
         "a-text-where-kafka-has-none",
@@ -146,6 +163,9 @@ DIFFERENCES = [
     Difference("longest-text", "CreatePartitions-v3-longest string", refused_as("results", 3)),
     Difference("no-topic-by-the-back-door", "Metadata-v12-create cluster metadata", not_created(17)),
     Difference("not-a-number", "CreateTopics-v7-config .*=NaN", topic_refused(40)),
+    Difference(
+        "not-a-number", r"AlterClientQuotas-v1-(dry )?request_percentage=(-1\.0|nan)", refused_as("entries", 42)
+    ),
 ]
 
 

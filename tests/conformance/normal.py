@@ -17,6 +17,9 @@ SORTED_BY = {
     "partitions": ("partition_index",),
     "configs": ("name",),
     "api_keys": ("api_key",),
+    "entity": ("entity_type",),
+    "values": ("key",),
+    "entries": ("entity",),
 }
 """Lists that Kafka gives in no order, and what they are sorted by."""
 
@@ -68,7 +71,7 @@ class Normaliser:
 
 
 def order(key: str, struct: Mapping[str, Any]) -> Any:
-    return next(struct[field] for field in SORTED_BY[key] if field in struct)
+    return next(str(struct[field]) for field in SORTED_BY[key] if field in struct)
 
 
 def any_placement(struct: dict[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from tests.conformance.cases import (
     describe_configs,
     groups,
     metadata,
+    quotas,
     reassignments,
 )
 from tests.support.waiting import at_last
@@ -35,6 +36,7 @@ SCENARIOS: dict[str, list[Case]] = {
     "create_topics": create_topics.CASES,
     "reassignments": reassignments.CASES,
     "acls": acls.CASES,
+    "quotas": quotas.CASES,
     "groups": groups.CASES,
 }
 """Metadata is first, because it looks at an empty cluster; the coordinators' topics are made last.

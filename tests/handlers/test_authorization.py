@@ -32,6 +32,11 @@ from minicontroller.protocol.acls import (
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.config_resources import ResourceType
 from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    ClientQuotaAlteration,
+    ClientQuotaOperation,
+)
 from minicontroller.protocol.messages.alter_configs import (
     AlterableConfig,
     AlterConfigsRequest,
@@ -39,6 +44,7 @@ from minicontroller.protocol.messages.alter_configs import (
 )
 from minicontroller.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from minicontroller.protocol.messages.describe_client_quotas import ClientQuotaEntity, DescribeClientQuotasRequest
 from minicontroller.protocol.messages.describe_cluster import DescribeClusterRequest
 from minicontroller.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from minicontroller.protocol.messages.describe_groups import DescribeGroupsRequest
@@ -342,13 +348,33 @@ async def test_reassignments_are_listed_to_those_who_may_describe_the_cluster(au
             assert (await client.ask(ListPartitionReassignmentsRequest(), 0)).error_code == code
 
 
+async def test_quotas_are_shown_and_changed_by_those_who_may(autojump_clock: object) -> None:
+    """DescribeConfigs on the cluster shows them; AlterConfigs, which implies it, changes them."""
+    entry = ClientQuotaAlteration(
+        entity=[ClientQuotaEntity(entity_type="user", entity_name="a")],
+        ops=[ClientQuotaOperation(key="request_percentage", value=1.0)],
+    )
+    rights = {AclOperation.DESCRIBE_CONFIGS: (31, 0), AclOperation.ALTER_CONFIGS: (0, 0), AclOperation.READ: (31, 31)}
+    async with ruling() as cluster:
+        for operation, (altered, described) in rights.items():
+            client = cluster.client(principal=ALICE, authorization=allowing((CLUSTER, CLUSTER_NAME, operation)))
+            (row,) = (await client.ask(AlterClientQuotasRequest(entries=[entry]), 1)).entries
+            assert (row.error_code, row.error_message) == (
+                altered,
+                "Cluster authorization failed." if altered else None,
+            )
+            answer = await client.ask(DescribeClientQuotasRequest(), 1)
+            assert (answer.error_code, answer.entries is None) == (described, described != 0)
+            assert answer.error_message == (None if described else "")
+
+
 def test_every_api_with_a_permission_is_tested_here() -> None:
     """An API that asks for a permission has its case in this module, or is one between nodes."""
     tested = {
         ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS, ApiKey.DESCRIBE_CONFIGS, ApiKey.DESCRIBE_CLUSTER,
         ApiKey.DESCRIBE_GROUPS, ApiKey.FIND_COORDINATOR, ApiKey.CREATE_TOPICS, ApiKey.CREATE_PARTITIONS,
         ApiKey.DELETE_TOPICS, ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS,
-        ApiKey.LIST_PARTITION_REASSIGNMENTS,
+        ApiKey.LIST_PARTITION_REASSIGNMENTS, ApiKey.DESCRIBE_CLIENT_QUOTAS, ApiKey.ALTER_CLIENT_QUOTAS,
         ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, ApiKey.ALTER_USER_SCRAM_CREDENTIALS,  # in modules of their own
     }  # fmt: skip
     tested |= {ApiKey.DESCRIBE_ACLS, ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS}  # in modules of their own

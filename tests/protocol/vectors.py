@@ -68,6 +68,8 @@ class Filling:
         if kind == UUID:
             return bytes(range(number, number + 16))
         match kind:
+            case Fixed(code="d"):
+                return number + 0.25
             case Fixed(code=code):
                 return number % 2 == 0 if code == "?" else (-number if number % 4 == 0 else number)
             case Text():
