@@ -36,11 +36,16 @@ async def _in_time_slices(context: RequestContext, groups: Iterator[DescribedGro
 
 
 def _groups(node: Node, context: RequestContext, request: DescribeGroupsRequest) -> Iterator[DescribedGroup]:
+    """Yield the rows of the refused groups and then those of the others, as Kafka does."""
     offsets = node.cache.image.topics.get(COORDINATED_BY[CoordinatorType.GROUP])
+    allowed: list[str] = []
     for group in request.groups:
-        if not context.may(DESCRIBE_GROUP, group):
+        if context.may(DESCRIBE_GROUP, group):
+            allowed.append(group)
+        else:
             yield DescribedGroup(group_id=group, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
-        elif coordinator_of(group, offsets) == node.broker_id:
+    for group in allowed:
+        if coordinator_of(group, offsets) == node.broker_id:
             operations = group_operations(context, group, asked=request.include_authorized_operations)
             yield DescribedGroup(group_id=group, group_state=DEAD, authorized_operations=operations)
         else:

@@ -6,9 +6,13 @@ The active controller answers, as in Kafka, and every other node forwards the re
 
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
+    PartitionReassignment,
+    RequestedTopic,
+    TopicReassignment,
 )
 from ..requests.context import RequestContext
 from ..requests.permissions import Permission
@@ -21,10 +25,21 @@ DESCRIBE_CLUSTER = Permission(
 
 
 def handle(
-    _node: Node, context: RequestContext, _request: ListPartitionReassignmentsRequest
+    _node: Node, context: RequestContext, request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
-    context.check_cluster(DESCRIBE_CLUSTER)
-    return ListPartitionReassignmentsResponse()
+    if context.may(DESCRIBE_CLUSTER):
+        return ListPartitionReassignmentsResponse()
+    return ListPartitionReassignmentsResponse(
+        error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        error_message="Cluster authorization failed.",
+        topics=[_named(topic) for topic in request.topics or ()],
+    )
+
+
+def _named(topic: RequestedTopic) -> TopicReassignment:
+    """Return the row of a topic as a refused request has it: Kafka repeats what was asked for."""
+    partitions = [PartitionReassignment(partition_index=index) for index in topic.partition_indexes]
+    return TopicReassignment(name=topic.name, partitions=partitions)
 
 
 API = Spec(

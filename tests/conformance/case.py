@@ -17,6 +17,7 @@ Body = dict[str, Any]
 VERSIONS = {
     "AlterClientQuotas": range(2),
     "AlterConfigs": range(3),
+    "AlterUserScramCredentials": range(1),
     "ApiVersions": range(5),
     "CreateAcls": range(4),
     "CreatePartitions": range(4),
@@ -28,6 +29,7 @@ VERSIONS = {
     "DescribeCluster": range(2),
     "DescribeConfigs": range(5),
     "DescribeGroups": range(6),
+    "DescribeUserScramCredentials": range(1),
     "FindCoordinator": range(7),
     "IncrementalAlterConfigs": range(2),
     "ListGroups": range(6),
@@ -65,6 +67,8 @@ class Case:
     """The replicas were chosen by the controller: only their number can be compared."""
     node_1: bool = False
     """The answer depends on the node's own id, which was 1."""
+    user: str = ""
+    """Who asks, of the users of a secured cluster."""
 
     @property
     def key(self) -> str:

@@ -12,18 +12,35 @@ from typing import Any
 from tests.conformance.case import Case
 from tests.conformance.scenario import is_zero
 
-SORTED_BY = {
+SORTED_BY: Mapping[str, tuple[str, ...]] = {
     "brokers": ("node_id", "broker_id"),
     "partitions": ("partition_index",),
     "configs": ("name",),
     "api_keys": ("api_key",),
+    "acls": ("principal", "host", "operation", "permission_type"),
+    "matching_acls": (
+        "resource_type",
+        "resource_name",
+        "pattern_type",
+        "principal",
+        "host",
+        "operation",
+        "permission_type",
+    ),
     "entity": ("entity_type",),
     "values": ("key",),
     "entries": ("entity",),
 }
 """Lists that Kafka gives in no order, and what they are sorted by."""
 
-ROWS_WITHOUT_ORDER = {"Metadata": "topics", "CreatePartitions": "results"}
+ROWS_WITHOUT_ORDER = {
+    "Metadata": "topics",
+    "CreatePartitions": "results",
+    "DescribeAcls": "resources",
+    "DescribeClientQuotas": "entries",
+    "AlterUserScramCredentials": "results",
+    "DescribeUserScramCredentials": "results",
+}
 CLUSTER_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
 
@@ -40,8 +57,8 @@ class Normaliser:
         self._topic_by_id = {topic_id: name for name, topic_id in self._topic_ids.items()}
         result = self._struct(answer, case)
         rows = ROWS_WITHOUT_ORDER.get(case.api)
-        if rows:
-            result[rows].sort(key=lambda row: (row["name"] is not None, row["name"], str(row.get("topic_id"))))
+        if rows and result[rows]:
+            result[rows].sort(key=lambda row: (row.get("name") is not None, row.get("name"), str(row)))
         return result
 
     def _value(self, key: str, value: Any, case: Case) -> Any:
@@ -71,7 +88,7 @@ class Normaliser:
 
 
 def order(key: str, struct: Mapping[str, Any]) -> Any:
-    return next(str(struct[field]) for field in SORTED_BY[key] if field in struct)
+    return [str(struct[field]).rjust(20) for field in SORTED_BY[key] if field in struct]
 
 
 def any_placement(struct: dict[str, Any]) -> dict[str, Any]:

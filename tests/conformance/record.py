@@ -9,11 +9,13 @@ all that is compared.
 import json
 import sys
 import time
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.conformance.case import Case
 from tests.conformance.recording import RECORDINGS
-from tests.conformance.scenario import SCENARIOS, Outcome, Performer
+from tests.conformance.scenario import KAFKA_SETTINGS, SCENARIOS, SECURED, Outcome, Performer, login
 from tests.support.kafka import KAFKA_VERSION, KafkaCluster, running_kafka
 from tests.support.wire import response_frame
 
@@ -24,12 +26,12 @@ it is recorded.
 """
 
 
-def record(cluster: KafkaCluster, names: list[str]) -> None:
+def record(cluster: KafkaCluster, scenarios: Mapping[str, Sequence[Case]], names: Collection[str]) -> None:
     """Every scenario on node 1, which is the controller; all of them, because each begins where the
     last one ended.
     """
     performer = Performer(cluster.addresses[1])
-    for name, cases in SCENARIOS.items():
+    for name, cases in scenarios.items():
         rows = []
         for case in cases:
             if case.settles:
@@ -76,8 +78,13 @@ def write(path: Path, head: dict[str, Any], rows: list[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    with running_kafka() as cluster:
-        record(cluster, sys.argv[1:] or list(SCENARIOS))
+    names = sys.argv[1:] or [*SCENARIOS, *SECURED]
+    if any(name in SCENARIOS for name in names):
+        with running_kafka() as cluster:
+            record(cluster, SCENARIOS, names)
+    if any(name in SECURED for name in names):
+        with running_kafka(settings=KAFKA_SETTINGS, login=login("admin")) as cluster:
+            record(cluster, SECURED, names)
 
 
 if __name__ == "__main__":

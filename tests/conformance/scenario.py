@@ -22,9 +22,10 @@ from tests.conformance.cases import (
     metadata,
     quotas,
     reassignments,
+    secured,
 )
 from tests.support.waiting import at_last
-from tests.support.wire import Body, ConnectionEndedError, Wire, read_answer, request_frame
+from tests.support.wire import Body, ConnectionEndedError, Login, Wire, read_answer, request_frame
 
 SCENARIOS: dict[str, list[Case]] = {
     "metadata": metadata.CASES,
@@ -41,6 +42,42 @@ SCENARIOS: dict[str, list[Case]] = {
 }
 """Metadata is first, because it looks at an empty cluster; the coordinators' topics are made last.
 """
+
+SECURED: dict[str, list[Case]] = {
+    "secured/authorization": secured.AUTHORIZATION,
+    "secured/acls": secured.ACLS,
+    "secured/quotas": secured.QUOTAS,
+    "secured/users": secured.USERS,
+}
+"""The scenarios of a cluster whose clients log in and need ACLs."""
+SECURED_USERS = ("admin", "alice", "bob", "carol")
+SECURED_SETTINGS = {
+    "listener.security.protocol.map": "PLAINTEXT:SASL_PLAINTEXT,INTERNAL:SASL_PLAINTEXT",
+    "sasl.mechanism.inter.broker.protocol": "PLAIN",
+    "sasl.enabled.mechanisms": "PLAIN",
+    "listener.name.plaintext.plain.sasl.jaas.config": (
+        "org.apache.kafka.common.security.plain.PlainLoginModule required "
+        'username="admin" password="admin-secret" '
+        + " ".join(f'user_{user}="{user}-secret"' for user in SECURED_USERS)
+        + ";"
+    ),
+    "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
+    "super.users": "User:admin",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "1",
+}
+"""What makes a cluster such a one. The listener keeps its name, so its ports are chosen as ever."""
+
+
+KAFKA_SETTINGS = {**SECURED_SETTINGS, "inter.broker.listener.name": "PLAINTEXT"}
+"""Kafka's brokers have no listener of their own for each other."""
+
+
+def login(user: str) -> Login | None:
+    """Return the name and the password of a user of a secured cluster."""
+    return (user, f"{user}-secret") if user else None
+
 
 SILENCE_SECONDS = 5.0  # nothing takes Kafka so long here: what is not answered by then is never answered
 SETTLE_SECONDS = 10.0
@@ -99,17 +136,18 @@ class Performer:
         self.address = address
         self._settling_apis = READS if every_read_settles else set()
         self.topic_ids: dict[str, str] = {}
-        self._wire: Wire | None = None
+        self._wires: dict[str, Wire] = {}
+        """The connection of each user."""
         self._correlation_id = 0
 
     def close(self) -> None:
-        if self._wire is not None:
-            self._wire.close()
-            self._wire = None
+        for wire in self._wires.values():
+            wire.close()
+        self._wires.clear()
 
     def perform(self, case: Case, right: Judge = settled) -> Outcome:
         """Ask once; or, if the case settles, until the answer is right or the time is over."""
-        self._wait_until_led(case.once_led)
+        self._wait_until_led(case.once_led, case.user)
         settles = case.settles or case.api in self._settling_apis
         return at_last(lambda: self._ask(case), right=right, within=SETTLE_SECONDS if settles else 0)
 
@@ -122,7 +160,9 @@ class Performer:
             correlation_id=self._correlation_id,
             client_id="conformance",
         )
-        wire = self._wire = self._wire or Wire(self.address, timeout=SILENCE_SECONDS)
+        if case.user not in self._wires:
+            self._wires[case.user] = Wire(self.address, login=login(case.user), timeout=SILENCE_SECONDS)
+        wire = self._wires[case.user]
         try:
             outcome = Outcome(case, request, wire.exchange(request))
         except (ConnectionEndedError, BrokenPipeError):
@@ -134,11 +174,11 @@ class Performer:
         self._learn(outcome.answer)
         return outcome
 
-    def _wait_until_led(self, topics: Sequence[str]) -> None:
+    def _wait_until_led(self, topics: Sequence[str], user: str) -> None:
         if not topics:
             return
         body = {"topics": [{"name": name} for name in topics], "allow_auto_topic_creation": False}
-        with Wire(self.address) as wire:
+        with Wire(self.address, login=login(user)) as wire:
             self._learn(at_last(lambda: wire.ask("Metadata", 12, body), right=all_led, within=SETTLE_SECONDS))
 
     def _learn(self, answer: Body | None) -> None:

@@ -2,16 +2,18 @@
 stores, at the controller and elsewhere.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 
 from tests.conformance.case import Case
+from tests.conformance.cases.secured import ADMIN
 from tests.conformance.compare import Comparison
 from tests.conformance.normal import Normaliser
 from tests.conformance.recording import read_recording
-from tests.conformance.scenario import SCENARIOS, Outcome, Performer
-from tests.support.cluster import ON_KAFKA, controller_id, other_ids, running_any
+from tests.conformance.scenario import SCENARIOS, SECURED, SECURED_SETTINGS, Outcome, Performer, login
+from tests.support.cluster import ON_KAFKA, Cluster, controller_id, other_ids, running_any
+from tests.support.wire import Login
 from tests.support.zookeeper import ZooKeeperServer
 
 WAYS = (
@@ -20,27 +22,48 @@ WAYS = (
     else ["memory-controller", "memory-other", "zookeeper-controller", "zookeeper-other"]
 )
 
+SECURED_WAYS = ["memory-controller", "zookeeper-other"]
+
 Findings = dict[str, list[str]]
 
 
 @pytest.fixture(scope="module", params=WAYS)
 def findings(request: pytest.FixtureRequest) -> Iterator[Findings]:
     """By scenario: every difference found on a fresh cluster."""
+    store, way = store_of(request, "conformance")
+    with running_any(store) as cluster:
+        yield all_found(cluster, way, SCENARIOS)
+
+
+@pytest.fixture(scope="module", params=SECURED_WAYS)
+def secured_findings(request: pytest.FixtureRequest) -> Iterator[Findings]:
+    """The same on a fresh cluster whose clients log in and need ACLs."""
+    store, way = store_of(request, "secured")
+    with running_any(store, SECURED_SETTINGS, login(ADMIN)) as cluster:
+        yield all_found(cluster, way, SECURED, login(ADMIN))
+
+
+def store_of(request: pytest.FixtureRequest, chroot: str) -> tuple[str, str]:
+    """Return the store that the parameter chooses, and which node is asked."""
     store, _, way = request.param.partition("-")
     if store == "zookeeper":
         zookeeper: ZooKeeperServer = request.getfixturevalue("zookeeper")
-        store = f"zookeeper://{zookeeper.connect}/conformance-{way}"
-    with running_any(store) as cluster:
-        node = controller_id(cluster) if way == "controller" else other_ids(cluster)[0]
-        performer = Performer(cluster.addresses[node], every_read_settles=way == "other")
-        ours = Normaliser(cluster.addresses, performer.topic_ids)
-        yield {
-            name: [
-                line for case in cases if node == 1 or not case.node_1 for line in found(performer, ours, name, case)
-            ]
-            for name, cases in SCENARIOS.items()
-        }
-        performer.close()
+        store = f"zookeeper://{zookeeper.connect}/{chroot}-{way}"
+    return store, way
+
+
+def all_found(
+    cluster: Cluster, way: str, scenarios: Mapping[str, Sequence[Case]], user: Login | None = None
+) -> Findings:
+    node = controller_id(cluster, user) if way == "controller" else other_ids(cluster, user)[0]
+    performer = Performer(cluster.addresses[node], every_read_settles=way == "other")
+    ours = Normaliser(cluster.addresses, performer.topic_ids)
+    findings = {
+        name: [line for case in cases if node == 1 or not case.node_1 for line in found(performer, ours, name, case)]
+        for name, cases in scenarios.items()
+    }
+    performer.close()
+    return findings
 
 
 def found(performer: Performer, ours: Normaliser, scenario: str, case: Case) -> Iterator[str]:
@@ -55,3 +78,10 @@ def found(performer: Performer, ours: Normaliser, scenario: str, case: Case) -> 
 def test_answers_as_kafka(findings: Findings, scenario: str) -> None:
     """Every answer equals the one of Kafka 3.9.1, or differs as docs/conformance.md says."""
     assert not findings[scenario], "\n" + "\n".join(findings[scenario])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", SECURED)
+def test_answers_users_as_kafka(secured_findings: Findings, scenario: str) -> None:
+    """Every user gets the answer of Kafka 3.9.1, with whichever ACLs there are."""
+    assert not secured_findings[scenario], "\n" + "\n".join(secured_findings[scenario])

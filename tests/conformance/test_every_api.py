@@ -8,7 +8,7 @@ from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.registry import KAFKA
 from tests.conformance.case import VERSIONS
 from tests.conformance.differences import ADMIN_APIS
-from tests.conformance.scenario import SCENARIOS
+from tests.conformance.scenario import SCENARIOS, SECURED
 from tests.support.wire import MESSAGES
 
 LOGINS = {ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
@@ -33,7 +33,7 @@ def test_an_api_of_clients_is_in_every_table(key: ApiKey) -> None:
     api = KAFKA[key].request.__name__.removesuffix("Request")
     missing = [] if api in MESSAGES else ["MESSAGES in tests/support/wire.py (its request and response)"]
     if key not in UNKNOWN_TO_KAFKA:
-        if not any(case.api == api for cases in SCENARIOS.values() for case in cases):
+        if not any(case.api == api for cases in (*SCENARIOS.values(), *SECURED.values()) for case in cases):
             missing.append(
                 "SCENARIOS in tests/conformance/scenario.py (its cases; python -m tests.conformance.record records)"
             )

@@ -12,10 +12,12 @@ from minicontroller.protocol.registry import KAFKA
 from tests.conformance.case import Case
 from tests.conformance.differences import DIFFERENCES, Difference
 from tests.conformance.recording import RECORDINGS, Recorded, read_recording
-from tests.conformance.scenario import SCENARIOS
+from tests.conformance.scenario import SCENARIOS as OPEN_SCENARIOS
+from tests.conformance.scenario import SECURED
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "conformance.md"
 LARGEST_BYTES = 2_000_000
+SCENARIOS = {**OPEN_SCENARIOS, **SECURED}
 
 
 def recorded_answers(scenario: str) -> Iterator[tuple[Case, Recorded]]:
@@ -59,7 +61,7 @@ def test_answers_of_kafka_are_read_and_written_alike(scenario: str) -> None:
 
 def test_recordings_are_small() -> None:
     """Whoever clones the repository does not pay for them."""
-    assert sum(path.stat().st_size for path in RECORDINGS.iterdir()) < LARGEST_BYTES
+    assert sum(path.stat().st_size for path in RECORDINGS.rglob("*.json")) < LARGEST_BYTES
 
 
 @pytest.mark.parametrize("difference", DIFFERENCES, ids=lambda difference: difference.cases)

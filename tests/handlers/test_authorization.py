@@ -218,7 +218,7 @@ async def test_groups_are_shown_to_those_who_may_describe_them() -> None:
     node = node_with(image([broker(1)], [topic("__consumer_offsets", led(1)), topic("__transaction_state", led(1))]))
     client = alice_at(node, allowing((GROUP, "mine", AclOperation.READ)))
     described = (await client.ask(DescribeGroupsRequest(groups=["mine", "other"]), 5)).groups
-    assert [(row.group_id, row.error_code) for row in described] == [("mine", 0), ("other", 30)]
+    assert [(row.group_id, row.error_code) for row in described] == [("other", 30), ("mine", 0)]
     found = (await client.ask(FindCoordinatorRequest(coordinator_keys=["mine", "other"]), 4)).coordinators
     assert [(row.key, row.error_code, row.node_id) for row in found] == [("mine", 0, 1), ("other", 30, -1)]
     transactional = FindCoordinatorRequest(key_type=1, coordinator_keys=["mine"])

@@ -19,7 +19,7 @@ import pytest
 
 from tests.support.kafka import KafkaCluster, running_kafka
 from tests.support.waiting import until
-from tests.support.wire import Wire
+from tests.support.wire import Login, Wire
 
 COMMAND = Path(sys.executable).with_name("minicontroller")
 READY = "ready: bootstrap.servers="
@@ -63,11 +63,12 @@ class MiniCluster:
         traces: bool = False,
         command: Path = COMMAND,
         folder: Path | None = None,
+        login: Login | None = None,
     ) -> None:
         """`traces`: what it says may hold some, of a broken policy for instance. `folder`: where
         `command` is called.
         """
-        self._command, self._folder = command, folder
+        self._command, self._folder, self.login = command, folder, login
         self._arguments = ["up", "--brokers", str(brokers), "--port", "0", "--store", store, *options]
         for key, value in (SAME_AS_KAFKA | dict(settings or {})).items():
             self._arguments += ["--set", f"{key}={value}"]
@@ -100,7 +101,7 @@ class MiniCluster:
     @cached_property
     def addresses(self) -> dict[int, str]:
         """By node id, as the nodes themselves tell it."""
-        with Wire(self.bootstrap.split(",")[0]) as wire:
+        with Wire(self.bootstrap.split(",")[0], login=self.login) as wire:
             brokers = wire.ask("Metadata", 1, {"topics": []})["brokers"]
         return {broker["node_id"]: f"{broker['host']}:{broker['port']}" for broker in brokers}
 
@@ -161,6 +162,7 @@ def running_cluster(
     traces: bool = False,
     command: Path = COMMAND,
     folder: Path | None = None,
+    login: Login | None = None,
 ) -> Iterator[MiniCluster]:
     """A fresh cluster for the length of the block; `options` are those of `up`, the rest as
     `MiniCluster` has it.
@@ -173,6 +175,7 @@ def running_cluster(
         traces=traces,
         command=command,
         folder=folder,
+        login=login,
     )
     cluster.start()
     try:
@@ -184,26 +187,28 @@ def running_cluster(
 
 
 @contextmanager
-def running_any(store: str, settings: Mapping[str, str] | None = None) -> Iterator[MiniCluster | KafkaCluster]:
+def running_any(
+    store: str, settings: Mapping[str, str] | None = None, login: Login | None = None
+) -> Iterator[MiniCluster | KafkaCluster]:
     """The program under test on that store, or the real Kafka if that is what is asked for."""
     if ON_KAFKA:
-        with running_kafka(settings=settings) as kafka:
+        with running_kafka(settings=settings, login=login) as kafka:
             yield kafka
     else:
-        with running_cluster(store=store, settings=settings) as cluster:
+        with running_cluster(store=store, settings=settings, login=login) as cluster:
             yield cluster
 
 
-def controller_id(cluster: Cluster) -> int:
+def controller_id(cluster: Cluster, login: Login | None = None) -> int:
     """Who the controller is, by the word of the first node."""
-    with Wire(next(iter(cluster.addresses.values()))) as wire:
+    with Wire(next(iter(cluster.addresses.values())), login=login) as wire:
         number: int = wire.ask("Metadata", 1, {"topics": []})["controller_id"]
     return number
 
 
-def other_ids(cluster: Cluster) -> list[int]:
+def other_ids(cluster: Cluster, login: Login | None = None) -> list[int]:
     """Every node but the controller."""
-    controller = controller_id(cluster)
+    controller = controller_id(cluster, login)
     return [number for number in cluster.addresses if number != controller]
 
 

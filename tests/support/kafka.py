@@ -17,7 +17,7 @@ from typing import IO
 
 from tests.support.maven import CACHE, kept
 from tests.support.ports import free_port
-from tests.support.wire import ConnectionEndedError, Wire
+from tests.support.wire import ConnectionEndedError, Login, Wire
 from tests.support.zookeeper import ZooKeeperServer
 
 KAFKA_VERSION = "3.9.1"
@@ -56,7 +56,15 @@ class KafkaCluster:
     controller and all others.
     """
 
-    def __init__(self, folder: Path, brokers: int = 3, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        brokers: int = 3,
+        settings: Mapping[str, str] | None = None,
+        login: Login | None = None,
+    ) -> None:
+        """`login` is a user with a password, if the settings demand one of clients."""
+        self.login = login
         self.folder = folder
         self.settings = dict(settings or {})
         self.zookeeper = ZooKeeperServer(folder / "zookeeper")
@@ -123,7 +131,7 @@ class KafkaCluster:
 
     def _knows(self, number: int, numbers: set[int]) -> bool:
         try:
-            with Wire(self.addresses[number]) as wire:
+            with Wire(self.addresses[number], login=self.login) as wire:
                 answer = wire.ask("Metadata", 1, {"topics": []})
         except (OSError, ConnectionEndedError):
             return False
@@ -137,9 +145,11 @@ class KafkaCluster:
 
 
 @contextmanager
-def running_kafka(brokers: int = 3, settings: Mapping[str, str] | None = None) -> Iterator[KafkaCluster]:
+def running_kafka(
+    brokers: int = 3, settings: Mapping[str, str] | None = None, login: Login | None = None
+) -> Iterator[KafkaCluster]:
     """A fresh cluster for the length of the block."""
-    cluster = KafkaCluster(Path(tempfile.mkdtemp(prefix="kafka-")), brokers, settings)
+    cluster = KafkaCluster(Path(tempfile.mkdtemp(prefix="kafka-")), brokers, settings, login)
     try:
         cluster.start()
         yield cluster

@@ -71,8 +71,8 @@ MESSAGES: dict[str, tuple[Any, Any]] = {
     "CreateTopics": (CreateTopicsRequest, CreateTopicsResponse),
     "DeleteAcls": (DeleteAclsRequest, DeleteAclsResponse),
     "DeleteTopics": (DeleteTopicsRequest, DeleteTopicsResponse),
-    "DescribeClientQuotas": (DescribeClientQuotasRequest, DescribeClientQuotasResponse),
     "DescribeAcls": (DescribeAclsRequest, DescribeAclsResponse),
+    "DescribeClientQuotas": (DescribeClientQuotasRequest, DescribeClientQuotasResponse),
     "DescribeCluster": (DescribeClusterRequest, DescribeClusterResponse),
     "DescribeConfigs": (DescribeConfigsRequest, DescribeConfigsResponse),
     "DescribeGroups": (DescribeGroupsRequest, DescribeGroupsResponse),
@@ -85,6 +85,9 @@ MESSAGES: dict[str, tuple[Any, Any]] = {
     "Metadata": (MetadataRequest, MetadataResponse),
 }
 
+Login = tuple[str, str]
+"""The name and the password of a user."""
+PLAIN = b"PLAIN"
 ANSWER_TIMEOUT_SECONDS = 60.0
 UNSUPPORTED_VERSION = 35
 
@@ -176,10 +179,22 @@ def plain(message: Any, schema: Any, version: int) -> Body:
 class Wire:
     """One connection on which frames are written and read as they are."""
 
-    def __init__(self, address: str, *, timeout: float = ANSWER_TIMEOUT_SECONDS) -> None:
+    def __init__(self, address: str, *, login: Login | None = None, timeout: float = ANSWER_TIMEOUT_SECONDS) -> None:
+        """Connect, and log in by SASL PLAIN with this user and password."""
         host, _, port = address.rpartition(":")
         self._socket = socket.create_connection((host, int(port)), timeout=timeout)
         self._correlation_id = 0
+        if login is not None:
+            self._log_in("\0".join(("", *login)).encode())
+
+    def _log_in(self, token: bytes) -> None:
+        handshake = struct.pack(">hhihh", 17, 1, 1, -1, len(PLAIN)) + PLAIN
+        authenticate = struct.pack(">hhihi", 36, 1, 2, -1, len(token)) + token
+        for request in (handshake, authenticate):
+            answer = self.exchange(struct.pack(">i", len(request)) + request)
+            (code,) = struct.unpack_from(">h", answer, 4)
+            if code:
+                raise ConnectionEndedError(f"the login was answered with error {code}")
 
     def __enter__(self) -> Self:
         return self
