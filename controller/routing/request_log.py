@@ -19,9 +19,12 @@ from ..observe.logs import cut
 from ..observe.secrets import MAX_PARTS, redact
 from ..requests.context import RequestContext
 
-SECRET_FIELDS = frozenset({"auth_bytes", "value", "request_data", "request_principal", "salt", "salted_password"})
+SECRET_FIELDS = frozenset(
+    {"auth_bytes", "value", "request_data", "request_principal", "salt", "salted_password", "hmac"}
+)
 """The names of secret fields, as Kafka has them: the token of SaslAuthenticate, the value of a
-config, and the parts of an Envelope, which may contain both.
+config, a SCRAM password, the HMAC of a delegation token, and the parts of an Envelope, which may
+contain all of these.
 """
 MAX_CHARACTERS = 2_000
 """The most characters that the log shows of one request."""
