@@ -14,12 +14,22 @@ used: a shell that completes a command must not wait for trio.
 from typing import TYPE_CHECKING, Any
 
 from ..controller.errors import ConfigurationError
+from ..protocol.acls import (
+    AccessControlEntry,
+    AclOperation,
+    AclResourceType,
+    PatternType,
+    PermissionType,
+    ResourcePattern,
+)
 from ..protocol.config_resources import ConfigOperation, ResourceType
 from ..protocol.error_codes import ErrorCode
 from .configuration import Address, ClientConfig, configure, load_client_config
 from .errors import AdminError, ClusterUnreachable
 from .model import (
     BROKER_DEFAULT,
+    AclBinding,
+    AclBindingFilter,
     AlterConfigOp,
     BrokerDescription,
     ClusterDescription,
@@ -41,6 +51,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BROKER_DEFAULT",
+    "AccessControlEntry",
+    "AclBinding",
+    "AclBindingFilter",
+    "AclOperation",
+    "AclResourceType",
     "Address",
     "AdminClient",
     "AdminError",
@@ -56,7 +71,10 @@ __all__ = [
     "ErrorCode",
     "NewTopic",
     "PartitionDescription",
+    "PatternType",
+    "PermissionType",
     "Resource",
+    "ResourcePattern",
     "ResourceType",
     "Results",
     "ScramCredentialInfo",

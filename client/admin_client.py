@@ -21,6 +21,8 @@ from . import metadata_messages
 from .configuration import ClientConfig
 from .errors import AdminError, ClusterUnreachable, in_doubt
 from .model import (
+    AclBinding,
+    AclBindingFilter,
     AlterConfigOp,
     ClusterDescription,
     ConfigEntry,
@@ -124,6 +126,13 @@ class AdminClient:
 
         return await self._by_node(resources, ApiKey.DESCRIBE_CONFIGS, question, config_messages.described)
 
+    async def describe_acls(self, wanted: AclBindingFilter) -> tuple[AclBinding, ...]:
+        """Return the ACLs that a filter matches, in order. Raises AdminError."""
+        from . import acl_messages
+
+        answer = await self._network.ask_any(acl_messages.question(wanted), ApiKey.DESCRIBE_ACLS)
+        return acl_messages.described(answer)
+
     async def _metadata(self, names: Sequence[str] | None) -> MetadataResponse:
         topics = None if names is None else [MetadataRequestTopic(name=name) for name in dict.fromkeys(names)]
         answer = await self._network.ask_any(
@@ -212,6 +221,28 @@ class AdminClient:
             list(alterations), ApiKey.ALTER_USER_SCRAM_CREDENTIALS, request, scram_messages.altered
         )
 
+    # ------------------------------------------------------------------ ACLs
+
+    async def create_acls(self, acls: Sequence[AclBinding]) -> Results[AclBinding, None]:
+        """Add ACLs. One that exists is a success."""
+        from . import acl_messages
+
+        return await self._by_place(
+            list(dict.fromkeys(acls)), ApiKey.CREATE_ACLS, acl_messages.creation, acl_messages.created
+        )
+
+    async def delete_acls(
+        self, filters: Sequence[AclBindingFilter]
+    ) -> Results[AclBindingFilter, tuple[AclBinding, ...]]:
+        """Remove the ACLs that filters match, and return them. An ACL that several filters match
+        belongs to the first of them.
+        """
+        from . import acl_messages
+
+        return await self._by_place(
+            list(dict.fromkeys(filters)), ApiKey.DELETE_ACLS, acl_messages.deletion, acl_messages.deleted
+        )
+
     # ------------------------------------------------------------------ the way of a batch
 
     @property
@@ -235,6 +266,26 @@ class AdminClient:
         for broker_id, part in parts.items():
             results |= await self._write(part, key, request, read, broker_id)
         return _each(resources, results)
+
+    async def _by_place(
+        self,
+        elements: Sequence[K],
+        key: ApiKey,
+        request: Callable[[Sequence[K]], WireStruct],
+        read: Callable[[WireStruct], Sequence[T | AdminError]],
+    ) -> Results[K, T]:
+        """Send elements to the controller whose rows in the answer are known by their places."""
+        asked: Sequence[K] = ()
+
+        def remembered(part: Sequence[K], _version: int) -> WireStruct:
+            nonlocal asked
+            asked = tuple(part)
+            return request(part)
+
+        def by_element(answer: WireStruct) -> Results[K, T]:
+            return dict(zip(asked, read(answer), strict=False))
+
+        return await self._write(elements, key, remembered, by_element)
 
     async def _write(
         self,

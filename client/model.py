@@ -5,6 +5,14 @@ from typing import TypeVar
 
 import msgspec
 
+from ..protocol.acls import (
+    AccessControlEntry,
+    AclOperation,
+    AclResourceType,
+    PatternType,
+    PermissionType,
+    ResourcePattern,
+)
 from ..protocol.config_resources import ConfigOperation, ResourceType
 from ..protocol.error_codes import ErrorCode
 from .errors import AdminError
@@ -171,6 +179,27 @@ class AlterConfigOp(msgspec.Struct, frozen=True):
     operation: ConfigOperation
     name: str
     value: str | None = None
+
+
+class AclBinding(msgspec.Struct, frozen=True, order=True):
+    """One ACL: an entry for the resources of a pattern."""
+
+    pattern: ResourcePattern
+    entry: AccessControlEntry
+
+
+class AclBindingFilter(msgspec.Struct, frozen=True):
+    """The ACLs that a question is about. None, and the members ANY, match everything. The pattern
+    type MATCH finds each ACL that applies to the resource of this name.
+    """
+
+    resource_type: AclResourceType = AclResourceType.ANY
+    name: str | None = None
+    pattern_type: PatternType = PatternType.ANY
+    principal: str | None = None
+    host: str | None = None
+    operation: AclOperation = AclOperation.ANY
+    permission_type: PermissionType = PermissionType.ANY
 
 
 def result_of(code: int, message: str | None, value: T) -> T | AdminError:

@@ -49,6 +49,7 @@ def commands() -> None:
 
 
 for name, place, summary in (
+    ("acls", ".acls:acls", "List, add and remove ACLs: who may do what."),
     ("audit", ".audit:audit", "Read the audit log: who changed what, and why not."),
     ("cluster", ".cluster:cluster", "Show the nodes of a cluster, and what is wrong."),
     ("configs", ".configs:configs", "Show and change the configs of topics and brokers."),

@@ -20,7 +20,20 @@ def test_help_names_every_command(tmp_path: Path) -> None:
     assert (outcome.code, outcome.stderr, listed) == (
         0,
         "",
-        ["audit", "cluster", "configs", "demo", "ping", "pipeline", "policy", "protocol", "serve", "topics", "up"],
+        [
+            "acls",
+            "audit",
+            "cluster",
+            "configs",
+            "demo",
+            "ping",
+            "pipeline",
+            "policy",
+            "protocol",
+            "serve",
+            "topics",
+            "up",
+        ],
     )
 
 
