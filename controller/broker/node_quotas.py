@@ -12,11 +12,16 @@ import trio
 from ..config.node_config import NodeConfig
 from ..metadata.entities import UNREADABLE
 from ..quotas.client_quotas import ClientQuotas
+from ..quotas.connection_rates import ConnectionRates
 from ..quotas.mutation_quota import MutationQuotas
 from ..quotas.quota_keys import NOT_ENFORCED
+from ..quotas.sampled_rate import Windows
 from ..znodes.entity_names import client_entity_at
 from .cluster_security import ClusterSecurity, EntityChanges
+from .dynamic_configs import DynamicConfigs
 
+UNLIMITED = 2**31 - 1
+"""Kafka's default of `max.connection.creation.rate`."""
 log = logging.getLogger("minicontroller.quotas")
 
 
@@ -28,11 +33,18 @@ def clock_ms() -> int:
 class NodeQuotas:
     """The quotas of a node."""
 
-    def __init__(self, security: ClusterSecurity, config: NodeConfig, clock: Callable[[], int] = clock_ms) -> None:
+    def __init__(self, security: ClusterSecurity, configs: DynamicConfigs, clock: Callable[[], int] = clock_ms) -> None:
+        config = configs.current
         self.clients = ClientQuotas()
         samples = config.integer("controller.quota.window.num")
         self.changes = MutationQuotas(
             self.clients, samples * config.integer("controller.quota.window.size.seconds"), clock
+        )
+        self.connections = ConnectionRates(
+            self.clients,
+            lambda listener: _creation_rate(configs.current, listener),
+            Windows(config.integer("quota.window.num"), config.integer("quota.window.size.seconds") * 1000),
+            clock,
         )
         self._is_said = False
         security.on_change(self._take)
@@ -49,3 +61,12 @@ class NodeQuotas:
                     "the quotas %s are kept for Kafka's brokers, and this program does not enforce them",
                     ", ".join(NOT_ENFORCED),
                 )
+
+
+def _creation_rate(config: NodeConfig, listener: str) -> int | None:
+    """Return the most connections a second of a listener or, if it is empty, of the node; None for
+    no limit.
+    """
+    key = "max.connection.creation.rate"
+    limit = config.optional_integer(f"listener.name.{listener.lower()}.{key}" if listener else key)
+    return None if limit == UNLIMITED else limit

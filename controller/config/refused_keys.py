@@ -53,11 +53,7 @@ REFUSED: Mapping[str, tuple[Callable[[Value], bool], str]] = MappingProxyType(
         "ssl.engine.factory.class": (_is_set, "TLS is that of Python and OpenSSL"),
         "sasl.login.class": (_is_set, "nodes log in as sasl.jaas.config says"),
         "sasl.login.callback.handler.class": (_is_set, "nodes log in as sasl.jaas.config says"),
-        "client.quota.callback.class": (_is_set, "there are no quotas in this version"),
-        "max.connection.creation.rate": (
-            _is_not(2**31 - 1),
-            "connections are not limited by their rate; max.connections and max.connections.per.ip limit their number",
-        ),
+        "client.quota.callback.class": (_is_set, "quotas are those of users, clients and addresses in ZooKeeper"),
         "zookeeper.ssl.cipher.suites": (_is_set, "the cipher suites are those that OpenSSL allows by default"),
         "zookeeper.ssl.crl.enable": (_is_set, "no revocation lists are read"),
         "zookeeper.ssl.ocsp.enable": (_is_set, "OCSP is not asked"),

@@ -110,7 +110,7 @@ class Node:
 
     def __post_init__(self) -> None:
         self.security = ClusterSecurity(self.dynamic_configs)
-        self.quotas = NodeQuotas(self.security, self.config)
+        self.quotas = NodeQuotas(self.security, self.dynamic_configs)
         self.delegation_tokens = DelegationTokens(token_key(self.config))
         self.security.on_change(self.delegation_tokens.follow)
         self.decisions = NodeDecisions(

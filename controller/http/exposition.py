@@ -103,6 +103,11 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
         ("node",),
     ),
     "unread_answer_bytes": (GaugeMetricFamily, "The bytes of answers that clients have not taken yet.", ("node",)),
+    "throttled_connections": (
+        CounterMetricFamily,
+        "Connections that had to wait for the rate of a listener or the node, or were refused by that of an address.",
+        ("node", "limit"),
+    ),
     "connections_closed_for_memory": (
         CounterMetricFamily,
         "Connections closed because others needed the memory that their request or their answers took.",
@@ -338,6 +343,8 @@ def _connections(families: Families, node: str, running: ServingNode) -> None:
     families.add("connections_without_room", [node], memory.waiting)
     families.add("unread_answer_bytes", [node], memory.of_answers)
     families.add("connections_closed_for_memory", [node], memory.closed)
+    for limit, count in running.node.quotas.connections.throttled.items():
+        families.add("throttled_connections", [node, limit], count)
 
 
 def _controller(families: Families, node: str, running: ServingNode) -> None:

@@ -20,6 +20,8 @@ import msgspec
 import trio
 
 from ..observe.logs import RateLimitedLog, about_caller
+from ..quotas.connection_rates import ConnectionRates
+from ..security.authorizer import java_address
 from ..security.caller import Caller, Listener
 from .connection import Connection, FrameHandler
 from .failures import ConnectionFailures
@@ -42,6 +44,10 @@ SHARE_THAT_MAKES_ROOM = 100
 """A node that is full closes one of so many connections at a time, and at least one."""
 
 
+MOST_REFUSED = 100
+"""How many connections that were refused are kept open for a while."""
+
+
 class PortTakenError(OSError):
     """Another process listens on the port."""
 
@@ -59,8 +65,9 @@ class Server:
     kernel queues connections.
     """
 
-    def __init__(self, limits: ConnectionLimits | None = None) -> None:
+    def __init__(self, limits: ConnectionLimits | None = None, rates: ConnectionRates | None = None) -> None:
         self.limits = limits or ConnectionLimits()
+        self.rates = rates
         self.connections: set[Connection] = set()
         self.ports: dict[str, int] = {}
         """The bound port of each listener by name, also where the configured port is 0."""
@@ -72,6 +79,7 @@ class Server:
         self._accepting_nodes = trio.CancelScope()
         self._changed = trio.lowlevel.ParkingLot()
         self._handshakes = trio.Lock()
+        self._refused_now = 0
         self._overloaded, self._refused, self._closed = RateLimitedLog(log), RateLimitedLog(log), RateLimitedLog(log)
 
     async def open(self, listeners: Iterable[Listener], handler: FrameHandler) -> None:
@@ -152,7 +160,20 @@ class Server:
                     self._make_room(self._clients())
                     await trio.sleep(OVERLOADED_PAUSE_SECONDS)
                 else:
+                    if self.rates is not None:
+                        await self._slow_down(self.rates, acceptor.listener, stream)
                     self._start(acceptor, stream, nursery)
+
+    async def _slow_down(self, rates: ConnectionRates, listener: Listener, stream: trio.SocketStream) -> None:
+        """Wait as long as the rate of new connections demands; later connections wait behind."""
+        is_protected = listener.inter_broker and len(self.ports) > 1
+        wait_ms = rates.wait_ms(listener.name, is_protected=is_protected)
+        if wait_ms:
+            try:
+                await trio.sleep(wait_ms / 1000)
+            except BaseException:
+                stream.socket.close()
+                raise
 
     def _must_wait(self, listener: Listener) -> bool:
         if self._quotas.listener_is_full(listener.name, listener.max_connections):
@@ -186,6 +207,11 @@ class Server:
         except OSError:  # closed by the client already
             stream.socket.close()
             return
+        refused_ms = 0 if self.rates is None else self.rates.refused_ms(java_address(host))
+        if refused_ms:
+            self._refused.say(logging.WARNING, "refused a connection of %s: its quota of connections is used up", host)
+            nursery.start_soon(self._close_later, stream, refused_ms / 1000)
+            return
         if not self._quotas.add(listener.name, host):
             self._refused.say(logging.WARNING, "refused a connection of %s: the address has too many", host)
             stream.socket.close()
@@ -203,6 +229,18 @@ class Server:
             self._make_room(self._clients())
         self.connections.add(connection)
         nursery.start_soon(self._guarded, connection)
+
+    async def _close_later(self, stream: trio.SocketStream, seconds: float) -> None:
+        """Close a refused connection after a while, so that its client does not come again at
+        once, or at once if too many are kept for that.
+        """
+        self._refused_now += 1
+        try:
+            if self._refused_now <= MOST_REFUSED:
+                await trio.sleep(seconds)
+        finally:
+            self._refused_now -= 1
+            stream.socket.close()
 
     def _transport(self, listener: Listener, stream: trio.SocketStream) -> Transport:
         if listener.tls is None:

@@ -132,7 +132,9 @@ async def run_node(
         node.audit = node.metrics.audit = open_audit(audit, node)
         node.authorization = authorization_of(config, authorizer, node.security.acl_index, node.metrics.authorization)
         store.on_session(node.metrics.session_changed)
-        parts = await _bound_parts(node, tasks, listeners, Server(connection_limits(config, room)), clock_ms)
+        parts = await _bound_parts(
+            node, tasks, listeners, Server(connection_limits(config, room), node.quotas.connections), clock_ms
+        )
         sources.find_user, sources.secret = node.security.scram_credential, parts.secret.current
         sources.find_token = node.delegation_tokens.credential
         tasks.start_soon(sources.run)

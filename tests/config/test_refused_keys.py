@@ -17,7 +17,6 @@ ASKS_FOR_MORE = {
     "sasl.login.class": "com.example.Login",
     "sasl.login.callback.handler.class": "com.example.Handler",
     "client.quota.callback.class": "com.example.Quotas",
-    "max.connection.creation.rate": "10",
     "zookeeper.ssl.cipher.suites": "TLS_AES_128_GCM_SHA256",
     "zookeeper.ssl.crl.enable": "true",
     "zookeeper.ssl.ocsp.enable": "true",
@@ -28,7 +27,6 @@ ASKS_FOR_MORE = {
 }
 HARMLESS = {
     "principal.builder.class": "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",
-    "max.connection.creation.rate": "2147483647",
     "zookeeper.ssl.crl.enable": "false",
     "process.roles": "",
     "inter.broker.protocol.version": "3.4",
@@ -55,14 +53,16 @@ def test_a_value_that_asks_for_nothing_is_taken(key: str, value: str) -> None:
     assert config_from_mapping({key: value}).text(key) == value
 
 
-@pytest.mark.parametrize("key", ["listener.name.client.max.connection.creation.rate", "max.connection.creation.rate"])
+@pytest.mark.parametrize("key", ["listener.name.client.principal.builder.class", "principal.builder.class"])
 def test_a_running_node_refuses_them_too(key: str) -> None:
     """AlterConfigs refuses these keys, and what is in ZooKeeper already does not count."""
     node = config_from_mapping({"broker.id": "1"})
     with pytest.raises(Refusal, match="is not served") as refused:
-        validate_broker_configs({key: "10"}, node, per_broker=True)
-    assert refused.value.message is not None and "10" not in refused.value.message
-    assert acceptable_broker_configs({key: "10", "log.retention.ms": "5"}, per_broker=True) == {"log.retention.ms": "5"}
+        validate_broker_configs({key: "org.example.Builder"}, node, per_broker=True)
+    assert refused.value.message is not None and "Builder" not in refused.value.message
+    assert acceptable_broker_configs({key: "org.example.Builder", "log.retention.ms": "5"}, per_broker=True) == {
+        "log.retention.ms": "5"
+    }
 
 
 def test_a_listener_has_its_own_time_to_authenticate_again() -> None:

@@ -15,6 +15,7 @@ from minicontroller.controller.config.node_config import NodeConfig
 from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.network.limits import ConnectionLimits
 from minicontroller.controller.network.server import Server
+from minicontroller.controller.quotas.connection_rates import ConnectionRates
 from minicontroller.controller.requests.context import RequestContext
 from minicontroller.controller.requests.spec import Handler, Spec
 from minicontroller.controller.routing.dispatcher import Dispatcher
@@ -237,10 +238,11 @@ async def serving(
     limits: ConnectionLimits | None = None,
     node: TinyNode | None = None,
     forwarder: Forwarder | None = None,
+    rates: ConnectionRates | None = None,
 ) -> AsyncIterator[Served]:
     node = node or TinyNode(controller="this one")
     dispatcher = Dispatcher(node, routed(specs_with(handlers), forwarder))
-    server = Server(limits)
+    server = Server(limits, rates)
     if Transports.tls is not None:
         listeners = [msgspec.structs.replace(each, tls=each.tls or Transports.tls) for each in listeners]
     await server.open(listeners, dispatcher)
