@@ -33,11 +33,12 @@ def test_help_names_every_command(tmp_path: Path) -> None:
             "serve",
             "topics",
             "up",
+            "users",
         ],
     )
 
 
-@pytest.mark.parametrize("group", ["audit", "configs", "pipeline", "policy", "protocol", "topics"])
+@pytest.mark.parametrize("group", ["acls", "audit", "configs", "pipeline", "policy", "protocol", "topics", "users"])
 def test_help_of_a_group_is_not_cut(tmp_path: Path, group: str) -> None:
     """Each command of a group has a line in the group's help that is whole on a terminal of 80
     columns.
