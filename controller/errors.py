@@ -15,7 +15,7 @@ LEFT_OUT = "[...]"
 """Stands where the middle of a text was left out."""
 
 
-class Refusal(Exception):  # noqa: N818 - it is an answer, not an accident
+class Refusal(Exception):  # noqa: N818 - it is an answer, not a defect
     """A request, or one element of it, is refused with `code`. The client gets `message`, which
     says what has to be changed.
 

@@ -113,7 +113,7 @@ class Channel:
         self._update_number = -1
         self._brokers_changed = False
         self._metadata: dict[str, set[int] | None] = {}
-        self._unheard: set[str] = set()
+        self._never_sent: set[str] = set()
         """The new topics that no request to the node has named yet."""
         self._forgotten: dict[str, Topic] = {}
         self._leaders: dict[str, dict[int, bool]] = {}
@@ -121,7 +121,7 @@ class Channel:
         self._deletions: dict[str, Topic] = {}
         self._wake = trio.Event()
         self._urgent = trio.Event()
-        self._complaint: int = ErrorCode.NONE
+        self._last_warning: int = ErrorCode.NONE
         """The last error that was logged; NONE once the node has answered without an error."""
 
     # ------------------------------------------------------------------ pending updates
@@ -155,7 +155,7 @@ class Channel:
         that the topic has just been created.
         """
         if is_new:
-            self._unheard.add(topic)
+            self._never_sent.add(topic)
         known = self._metadata.get(topic, set())
         self._metadata[topic] = None if partitions is None or known is None else known | set(partitions)
         self._stir(number)
@@ -171,8 +171,8 @@ class Channel:
         """Send that the topic is being deleted, unless the topic was never sent to the node."""
         self._metadata.pop(topic.name, None)
         self._leaders.pop(topic.name, None)
-        if topic.name in self._unheard:
-            self._unheard.discard(topic.name)
+        if topic.name in self._never_sent:
+            self._never_sent.discard(topic.name)
             self._stir(number)
             return
         before = self._forgotten.get(topic.name)
@@ -221,7 +221,7 @@ class Channel:
         leaders, self._leaders = self._leaders, {}
         metadata, self._metadata = self._metadata, {}
         forgotten, self._forgotten = self._forgotten, {}
-        self._unheard = set()
+        self._never_sent = set()
         stops, self._stops = self._stops, {}
         deletions, self._deletions = self._deletions, {}
         brokers_changed, self._brokers_changed = self._brokers_changed, False
@@ -317,7 +317,7 @@ class Channel:
             else:
                 assert isinstance(answer, LeaderAndIsrResponse | UpdateMetadataResponse | StopReplicaResponse)
                 if answer.error_code == ErrorCode.NONE:
-                    self._complaint = ErrorCode.NONE
+                    self._last_warning = ErrorCode.NONE
                     return answer
                 pause_seconds = self._refused(message, answer.error_code)
             await trio.sleep(pause_seconds)
@@ -341,8 +341,8 @@ class Channel:
         """Log a node's error, and return the pause in seconds before the request is sent again. If
         the node follows another controller, have the election check the store.
         """
-        if code != self._complaint:  # a repeated error is logged once
-            self._complaint = code
+        if code != self._last_warning:  # a repeated error is logged once
+            self._last_warning = code
             log.warning("broker %d answers %s with error %d", self.broker.broker_id, type(message).__name__, code)
         if code == ErrorCode.STALE_CONTROLLER_EPOCH:
             self._owner.contradicted()

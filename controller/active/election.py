@@ -176,7 +176,7 @@ class Election:
                 await controller.run()
                 nursery.cancel_scope.cancel()
         except Exception:
-            log.exception("an accident ended the reign of epoch %d", epoch)
+            log.exception("an unexpected error ended this controller's epoch %d", epoch)
             failed = True
         finally:
             self._controller = None

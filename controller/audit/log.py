@@ -27,7 +27,7 @@ from ..observe.logs import NODE
 log = logging.getLogger("minicontroller.audit")
 
 MAX_BATCH_EVENTS = 4096
-BREATH_SECONDS = 0.000_5
+PAUSE_SECONDS = 0.000_5
 """The pause of the thread after each event that it makes.
 
 The event loop releases the interpreter lock at each system call, and gets it back from a busy
@@ -320,7 +320,7 @@ class AuditLog:
             line = self._queue.popleft()
             if isinstance(line, _Unmade):
                 line = EncodedLine(line.epoch, line.sequence, line.since, encode_line(line.make()))
-                time.sleep(BREATH_SECONDS)
+                time.sleep(PAUSE_SECONDS)
             self._made.append(line)
             self._taken += 1
 

@@ -214,15 +214,15 @@ def _run(function: Callable[..., Awaitable[None]], *arguments: object, verbose: 
 
     from ...policies.load_errors import PolicyLoadError
     from ..errors import ConfigurationError, first_of
-    from ..observe.accidents import log_accidents
     from ..observe.logs import HUMAN, use_format
+    from ..observe.unexpected_errors import log_unexpected_errors
 
     expected = (ConfigurationError, PolicyLoadError, OSError)
     """Errors that the user can correct. All others are bugs and are logged with a traceback."""
     gc.freeze()  # what is loaded by now stays for good, and need not be looked at again
     logging.basicConfig(stream=sys.stderr, level=logging.DEBUG if verbose else logging.INFO)
     use_format(HUMAN)
-    log_accidents()
+    log_unexpected_errors()
     try:
         trio.run(function, *arguments)
     except BaseExceptionGroup as group:

@@ -64,31 +64,31 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
     ),
     "refused_node_requests": (
         CounterMetricFamily,
-        "Requests that only nodes send, from somebody who had not proved to be one.",
+        "Requests that only nodes send, from clients that had not proved to be one.",
         ("node",),
     ),
     "denied_actions": (
         CounterMetricFamily,
-        "What clients asked for by name and might not do, by Kafka's operation and type of resource.",
+        "Actions on resources named by clients that the authorizer denied, by Kafka's operation and resource type.",
         ("node", "operation", "resource_type"),
     ),
     "authorizer_faults": (
         CounterMetricFamily,
-        "How often an authorizer in Python failed, which denies what it was asked about.",
+        "Failures of an authorizer in Python; each denies what it was asked about.",
         ("node",),
     ),
     "leftover_requests": (
         CounterMetricFamily,
-        "Requests with bytes after their end, accepted all the same.",
+        "Requests with bytes after their end, which are ignored.",
         ("node",),
     ),
-    "accidents": (CounterMetricFamily, "Requests answered with UNKNOWN_SERVER_ERROR: see the log.", ("node",)),
+    "unexpected_errors": (CounterMetricFamily, "Requests answered with UNKNOWN_SERVER_ERROR: see the log.", ("node",)),
     "protocol_errors": (CounterMetricFamily, "Connections closed because of what was sent on them.", ("node",)),
     "failed_authentications": (CounterMetricFamily, "SASL authentications that failed.", ("node", "mechanism")),
     "failed_handshakes": (CounterMetricFamily, "TLS handshakes that failed, by reason.", ("node", "reason")),
     "certificate_seconds": (
         GaugeMetricFamily,
-        "For how many seconds the certificate of a listener is still valid.",
+        "The seconds until the certificate of a listener expires.",
         ("node", "listener"),
     ),
     "connections": (GaugeMetricFamily, "Open connections.", ("node", "listener")),
@@ -102,7 +102,7 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
         "Connections that are not read until there is room for their large request (queued.max.request.bytes).",
         ("node",),
     ),
-    "unread_answer_bytes": (GaugeMetricFamily, "The bytes of answers that clients have not taken yet.", ("node",)),
+    "unread_answer_bytes": (GaugeMetricFamily, "The bytes of responses that clients have not read yet.", ("node",)),
     "throttled_connections": (
         CounterMetricFamily,
         "Connections that had to wait for the rate of a listener or the node, or were refused by that of an address.",
@@ -110,12 +110,12 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
     ),
     "connections_closed_for_memory": (
         CounterMetricFamily,
-        "Connections closed because others needed the memory that their request or their answers took.",
+        "Connections closed because other connections needed their memory.",
         ("node",),
     ),
     "requests_waiting": (GaugeMetricFamily, "Requests that wait for something, such as the controller.", ("node",)),
     "is_controller": (GaugeMetricFamily, "1 if this node is the elected controller and serves.", ("node",)),
-    "controller_id": (GaugeMetricFamily, "Whom this node takes for the controller; -1 for nobody.", ("node",)),
+    "controller_id": (GaugeMetricFamily, "The id of the controller that this node knows; -1 for none.", ("node",)),
     "controller_epoch": (GaugeMetricFamily, "The epoch of the controller that this node knows.", ("node",)),
     "elections_won": (CounterMetricFamily, "Elections that this node won.", ("node",)),
     "writer_waiting_requests": (GaugeMetricFamily, "Changes that wait to be planned.", ("node",)),
@@ -126,15 +126,15 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
     ),
     "writer_given_up_requests": (
         CounterMetricFamily,
-        "Changes dropped unplanned because nobody waited for them any more.",
+        "Changes dropped before they were planned because their clients no longer waited.",
         ("node",),
     ),
-    "writer_commits_in_flight": (GaugeMetricFamily, "Commits that were sent and are not settled.", ("node",)),
+    "writer_commits_in_flight": (GaugeMetricFamily, "Commits that were sent and have no result yet.", ("node",)),
     "commits": (CounterMetricFamily, "Commits that took effect.", ("node",)),
     "committed_elements": (CounterMetricFamily, "Topics and resources changed by commits that took effect.", ("node",)),
     "nodes_behind": (
         GaugeMetricFamily,
-        "Nodes elsewhere that have not acknowledged everything this controller told them.",
+        "Nodes in other processes that have not acknowledged all updates of this controller.",
         ("node",),
     ),
     "brokers": (GaugeMetricFamily, "Registered nodes in this node's image.", ("node",)),
@@ -149,29 +149,29 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
     ),
     "policy_verdicts": (
         CounterMetricFamily,
-        "What the policy said: allowed, violated or broken; the rule where the policy has rules.",
+        "Verdicts of the policy (allowed, violated or broken), by rule if the policy has rules.",
         ("node", "policy", "rule", "decision"),
     ),
     "policy_findings": (
         CounterMetricFamily,
-        "What rules had against requests: deny, warn, audit, or failed where a rule could not be evaluated.",
+        "Findings of rules, by action: deny, warn, audit, or failed if a rule could not be evaluated.",
         ("node", "rule", "action"),
     ),
     "policy_seconds": (HistogramMetricFamily, "How long the policy took for one element.", ("node",)),
     "policy_restarts": (
         CounterMetricFamily,
-        "How often the process of a policy in Python was started anew, because it took too long or ended.",
+        "Restarts of the process of a policy in Python, which took too long or ended.",
         ("node",),
     ),
     "rules": (GaugeMetricFamily, "Rules in force.", ("node",)),
     "rule_loads": (
         CounterMetricFamily,
-        "Rule files that came in force, the start included, or were refused for a mistake.",
+        "Loads of rule files, including the one at the start, by result: in force, or refused for a mistake.",
         ("node", "result"),
     ),
     "rule_files_valid": (
         GaugeMetricFamily,
-        "1 if the rule files are in force as they are; 0 if they have a mistake, and those before them still hold.",
+        "1 if the rule files are in force; 0 if they have a mistake, so that the previous rules remain in force.",
         ("node",),
     ),
     "rule_files_loaded_timestamp_seconds": (
@@ -180,12 +180,12 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
         ("node",),
     ),
     "audit_events": (CounterMetricFamily, "Events written to the audit log.", ("node",)),
-    "audit_dropped_events": (CounterMetricFamily, "Events that the audit log could not take.", ("node",)),
-    "audit_syncs": (CounterMetricFamily, "Times that events were forced to the disk.", ("node",)),
-    "audit_waiting_events": (GaugeMetricFamily, "Events decided and not yet in the audit log.", ("node",)),
+    "audit_dropped_events": (CounterMetricFamily, "Events that are missing from the audit log.", ("node",)),
+    "audit_syncs": (CounterMetricFamily, "Syncs (fsync) of the audit log.", ("node",)),
+    "audit_waiting_events": (GaugeMetricFamily, "Decisions that are not yet in the audit log.", ("node",)),
     "audit_lag_seconds": (
         GaugeMetricFamily,
-        "The age of the oldest event that is decided and not yet in the audit log.",
+        "The age of the oldest decision that is not yet in the audit log.",
         ("node",),
     ),
     "audit_failed_writes": (CounterMetricFamily, "Attempts to write the audit log that failed.", ("node",)),
@@ -195,7 +195,7 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
         ("node",),
     ),
     "http_connections": (GaugeMetricFamily, "Open HTTP connections of this process.", ()),
-    "http_event_listeners": (GaugeMetricFamily, "Pages that are open and follow the news.", ()),
+    "http_event_listeners": (GaugeMetricFamily, "Open pages that receive events.", ()),
     "http_evicted_connections": (CounterMetricFamily, "HTTP connections closed to make room for new ones.", ()),
 }
 """All metrics of this process beside those of Python's ProcessCollector. Names of counters get
@@ -315,7 +315,7 @@ def _requests(families: Families, node: str, running: ServingNode) -> None:
         families.add("denied_actions", [node, kafka_name(operation), kafka_name(resource_type)], count)
     families.add("authorizer_faults", [node], running.node.metrics.authorization.faults)
     families.add("leftover_requests", [node], dispatcher.counters.leftover_requests)
-    families.add("accidents", [node], dispatcher.counters.accidents)
+    families.add("unexpected_errors", [node], dispatcher.counters.unexpected_errors)
     families.add("protocol_errors", [node], failures.protocol_errors)
     for mechanism, count in sorted(failures.failed_authentications.items()):
         families.add("failed_authentications", [node, mechanism], count)

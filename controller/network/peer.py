@@ -103,7 +103,7 @@ class PeerConnection:
         self._attempt: _Attempt | None = None
         self._not_before = -math.inf
         self._correlation_id = 0
-        self._complaint = ""
+        self._last_warning = ""
         """The last failure that was logged, so that each further attempt does not log it again."""
 
     def __str__(self) -> str:
@@ -250,13 +250,13 @@ class PeerConnection:
                 self._not_before = trio.current_time() + RECONNECT_BACKOFF_SECONDS
                 with trio.fail_after(CONNECT_TIMEOUT_SECONDS):
                     self._link = attempt.link = await self._open()
-                self._complaint = ""
+                self._last_warning = ""
                 self._nursery.start_soon(self._read, self._link)
         except (OSError, Disconnected, ProtocolError, trio.TooSlowError) as error:
             attempt.failure = error
             text = f"cannot reach {self}: {_why(error)}"
-            if text != self._complaint:
-                self._complaint = text
+            if text != self._last_warning:
+                self._last_warning = text
                 log.warning("%s", text)
         finally:
             self._attempt = None

@@ -43,7 +43,7 @@ from ..security.node_proof import Membership
 from ..store.base import Store
 from .authorization import authorization_of, loaded_authorizer
 from .cluster_paths import prepare
-from .controller_requests import ask_to_alter, hand_over, tell_the_controller
+from .controller_requests import ask_to_alter, hand_over, notify_controller
 from .endpoints import bootstrap_of, connection_limits, registration
 from .policy_loading import loaded_policy
 
@@ -219,7 +219,7 @@ async def _bound_parts(
 async def _start(node: Node, tasks: trio.Nursery, parts: NodeParts) -> None:
     """Start the tasks of a node in order. The node is registered when this returns."""
     configs, store = node.dynamic_configs, node.store
-    configs.on_change(partial(tell_the_controller, node))
+    configs.on_change(partial(notify_controller, node))
     configs.on_change(node.topic_overrides.entity_changed)
     for follower in (configs, node.security):
         await tasks.start(partial(follower.run, store, tidies=lambda: node.controller is not None))

@@ -24,7 +24,7 @@ RETRY_SECONDS = 0.05
 """The pause in seconds before a request to the controller is retried."""
 
 
-def tell_the_controller(node: Node, kind: str, name: str) -> None:
+def notify_controller(node: Node, kind: str, name: str) -> None:
     """Notify the controller of changed configs, if this node is the controller."""
     if node.controller is not None:
         node.controller.entity_changed(kind, name)

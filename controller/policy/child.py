@@ -31,7 +31,7 @@ from ...policies.loading import build_policy
 from ...policies.verdict import PolicyOutcome
 from ...protocol.errors import ProtocolError
 from ...protocol.frame import FrameBuffer
-from ..observe.accidents import log_accidents
+from ..observe.unexpected_errors import log_unexpected_errors
 from .messages import (
     KINDS,
     MAX_TO_POLICY,
@@ -291,7 +291,7 @@ def set_up_output(trace: int, mark: str) -> None:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
     logging.basicConfig(handlers=[NodeLogHandler(mark)], level=logging.INFO, format="%(message)s")
-    log_accidents()
+    log_unexpected_errors()
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, file=trace, all_threads=False)
 

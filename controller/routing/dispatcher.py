@@ -35,7 +35,7 @@ from ..requests.spec import Sender, Spec
 from ..security.authorizer import Authorization
 from ..security.caller import MAX_SOFTWARE_CHARACTERS, Caller
 from ..security.principal import principal_from_text
-from .request_log import describe_accident, describe_request
+from .request_log import describe_request, describe_unexpected_error
 
 log = logging.getLogger("minicontroller.answer")
 
@@ -69,7 +69,7 @@ class Counters(msgspec.Struct):
     """
     leftover_requests: int = 0
     """Requests with bytes after their end, accepted as Kafka accepts them."""
-    accidents: int = 0
+    unexpected_errors: int = 0
     """Requests answered with UNKNOWN_SERVER_ERROR."""
 
 
@@ -243,8 +243,13 @@ class Dispatcher:
         if isinstance(error, Refusal):
             self._on_refused(ctx, request, error)
             return error_answer(ctx.spec, request, ctx.api_version, code=error.code, message=error.message)
-        self.counters.accidents += 1
-        log.error("%s failed:\n%s", describe_request(ctx, request), describe_accident(error, request), extra=about(ctx))
+        self.counters.unexpected_errors += 1
+        log.error(
+            "%s failed:\n%s",
+            describe_request(ctx, request),
+            describe_unexpected_error(error, request),
+            extra=about(ctx),
+        )
         self._on_refused(ctx, request, Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, reason="A defect: the log tells more."))
         return error_answer(ctx.spec, request, ctx.api_version, code=ErrorCode.UNKNOWN_SERVER_ERROR)
 
@@ -359,7 +364,7 @@ def _forwarded_origin(caller: Caller, header: RequestHeader) -> RequestOrigin:
         if origin.principal is not None:
             principal_from_text(origin.principal)
     except ValueError as error:
-        raise ProtocolError(f"a node forwards for a principal that is none: {error}") from error
+        raise ProtocolError(f"a node forwards a request with an invalid principal: {error}") from error
     caller.forwards = True
     return msgspec.structs.replace(
         origin,

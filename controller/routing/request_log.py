@@ -46,7 +46,7 @@ def describe_request(ctx: RequestContext, request: Any) -> str:
     return f"{type(request).__name__} v{ctx.api_version} of {who}: {_show(request)}"
 
 
-def describe_accident(error: BaseException, request: Any) -> str:
+def describe_unexpected_error(error: BaseException, request: Any) -> str:
     """Return a traceback without the secrets of the request. The texts of its exceptions are left
     out if they are too long, or if there are too many secrets to search for.
     """

@@ -253,4 +253,4 @@ async def test_a_node_that_is_ended_at_once_logs_no_error(caplog: pytest.LogCapt
     async with ruling():
         pass
     assert "no longer the controller of epoch 1: its node was ended at once" in caplog.text
-    assert "accident" not in caplog.text
+    assert "unexpected error" not in caplog.text

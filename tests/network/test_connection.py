@@ -190,18 +190,18 @@ async def test_an_exception_costs_one_answer(caplog: pytest.LogCaptureFixture) -
     """
     handlers = {**TINY_HANDLERS, ApiKey.DESCRIBE_CLUSTER: explode}
     async with serving(handlers=handlers) as served, await served.connect() as client:
-        before, accident, after = (
+        before, failing, after = (
             client.encode(1, metadata_of("before")),
             client.encode(0, DescribeClusterRequest()),
             client.encode(1, metadata_of("after")),
         )
-        await client.send(before + accident + after)
+        await client.send(before + failing + after)
         await client.answer(MetadataResponse, 1)
         _, answer = await client.answer(DescribeClusterResponse, 0)
         assert (answer.error_code, answer.error_message) == (ErrorCode.UNKNOWN_SERVER_ERROR, None)
         _, metadata = await client.answer(MetadataResponse, 1)
         assert metadata.topics[0].name == "after"
-        assert served.dispatcher.counters.accidents == 1
+        assert served.dispatcher.counters.unexpected_errors == 1
     assert "DescribeClusterRequest v0 of (not authenticated) (client 'test' at 127.0.0.1)" in caplog.text
     assert "Exploding" in caplog.text
 

@@ -74,7 +74,7 @@ async def test_what_is_not_kafka_ends_its_connection_only(sent: bytes) -> None:
             await client.send(sent)
             assert await client.ended()
         assert await served.alive()
-        assert served.dispatcher.counters.accidents == 0
+        assert served.dispatcher.counters.unexpected_errors == 0
 
 
 async def metadata_v(version: int, sent: bytes) -> MetadataResponse:
@@ -199,7 +199,7 @@ async def test_mutations_of_requests_never_hurt_the_server(seed: int) -> None:
                 data = bytearray(framed(bytes(data[4 : random.randrange(5, len(data))])))
             async with await served.connect() as client:
                 await survives(client, bytes(data))
-        assert served.dispatcher.counters.accidents == 0
+        assert served.dispatcher.counters.unexpected_errors == 0
         assert await served.alive()
 
 

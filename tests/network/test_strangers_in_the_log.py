@@ -20,8 +20,8 @@ from minicontroller.controller.routing.request_log import (
     MAX_CHARACTERS,
     MAX_TRACE,
     MAX_VALUES,
-    describe_accident,
     describe_request,
+    describe_unexpected_error,
 )
 from minicontroller.controller.security.caller import Caller
 from minicontroller.protocol.api_keys import ApiKey
@@ -133,7 +133,7 @@ def test_no_more_of_a_request_is_looked_at_than_is_told() -> None:
     text = describe_request(context(client_id=LONG, principal=f"User:{LONG}"), MetadataRequest(topics=names))
     assert len(text) < MAX_CHARACTERS + 4_000
     assert names.looked_at <= 2
-    describe_accident(ValueError("why"), MetadataRequest(topics=names))
+    describe_unexpected_error(ValueError("why"), MetadataRequest(topics=names))
     assert names.looked_at <= MAX_VALUES
 
 
@@ -155,7 +155,7 @@ def test_too_many_secrets_to_look_for_hide_what_was_said(count: int) -> None:
     topic = CreatableTopic(
         name="t", configs=[CreatableTopicConfig(name="k", value=f"secret-{number}") for number in range(count)]
     )
-    text = describe_accident(raised(f"no secret-{count - 1}"), CreateTopicsRequest(topics=[topic]))
+    text = describe_unexpected_error(raised(f"no secret-{count - 1}"), CreateTopicsRequest(topics=[topic]))
     assert "secret-" not in text
     assert text.count(REDACTED) == 2
     assert "in raised" in text
@@ -166,13 +166,13 @@ def test_the_same_secret_many_times_is_one() -> None:
     """Many elements with one value are not many secrets."""
     configs = [CreatableTopicConfig(name="k", value="hunter2") for _ in range(MAX_PARTS + 50)]
     configs.append(CreatableTopicConfig(name="k", value="swordfish"))
-    text = describe_accident(raised("swordfish"), CreateTopicsRequest(topics=[CreatableTopic(configs=configs)]))
+    text = describe_unexpected_error(raised("swordfish"), CreateTopicsRequest(topics=[CreatableTopic(configs=configs)]))
     assert f"ValueError: {REDACTED}" in text
     assert "swordfish" not in text
 
 
 def test_a_huge_exception_text_is_cut() -> None:
     """The log has no more than the beginning of a huge exception text."""
-    text = describe_accident(raised("x" * MAX_TRACE), MetadataRequest(topics=None))
+    text = describe_unexpected_error(raised("x" * MAX_TRACE), MetadataRequest(topics=None))
     assert len(text) < MAX_TRACE
     assert "ValueError" in text

@@ -189,7 +189,7 @@ async def test_an_exception_inside_is_the_inner_requests() -> None:
     async with peer(explode) as (served, client):
         answer = unwrapped(await client.ask(0, GOOD, EnvelopeResponse), 5)
         assert [topic.error_code for topic in answer.topics] == [ErrorCode.UNKNOWN_SERVER_ERROR]
-        assert served.dispatcher.counters.accidents == 1
+        assert served.dispatcher.counters.unexpected_errors == 1
 
 
 def test_principals_are_read_in_both_forms() -> None:

@@ -34,7 +34,7 @@ from minicontroller.controller.metadata.entities import Broker, Endpoint, Topic
 from minicontroller.controller.metadata.image import Image
 from minicontroller.controller.node.app import open_audit
 from minicontroller.controller.node.cluster_paths import prepare
-from minicontroller.controller.node.controller_requests import tell_the_controller
+from minicontroller.controller.node.controller_requests import notify_controller
 from minicontroller.controller.requests.context import RequestContext, Routes
 from minicontroller.controller.requests.error_answers import error_answer
 from minicontroller.controller.routing.dispatcher import Dispatcher
@@ -192,7 +192,7 @@ class SmallCluster:
             )
             for listener in self._listeners:
                 node.cache.on_change(listener)
-            node.dynamic_configs.on_change(lambda kind, name: tell_the_controller(node, kind, name))
+            node.dynamic_configs.on_change(lambda kind, name: notify_controller(node, kind, name))
             self.members[broker_id] = member
             tasks.start_soon(node.dynamic_configs.run, store)
             tasks.start_soon(node.security.run, store)
