@@ -13,9 +13,10 @@ from immutables import Map
 
 from minicontroller.audit.event import Effect
 from minicontroller.controller.errors import Refusal
+from minicontroller.controller.handlers import decided_elements
 from minicontroller.controller.handlers.entity_changes import EntityEdit, change_entities
 from minicontroller.controller.handlers.planning import PlannedChange
-from minicontroller.controller.requests.changes import RequestedChange
+from minicontroller.controller.requests.changes import ENTITY_KINDS, RequestedChange
 from minicontroller.controller.requests.spec import Changes
 from minicontroller.controller.store.base import SetData, Store
 from minicontroller.controller.znodes import acls, tokens
@@ -60,12 +61,14 @@ def refused() -> EntityEdit:
 
 
 async def change(
-    cluster: SmallCluster, edits: Sequence[EntityEdit], *, validate_only: bool = False
+    cluster: SmallCluster, edits: Sequence[EntityEdit], *, validate_only: bool = False, received_node: int | None = None
 ) -> list[PlannedChange]:
     node = cluster.controller_node
     context = context_for(node, ApiKey.CREATE_TOPICS, 7)
     asked = [RequestedChange(each.name, each.kind) for each in edits]
     context.spec = msgspec.structs.replace(context.spec, changes=Changes("create_acls", lambda _request: asked))
+    if received_node is not None:
+        context.forwarded, context.origin.received_node = True, received_node
     return await change_entities(node, context, None, edits, validate_only=validate_only)
 
 
@@ -116,6 +119,37 @@ async def test_edits_are_answered_in_their_order(cluster: SmallCluster, other: S
     assert found is not None
     assert found.stat.version == 0
     assert len(await other.children(acls.LITERAL_CHANGES)) == 2
+
+
+async def test_the_node_that_was_asked_has_the_change(
+    memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """With metadata.completion=local a change is in force at the controller and at the node that
+    forwarded the request when it is answered, and nobody waits for the others.
+    """
+    cluster = SmallCluster(nursery, memory, settings={"metadata.completion": "local"})
+    await cluster.start_in_turn(1, 2, 3)
+    await memory.suspend(cluster.members[2].store)
+    for number in range(10):
+        before = {f"a{each}" for each in range(number)}
+        assert codes(await change(cluster, [allow(f"a{number}")], received_node=3)) == [0]
+        assert users(cluster, 1) == users(cluster, 3) == before | {f"a{number}"}
+    assert users(cluster, 2) == set()
+
+
+async def test_refusals_of_another_node_keep_their_kind(cluster: SmallCluster, autojump_clock: object) -> None:
+    """A change that the receiving node refused reaches the controller as what it is, whether Kafka
+    has a number for its kind or not.
+    """
+    context = context_for(cluster.controller_node, ApiKey.CREATE_TOPICS, 7)
+    refusal = Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    for kind in (*ENTITY_KINDS, "topic", "broker", "logger", "resource"):
+        known = PlannedChange(
+            resource="x", kind=kind, refusal=refusal, operations={"k": "v"}, operation_kinds={"k": "set"}
+        )
+        context.origin.decided = [decided_elements.encode(known)]
+        (read,) = decided_elements.decode(context, validate_only=False)
+        assert (read.kind, read.resource, read.code, read.operations) == (kind, "x", refusal.code, {"k": "v"})
 
 
 async def test_what_is_so_already_is_not_written(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
