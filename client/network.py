@@ -5,9 +5,7 @@ request that the node does not offer is `AdminError(UNSUPPORTED_VERSION)` and is
 a node answers, hostile bytes included, is a message or `PeerUnavailable`.
 """
 
-import ssl
 from collections.abc import Sequence
-from functools import partial
 
 import msgspec
 import trio
@@ -173,7 +171,7 @@ class Network:
                 address.port,
                 client_id=self.config.client_id,
                 logins=() if self.config.credentials is None else (self.config.credentials,),
-                tls=None if self.config.tls is None else partial(_same, self.config.tls),
+                tls=lambda: self.config.tls,
             )
             known = self._links[address] = BrokerLink(peer, address, self.config)
         return known
@@ -217,7 +215,3 @@ class Network:
         if winners:
             return winners[0]
         raise ClusterUnreachable("; ".join(reasons[address] for address in addresses) + ".")
-
-
-def _same(context: ssl.SSLContext) -> ssl.SSLContext:
-    return context

@@ -4,6 +4,7 @@ for requests of the nodes themselves.
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 
 import trio
 
@@ -97,5 +98,5 @@ class ControlLinks:
             endpoint.port,
             client_id=self._client_id,
             logins=logins,
-            tls=self._logins.tls_at(endpoint),
+            tls=partial(self._logins.tls_at, endpoint),
         )

@@ -138,7 +138,13 @@ def serve(file: Path | None, settings: tuple[str, ...], verbose: bool) -> None:
 @click.argument("address", metavar="HOST:PORT", callback=_address)
 @click.option("--timeout", default=5.0, show_default=True, type=Seconds(), help="Seconds to wait for the answer.")
 @click.option("--user", help="User for SASL/PLAIN; the password is in MINICONTROLLER_PASSWORD.")
-def ping(address: tuple[str, int], timeout: float, user: str | None) -> None:
+@click.option(
+    "--command-config",
+    "file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Properties file of a client, for TLS and for other logins.",
+)
+def ping(address: tuple[str, int], timeout: float, user: str | None, file: Path | None) -> None:
     """Check whether the node at HOST:PORT is ready: it answers and knows the controller. Exits with
     0 if it is ready, or else 1.
     """
@@ -146,15 +152,25 @@ def ping(address: tuple[str, int], timeout: float, user: str | None) -> None:
 
     import trio
 
-    from ..security.credentials import PlainCredentials
-    from .ping import NotReady
+    from ..errors import ConfigurationError
+    from ..security.credentials import Credentials, PlainCredentials
+    from .ping import NotReady, client_settings
     from .ping import ping as ask
 
     logging.getLogger("minicontroller").addHandler(logging.NullHandler())  # the answer is one line
     host, port = address
-    credentials = None if user is None else PlainCredentials(user, os.environ.get("MINICONTROLLER_PASSWORD", ""))
+    if user is not None and file is not None:
+        raise click.UsageError("--user and --command-config exclude each other: the file names the user.")
     try:
-        pulse = trio.run(partial(ask, host, port, timeout_seconds=timeout, credentials=credentials))
+        credentials: Credentials | None = None
+        tls = None
+        if file is not None:
+            credentials, tls = client_settings(read_text(file), str(file))
+        elif user is not None:
+            credentials = PlainCredentials(user, os.environ.get("MINICONTROLLER_PASSWORD", ""))
+        pulse = trio.run(partial(ask, host, port, timeout_seconds=timeout, credentials=credentials, tls=tls))
+    except ConfigurationError as error:
+        raise click.ClickException(str(error)) from None
     except NotReady as reason:
         text = str(reason)
         raise click.ClickException(text[:1].upper() + text[1:]) from None

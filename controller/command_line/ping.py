@@ -4,6 +4,8 @@ Rule: a node is ready if it answers and knows the controller, as in the `ready:`
 program. For any other server, NotReady tells the reason in a sentence.
 """
 
+import ssl
+
 import msgspec
 import trio
 
@@ -14,7 +16,7 @@ from ...protocol.messages.metadata import MetadataRequest, MetadataResponse
 from ...protocol.registry import KAFKA
 from ...protocol.schema import WireStruct
 from ..network.peer import PeerConnection, PeerUnavailable
-from ..security.credentials import PlainCredentials
+from ..security.credentials import Credentials
 
 CLIENT_ID = "minicontroller-ping"
 OLDEST_API_VERSIONS = 0
@@ -37,11 +39,26 @@ class Pulse(msgspec.Struct, frozen=True):
         return f"controller {self.controller_id}, brokers {', '.join(map(str, self.broker_ids))}"
 
 
-async def ping(host: str, port: int, *, timeout_seconds: float, credentials: PlainCredentials | None = None) -> Pulse:
+def client_settings(text: str, file: str) -> tuple[Credentials | None, ssl.SSLContext | None]:
+    """Return the login and the TLS of a client's properties file. Raises ConfigurationError."""
+    from ...client.configuration import load_client_config
+
+    config = load_client_config(text, file, bootstrap="localhost:9092", default_bootstrap="")
+    return config.credentials, config.tls
+
+
+async def ping(
+    host: str,
+    port: int,
+    *,
+    timeout_seconds: float,
+    credentials: Credentials | None = None,
+    tls: ssl.SSLContext | None = None,
+) -> Pulse:
     """Return the cluster as a ready node describes it. Raises NotReady."""
     async with trio.open_nursery() as nursery:
         logins = () if credentials is None else (credentials,)
-        peer = PeerConnection(nursery, host, port, client_id=CLIENT_ID, logins=logins)
+        peer = PeerConnection(nursery, host, port, client_id=CLIENT_ID, logins=logins, tls=lambda: tls)
         verdict = await _verdict(peer, timeout_seconds)
         nursery.cancel_scope.cancel()
     if isinstance(verdict, NotReady):

@@ -85,12 +85,12 @@ class PeerConnection:
         *,
         client_id: str,
         logins: Sequence[Credentials] = (),
-        tls: Callable[[], ssl.SSLContext] | None = None,
+        tls: Callable[[], ssl.SSLContext | None] = lambda: None,
         max_bytes: int = MAX_BETWEEN_NODES_BYTES,
     ) -> None:
         """Prepare a connection. `logins` are the credentials that are used in this order on each
-        new connection, `tls` returns the context for each; `max_bytes` limits a request and an
-        answer.
+        new connection, and `tls` returns the context of TLS for each, or None; `max_bytes` limits a
+        request and an answer.
         """
         self.host = host
         self.port = port
@@ -280,11 +280,12 @@ class PeerConnection:
         except (ValueError, OverflowError) as error:  # the address comes from another node, and may be anything
             raise Disconnected("this is no address") from error
         notice_death(stream.socket, DEAD_AFTER_SECONDS)
-        if self._tls is None:
+        context = self._tls()
+        if context is None:
             return SocketTransport(stream)
         from .tls import start_tls
 
-        return await start_tls(stream, self._tls(), self.host)
+        return await start_tls(stream, context, self.host)
 
     async def _read(self, link: PeerLink) -> None:
         reason = "the connection was closed"

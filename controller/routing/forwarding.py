@@ -14,6 +14,7 @@ forwarded again.
 import ssl
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import msgspec
@@ -70,8 +71,8 @@ def at_the_controller(handler: Handler, forwarder: "Forwarder | None") -> Handle
 
 Logins = Callable[[Broker, Endpoint], Sequence[Credentials]]
 """Returns the credentials with which this node logs in to another one."""
-TlsAt = Callable[[Endpoint], Callable[[], ssl.SSLContext] | None]
-"""Returns what gives the context of TLS at an endpoint, or None for one without TLS."""
+TlsAt = Callable[[Endpoint], ssl.SSLContext | None]
+"""Returns the context of TLS for a new connection to an endpoint, or None for one without TLS."""
 
 
 class _Controller(msgspec.Struct, frozen=True):
@@ -224,7 +225,7 @@ class Forwarder:
                 endpoint.port,
                 client_id=str(self._broker_id),
                 logins=self._logins(broker, endpoint),
-                tls=self._tls_at(endpoint),
+                tls=partial(self._tls_at, endpoint),
             )
         return peer
 

@@ -9,7 +9,7 @@ another Kafka broker.
 
 import logging
 import ssl
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -59,10 +59,10 @@ class NodeLogins:
         user = self._users.get(endpoint.listener)
         return (proof,) if user is None else (proof, user)
 
-    def tls_at(self, endpoint: Endpoint) -> Callable[[], ssl.SSLContext] | None:
-        """Return what gives the context of TLS for a new connection, or None without TLS."""
+    def tls_at(self, endpoint: Endpoint) -> ssl.SSLContext | None:
+        """Return the context of TLS for a new connection, or None without TLS."""
         tls = self._tls.get(endpoint.listener)
-        return None if tls is None else tls.client_context
+        return None if tls is None else tls.client_context()
 
     def at_any(self, broker: Broker, endpoint: Endpoint) -> Sequence[Credentials]:
         """Return the credentials for a broker. It must prove first that it is a node of this

@@ -3,6 +3,7 @@ too.
 """
 
 import ssl
+import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from tests.clients.test_sasl import FORBIDDEN, POLICY, USERS
 from tests.faults.tree import Tree
 from tests.security.test_key_stores import as_pkcs12
 from tests.support.certificates import Authority
-from tests.support.cluster import unlike_kafka
+from tests.support.cluster import COMMAND, unlike_kafka
 from tests.support.maven import VERSIONS, java_tests_hold, needs_maven, time_to_download
 from tests.support.nodes import JAAS, Nodes, running_nodes
 from tests.support.waiting import until
@@ -171,6 +172,24 @@ def changed(admin: AdminClient, configs: Mapping[str, str]) -> None:
 def shown_by(address: str) -> str:
     host, _, port = address.rpartition(":")
     return ssl.get_server_certificate((host, int(port)))
+
+
+def test_our_own_commands_speak_tls(secured: Secured, tmp_path: Path, topic: str) -> None:
+    """The file of a client serves `ping` and every other command."""
+    config = tmp_path / "client.properties"
+    config.write_text(
+        "security.protocol=SSL\n"
+        f"ssl.truststore.type=PEM\nssl.truststore.location={secured.authority.file}\n"
+        f"ssl.keystore.location={as_pkcs12(secured.alice, PASSWORD)}\nssl.keystore.password={PASSWORD}\n"
+    )
+    address = secured.not_the_controller("MUTUAL")
+    assert called("ping", "--command-config", str(config), address).startswith("ready: controller ")
+    called("topics", "create", topic, "--bootstrap-server", address, "--command-config", str(config))
+    called("topics", "delete", topic, "--yes", "--bootstrap-server", address, "--command-config", str(config))
+
+
+def called(*arguments: str) -> str:
+    return subprocess.run([COMMAND, *arguments], check=True, capture_output=True, text=True, timeout=60).stdout
 
 
 @pytest.mark.slow

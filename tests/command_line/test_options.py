@@ -53,7 +53,7 @@ def test_help_of_a_group_is_not_cut(tmp_path: Path, group: str) -> None:
     [
         ("up", ["--brokers", "--port", "--store", "--set", "--verbose"]),
         ("serve", ["--config", "--set", "--verbose"]),
-        ("ping", ["--timeout", "--user"]),
+        ("ping", ["--timeout", "--user", "--command-config"]),
     ],
 )
 def test_each_option_is_explained(tmp_path: Path, command: str, options: list[str]) -> None:

@@ -283,6 +283,13 @@ def test_the_sample_works_with_its_policy() -> None:
     assert f"class {name}" in (SAMPLE.parents[1] / module).read_text()
 
 
+def test_the_sample_with_tls_is_valid() -> None:
+    """`config/tls.properties` is what a node accepts, without a doubt."""
+    node = load_config(SAMPLE.with_name("tls.properties").read_text(), "config/tls.properties")
+    assert [each.needs_tls for each in node.listeners] == [True, True, True]
+    assert node.warnings == ()
+
+
 LINES = st.tuples(
     st.sampled_from(["broker.id", "listeners", "advertised.listeners", "listener.security.protocol.map", "broker.rack",
                      "inter.broker.listener.name", "sasl.jaas.config", "max.connections.per.ip.overrides", "x.y",

@@ -17,6 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from minicontroller.controller.http.exposition import FAMILIES, PREFIX
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.http.conftest import POLICY
+from tests.support.certificates import Authority
 from tests.support.cluster import MiniCluster, controller_id, running_cluster
 from tests.support.http import ask
 from tests.support.waiting import until
@@ -66,6 +67,10 @@ def with_everything_that_is_counted(folder: Path) -> Iterator[MiniCluster]:
         "audit.dir": f"{folder}/audit",
         "audit.max.bytes": "1024",
         "audit.flush": "always",
+        "listeners": "PLAINTEXT://127.0.0.1:0,INTERNAL://127.0.0.1:0,SECURED://127.0.0.1:0",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,INTERNAL:SASL_PLAINTEXT,SECURED:SSL",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(Authority(folder).issue("node", "127.0.0.1")),
     }
     with running_cluster(settings=settings) as cluster:
         for number in cluster.addresses:
