@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from ...policies.configs.values import KeyType
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
-from .dynamic_keys import LISTENERS_OF_A_RUNNING_NODE, check_values, is_of_one_broker, is_read_only
+from .dynamic_keys import check_values, is_fixed_at_start, is_of_one_broker, is_read_only
 from .keys import (
     SECURITY_KEYS_OF_A_LISTENER,
     key_named,
@@ -56,7 +56,7 @@ def validate_broker_configs(configs: Mapping[str, str], node: NodeConfig, *, per
         )
     _refuse(
         "These configs can be changed only in the file of the node, which then has to be started again",
-        [name for name in configs if name in LISTENERS_OF_A_RUNNING_NODE],
+        [name for name in configs if is_fixed_at_start(name)],
     )
     for _, sentence in faults_of_keys(configs):
         raise Refusal(ErrorCode.INVALID_REQUEST, sentence)

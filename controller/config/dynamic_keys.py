@@ -22,8 +22,21 @@ from .keys import (
 from .listeners import ListenerFault, parse_counts
 from .refused_keys import faults_of_keys
 
-LISTENERS_OF_A_RUNNING_NODE = ("listeners", "advertised.listeners", "listener.security.protocol.map")
-"""Kafka can change these keys while a broker runs, but this program cannot."""
+FIXED_AT_START = frozenset(
+    {
+        "advertised.listeners",
+        "connections.max.reauth.ms",
+        "listener.security.protocol.map",
+        "listeners",
+        "sasl.enabled.mechanisms",
+        "sasl.mechanism.inter.broker.protocol",
+        "sasl.server.callback.handler.class",
+    }
+)
+"""Kafka can change these keys while a broker runs, some of them for one listener. This program
+cannot, and neither can it change how tokens are checked.
+"""
+CHECKS_OF_TOKENS = "sasl.oauthbearer."
 PER_IP_OVERRIDES = "max.connections.per.ip.overrides"
 
 
@@ -35,7 +48,7 @@ def acceptable_broker_configs(configs: Mapping[str, str], *, per_broker: bool) -
 
 
 def _is_acceptable(name: str, text: str, per_broker: bool) -> bool:
-    if is_read_only(name) or name in SECURITY_KEYS_OF_A_LISTENER or name in LISTENERS_OF_A_RUNNING_NODE:
+    if is_read_only(name) or name in SECURITY_KEYS_OF_A_LISTENER or is_fixed_at_start(name):
         return False
     try:
         check_values({name: text})
@@ -52,6 +65,12 @@ def is_read_only(name: str) -> bool:
     listener prefix can change.
     """
     return name in KEYS and KEYS[name].update_mode is UpdateMode.READ_ONLY
+
+
+def is_fixed_at_start(name: str) -> bool:
+    """Return whether a key, for all listeners or for one, counts as it is when the node starts."""
+    base = base_name(name)
+    return base in FIXED_AT_START or base.startswith(CHECKS_OF_TOKENS)
 
 
 def is_of_one_broker(name: str) -> bool:

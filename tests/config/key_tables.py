@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from minicontroller.controller.config import keys, topic_configs
+from minicontroller.controller.config.dynamic_keys import is_fixed_at_start
 from minicontroller.controller.config.keys import KEYS
 from minicontroller.controller.config.refused_keys import REFUSED
 from minicontroller.policies.configs import broker_keys
@@ -65,7 +66,7 @@ def table(part: list[Row]) -> Iterator[str]:
     for name, kind, default, limits, mode, documentation in part:
         shown = {"-": "-", "max": "2^63 - 1"}.get(default, f"`{default}`")
         bounds = "" if limits == "-" else f"`{limits}`".replace("|", "\\|")
-        yield f"| `{name}` | {kind} | {shown} | {bounds} | {documentation} | {CHANGES[mode]} |"
+        yield f"| `{name}` | {kind} | {shown} | {bounds} | {documentation} | {'' if is_fixed_at_start(name) else CHANGES[mode]} |"
 
 
 def filled(document: str) -> str:

@@ -144,7 +144,6 @@ def test_replacing_the_configs_of_a_topic() -> None:
         (("log.retention.ms", SET, "1000"), True),
         (("log.retention.ms", SET, "-5"), True),
         (("log.retention.ms", SET, "2000"), False),
-        (("sasl.enabled.mechanisms", SET, "PLAIN"), True),
         (("ssl.client.auth", SET, "required"), True),
         (("listener.name.ext.ssl.keystore.location", SET, "/x"), True),
         (("listener.name.ext.broker.id", SET, "3"), True),
@@ -209,6 +208,16 @@ def test_what_may_be_changed_of_a_node(change: Change, per_broker: bool) -> None
         ([("custom.key", 9, "v")], True, "Unknown operations type 9"),
         ([("log.retention.ms", SET, None)], True, "Null value not supported for : log.retention.ms"),
         ([("advertised.listeners", SET, "PLAINTEXT://h:1")], True, "These configs can be changed only in the file of the node, which then has to be started again: [advertised.listeners]"),
+        *(
+            ([(name, SET, value)], True, f"These configs can be changed only in the file of the node, which then has to be started again: [{name}]")
+            for name, value in {
+                "sasl.enabled.mechanisms": "PLAIN",
+                "listener.name.ext.sasl.enabled.mechanisms": "PLAIN",
+                "listener.name.ext.plain.connections.max.reauth.ms": "5",
+                "listener.name.ext.sasl.oauthbearer.expected.issuer": "x",
+                "sasl.mechanism.inter.broker.protocol": "PLAIN",
+            }.items()
+        ),
     ],
 )  # fmt: skip
 def test_what_is_refused_of_a_node_is_an_invalid_request(wanted: list[Change], per_broker: bool, text: str) -> None:
