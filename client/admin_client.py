@@ -1,14 +1,8 @@
-"""The administrative client (KIP-117).
+"""The administrative client (KIP-117): its calls. `batches.py` has the way that they take."""
 
-Rule: a batch gives each of its elements a value or an error (K117-2). A write is sent again only if
-it certainly was not carried out: the node refused that element because it is not the controller, or
-nothing was sent. If the connection ends before the answer, the error of the element is `in_doubt`,
-and the caller decides.
-"""
-
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from functools import partial
 
 import trio
 
@@ -18,8 +12,9 @@ from ..protocol.error_codes import ErrorCode
 from ..protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from ..protocol.schema import WireStruct
 from . import metadata_messages
+from .batches import Batches, each_of, value_of
 from .configuration import ClientConfig
-from .errors import AdminError, ClusterUnreachable, in_doubt
+from .errors import AdminError
 from .model import (
     AclBinding,
     AclBindingFilter,
@@ -27,6 +22,7 @@ from .model import (
     ClusterDescription,
     ConfigEntry,
     CreatedTopic,
+    DelegationToken,
     NewTopic,
     Resource,
     Results,
@@ -36,28 +32,16 @@ from .model import (
     TopicDescription,
     TopicListing,
 )
-from .network import BrokerLink, Network, Versions
-
-K = TypeVar("K")
-T = TypeVar("T")
-
-SERVER_SHARE = 0.8
-"""The share of the client's timeout that a node may spend on completing a write, so that its answer
-arrives before the client gives up.
-"""
+from .network import Network, Versions
 
 
-class AdminClient:
+class AdminClient(Batches):
     """Reads and changes the topics and configs of a cluster.
 
     Calls that name several elements return a dict with a value or an AdminError for each. All calls
     raise AdminError if the request as a whole is refused, and ClusterUnreachable if no node answers
     within the timeouts of the configuration.
     """
-
-    def __init__(self, network: Network) -> None:
-        self._network = network
-        self._config = network.config
 
     @classmethod
     @asynccontextmanager
@@ -90,7 +74,7 @@ class AdminClient:
     async def describe_topics(self, names: Sequence[str]) -> Results[str, TopicDescription]:
         """Describe topics; a name without a topic has the error UNKNOWN_TOPIC_OR_PARTITION."""
         found = metadata_messages.described(await self._metadata(names), names)
-        return _each(names, found)
+        return each_of(names, found)
 
     async def describe_cluster(self) -> ClusterDescription:
         """Describe the brokers, the controller and all topics, from the Metadata of one node."""
@@ -160,7 +144,7 @@ class AdminClient:
 
     async def create_topic(self, topic: NewTopic, *, validate_only: bool = False) -> CreatedTopic:
         """Create one topic. Raises its AdminError."""
-        return _value((await self.create_topics([topic], validate_only=validate_only))[topic.name])
+        return value_of((await self.create_topics([topic], validate_only=validate_only))[topic.name])
 
     async def delete_topics(self, names: Sequence[str]) -> Results[str, None]:
         """Delete topics. Kafka's DeleteTopics has no `validate_only`."""
@@ -173,7 +157,7 @@ class AdminClient:
 
     async def delete_topic(self, name: str) -> None:
         """Delete one topic. Raises its AdminError."""
-        _value((await self.delete_topics([name]))[name])
+        value_of((await self.delete_topics([name]))[name])
 
     async def create_partitions(self, counts: Mapping[str, int], *, validate_only: bool = False) -> Results[str, None]:
         """Give topics more partitions; `counts` is the new total of each topic."""
@@ -243,116 +227,42 @@ class AdminClient:
             list(dict.fromkeys(filters)), ApiKey.DELETE_ACLS, acl_messages.deletion, acl_messages.deleted
         )
 
-    # ------------------------------------------------------------------ the way of a batch
+    # ------------------------------------------------------------------ delegation tokens
 
-    @property
-    def _timeout_ms(self) -> int:
-        return max(1, int(self._config.request_timeout_seconds * SERVER_SHARE * 1000))
-
-    async def _by_node(
-        self,
-        resources: Sequence[Resource],
-        key: ApiKey,
-        request: Callable[[Sequence[Resource], int], WireStruct],
-        read: Callable[[WireStruct], Results[Resource, T]],
-    ) -> Results[Resource, T]:
-        """Send a request about resources: to each broker about its own configs, and to the
-        controller about all others in one batch.
+    async def create_delegation_token(
+        self, *, owner: str | None = None, renewers: Sequence[str] = (), max_lifetime_ms: int = -1
+    ) -> DelegationToken:
+        """Create a delegation token (KIP-48) for this client, or for `owner` (KIP-373). Principals
+        are of the form `User:alice`. Raises AdminError.
         """
-        parts: dict[int | None, list[Resource]] = {}
-        for resource in dict.fromkeys(resources):
-            parts.setdefault(resource.broker_id, []).append(resource)
-        results: Results[Resource, T] = {}
-        for broker_id, part in parts.items():
-            results |= await self._write(part, key, request, read, broker_id)
-        return _each(resources, results)
+        from . import token_messages
 
-    async def _by_place(
-        self,
-        elements: Sequence[K],
-        key: ApiKey,
-        request: Callable[[Sequence[K]], WireStruct],
-        read: Callable[[WireStruct], Sequence[T | AdminError]],
-    ) -> Results[K, T]:
-        """Send elements to the controller whose rows in the answer are known by their places."""
-        asked: Sequence[K] = ()
+        wanted = token_messages.creation(owner, renewers, max_lifetime_ms)
+        return await self._write_one(wanted, ApiKey.CREATE_DELEGATION_TOKEN, partial(token_messages.created, renewers))
 
-        def remembered(part: Sequence[K], _version: int) -> WireStruct:
-            nonlocal asked
-            asked = tuple(part)
-            return request(part)
-
-        def by_element(answer: WireStruct) -> Results[K, T]:
-            return dict(zip(asked, read(answer), strict=False))
-
-        return await self._write(elements, key, remembered, by_element)
-
-    async def _write(
-        self,
-        elements: Sequence[K],
-        key: ApiKey,
-        request: Callable[[Sequence[K], int], WireStruct],
-        read: Callable[[WireStruct], Results[K, T]],
-        broker_id: int | None = None,
-    ) -> Results[K, T]:
-        """Send elements to the controller, or to one broker, until each has its answer or the time
-        is over.
+    async def describe_delegation_tokens(self, owners: Sequence[str] | None = None) -> tuple[DelegationToken, ...]:
+        """Return the delegation tokens that this client may see: those of which one of `owners` is
+        owner or renewer, or all. Raises AdminError.
         """
-        results: Results[K, T] = {}
-        pending = list(elements)
-        until = trio.current_time() + self._config.api_timeout_seconds
-        while pending:
-            try:
-                link = await self._link(broker_id)
-                answer = await link.ask(request(pending, link.version_of(key)), key)
-            except AdminError as error:
-                return _each(elements, results | dict.fromkeys(pending, error))
-            except PeerUnavailable as error:
-                if error.in_doubt:
-                    doubt = in_doubt(f"{error}, so nobody knows whether it was done")
-                    return _each(elements, results | dict.fromkeys(pending, doubt))
-                failure: Exception = ClusterUnreachable(f"{error}.")
-            else:
-                results |= _each(pending, read(answer))
-                pending = [element for element in pending if _came_to_the_wrong_node(results[element])]
-                failure = AdminError(ErrorCode.NOT_CONTROLLER)
-            if pending and trio.current_time() + self._config.retry_backoff_seconds >= until:
-                if isinstance(failure, ClusterUnreachable):
-                    raise failure
-                break
-            if pending:
-                self._network.forget()
-                await trio.sleep(self._config.retry_backoff_seconds)
-        return _each(elements, results)
+        from . import token_messages
 
-    async def _link(self, broker_id: int | None) -> BrokerLink:
-        if broker_id is not None:
-            link = await self._network.broker(broker_id)
-        else:
-            found = await self._network.controller()
-            if found is None:
-                raise PeerUnavailable("the cluster has no controller", in_doubt=False)
-            link = found
-        try:
-            await link.greet()
-        except PeerUnavailable as error:
-            raise PeerUnavailable(str(error), in_doubt=False) from error  # whatever became of a greeting
-        return link
+        answer = await self._network.ask_any(token_messages.question(owners), ApiKey.DESCRIBE_DELEGATION_TOKEN)
+        return token_messages.described(answer)
 
+    async def renew_delegation_token(self, hmac: bytes, *, renew_period_ms: int = -1) -> int:
+        """Let a delegation token expire after a time from now, by default after the cluster's, and
+        return when. Raises AdminError.
+        """
+        from . import token_messages
 
-def _came_to_the_wrong_node(result: object) -> bool:
-    return isinstance(result, AdminError) and result.code == ErrorCode.NOT_CONTROLLER
+        wanted = token_messages.renewal(hmac, renew_period_ms)
+        return await self._write_one(wanted, ApiKey.RENEW_DELEGATION_TOKEN, token_messages.expiry)
 
+    async def expire_delegation_token(self, hmac: bytes, *, expiry_time_period_ms: int = -1) -> int:
+        """Let a delegation token expire after a time from now, or remove it if that is negative.
+        Return when it expires. Raises AdminError.
+        """
+        from . import token_messages
 
-def _each(elements: Sequence[K], found: Results[K, T]) -> Results[K, T]:
-    """Return the results in the order of the elements; an element that the answer leaves out has
-    an error of its own.
-    """
-    silent = AdminError(ErrorCode.UNKNOWN_SERVER_ERROR, "the answer says nothing of it")
-    return {element: found.get(element, silent) for element in elements}
-
-
-def _value(result: T | AdminError) -> T:
-    if isinstance(result, AdminError):
-        raise result
-    return result
+        wanted = token_messages.expiration(hmac, expiry_time_period_ms)
+        return await self._write_one(wanted, ApiKey.EXPIRE_DELEGATION_TOKEN, token_messages.expiry)

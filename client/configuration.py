@@ -130,7 +130,8 @@ def _credentials(properties: ClientProperties) -> Credentials:
         raise properties.fault("sasl.jaas.config", "lacks a username or a password")
     if mechanism == "PLAIN":
         return PlainCredentials(jaas.username, jaas.password)
-    return ScramCredentials(jaas.username, jaas.password, mechanism)
+    by_token = jaas.options.get("tokenauth", "").lower() == "true"
+    return ScramCredentials(jaas.username, jaas.password, mechanism, by_token=by_token)
 
 
 def _warnings(properties: ClientProperties) -> Iterator[str]:

@@ -74,6 +74,28 @@ class ScramDeletion(msgspec.Struct, frozen=True):
     mechanism: str
 
 
+class DelegationToken(msgspec.Struct, frozen=True):
+    """A delegation token (KIP-48). Times are in milliseconds since 1970, principals of the form
+    `User:alice`.
+    """
+
+    token_id: str
+    """The user name for a login by the token."""
+    hmac: bytes
+    """The password for a login by the token is this secret in base64."""
+    owner: str
+    requester: str
+    """The principal that asked for the token; empty from brokers before Kafka 3.3."""
+    renewers: tuple[str, ...]
+    issued_ms: int
+    expires_ms: int
+    max_ms: int
+    """The time beyond which the token cannot be renewed."""
+
+    def __repr__(self) -> str:
+        return f"DelegationToken({self.token_id!r}, owner={self.owner!r}, expires_ms={self.expires_ms})"
+
+
 class TopicListing(msgspec.Struct, frozen=True):
     name: str
     num_partitions: int

@@ -93,7 +93,7 @@ def _new_token(node: Node, context: RequestContext, request: CreateDelegationTok
         token_id=base64.urlsafe_b64encode(new_id()).decode().rstrip("="),
         owner=owner,
         requester=requester,
-        renewers=tuple(dict.fromkeys(map(text_of, request.renewers))),
+        renewers=tuple(map(text_of, request.renewers)),
         issued_ms=now,
         expires_ms=min(max_ms, now + node.config.integer("delegation.token.expiry.time.ms")),
         max_ms=max_ms,

@@ -57,12 +57,15 @@ class ScramCredentials(msgspec.Struct, frozen=True):
     password: str
     mechanism: str
     basis: object = None
+    by_token: bool = False
+    """Whether the name and password are the id and HMAC of a delegation token (KIP-48)."""
 
     def exchange(self) -> Tokens:
         from .scram import ScramClient
         from .scram_credentials import HASHES
 
-        client = ScramClient(HASHES[self.mechanism], self.username, self.password, secrets.token_urlsafe(NONCE_BYTES))
+        nonce = secrets.token_urlsafe(NONCE_BYTES)
+        client = ScramClient(HASHES[self.mechanism], self.username, self.password, nonce, by_token=self.by_token)
         challenge = yield client.first()
         client.verify((yield client.final(challenge)))
 

@@ -34,12 +34,14 @@ class ScramClient:
     message with `verify`.
     """
 
-    def __init__(self, hash_name: str, username: str, password: str, nonce: str) -> None:
-        """Begin an exchange. `nonce` is printable ASCII without commas, new for each exchange."""
+    def __init__(self, hash_name: str, username: str, password: str, nonce: str, *, by_token: bool = False) -> None:
+        """Begin an exchange. `nonce` is printable ASCII without commas, new for each exchange. With
+        `by_token` the name is the id of a delegation token, and the password its HMAC in base64.
+        """
         self._hash = hash_name
         self._password = password.encode()
         self._nonce = nonce
-        self._bare = f"n={username.translate(NAME_ESCAPES)},r={nonce}"
+        self._bare = f"n={username.translate(NAME_ESCAPES)},r={nonce}{',tokenauth=true' if by_token else ''}"
         self._server_signature = b""
 
     def first(self) -> bytes:
