@@ -204,7 +204,7 @@ def add(
     deny: bool,
     options: AdminOptions,
 ) -> None:
-    """Add ACLs that allow principals to do operations to RESOURCES, or that deny it."""
+    """Add ACLs that allow, or deny, operations on RESOURCES."""
     pattern_type = PatternType.PREFIXED if prefixed else PatternType.LITERAL
     permission = PermissionType.DENY if deny else PermissionType.ALLOW
     wanted = [

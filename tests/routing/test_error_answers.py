@@ -73,7 +73,7 @@ def sample(cls: type[Any], version: int) -> Any:
         named = {
             field.name: [element(cls, field.name)]
             for field in msgspec.structs.fields(cls)
-            if field.name in {"topics", "resources", "creations", "filters"}
+            if field.name in {"topics", "resources", "creations", "filters", "entries", "deletions"}
             and api.key not in {ApiKey.STOP_REPLICA, ApiKey.ALTER_PARTITION}
         }
     return cls(**named)
