@@ -19,6 +19,8 @@ from .model import (
     AclBinding,
     AclBindingFilter,
     AlterConfigOp,
+    ClientQuotaEntity,
+    ClientQuotaFilterComponent,
     ClusterDescription,
     ConfigEntry,
     CreatedTopic,
@@ -204,6 +206,32 @@ class AdminClient(Batches):
         return await self._write(
             list(alterations), ApiKey.ALTER_USER_SCRAM_CREDENTIALS, request, scram_messages.altered
         )
+
+    # ------------------------------------------------------------------ quotas
+
+    async def describe_client_quotas(
+        self, components: Sequence[ClientQuotaFilterComponent] = (), *, strict: bool = False
+    ) -> dict[ClientQuotaEntity, dict[str, float]]:
+        """Return the quotas of the entities that match all components (KIP-546). `strict` leaves
+        out those that have further types.
+        """
+        from . import quota_messages
+
+        request = quota_messages.question(components, strict=strict)
+        return quota_messages.described(await self._network.ask_any(request, ApiKey.DESCRIBE_CLIENT_QUOTAS))
+
+    async def alter_client_quotas(
+        self, alterations: Mapping[ClientQuotaEntity, Mapping[str, float | None]], *, validate_only: bool = False
+    ) -> Results[ClientQuotaEntity, None]:
+        """Set quotas, or remove them (None), by entity (KIP-546). All that is asked for one entity
+        is done, or nothing of it.
+        """
+        from . import quota_messages
+
+        def request(entities: Sequence[ClientQuotaEntity], _version: int) -> WireStruct:
+            return quota_messages.alteration(alterations, entities, validate_only=validate_only)
+
+        return await self._write(list(alterations), ApiKey.ALTER_CLIENT_QUOTAS, request, quota_messages.altered)
 
     # ------------------------------------------------------------------ ACLs
 

@@ -96,6 +96,39 @@ class DelegationToken(msgspec.Struct, frozen=True):
         return f"DelegationToken({self.token_id!r}, owner={self.owner!r}, expires_ms={self.expires_ms})"
 
 
+QUOTA_TYPES = ("user", "client-id", "ip")
+"""The types of the entities that have quotas, in the order in which they are named."""
+
+
+class ClientQuotaEntity(msgspec.Struct, frozen=True):
+    """A user, a client id, both together, or an address; the name None stands for the default."""
+
+    entries: tuple[tuple[str, str | None], ...]
+    """Types and names, in the order of `QUOTA_TYPES`."""
+
+    @classmethod
+    def of(cls, names: Mapping[str, str | None]) -> "ClientQuotaEntity":
+        """Make an entity of names by type, such as `{"user": "alice", "client-id": None}`."""
+        return cls(tuple(sorted(names.items(), key=lambda entry: _place(entry[0]))))
+
+    def __str__(self) -> str:
+        return ", ".join(f"default {kind}" if name is None else f"{kind} {name}" for kind, name in self.entries)
+
+
+def _place(entity_type: str) -> tuple[int, str]:
+    return QUOTA_TYPES.index(entity_type) if entity_type in QUOTA_TYPES else len(QUOTA_TYPES), entity_type
+
+
+class ClientQuotaFilterComponent(msgspec.Struct, frozen=True):
+    """The entities of a type that a question is about: the one of this name, the default (None), or
+    any.
+    """
+
+    entity_type: str
+    name: str | None = None
+    matches_any: bool = False
+
+
 class TopicListing(msgspec.Struct, frozen=True):
     name: str
     num_partitions: int

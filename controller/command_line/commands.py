@@ -56,6 +56,7 @@ for name, place, summary in (
     ("demo", ".demo:demo", "Run a cluster with a policy, and show its answers."),
     ("pipeline", "...pipeline.commands:pipeline", "Analyse the audit log on Spark: tables, reports, back-tests."),
     ("policy", ".policy:policy", "Check rules for topics, and try them on requests."),
+    ("quotas", ".quotas:quotas", "List, set and remove the quotas of users, clients and addresses."),
     ("tokens", ".tokens:tokens", "Create, list, renew and expire delegation tokens."),
     ("topics", ".topics:topics", "List, describe, create, alter and delete topics."),
     ("users", ".users:users", "List, set and remove the users who log in by SCRAM."),
