@@ -71,10 +71,6 @@ class Listener(msgspec.Struct, frozen=True, kw_only=True):
     """The user name of the cluster's brokers; only at inter-broker listeners with `sasl`."""
     tls: TlsOfListener | None = None
     """The TLS of a listener with the security protocol SSL or SASL_SSL."""
-    peer_principals: frozenset[str] = frozenset()
-    """Principals of certificates that Kafka's own brokers show; only at inter-broker listeners with
-    TLS and without `sasl`.
-    """
     max_connections: int | None = None
     """`listener.name.<name>.max.connections`."""
     reauthenticate_ms: Mapping[str, int] = NEVER
@@ -161,7 +157,6 @@ class Caller:
         """
         if self.listener.tls is not None and not self.listener.sasl:
             self.principal = self.listener.tls.principal_of(certificate)
-            self.from_peer = self.listener.inter_broker and self.principal in self.listener.peer_principals
 
     def proved_node(self) -> None:
         """Note that the caller has given the proof between nodes. At a listener with SASL it must

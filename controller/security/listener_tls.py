@@ -34,6 +34,8 @@ LOOK_SECONDS = 1.0
 """How often the files of stores are looked at. Two equal looks make a change."""
 SOON_SECONDS = 30 * 86_400
 """A certificate that expires within this time is a warning in the log."""
+MAX_FLIGHTS = 10
+"""How often either end of a handshake has its turn at most."""
 REMIND_SECONDS = 86_400.0
 
 Values = Mapping[str, str]
@@ -60,15 +62,19 @@ class Contexts(msgspec.Struct, frozen=True):
 class ListenerTls:
     """The TLS of one listener: `contexts` are those in force."""
 
-    def __init__(self, config: NodeConfig, listener: ConfiguredListener) -> None:
-        """Read the stores of a listener. Raises ConfigurationError."""
+    def __init__(self, config: NodeConfig, listener: ConfiguredListener, *, between_nodes: bool = False) -> None:
+        """Read the stores of a listener. `between_nodes` tells that nodes connect to each other by
+        them, so that they have to trust their own certificate, as in Kafka. Raises
+        ConfigurationError.
+        """
         self.name = listener.name
         self.failures = 0
         """How often changed stores could not be used."""
         self._listener = listener
+        self._between_nodes = between_nodes
         self._values = tls_values(config, listener)
         self._files = _watched(self._values)
-        self.contexts = contexts_of(listener.name, self._values, _read(self._files, self._values))
+        self.contexts = self._made(self._values, _read(self._files, self._values))
 
     def server_context(self) -> ssl.SSLContext:
         return self.contexts.server
@@ -97,7 +103,7 @@ class ListenerTls:
         """Raise ConfigurationError if the listener could not follow this configuration. Blocks."""
         values = tls_values(config, self._listener)
         if values != self._values:
-            contexts = contexts_of(self.name, values, _read(_watched(values), values))
+            contexts = self._made(values, _read(_watched(values), values))
             ensure_allowed(config, self._listener, self.contexts, contexts)
 
     async def follow(self, current: Callable[[], NodeConfig]) -> None:
@@ -122,7 +128,7 @@ class ListenerTls:
         if contents is None:
             return False
         try:
-            contexts = contexts_of(self.name, values, by_key(contents, values))
+            contexts = self._made(values, by_key(contents, values))
             ensure_allowed(config, self._listener, self.contexts, contexts)
         except ConfigurationError as error:
             self.failures += 1
@@ -131,6 +137,12 @@ class ListenerTls:
         self.contexts = contexts
         log.info("listener %s uses the stores as they are now; open connections stay", self.name)
         return True
+
+    def _made(self, values: Values, contents: Mapping[str, bytes]) -> Contexts:
+        contexts = contexts_of(self.name, values, contents)
+        if self._between_nodes:
+            ensure_own_trust(self.name, contexts)
+        return contexts
 
     def _warn_of_expiry(self) -> None:
         left = self.seconds_left()
@@ -172,6 +184,38 @@ def ensure_allowed(config: NodeConfig, listener: ConfiguredListener, before: Con
         other_name=config.boolean(config.of_listener(listener.name, DN_CHANGES)),
         fewer_names=config.boolean(config.of_listener(listener.name, SAN_CHANGES)),
     )
+
+
+def ensure_own_trust(listener: str, contexts: Contexts) -> None:
+    """Raise ConfigurationError if a node with these stores could not connect to a node with the
+    same ones. Names are not compared, since all nodes may share a configuration.
+    """
+    names_are_checked = contexts.client.check_hostname
+    contexts.client.check_hostname = False
+    try:
+        _shake_hands(contexts)
+    except ssl.SSLError as error:
+        why = getattr(error, "verify_message", "") or error.reason
+        raise ConfigurationError(
+            f"Listener {listener}: nodes could not connect to each other, because {TRUSTSTORE} does not trust "
+            f"the certificate in {KEYSTORE}, or it is not valid: {why}."
+        ) from None
+    finally:
+        contexts.client.check_hostname = names_are_checked
+
+
+def _shake_hands(contexts: Contexts) -> None:
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = contexts.client.wrap_bio(to_client, to_server)
+    server = contexts.server.wrap_bio(to_server, to_client, server_side=True)
+    unfinished = [client, server]
+    for _ in range(MAX_FLIGHTS):
+        for end in list(unfinished):
+            try:
+                end.do_handshake()
+                unfinished.remove(end)
+            except ssl.SSLWantReadError:
+                continue
 
 
 def _watched(values: Values) -> WatchedFiles:

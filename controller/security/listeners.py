@@ -101,8 +101,7 @@ def _server_listener(config: NodeConfig, listener: ConfiguredListener, sources: 
         sasl=listener.needs_sasl,
         mechanisms=mechanisms,
         peer_user=None if user is None else user.username,
-        tls=_tls(config, listener) if listener.needs_tls else None,
-        peer_principals=_super_users(config) if inter_broker and listener.security_protocol == "SSL" else frozenset(),
+        tls=_tls(config, listener, between_nodes=inter_broker) if listener.needs_tls else None,
         max_connections=_max_connections(config, listener.name),
         reauthenticate_ms={
             name: config.integer(config.of_listener(listener.name, "connections.max.reauth.ms", name))
@@ -111,14 +110,10 @@ def _server_listener(config: NodeConfig, listener: ConfiguredListener, sources: 
     )
 
 
-def _tls(config: NodeConfig, listener: ConfiguredListener) -> TlsOfListener:
+def _tls(config: NodeConfig, listener: ConfiguredListener, *, between_nodes: bool) -> TlsOfListener:
     from .listener_tls import ListenerTls  # which loads a library that nodes without TLS do not need
 
-    return ListenerTls(config, listener)
-
-
-def _super_users(config: NodeConfig) -> frozenset[str]:
-    return frozenset(name for name in map(str.strip, config.string("super.users").split(";")) if name)
+    return ListenerTls(config, listener, between_nodes=between_nodes)
 
 
 def _max_connections(config: NodeConfig, listener: str) -> int | None:

@@ -14,6 +14,7 @@ from trio.testing import MockClock
 
 from minicontroller.controller.config.loading import config_from_mapping
 from minicontroller.controller.config.node_config import NodeConfig
+from minicontroller.controller.errors import ConfigurationError
 from minicontroller.controller.network.limits import ConnectionLimits
 from minicontroller.controller.network.tls import start_tls
 from minicontroller.controller.network.transport import Disconnected
@@ -317,6 +318,20 @@ async def test_a_certificate_that_ends_soon_is_a_warning(
         caplog.clear()
         await logged(caplog, "the certificate of listener SSL expires in 3 days")
         nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("auth", ["none", "required"])
+def test_nodes_have_to_trust_their_own_certificate(authority: Authority, tmp_path: Path, auth: str) -> None:
+    """A node whose trust store does not trust its own certificate could connect to no other: as in
+    Kafka it does not start. At listeners for clients alone that is right.
+    """
+    stranger = str(Authority(tmp_path).file)
+    settings = {"ssl_truststore_location": stranger, "ssl_client_auth": auth}
+    assert tls_listener(authority, **settings).tls is not None
+    for more in ({}, {"ssl_endpoint_identification_algorithm": ""}):
+        with pytest.raises(ConfigurationError, match="Listener SSL: nodes could not connect to each other"):
+            tls_listener(authority, **settings, security_inter_broker_protocol="SSL", **more)
+    tls_listener(authority, ssl_client_auth=auth, security_inter_broker_protocol="SSL")
 
 
 # ------------------------------------------------------------------ renegotiation
