@@ -336,6 +336,8 @@ def _admit(caller: Caller, route: Route, now: float) -> None:
     """
     api, spec = route.api, route.spec
     if spec.sender is Sender.ANYONE:
+        if api.key == ApiKey.SASL_AUTHENTICATE and caller.has_to_choose_a_mechanism:
+            raise ProtocolError(f"{api.name} before SaslHandshake")
         return
     if not caller.authenticated:
         raise ProtocolError(f"{api.name} before authentication")

@@ -136,6 +136,11 @@ class Caller:
         return not self.listener.sasl or (self.sasl is not None and self.sasl.username is not None)
 
     @property
+    def has_to_choose_a_mechanism(self) -> bool:
+        """Whether SaslHandshake has to come before SaslAuthenticate."""
+        return self.listener.sasl and self.sasl is not None and self.sasl.state is SaslState.START
+
+    @property
     def must_leave(self) -> bool:
         """Whether authentication has failed, so that the connection ends after the answer."""
         return self.sasl is not None and self.sasl.state is SaslState.FAILED

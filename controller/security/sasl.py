@@ -77,9 +77,9 @@ class PlainExchange:
         self._users = users
 
     def step(self, token: bytes) -> SaslOutcome:
-        parts = token.decode("utf-8", "replace").split("\0")
+        parts = token.decode("utf-8", "replace").split("\0", 3)  # Kafka counts no further either
         if len(parts) != 3:
-            return invalid_credentials("PLAIN")
+            return Rejected(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")
         authorization_id, username, password = parts
         if not username:
             return Rejected("Authentication failed: username not specified")

@@ -10,7 +10,7 @@ import pytest
 
 from minicontroller.controller.errors import Refusal
 from minicontroller.controller.handlers import SPECS
-from minicontroller.controller.requests.bounds import MAX_CHANGES
+from minicontroller.controller.requests.bounds import ENTITY_FIELDS, MAX_CHANGES
 from minicontroller.controller.requests.context import RequestContext, Routes
 from minicontroller.controller.requests.error_answers import error_answer, error_codes, refuses_everything
 from minicontroller.controller.requests.long_answers import rows_in_time_slices
@@ -73,7 +73,7 @@ def sample(cls: type[Any], version: int) -> Any:
         named = {
             field.name: [element(cls, field.name)]
             for field in msgspec.structs.fields(cls)
-            if field.name in {"topics", "resources", "creations", "filters", "entries", "deletions"}
+            if field.name in {"topics", "resources", *ENTITY_FIELDS}
             and api.key not in {ApiKey.STOP_REPLICA, ApiKey.ALTER_PARTITION}
         }
     return cls(**named)

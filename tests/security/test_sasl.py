@@ -104,7 +104,11 @@ REFUSED = {
     ),
     "no PLAIN token": (
         SaslAuthenticateRequest(auth_bytes=b"alice-secret"),
-        "Authentication failed during authentication due to invalid credentials with SASL mechanism PLAIN",
+        "Invalid SASL/PLAIN response: expected 3 tokens, got 1",
+    ),
+    "more than a PLAIN token": (
+        SaslAuthenticateRequest(auth_bytes=b"\0alice\0alice-secret\0and\0more"),
+        "Invalid SASL/PLAIN response: expected 3 tokens, got 4",
     ),
 }
 
@@ -188,13 +192,12 @@ async def test_a_request_before_authentication_is_small() -> None:
         assert sent < 2 * MAX_UNAUTHENTICATED_BYTES
 
 
-async def test_a_token_without_a_handshake_is_out_of_place() -> None:
-    """Error 34 where no exchange has been begun."""
+async def test_a_token_without_a_handshake_ends_the_connection() -> None:
+    """As in Kafka, where no exchange has been begun."""
     async with serving(listeners=[SASL]) as served, await served.connect(SASL) as client:
-        answer = await client.ask(2, plain("alice", "alice-secret"), SaslAuthenticateResponse)
-        assert answer.error_code == ErrorCode.ILLEGAL_SASL_STATE
-        await client.send(client.encode(1, ALL))
+        await client.send(client.encode(2, plain("alice", "alice-secret")))
         assert await client.ended()
+        assert served.node.seen == []
 
 
 async def test_sasl_at_a_listener_without_it_is_out_of_place() -> None:
