@@ -283,8 +283,12 @@ class Dispatcher:
         raise NotANode(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
 
     def _may_act_as_node(self, ctx: RequestContext) -> bool:
-        """Whether the caller is one of Kafka's brokers by its ACLs."""
-        return self.authorization is not None and ctx.caller.listener.inter_broker and ctx.may(CLUSTER_ACTION)
+        """Whether the caller is one of Kafka's brokers by its ACLs. These do not log in by tokens,
+        which others may be able to create for them.
+        """
+        if self.authorization is None or ctx.caller.by_token:
+            return False
+        return ctx.caller.listener.inter_broker and ctx.may(CLUSTER_ACTION)
 
     def _refuse_forged(self, ctx: RequestContext, claimed: RequestOrigin) -> None:
         self.counters.forged_forwarding += 1

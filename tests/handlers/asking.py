@@ -135,6 +135,7 @@ class Client:
         principal: str | None = None,
         by_token: bool = False,
         peer: bool = False,
+        inter_broker: bool = False,
         handlers: Mapping[ApiKey, Spec | Handler] = READS,
         forwarder: Forwarder | None = None,
         authorization: Authorization | None = None,
@@ -142,7 +143,7 @@ class Client:
         self._dispatcher = Dispatcher(
             node, routed(specs_with(handlers), forwarder), node.decisions.refused, authorization=authorization
         )
-        self._caller = Caller(Listener(name=listener), "10.0.0.9", 50_000)
+        self._caller = Caller(Listener(name=listener, inter_broker=inter_broker), "10.0.0.9", 50_000)
         self._caller.principal, self._caller.by_token = principal, by_token
         self._caller.from_peer = peer
         self.update_number = -1

@@ -16,12 +16,17 @@ from minicontroller.controller.broker.cluster_security import EntityChanges
 from minicontroller.controller.broker.delegation_tokens import DelegationTokens
 from minicontroller.controller.clock import now_ms
 from minicontroller.controller.metadata.entities import DelegationToken
+from minicontroller.controller.security.caller import Caller, Listener
+from minicontroller.controller.security.credentials import ScramCredentials
 from minicontroller.controller.security.delegation_tokens import TokenKey, token_password
+from minicontroller.controller.security.sasl import Challenge, Proved
 from minicontroller.controller.security.scram_credentials import derived_credential
+from minicontroller.controller.security.scram_server import scram_mechanism
 from minicontroller.controller.znodes import tokens
-from minicontroller.protocol.acls import AclOperation, AclResourceType
+from minicontroller.protocol.acls import CLUSTER_NAME, AclOperation, AclResourceType
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestOrigin
+from minicontroller.protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from minicontroller.protocol.messages.create_delegation_token import (
     CreatableRenewers,
     CreateDelegationTokenRequest,
@@ -39,6 +44,7 @@ from tests.handlers.ruling import Ruling, ruling
 from tests.handlers.test_authorization import allowing
 
 KEY = "the-key-of-the-tokens"
+SHA256 = "SCRAM-SHA-256"
 DAY_MS = 24 * 60 * 60 * 1000
 ALICE, BOB, CAROL = "User:alice", "User:bob", "User:carol"
 REQUESTS = (
@@ -307,7 +313,7 @@ async def test_a_token_is_described_in_all_versions() -> None:
 
 
 def token(owner: str = ALICE, expires_ms: int = 2_000) -> DelegationToken:
-    return DelegationToken("id", owner, owner, (), 0, expires_ms, 9_000)
+    return DelegationToken("id", owner, owner, (), 0, expires_ms, max(expires_ms, 9_000))
 
 
 def test_a_token_is_a_credential_while_it_is_valid() -> None:
@@ -337,6 +343,51 @@ def test_only_users_log_in(owner: str) -> None:
     known = DelegationTokens(TokenKey(KEY), lambda: 0)
     known.follow(EntityChanges(tokens={"id": token(owner)}))
     assert known.credential("id", "SCRAM-SHA-256") is None
+
+
+@pytest.mark.parametrize("by_token", [False, True])
+async def test_a_token_makes_nobody_a_node(by_token: bool) -> None:
+    """Whoever has a token of the brokers' user is no broker, by its name or by an ACL."""
+    listener = Listener(name="PLAINTEXT", inter_broker=True, sasl=True, peer_user="broker")
+    caller = Caller(listener, "10.0.0.9", 50_000)
+    caller.authenticated_as(Proved("broker", by_token=by_token))
+    assert caller.from_peer is not by_token
+    async with ruling() as cluster:
+        allowed = allowing((AclResourceType.CLUSTER, CLUSTER_NAME, AclOperation.CLUSTER_ACTION))
+        client = cluster.client(principal=ALICE, by_token=by_token, authorization=allowed, inter_broker=True)
+        answer = await client.ask(ControlledShutdownRequest(broker_id=9), 3)
+        assert (answer.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED) is by_token
+
+
+@pytest.mark.parametrize(("configured", "least", "most"), [(0, 59_000, 60_000), (5_000, 5_000, 5_000)])
+async def test_a_session_ends_with_its_token(configured: int, least: int, most: int) -> None:
+    """A client that logs in by a token is its owner until the token expires, or until the
+    configured time if that is sooner.
+    """
+    known = DelegationTokens(TokenKey(KEY))
+    known.follow(EntityChanges(tokens={"id": token(expires_ms=now_ms() + 60_000)}))
+    mechanism = scram_mechanism(SHA256, Tokens(known), lambda: b"")
+    listener = Listener(name="L", sasl=True, mechanisms={SHA256: mechanism}, reauthenticate_ms={SHA256: configured})
+    caller = Caller(listener, "10.0.0.9", 50_000)
+    assert caller.sasl is not None
+    assert caller.sasl.handshake(SHA256, raw_tokens=False)
+    login = ScramCredentials("id", token_password(TokenKey(KEY).hmac("id")), SHA256, by_token=True).exchange()
+    challenge = caller.sasl.authenticate(next(login))
+    assert isinstance(challenge, Challenge)
+    proved = caller.sasl.authenticate(login.send(challenge.token))
+    assert isinstance(proved, Proved)
+    assert least <= caller.authenticated_as(proved) <= most
+    assert (caller.principal, caller.by_token) == (ALICE, True)
+
+
+class Tokens:
+    """A source of credentials that has tokens alone."""
+
+    def __init__(self, known: DelegationTokens) -> None:
+        self.token_credential = known.credential
+
+    def scram_credential(self, _user: str, _mechanism: str) -> None:
+        return None
 
 
 def test_another_key_is_noticed(caplog: pytest.LogCaptureFixture) -> None:

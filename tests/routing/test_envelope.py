@@ -198,6 +198,7 @@ def test_principals_are_read_in_both_forms() -> None:
     """
     assert principal_from_envelope(ALICE) == ("User:alice", False)
     assert principal_from_envelope(ANONYMOUS) == (None, False)
+    assert principal_from_envelope(ALICE[:-2] + b"\1\0") == ("User:alice", True)
     long = bytes.fromhex("0000 05 55736572") + bytes([0x80 | (301 & 0x7F), 301 >> 7]) + b"x" * 300 + b"\0\0"
     assert principal_from_envelope(long) == ("User:" + "x" * 300, False)
     assert principal_from_text("User:CN=a:b") == "User:CN=a:b"

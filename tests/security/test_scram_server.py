@@ -123,8 +123,7 @@ def test_a_changed_password_counts_from_the_next_exchange() -> None:
 
 def test_a_delegation_token_stands_for_its_owner() -> None:
     """With the extension tokenauth=true the name is a token's id and the password its HMAC."""
-    exchange, client = begun(), ScramClient("sha256", "token-id", "hmac", "abc")
-    client._bare += ",tokenauth=true"
+    exchange, client = begun(), ScramClient("sha256", "token-id", "hmac", "abc", by_token=True)
     outcome = exchange.step(client.final(challenge_of(exchange.step(client.first()))))
     assert isinstance(outcome, Proved)
     assert (outcome.username, outcome.expires_ms, outcome.by_token) == ("owner", 1_000, True)
@@ -132,8 +131,7 @@ def test_a_delegation_token_stands_for_its_owner() -> None:
 
 def test_an_unknown_token_is_no_user() -> None:
     """Who shows a token is not let in with a user's name and password."""
-    exchange, client = begun(), ScramClient("sha256", "alice", SECRET, "abc")
-    client._bare += ",tokenauth=true"
+    exchange, client = begun(), ScramClient("sha256", "alice", SECRET, "abc", by_token=True)
     assert exchange.step(client.final(challenge_of(exchange.step(client.first())))) == Rejected(INVALID)
 
 
