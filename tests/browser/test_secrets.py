@@ -5,10 +5,12 @@ it gives out.
 import base64
 import json
 import subprocess
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kazoo.client import KazooClient  # type: ignore[import-untyped]
@@ -17,6 +19,9 @@ from playwright.sync_api import Browser, expect
 from minicontroller.controller.znodes.membership import MEMBERSHIP
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.header import RequestHeader
+from minicontroller.protocol.messages.create_delegation_token import CreateDelegationTokenRequest
+from minicontroller.protocol.messages.expire_delegation_token import ExpireDelegationTokenRequest
+from minicontroller.protocol.messages.renew_delegation_token import RenewDelegationTokenRequest
 from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from minicontroller.protocol.registry import KAFKA
@@ -34,11 +39,14 @@ PLACES = (
     "of-the-client", "that-is-wrong", "in-a-cut-request", "of-the-nodes", "of-the-keystore", "of-the-encoder", "of-the-key",
     "of-a-broker", "of-a-listener", "of-a-brokers-plugin", "by-another-tool", "of-a-topic", "of-a-new-topic", "in-a-trace",
     "in-a-return", "of-a-broker-in-the-store", "of-another-key-in-the-store", "of-the-cluster", "that-is-spoilt",
+    "of-the-tokens", "of-a-scram-user", "in-a-salted-password", "in-an-hmac", "in-a-token-login", "of-the-page", "in-a-url",
 )  # fmt: skip
 SECRETS: Mapping[str, str] = {place: f"S3cret-{number:02}-{place}'\\q" for number, place in enumerate(PLACES)}
 """Each tells where it leaked from; quotes and backslashes have more than one form."""
 CLIENT = SECRETS["of-the-client"].replace("'\\q", "")  # passwords stand in a JAAS line
 NODES = SECRETS["of-the-nodes"].replace("'\\q", "")
+SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
+PAGE = SECRETS["of-the-page"].replace("'\\q", "")  # it stands in an HTTP header
 SECRET = "S3cret-"
 
 OLDER = """
@@ -121,7 +129,8 @@ class World:
         return (outcome.stdout + outcome.stderr).encode()
 
     def get(self, path: str, *, most: int = -1) -> bytes:
-        with urllib.request.urlopen(self.http + path, timeout=30) as answer:
+        asked = urllib.request.Request(self.http + path, headers={"Authorization": f"Bearer {PAGE}"})
+        with urllib.request.urlopen(asked, timeout=30) as answer:
             data: bytes = answer.read() if most < 0 else answer.read1(most)
         return data
 
@@ -140,10 +149,13 @@ def planted(
     settings = {
         **WITH_A_LISTENER_FOR_NODES,
         "listener.security.protocol.map": "CLIENT:SASL_PLAINTEXT,INTERNAL:SASL_PLAINTEXT",
-        "listener.name.client.sasl.enabled.mechanisms": "PLAIN",
         "listener.name.client.plain.sasl.jaas.config": f'{JAAS} user_alice="{CLIENT}" user_bob="bobs-own";',
         "listener.name.internal.plain.sasl.jaas.config": f'{JAAS} username="n" password="{NODES}" user_n="{NODES}";',
         "ssl.keystore.password": SECRETS["of-the-keystore"].replace("\\", "\\\\"),
+        "delegation.token.secret.key": SECRETS["of-the-tokens"].replace("\\", "\\\\"),
+        "listener.name.client.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
+        "listener.name.client.scram-sha-256.sasl.jaas.config": f"{SCRAM} required;",
+        "http.bearer.token": PAGE,
         "password.encoder.secret": SECRETS["of-the-encoder"].replace("\\", "\\\\"),
         "ssl.key.password": SECRETS["of-the-key"].replace("\\", "\\\\"),
         "log.format": form,
@@ -190,6 +202,14 @@ def plant(world: World) -> None:
             wire.ask("CreatePartitions", 1, {"topics": [more], "timeout_ms": 30_000, "validate_only": False})
         refused = {"name": "kept", **topic}
         wire.ask("CreateTopics", 5, {"topics": [refused], "timeout_ms": 30_000})
+        users_and_tokens(wire)
+    with suppress(ConnectionEndedError), Wire(world.address) as wire:
+        ask(wire, 1, SaslHandshakeRequest(mechanism="SCRAM-SHA-256"))
+        first = f"n,,n={SECRETS['in-a-token-login']},r=nonce,tokenauth=true"
+        ask(wire, 2, SaslAuthenticateRequest(auth_bytes=first.encode()))
+    for request in (f"/api/topic?name={PAGE}-{SECRETS['in-a-url'][:16]}", f"/?token={PAGE}"):
+        with suppress(urllib.error.HTTPError):
+            urllib.request.urlopen(world.http + request, timeout=30).close()
     with suppress(ConnectionEndedError), world.logged_in("alice", SECRETS["that-is-wrong"]) as wire:
         wire.ask("Metadata", 9, {"topics": []})
     with suppress(ConnectionEndedError), Wire(world.address) as wire:
@@ -197,6 +217,26 @@ def plant(world: World) -> None:
         token = f"\0alice\0{SECRETS['in-a-cut-request']}".encode()
         frame = KAFKA.encode_request(header, SaslAuthenticateRequest(auth_bytes=token))[4:-9]
         wire.exchange(len(frame).to_bytes(4) + frame)
+
+
+def users_and_tokens(wire: Wire) -> None:
+    """SCRAM users whose salted passwords are given, refused ones too, and tokens by their HMACs."""
+    salted = SECRETS["in-a-salted-password"].encode()
+    upserts = [
+        {"name": name, "mechanism": mechanism, "iterations": 4096, "salt": b"salt", "salted_password": salted}
+        for name, mechanism in (("carol", 1), ("", 1), ("dave", 9))
+    ]
+    wire.ask("AlterUserScramCredentials", 0, {"deletions": [], "upsertions": upserts})
+    wire.ask("DescribeUserScramCredentials", 0, {"users": [{"name": "carol"}]})
+    ask(wire, 3, CreateDelegationTokenRequest(max_lifetime_ms=-1))
+    for hmac in (SECRETS["in-an-hmac"].encode(), SECRETS["in-an-hmac"].encode() * 500):
+        ask(wire, 2, RenewDelegationTokenRequest(hmac=hmac, renew_period_ms=1))
+        ask(wire, 2, ExpireDelegationTokenRequest(hmac=hmac, expiry_time_period_ms=1))
+
+
+def ask(wire: Wire, version: int, message: Any) -> None:
+    key = next(api.key for api in KAFKA.values() if api.request is type(message))
+    wire.exchange(KAFKA.encode_request(RequestHeader(int(key), version, 1, "c"), message))
 
 
 def change(wire: Wire, resource_type: int, name: str, key: str, value: str) -> None:
@@ -220,9 +260,10 @@ def by_another_tool(world: World) -> None:
         {
             "/config/topics/kept": {"version": 1, "config": {"my.topic.token": SECRETS["by-another-tool"]}},
             "/config/brokers/1": {"version": 1, "config": in_the_store},
+            "/config/users/erin": {"version": 1, "config": {"SCRAM-SHA-256": SECRETS["of-a-scram-user"]}},
             MEMBERSHIP: {"version": 1, "secret": SECRETS["that-is-spoilt"]},
         },
-        changed=("topics/kept", "brokers/1"),
+        changed=("topics/kept", "brokers/1", "users/erin"),
     )
 
 
@@ -281,6 +322,8 @@ def a_crash(world: World) -> bytes:
         f"listener.name.client.plain.sasl.jaas.config={CLIENT}",
         f"ssl.keystore.password={CLIENT}\nbroker.id=one",
         f"topic.management.policy.class.name=nowhere.py:No\nssl.key.password={CLIENT}",
+        f"authorizer.class.name=nowhere.py:No\ndelegation.token.secret.key={CLIENT}",
+        f"http.bearer.token={CLIENT}\nhttp.bearer.token.file=/nowhere/{PAGE[:0]}token",
     ):
         wrong.write_text(world.node.config.read_text() + line + "\n")
         done = subprocess.run([COMMAND, "serve", "-v", "--config", wrong], capture_output=True, timeout=60, check=False)
@@ -293,7 +336,7 @@ def the_page(world: World, browser: Browser) -> bytes:
     """All that a browser shows and was sent, after the topic, its history and older decisions were
     opened.
     """
-    page, sent = browser.new_page(), list[bytes]()
+    page, sent = browser.new_page(extra_http_headers={"Authorization": f"Bearer {PAGE}"}), list[bytes]()
     page.on("response", lambda answer: sent.append(answer.body()) if "/api/" in answer.url else None)
     page.goto(world.http)
     page.wait_for_selector("#decisions li")
