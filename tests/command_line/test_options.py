@@ -32,6 +32,7 @@ def test_help_names_every_command(tmp_path: Path) -> None:
             "protocol",
             "quotas",
             "serve",
+            "tokens",
             "topics",
             "up",
             "users",
