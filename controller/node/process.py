@@ -58,6 +58,8 @@ async def run_cluster(brokers: int, port: int, store: str, settings: Sequence[st
         load_config(_as_properties(node_settings(number, brokers, port, store, secret)), "up", settings)
         for number in range(1, brokers + 1)
     ]
+    for warning in configs[0].warnings:
+        log.warning("%s", warning)
     try:
         await _run_until_signal(configs, open_store)
     except* PortTakenError as taken:

@@ -4,6 +4,7 @@ who log in, and Kafka's own `kafka-acls`, which writes to ZooKeeper beside the n
 
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import kafka.admin
@@ -30,7 +31,7 @@ from kafka.admin import (
 from kafka.errors import ClusterAuthorizationFailedError
 
 from tests.faults.tree import Tree
-from tests.support.cluster import unlike_kafka
+from tests.support.cluster import MiniCluster, running_cluster, unlike_kafka
 from tests.support.kafka import kafka_libs
 from tests.support.maven import needs_maven
 from tests.support.nodes import JAAS, WITH_A_LISTENER_FOR_NODES, running_nodes
@@ -208,3 +209,45 @@ def test_kafka_acls_reads_ours_and_its_changes_are_seen(guarded: Guarded) -> Non
     for address in guarded.addresses:
         until(lambda address=address: "tool-1" not in guarded.sees(address, "alice"))  # type: ignore[misc]
     assert guarded.admin.describe_acls(found).result() == [ours]
+
+
+AUTHORIZER = """
+from minicontroller import policies
+
+
+class Owners(policies.Authorizer):
+    follows_acls = True
+
+    def authorize(self, requester, actions):
+        if requester.client_id == "unlucky" and requester.api == "CreateTopics":
+            raise policies.UndecidedError("the directory of owners cannot be reached")
+        if requester.client_id == "broken" and requester.api == "CreateTopics":
+            raise KeyError("broken")
+        return [True if action.resource_name.startswith("mine-") else None for action in actions]
+"""
+
+
+def test_an_authorizer_in_python_decides_beside_the_acls(tmp_path: Path) -> None:
+    """Its True is enough, what it leaves open is up to the ACLs, its own exception refuses the
+    request with Kafka's code (K4-L4), and any other one denies.
+    """
+    file = tmp_path / "access.py"
+    file.write_text(AUTHORIZER)
+    name = f"{file}:Owners"
+    with running_cluster(settings={"authorizer.class.name": name, "super.users": "User:admin"}) as cluster:
+        assert outcome(cluster, "mine-1") == KafkaError.NO_ERROR
+        assert outcome(cluster, "theirs-1") == KafkaError.TOPIC_AUTHORIZATION_FAILED
+        assert outcome(cluster, "mine-2", client_id="unlucky") == KafkaError.REQUEST_TIMED_OUT
+        assert outcome(cluster, "mine-3", client_id="broken") == KafkaError.TOPIC_AUTHORIZATION_FAILED
+        assert set(AdminClient({"bootstrap.servers": cluster.bootstrap}).list_topics(timeout=10).topics) == {"mine-1"}
+
+
+def outcome(cluster: MiniCluster, topic: str, client_id: str = "tests") -> int:
+    """The code of the creation of a topic."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "client.id": client_id, "log_level": 0})
+    try:
+        admin.create_topics([NewTopic(topic, 1, 1)])[topic].result()
+    except KafkaException as error:
+        code: int = error.args[0].code()
+        return code
+    return int(KafkaError.NO_ERROR)
