@@ -11,7 +11,7 @@ IN_DOUBT = "IN_DOUBT"
 """The name of an error that is none of Kafka's: the request was sent, and no answer came."""
 
 MEANINGS: dict[int, str] = {
-    ErrorCode.UNKNOWN_SERVER_ERROR: "the node met an error of its own; its log tells more",
+    ErrorCode.UNKNOWN_SERVER_ERROR: "the node met an unexpected error; its log says more",
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "there is no such topic",
     ErrorCode.LEADER_NOT_AVAILABLE: "it has no leader yet",
     ErrorCode.REQUEST_TIMED_OUT: "not complete within the time limit; it may still come about",

@@ -198,11 +198,11 @@ class ActiveController:
                 try:
                     await self._serve_epoch(nursery)
                 except (ControllerMoved, SessionExpired) as error:
-                    end = "its session ended" if isinstance(error, SessionExpired) else "another one was elected"
+                    end = "its session ended" if isinstance(error, SessionExpired) else "another controller was elected"
                 nursery.cancel_scope.cancel()
             reason = end
         except* trio.Cancelled:
-            reason = "its node was ended at once"
+            reason = "its node stopped at once"
             raise
         finally:
             unsubscribe()
@@ -238,7 +238,7 @@ class ActiveController:
             try:
                 await self._serve()
             except InDoubt as error:
-                log.warning("what was written is in doubt (%s): reading the state anew", error.__cause__)
+                log.warning("it is unknown whether a commit took effect (%s): reading the state again", error.__cause__)
             finally:
                 self.node.controller = None
 

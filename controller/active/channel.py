@@ -331,7 +331,9 @@ class Channel:
             raise
         except trio.TooSlowError:
             self.is_reached = False
-            log.warning("broker %d has not answered for %d s: it is told again", self.broker.broker_id, ANSWER_SECONDS)
+            log.warning(
+                "broker %d has not answered for %d s: sending the request again", self.broker.broker_id, ANSWER_SECONDS
+            )
             await self._link.aclose()
             raise Unreachable("no answer in time") from None
         self.is_reached = True

@@ -94,7 +94,7 @@ def refusal_for(error: StoreError) -> Refusal:
         case NodeExists():
             return Refusal(
                 ErrorCode.TOPIC_ALREADY_EXISTS,
-                f"Somebody else than this cluster's controller has created {error.path}.",
+                f"Another program has created {error.path}.",
             )
         case NodeMissing():
             return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

@@ -62,15 +62,15 @@ class ControlLinks:
         """Make the controller's link to a broker."""
         if not broker.proves_itself:
             log.warning(
-                "broker %d does not prove itself as nodes do: it is Kafka's own, or of an older version. It is told what happens, and what it "
-                "asks is believed only where SASL between nodes has shown who it is",
+                "broker %d does not give the proof between nodes: it is a Kafka broker, or of an older version. It gets all updates; its own "
+                "requests are carried out only if it logs in as the nodes' user or has an ACL for ClusterAction",
                 broker.broker_id,
             )
         endpoint = broker.endpoint(self._control_plane) or broker.endpoint(self._inter_broker)
         if endpoint is None:
             log.warning(
-                "broker %d has no listener %s, where the nodes of this cluster meet: it is told nothing. Its inter.broker.listener.name "
-                "has to be the same as everywhere",
+                "broker %d has no listener %s, at which the nodes of this cluster talk to each other, so it gets no updates: "
+                "inter.broker.listener.name must be the same on all brokers",
                 broker.broker_id,
                 self._inter_broker,
             )

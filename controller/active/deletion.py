@@ -93,7 +93,7 @@ class Deletions:
             left = await self._writer.write(lambda draft: self._plan(draft, refused, self._existing_znodes))
         for topic in left():
             log.warning(
-                "the znodes of topic %s cannot be deleted, because others write there: trying again", topic.name
+                "the znodes of topic %s cannot be deleted yet, because other programs write below them", topic.name
             )
         for topic in topics:
             if topic not in left():

@@ -68,10 +68,10 @@ class Election:
             try:
                 await self._stand(store.session_id)
             except (StoreUnavailable, SessionExpired) as error:
-                log.debug("no election now: %s", error)
+                log.debug("the election waits for the store: %s", error)
                 await trio.lowlevel.checkpoint()
             except (MalformedZnodeError, StoreError) as error:
-                log.warning("this node cannot stand for controller: %s", error)
+                log.warning("this node cannot take part in the election: %s", error)
                 await self._recover()
 
     async def _stand(self, session_id: int) -> None:
@@ -160,7 +160,7 @@ class Election:
         """
         followed = self._node.cache.image.controller_epoch
         if stored < followed < MAX_EPOCH:
-            log.warning("%s was set back to %d, and nodes follow epoch %d", layout.CONTROLLER_EPOCH, stored, followed)
+            log.warning("%s was set back to %d, while nodes follow epoch %d", layout.CONTROLLER_EPOCH, stored, followed)
             return followed + 1
         return stored + 1
 
@@ -223,4 +223,4 @@ class Election:
         except (NodeMissing, VersionConflict):
             pass
         except StoreError as error:
-            log.info("the controller's place could not be vacated, it ends with the session: %s", error)
+            log.info("/controller could not be deleted; it disappears with this node's session: %s", error)

@@ -278,7 +278,7 @@ class Draft:
 
     def _add(self, element: Element) -> Element:
         if element.weight > self._max_bytes and (heaviest := max(map(weight, element.operations))) > self._max_bytes:
-            text = f"This takes {heaviest} bytes in one place of the store, which takes {self._max_bytes}."
+            text = f"The change needs {heaviest} bytes in one znode; {self._max_bytes} are allowed."
             raise Refusal(ErrorCode.INVALID_REQUEST, text)
         refusal = self._barred.get(element.key) if self._barred else None
         if refusal is not None:

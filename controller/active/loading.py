@@ -75,7 +75,7 @@ async def load_brokers(store: Store, watch: Watch | None = None) -> list[Broker]
         try:
             brokers.append(registrations.decode_broker(broker_id, entry.data, entry.stat.czxid))
         except MalformedZnodeError as error:
-            log.warning("the registration of broker %d is unreadable and ignored: %s", broker_id, error)
+            log.warning("the registration of broker %d is ignored: %s", broker_id, error)
     return brokers
 
 
@@ -84,7 +84,7 @@ def _broker_ids(names: Iterable[str]) -> Iterator[int]:
         try:
             yield registrations.decode_broker_id(name)
         except MalformedZnodeError as error:
-            log.warning("a registration is ignored: %s", error)
+            log.warning("an entry below /brokers/ids is ignored: %s", error)
 
 
 async def topic_names(store: Store, watch: Watch | None = None) -> list[str]:
@@ -111,7 +111,7 @@ async def load_topics(
             if created is not None:
                 created[name] = entry.stat.ctime_ms
         except MalformedZnodeError as error:
-            log.warning("topic %s is unreadable and ignored: %s", name, error)
+            log.warning("topic %s is ignored: %s", name, error)
     configs = await store.get_many([layout.topic_config_path(topic.name) for topic in topics])
     paths = [layout.partition_state_path(topic.name, i) for topic in topics for i in range(len(topic.partitions))]
     states = iter(await store.get_many(paths))
@@ -152,7 +152,7 @@ def _with_state(topic: str, partition: Partition, entry: Entry | None) -> Partit
     try:
         return decode_partition_state(partition, entry.data, entry.stat.version)
     except MalformedZnodeError as error:
-        log.warning("a state of topic %s is unreadable, so nobody leads: %s", topic, error)
+        log.warning("a partition of topic %s has no leader, because its state cannot be read: %s", topic, error)
         return msgspec.structs.replace(partition, partition_epoch=entry.stat.version)
 
 
@@ -165,6 +165,6 @@ def entity_configs(whose: str, entry: Entry | None) -> EntityConfigs:
     try:
         found = decode_config(entry.data)
     except MalformedZnodeError as error:
-        log.warning("the configs of %s are unreadable and ignored: %s", whose, error)
+        log.warning("the configs of %s are ignored: %s", whose, error)
         return EntityConfigs(NO_CONFIGS, UNREADABLE)
     return EntityConfigs(Map(found) if found else NO_CONFIGS, entry.stat.version)

@@ -75,7 +75,7 @@ def _are_disabled(data: bytes | None) -> bool:
     try:
         return features_are_disabled(data)
     except MalformedZnodeError as error:
-        log.warning("what somebody wrote to %s is left alone: %s", layout.FEATURE, error)
+        log.warning("%s is not changed: %s", layout.FEATURE, error)
         return False
 
 
@@ -87,7 +87,7 @@ async def _commit(store: Store, fence: Check, operations: Sequence[Operation]) -
     except StoreError as error:
         if error.index == 0:
             raise ControllerMoved from error
-        log.info("somebody was faster, or keeps it for themselves: %s", error)
+        log.info("another program has changed it, or this node may not write it: %s", error)
 
 
 async def read(store: Store, watch: Watch) -> BrokerNotifications:
@@ -109,7 +109,7 @@ def _understand(found: BrokerNotifications, path: str, data: bytes | None) -> No
         else:
             found.lost_directories.add(broker_notifications.decode_log_dir_event(data))
     except MalformedZnodeError as error:
-        log.warning("the notification %s is unreadable and removed: %s", path, error)
+        log.warning("the notification %s is removed: %s", path, error)
 
 
 async def remove(draft: Draft, paths: Sequence[str]) -> None:

@@ -128,11 +128,11 @@ class StoreWatches:
             try:
                 await self._read_what_is_there(signal, read)
             except StoreUnavailable as error:
-                log.debug("%s: looking again when the connection is back", error)
+                log.debug("%s: reading again after the reconnection", error)
                 signal.send()  # the watch was not set again
                 await wait_connected(self._store)
             except (SessionExpired, ControllerMoved) as error:
-                log.debug("nothing more to follow: %s", error)
+                log.debug("the store's watches end with the epoch: %s", error)
                 return
             await trio.sleep(pause)
 
@@ -140,7 +140,7 @@ class StoreWatches:
         try:
             await read()
         except NodeMissing as error:
-            log.warning("%s was removed from the store by others, and is made again", error.path)
+            log.warning("%s was removed from the store by another program and is created again", error.path)
             await ensure_paths(self._store)
             signal.send()
 
@@ -178,7 +178,7 @@ class StoreWatches:
         entries = await self._store.get_many([layout.topic_path(name) for name in names])
         for name, entry in zip(names, entries, strict=True):
             if entry is None:
-                log.warning("topic %s was removed from ZooKeeper by others", name)
+                log.warning("topic %s was removed from ZooKeeper by another program", name)
                 draft.stage(name, (), evolve=_no_topic, holds=functools.partial(_is_missing, name))
 
     def _adopt(self, draft: Draft, topic: Topic) -> None:

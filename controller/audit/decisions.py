@@ -187,7 +187,7 @@ class NodeDecisions:
 def broken(message: str | None) -> str:
     """Return the last line of a policy's traceback, which says why it failed."""
     last = (message or "").rstrip().rpartition("\n")[2].strip()
-    return f"The policy is broken: {last}"
+    return f"The policy failed: {last}"
 
 
 def _with_judgement(decision: RecentDecision, change: Change, *, validate_only: bool) -> RecentDecision:

@@ -164,9 +164,9 @@ class AuditLog:
         if not self.settings.refuses:
             return None
         if self.failure is not None:
-            return f"The audit log cannot be written ({self.failure}): nothing is changed until it can."
+            return f"The audit log cannot be written ({self.failure}); changes are refused until it can."
         if len(self._queue) >= self.settings.max_queue:
-            return "The audit log does not keep up: nothing is changed until it does."
+            return "The audit log's queue is full; changes are refused until it has room."
         return None
 
     # ------------------------------------------------------------------ the event loop's side
@@ -292,7 +292,7 @@ class AuditLog:
             return
         if is_restored:
             self.failure = None
-            log.warning("what was in the audit file that somebody removed is in the folder again")
+            log.warning("the open audit file had been removed from the folder; its content is there again")
         self._files.rotate_if_old()
 
     def _write_batch(self) -> bool:
@@ -308,7 +308,7 @@ class AuditLog:
             return self._failed(error, ordinal)
         self.written_events += count
         if self.failure is not None:
-            log.warning("the audit log is written again, from event %d on", last)
+            log.warning("the audit log can be written again; its newest event is %d", last)
             self.failure = None
         self._tell(self._reached, ordinal)
         if self._losses or (self._overflow and not self._queue):
@@ -344,7 +344,7 @@ class AuditLog:
         try:
             self._token.run_sync_soon(function, *arguments)
         except trio.RunFinishedError:
-            log.debug("nobody waits any more")
+            log.debug("the event loop has ended: nothing waits for the audit log")
 
 
 def _add_loss(losses: list[Loss], epoch: int, sequence: int, reason: str) -> None:

@@ -89,8 +89,8 @@ def made(make: Callable[..., AuditEvent], moment: Moment, *values: Any) -> Audit
 
 
 def not_made(moment: Moment, error: Exception) -> Dropped:
-    log.error("event %d of epoch %d cannot be told", moment.sequence, moment.origin.epoch, exc_info=error)
-    return dropped(moment, moment.sequence, moment.sequence, "it could not be told: the log of the node says why")
+    log.error("event %d of epoch %d could not be made", moment.sequence, moment.origin.epoch, exc_info=error)
+    return dropped(moment, moment.sequence, moment.sequence, "the event could not be made; the node's log says why")
 
 
 def decision(

@@ -147,7 +147,7 @@ def _audit_trouble(audit: AuditLog | None) -> str:
     if audit is None:
         return ""
     if audit.refusal is not None:
-        return f"{audit.refusal} Requests refused for it: {audit.refused_requests}."
+        return f"{audit.refusal} Requests refused because of it: {audit.refused_requests}."
     if not audit.dropped_events:
         return ""
     now = "" if audit.failure is None else f"The audit log cannot be written ({audit.failure}). "

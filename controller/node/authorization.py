@@ -37,7 +37,7 @@ async def loaded_authorizer(config: NodeConfig) -> AsyncIterator[Authorizer | No
             try:
                 authorizer.close()
             except Exception:
-                log.exception("the authorizer fails in close")
+                log.exception("the authorizer raised an exception in close")
 
 
 def authorization_of(
@@ -77,5 +77,5 @@ class _Watch:
     def fault(self, requester: Requester, error: Exception) -> None:
         self._metrics.faults += 1
         self._faults.say(
-            logging.ERROR, "the authorizer fails, which denies %s: %s", requester.api, describe_exception(error)
+            logging.ERROR, "the authorizer failed, so %s is denied: %s", requester.api, describe_exception(error)
         )

@@ -26,7 +26,7 @@ async def prepare(store: Store) -> str:
         try:
             return await _prepare(store)
         except (StoreUnavailable, SessionExpired) as error:
-            log.debug("the store is away: %s", error)
+            log.debug("the store is not reachable: %s", error)
             await trio.lowlevel.checkpoint()
 
 
@@ -38,11 +38,9 @@ async def _prepare(store: Store) -> str:
         try:
             await store.commit([Create(layout.CLUSTER_ID, encode_cluster_id(uuid_text(new_id())))])
         except NodeExists:
-            log.debug("another node was faster to name the cluster")
+            log.debug("another node has already generated the cluster's id")
         entry = await store.get(layout.CLUSTER_ID)
     try:
         return decode_cluster_id(None if entry is None else entry.data)
     except MalformedZnodeError as error:
-        raise ConfigurationError(
-            f"{layout.CLUSTER_ID} in ZooKeeper is not what a node of Kafka leaves there: {error}."
-        ) from error
+        raise ConfigurationError(f"ZooKeeper holds no valid cluster id: {error}.") from error

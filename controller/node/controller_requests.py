@@ -57,7 +57,7 @@ async def hand_over(node: Node, links: ControlLinks) -> None:
             try:
                 answer = await links.ask_controller(ApiKey.CONTROLLED_SHUTDOWN, 3, request)
             except PeerUnavailable as error:
-                log.info("leaderships are not handed over yet: %s", error)
+                log.info("the controller has not yet moved this node's leaderships: %s", error)
             else:
                 assert isinstance(answer, ControlledShutdownResponse)
                 if answer.error_code == ErrorCode.NONE:

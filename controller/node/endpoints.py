@@ -72,7 +72,7 @@ def registrable(broker: Broker) -> Broker:
         registrations.decode_broker(broker.broker_id, registrations.encode_broker(broker, 0), 0)
     except MalformedZnodeError as error:
         raise ConfigurationError(
-            f"broker.rack and advertised.listeners make a registration that other nodes cannot read: {error}."
+            f"broker.rack and advertised.listeners make this node's registration unreadable to other nodes: {error}."
         ) from error
     return broker
 

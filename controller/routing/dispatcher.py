@@ -250,7 +250,11 @@ class Dispatcher:
             describe_unexpected_error(error, request),
             extra=about(ctx),
         )
-        self._on_refused(ctx, request, Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, reason="A defect: the log tells more."))
+        self._on_refused(
+            ctx,
+            request,
+            Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, reason="An unexpected error: the node's log says more."),
+        )
         return error_answer(ctx.spec, request, ctx.api_version, code=ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def _accept_leftover(self, caller: Caller, ctx: RequestContext, leftover: int) -> None:

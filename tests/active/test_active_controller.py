@@ -252,5 +252,5 @@ async def test_a_node_that_is_ended_at_once_logs_no_error(caplog: pytest.LogCapt
     caplog.set_level(logging.INFO)
     async with ruling():
         pass
-    assert "no longer the controller of epoch 1: its node was ended at once" in caplog.text
+    assert "no longer the controller of epoch 1: its node stopped at once" in caplog.text
     assert "unexpected error" not in caplog.text

@@ -250,11 +250,11 @@ async def test_an_exception_ends_the_term_and_not_the_node(
     "data", [b"x", b'{"version":"1","id":7}', b'{"version":"1","id":"%s"}' % (b"c" * 40_000), None]
 )
 async def test_a_cluster_without_a_name(data: bytes | None, memory: MemoryWorld) -> None:
-    """A node cannot start in a cluster whose id is none, and says so in a sentence."""
+    """A node does not start if the cluster id cannot be read, and says why."""
     store = await memory.open()
     await store.ensure("/cluster")
     await store.commit([Create(layout.CLUSTER_ID, data)])
-    with pytest.raises(ConfigurationError, match=r"/cluster/id in ZooKeeper is not what"):
+    with pytest.raises(ConfigurationError, match=r"ZooKeeper holds no valid cluster id: /cluster/id"):
         await prepare(store)
 
 
@@ -270,5 +270,5 @@ async def test_a_cluster_without_a_name(data: bytes | None, memory: MemoryWorld)
 def test_nobody_registers_what_others_cannot_read(broker: Broker) -> None:
     """A configuration that would make such a registration is refused at the start."""
     assert registrable(Broker(1, (Endpoint("PLAINTEXT", "host", 9092),), rack="r" * 255)).rack == "r" * 255
-    with pytest.raises(ConfigurationError, match="other nodes cannot read"):
+    with pytest.raises(ConfigurationError, match="unreadable to other nodes"):
         registrable(broker)

@@ -106,7 +106,7 @@ def test_refuse(disk: SmallDisk) -> None:
         assert set(codes.values()) <= {ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.POLICY_VIOLATION}
         refused = [name for name, code in codes.items() if code == ErrorCode.POLICY_VIOLATION]
         assert len(refused) == 1 and not topics(wire) & set(refused)
-        assert told_on_page(cluster) == [f"Node 1: {text} Requests refused for it: 1."]
+        assert told_on_page(cluster) == [f"Node 1: {text} Requests refused because of it: 1."]
         disk.empty(cluster.pid)
         until(lambda: create(wire, "after")[0] in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS})
         there = topics(wire)

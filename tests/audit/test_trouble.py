@@ -54,7 +54,7 @@ async def test_a_full_queue_refuses(tmp_path: Path) -> None:
         answers = {f"t{number}": await create(world, f"t{number}") for number in range(MANY)}
         refused = {name: text for name, (code, text) in answers.items() if code == ErrorCode.POLICY_VIOLATION}
         assert 0 < len(refused) < MANY
-        assert set(refused.values()) == {"The audit log does not keep up: nothing is changed until it does."}
+        assert set(refused.values()) == {"The audit log's queue is full; changes are refused until it has room."}
         with trio.fail_after(PATIENCE_SECONDS):
             while (await create(world, "after"))[0]:  # noqa: ASYNC110 - a client can only ask again
                 await trio.sleep(0.05)

@@ -147,7 +147,7 @@ def test_a_zookeeper_that_can_never_be_reached_is_refused(tmp_path: Path, connec
         ("listeners=PLAINTEXT://192.0.2.1:9092", "Listener PLAINTEXT cannot listen on 192.0.2.1, port 9092: "),
         (
             f"broker.rack={'r' * 50_000}",
-            "broker.rack and advertised.listeners make a registration that other nodes cannot",
+            "broker.rack and advertised.listeners make this node's registration unreadable",
         ),
         ("http.listen=192.0.2.1:80", "http.listen cannot listen on 192.0.2.1:80: "),
         ("zookeeper.session.timeout.ms=0", "zookeeper.session.timeout.ms"),

@@ -161,7 +161,7 @@ def test_a_broken_policy_says_how(odd: MiniCluster) -> None:
             (row,) = wire.ask("CreateTopics", 5, {"topics": [topic], "timeout_ms": 30_000})["topics"]
             if name == "broken":
                 assert row["error_message"] is None
-                assert last(odd)["reason"] == "The policy is broken: ValueError: no such team"
+                assert last(odd)["reason"] == "The policy failed: ValueError: no such team"
                 assert last(odd)["policy"].startswith("Odd and ")
     assert (last(odd)["outcome"], last(odd)["noted"]) == ("NONE", ["many: These are many partitions."])
     assert "policy" not in last(odd)
@@ -207,7 +207,7 @@ async def test_a_defect_of_ours_is_told() -> None:
     async with ruling() as world:
         await Client(world.node, handlers={ApiKey.CREATE_TOPICS: fail}).ask(creating(wanted("t")), 7)
         assert [(each.name, each.outcome, each.reason) for each in world.node.recent_decisions] == [
-            ("t", "UNKNOWN_SERVER_ERROR", "A defect: the log tells more.")
+            ("t", "UNKNOWN_SERVER_ERROR", "An unexpected error: the node's log says more.")
         ]
 
 
