@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.support.wire import MESSAGES
+from tests.support.wire import MESSAGES, read_answer
 
 Body = dict[str, Any]
 
@@ -20,6 +20,7 @@ VERSIONS = {
     "AlterUserScramCredentials": range(1),
     "ApiVersions": range(5),
     "CreateAcls": range(4),
+    "CreateDelegationToken": range(4),
     "CreatePartitions": range(4),
     "CreateTopics": range(8),
     "DeleteAcls": range(4),
@@ -28,13 +29,18 @@ VERSIONS = {
     "DescribeClientQuotas": range(2),
     "DescribeCluster": range(2),
     "DescribeConfigs": range(5),
+    "DescribeDelegationToken": range(4),
     "DescribeGroups": range(6),
     "DescribeUserScramCredentials": range(1),
+    "ExpireDelegationToken": range(3),
     "FindCoordinator": range(7),
     "IncrementalAlterConfigs": range(2),
     "ListGroups": range(6),
     "ListPartitionReassignments": range(1),
     "Metadata": range(13),
+    "RenewDelegationToken": range(3),
+    "SaslAuthenticate": range(3),
+    "SaslHandshake": range(2),
 }
 """What Kafka 3.9 speaks of them, all of which is asked."""
 
@@ -47,6 +53,42 @@ class TopicIdOf:
     """Stands in a body for the id that a topic got on the cluster that is asked."""
 
     topic: str
+
+
+@dataclass(frozen=True)
+class TokenIdOf:
+    """Stands for the id of the delegation token that the named case of CreateDelegationToken, in
+    its version, got on the cluster that is asked: `alice: new v3`.
+    """
+
+    token: str
+
+
+@dataclass(frozen=True)
+class TokenHmacOf:
+    """Stands for its HMAC."""
+
+    token: str
+
+
+@dataclass(frozen=True)
+class ScramFirst:
+    """Stands for a client's first message of a SCRAM login."""
+
+    user: str | TokenIdOf
+    header: str = "n,,"
+    more: str = ""
+
+
+@dataclass(frozen=True)
+class ScramFinal:
+    """Stands for its second message, which answers the challenge that came last."""
+
+    mechanism: str
+    password: str | TokenHmacOf
+    binding: str = "biws"
+    nonce: str | None = None
+    """Not the one of the challenge."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +111,18 @@ class Case:
     """The answer depends on the node's own id, which was 1."""
     user: str = ""
     """Who asks, of the users of a secured cluster."""
+    dialogue: str = ""
+    """The connection on which a client logs in by the cases themselves."""
+    raw: bool = False
+    """`frame` is answered by bytes that are no response."""
 
     @property
     def key(self) -> str:
         return f"{self.api}-v{self.version}-{self.name}"
+
+    def answer(self, frame: bytes) -> Body:
+        """Read what came back."""
+        return {"bytes": frame.hex()} if self.raw else read_answer(self.api, self.version, frame)
 
 
 def each_version(name: str, api: str, body: Mapping[str, Any], *, since: int = 0, **how: Any) -> list[Case]:
@@ -88,6 +138,8 @@ def fill(body: Any, version: int, api: str = "") -> Any:
         return body.replace("{v}", str(version))
     if isinstance(body, TopicIdOf):
         return TopicIdOf(body.topic.replace("{v}", str(version)))
+    if isinstance(body, (TokenIdOf, TokenHmacOf)):
+        return type(body)(body.token.replace("{v}", str(version)))
     if isinstance(body, (list, tuple)):
         return [fill(element, version) for element in body]
     if isinstance(body, Mapping):

@@ -25,7 +25,7 @@ class Comparison:
     def __init__(self, recording: Recording, ours: Normaliser, *, to_the_letter: bool = False) -> None:
         self._recording = recording
         self._to_the_letter = to_the_letter
-        self._theirs = Normaliser(recording.addresses, recording.topic_ids)
+        self._theirs = Normaliser(recording.addresses, recording.topic_ids, recording.tokens)
         self._ours = ours
 
     def expected(self, case: Case) -> Any:

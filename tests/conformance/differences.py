@@ -102,6 +102,8 @@ def only_what_is_served(_case: Case, recorded: Any) -> Any:
     """Any part of Kafka's APIs, in Kafka's versions, and APIs that Kafka has in its newer form
     only.
     """
+    if recorded == "closed" or not recorded["api_keys"]:
+        return recorded
     kafkas = {key["api_key"]: key for key in recorded["api_keys"]}
 
     def in_kafkas_versions(keys: Any) -> bool:
@@ -118,7 +120,7 @@ def answered_with_35(_case: Case, _recorded: Any) -> Any:
 
 
 def epoch_unknown(_case: Case, recorded: Any) -> Any:
-    return {**recorded, "finalized_features_epoch": -1}
+    return recorded if recorded == "closed" else {**recorded, "finalized_features_epoch": -1}
 
 
 def without_dumps(_case: Case, recorded: Any) -> Any:
@@ -135,6 +137,40 @@ def one_acl_refused(_case: Case, recorded: Any) -> Any:
     return {**recorded, "results": [{**row, "error_code": 42, "error_message": a_text}]}
 
 
+CHALLENGE = "a challenge with 4096 iterations and a nonce that continues the one of the client"
+
+
+def challenged(_case: Case, recorded: Any) -> Any:
+    """Kafka's refusal of the first message becomes a challenge."""
+    return {**recorded, "error_code": 0, "error_message": "", "auth_bytes": CHALLENGE}
+
+
+def login_refused(_case: Case, _recorded: Any) -> Any:
+    return {"error_code": 58, "error_message": a_text, "auth_bytes": "", "session_lifetime_ms": 0}
+
+
+def closed(_case: Case, _recorded: Any) -> Any:
+    return "closed"
+
+
+def answered_with_versions(_case: Case, _recorded: Any) -> Any:
+    def some_apis(keys: Any) -> bool:
+        """A list of the admin APIs and perhaps others."""
+        return {key["api_key"] for key in keys} >= ADMIN_APIS
+
+    return {"error_code": 0, "api_keys": some_apis}
+
+
+def token_refused(_case: Case, recorded: Any) -> Any:
+    recorded = {**recorded, "principal_name": "bob", "token_requester_principal_name": "admin", "principal_type": ""}
+    times = dict.fromkeys(("issue_timestamp_ms", "expiry_timestamp_ms", "max_timestamp_ms"), -1)
+    return {**recorded, **times, "error_code": 67, "token_id": "", "hmac": ""}
+
+
+def until_its_end(_case: Case, recorded: Any) -> Any:
+    return {**recorded, "expiry_timestamp_ms": "10080 minutes after it was issued"}
+
+
 def no_rows(rows: str) -> Adapt:
     """A request that is refused as a whole has no rows."""
 
@@ -145,8 +181,10 @@ def no_rows(rows: str) -> Adapt:
 
 
 REFUSED_ACLS = "blank principal|no type in principal|any operation|any permission|any type|match|any pattern"
-ADMIN_APIS = {3, 10, 15, 16, 18, 19, 20, 29, 30, 31, 32, 33, 37, 44, 46, 48, 49, 50, 51, 60}
-SERVED = r"ApiVersions-v[0-4]-(plain|software 'a\.b-c' '1-x\.2')"
+UNKNOWN_TOKENS = "by (an unknown token|a token that is no user|tokenauth=false|a removed token)"
+UNKNOWN_USERS = "SCRAM-SHA-(256|512) (unknown user|user of PLAIN|a comma in the name)"
+ADMIN_APIS = {3, 10, 15, 16, 17, 18, 19, 20, 29, 30, 31, 32, 33, 36, 37, 38, 39, 40, 41, 44, 46, 48, 49, 50, 51, 60}
+SERVED = r"ApiVersions-v[0-4]-(plain|software 'a\.b-c' '1-x\.2'|.*, (step [0-9]|after))"
 
 DIFFERENCES = [
     Difference(
@@ -188,6 +226,24 @@ DIFFERENCES = [
     Difference("no-topic-by-the-back-door", "Metadata-v12-create cluster metadata", not_created(17)),
     Difference("no-dump-of-objects", ".*-alice: .*(acl|acls|reassignments|topics)", without_dumps),
     Difference("one-acl-refused", f"CreateAcls-v3-admin: create ({REFUSED_ACLS})", one_acl_refused),
+    Difference("nobody-learns-who-is-known", f"SaslAuthenticate-v2-({UNKNOWN_TOKENS}), first", challenged),
+    Difference("nobody-learns-who-is-known", f"SaslAuthenticate-v2-({UNKNOWN_TOKENS}), final", login_refused),
+    Difference("nobody-learns-who-is-known", f"SaslAuthenticate-v2-{UNKNOWN_USERS}, step 2", challenged),
+    Difference("nobody-learns-who-is-known", f"SaslAuthenticate-v2-{UNKNOWN_USERS}, step 3", login_refused),
+    Difference("versions-at-any-moment", "ApiVersions-v0-versions twice, step 2", answered_with_versions),
+    Difference("versions-at-any-moment", "ApiVersions-v0-versions after the handshake, step .", answered_with_versions),
+    Difference("closed-in-the-middle-of-a-login", "Metadata-v12-topics after the handshake, step 2", closed),
+    Difference(
+        "closed-in-the-middle-of-a-login", "ApiVersions-v0-topics after the handshake, step 3", answered_with_versions
+    ),
+    Difference("login-bound-to-its-beginning", "SaslAuthenticate-v2-.* another binding, step 3", login_refused),
+    Difference("login-bound-to-its-beginning", "Metadata-v12-.* another binding, step 4", closed),
+    Difference(
+        "tokens-of-nobody", "SaslAuthenticate-v2-by (an expired token|the token of a group), final", login_refused
+    ),
+    Difference("tokens-of-nobody", "CreateDelegationToken-v3-admin: for bob of (no kind|null)", token_refused),
+    Difference("tokens-of-nobody", "RenewDelegationToken-v2-alice: renew for ever", until_its_end),
+    Difference("tokens-of-nobody", "ExpireDelegationToken-v2-alice: expire never", until_its_end),
     Difference("users-without-names", "DescribeUserScramCredentials-v0-alice: .*", no_rows("results")),
     Difference("not-a-number", "CreateTopics-v7-config .*=NaN", topic_refused(40)),
     Difference(

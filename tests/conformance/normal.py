@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.conformance.case import Case
+from tests.conformance.logins import Token
+from tests.conformance.normal_secrets import without_secrets
 from tests.conformance.scenario import is_zero
 
 SORTED_BY: Mapping[str, tuple[str, ...]] = {
@@ -30,6 +32,7 @@ SORTED_BY: Mapping[str, tuple[str, ...]] = {
     "entity": ("entity_type",),
     "values": ("key",),
     "entries": ("entity",),
+    "renewers": ("principal_name",),
 }
 """Lists that Kafka gives in no order, and what they are sorted by."""
 
@@ -38,6 +41,7 @@ ROWS_WITHOUT_ORDER = {
     "CreatePartitions": "results",
     "DescribeAcls": "resources",
     "DescribeClientQuotas": "entries",
+    "DescribeDelegationToken": "tokens",
     "AlterUserScramCredentials": "results",
     "DescribeUserScramCredentials": "results",
 }
@@ -47,15 +51,16 @@ CLUSTER_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 class Normaliser:
     """Of the answers of one cluster."""
 
-    def __init__(self, addresses: Mapping[int, str], topic_ids: Mapping[str, str]) -> None:
+    def __init__(self, addresses: Mapping[int, str], topic_ids: Mapping[str, str], tokens: Mapping[str, Token]) -> None:
         self._node_by_port = {int(address.rpartition(":")[2]): number for number, address in addresses.items()}
         self._nodes = set(addresses)
         self._topic_ids = topic_ids  # grows while topics are made
         self._topic_by_id: dict[str, str] = {}
+        self._tokens = tokens  # grow while they are made
 
     def normal(self, case: Case, answer: Mapping[str, Any]) -> Any:
         self._topic_by_id = {topic_id: name for name, topic_id in self._topic_ids.items()}
-        result = self._struct(answer, case)
+        result = without_secrets(self._struct(answer, case), case, self._tokens)
         rows = ROWS_WITHOUT_ORDER.get(case.api)
         if rows and result[rows]:
             result[rows].sort(key=lambda row: (row.get("name") is not None, row.get("name"), str(row)))

@@ -10,6 +10,7 @@ import json
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +44,16 @@ def record(cluster: KafkaCluster, scenarios: Mapping[str, Sequence[Case]], names
                 "addresses": cluster.addresses,
                 "settings": cluster.settings,
                 "topic_ids": dict(performer.topic_ids),
+                **tokens(performer),
             }
             write(RECORDINGS / f"{name}.json", head, rows)
     performer.close()
+
+
+def tokens(performer: Performer) -> dict[str, Any]:
+    if not performer.tokens:
+        return {}
+    return {"tokens": {name: asdict(token) for name, token in performer.tokens.items()}}
 
 
 def row(outcome: Outcome) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.conformance.case import Case
-from tests.support.wire import Body, read_answer
+from tests.conformance.logins import Token
+from tests.support.wire import Body
 
 RECORDINGS = Path(__file__).parent / "recordings"
 
@@ -21,13 +22,15 @@ class Recorded:
     ended: str
 
     def answer(self, case: Case) -> Body | None:
-        return None if self.response is None else read_answer(case.api, case.version, self.response)
+        return None if self.response is None else case.answer(self.response)
 
 
 @dataclass(frozen=True)
 class Recording:
     addresses: dict[int, str]
     topic_ids: dict[str, str]
+    tokens: dict[str, Token]
+    """Delegation tokens, by the case that made them."""
     outcomes: dict[str, Recorded]
     """By the key of the case."""
 
@@ -37,6 +40,7 @@ def read_recording(scenario: str) -> Recording:
     return Recording(
         addresses={int(number): address for number, address in document["addresses"].items()},
         topic_ids=document["topic_ids"],
+        tokens={name: Token(**token) for name, token in document.get("tokens", {}).items()},
         outcomes={
             row["case"]: Recorded(
                 request=bytes.fromhex(row["request"]),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.conformance.case import Case, TopicIdOf
+from tests.conformance.case import Case, ScramFinal, ScramFirst, TokenHmacOf, TokenIdOf, TopicIdOf
 from tests.conformance.cases import (
     acls,
     alter_configs,
@@ -23,9 +23,12 @@ from tests.conformance.cases import (
     quotas,
     reassignments,
     secured,
+    secured_logins,
+    secured_tokens,
 )
+from tests.conformance.logins import ScramLogin, Token
 from tests.support.waiting import at_last
-from tests.support.wire import Body, ConnectionEndedError, Login, Wire, read_answer, request_frame
+from tests.support.wire import Body, ConnectionEndedError, Login, Wire, request_frame
 
 SCENARIOS: dict[str, list[Case]] = {
     "metadata": metadata.CASES,
@@ -48,13 +51,20 @@ SECURED: dict[str, list[Case]] = {
     "secured/acls": secured.ACLS,
     "secured/quotas": secured.QUOTAS,
     "secured/users": secured.USERS,
+    "secured/tokens": secured_tokens.CASES,
+    "secured/logins": secured_logins.CASES,
 }
 """The scenarios of a cluster whose clients log in and need ACLs."""
+SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 SECURED_USERS = ("admin", "alice", "bob", "carol")
 SECURED_SETTINGS = {
     "listener.security.protocol.map": "PLAINTEXT:SASL_PLAINTEXT,INTERNAL:SASL_PLAINTEXT",
     "sasl.mechanism.inter.broker.protocol": "PLAIN",
-    "sasl.enabled.mechanisms": "PLAIN",
+    "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+    "listener.name.plaintext.scram-sha-256.sasl.jaas.config": SCRAM_MODULE,
+    "listener.name.plaintext.scram-sha-512.sasl.jaas.config": SCRAM_MODULE,
+    "delegation.token.secret.key": "conformance-key",
+    "connection.failed.authentication.delay.ms": "0",
     "listener.name.plaintext.plain.sasl.jaas.config": (
         "org.apache.kafka.common.security.plain.PlainLoginModule required "
         'username="admin" password="admin-secret" '
@@ -99,7 +109,7 @@ class Outcome:
 
     @property
     def answer(self) -> Body | None:
-        return None if self.frame is None else read_answer(self.case.api, self.case.version, self.frame)
+        return None if self.frame is None else self.case.answer(self.frame)
 
 
 Judge = Callable[[Outcome], bool]
@@ -136,8 +146,11 @@ class Performer:
         self.address = address
         self._settling_apis = READS if every_read_settles else set()
         self.topic_ids: dict[str, str] = {}
-        self._wires: dict[str, Wire] = {}
-        """The connection of each user."""
+        self.tokens: dict[str, Token] = {}
+        """Delegation tokens, by the case that made them."""
+        self._scram = ScramLogin()
+        self._wires: dict[tuple[str, str], Wire] = {}
+        """The connection of each user and of each dialogue."""
         self._correlation_id = 0
 
     def close(self) -> None:
@@ -160,9 +173,7 @@ class Performer:
             correlation_id=self._correlation_id,
             client_id="conformance",
         )
-        if case.user not in self._wires:
-            self._wires[case.user] = Wire(self.address, login=login(case.user), timeout=SILENCE_SECONDS)
-        wire = self._wires[case.user]
+        wire = self._wire_of(case)
         try:
             outcome = Outcome(case, request, wire.exchange(request))
         except (ConnectionEndedError, BrokenPipeError):
@@ -172,7 +183,15 @@ class Performer:
         if outcome.frame is None:
             self.close()
         self._learn(outcome.answer)
+        self._learn_secrets(case, outcome.answer or {})
         return outcome
+
+    def _wire_of(self, case: Case) -> Wire:
+        name = (case.user, case.dialogue)
+        if name not in self._wires:
+            user = "" if case.dialogue else case.user
+            self._wires[name] = Wire(self.address, login=login(user), timeout=SILENCE_SECONDS)
+        return self._wires[name]
 
     def _wait_until_led(self, topics: Sequence[str], user: str) -> None:
         if not topics:
@@ -186,9 +205,27 @@ class Performer:
             if topic.get("name") and topic.get("topic_id") and not is_zero(topic["topic_id"]):
                 self.topic_ids[topic["name"]] = topic["topic_id"]
 
+    def _learn_secrets(self, case: Case, answer: Body) -> None:
+        if answer.get("token_id"):
+            self.tokens[f"{case.name} v{case.version}"] = Token(
+                answer["token_id"], answer["hmac"], answer["issue_timestamp_ms"]
+            )
+        if answer.get("auth_bytes"):
+            self._scram.hear(bytes.fromhex(answer["auth_bytes"]))
+
     def _fill(self, body: Any) -> Any:
-        if isinstance(body, TopicIdOf):
-            return self.topic_ids[body.topic]
+        match body:
+            case TopicIdOf():
+                return self.topic_ids[body.topic]
+            case TokenIdOf():
+                return self.tokens[body.token].token_id
+            case TokenHmacOf():
+                return bytes.fromhex(self.tokens[body.token].hmac)
+            case ScramFirst():
+                return self._scram.first(body.header, self._fill(body.user), body.more)
+            case ScramFinal():
+                password = self._fill(body.password)
+                return self._scram.final(body.mechanism, password, body.binding, body.nonce)
         if isinstance(body, dict):
             return {key: self._fill(value) for key, value in body.items()}
         if isinstance(body, list):

@@ -57,7 +57,7 @@ def all_found(
 ) -> Findings:
     node = controller_id(cluster, user) if way == "controller" else other_ids(cluster, user)[0]
     performer = Performer(cluster.addresses[node], every_read_settles=way == "other")
-    ours = Normaliser(cluster.addresses, performer.topic_ids)
+    ours = Normaliser(cluster.addresses, performer.topic_ids, performer.tokens)
     findings = {
         name: [line for case in cases if node == 1 or not case.node_1 for line in found(performer, ours, name, case)]
         for name, cases in scenarios.items()

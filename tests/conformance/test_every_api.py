@@ -11,20 +11,10 @@ from tests.conformance.differences import ADMIN_APIS
 from tests.conformance.scenario import SCENARIOS, SECURED
 from tests.support.wire import MESSAGES
 
-LOGINS = {ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
-"""They are asked in an order and by a client of their own: tests/security."""
 UNKNOWN_TO_KAFKA = {ApiKey.DESCRIBE_TOPIC_PARTITIONS}
 """A broker of Kafka 3.9 that works with ZooKeeper does not serve them, so there is no recording."""
 
-TOKENS = {
-    ApiKey.CREATE_DELEGATION_TOKEN,
-    ApiKey.RENEW_DELEGATION_TOKEN,
-    ApiKey.EXPIRE_DELEGATION_TOKEN,
-    ApiKey.DESCRIBE_DELEGATION_TOKEN,
-}
-"""kafka-python has no messages for them: a real Kafka is asked in tests/clients."""
-
-OF_CLIENTS = sorted(key for key, spec in SPECS.items() if spec.sender is not Sender.NODE and key not in LOGINS | TOKENS)
+OF_CLIENTS = sorted(key for key, spec in SPECS.items() if spec.sender is not Sender.NODE)
 
 
 @pytest.mark.parametrize("key", OF_CLIENTS, ids=lambda key: key.name)

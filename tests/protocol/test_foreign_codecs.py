@@ -13,30 +13,15 @@ from uuid import UUID
 import kio.index
 import kio.serial
 from hypothesis import given
-from kafka.protocol.sasl import (
-    SaslAuthenticateRequest,
-    SaslAuthenticateResponse,
-    SaslHandshakeRequest,
-    SaslHandshakeResponse,
-)
 from kio.static.constants import EntityType
 
 from minicontroller.protocol import schema
 from minicontroller.protocol.compiler import decoder, encoder
 from minicontroller.protocol.schema import Array, Kind, Nested, WireStruct, layout_of
 from tests.protocol.instances import HEADERS, cases, few, instances
-from tests.support.wire import MESSAGES as KAFKA_PYTHON_ADMIN
-from tests.support.wire import build
+from tests.support.wire import MESSAGES, build
 
-KAFKA_PYTHON: dict[str, Any] = {
-    cls.__name__: cls
-    for pair in (
-        *KAFKA_PYTHON_ADMIN.values(),
-        (SaslHandshakeRequest, SaslHandshakeResponse),
-        (SaslAuthenticateRequest, SaslAuthenticateResponse),
-    )
-    for cls in pair
-}
+KAFKA_PYTHON: dict[str, Any] = {cls.__name__: cls for pair in MESSAGES.values() for cls in pair}
 
 ROLES: dict[str, Literal[EntityType.request, EntityType.response]] = {
     "Request": EntityType.request,

@@ -58,6 +58,14 @@ from kafka.protocol.metadata import (
     MetadataRequest,
     MetadataResponse,
 )
+from kafka.protocol.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+
+from tests.support.token_messages import TOKEN_MESSAGES
 
 Body = dict[str, Any]
 
@@ -83,6 +91,9 @@ MESSAGES: dict[str, tuple[Any, Any]] = {
     "ListGroups": (ListGroupsRequest, ListGroupsResponse),
     "ListPartitionReassignments": (ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse),
     "Metadata": (MetadataRequest, MetadataResponse),
+    "SaslAuthenticate": (SaslAuthenticateRequest, SaslAuthenticateResponse),
+    "SaslHandshake": (SaslHandshakeRequest, SaslHandshakeResponse),
+    **TOKEN_MESSAGES,
 }
 
 Login = tuple[str, str]
