@@ -131,11 +131,13 @@ async def ask_if_allowed(
     node: Node, context: RequestContext, request: Any, ask_controller: Handler, refused: Callable[[ErrorCode], Any]
 ) -> Any:
     """Answer a request at the node that received it. Whether the connection may ask is checked
-    there, as in Kafka; `refused` returns the response if it may not.
+    there, as in Kafka; `refused` returns the response if it may not. If there is an audit log, the
+    controller refuses the request, and records it.
     """
     try:
         check_channel(context)
     except Refusal as refusal:
-        node.decisions.refused(context, request, refusal)
-        return refused(refusal.code)
+        if node.audit is None:
+            node.decisions.refused(context, request, refusal)
+            return refused(refusal.code)
     return await ask_controller(node, context, request)

@@ -55,6 +55,8 @@ def check_changes(request: Any) -> None:
         *getattr(request, "resources", ()),
     ]
     entities = [each for field in ENTITY_FIELDS for each in getattr(request, field, ())]
+    if hasattr(request, "renewers"):
+        entities.append(request)  # all that it names stands in the znode of one delegation token
     count = len(elements) + sum(len(getattr(element, "configs", ())) for element in elements)
     if count + len(entities) > MAX_CHANGES:
         text = f"{len(entities)} changes" if entities else f"{count} topics, resources and configs"

@@ -2,6 +2,7 @@
 nodes and at a real Kafka 3.9.1 on the same ZooKeeper, which accept each other's tokens.
 """
 
+import logging
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -118,10 +119,13 @@ async def kafka_and_we(zookeeper: ZooKeeperServer, tmp_path: Path, nursery: trio
         kafka.stop()
 
 
-async def test_the_java_client_and_a_kafka_beside_us(both: Both, java: JavaClient) -> None:
+async def test_the_java_client_and_a_kafka_beside_us(
+    both: Both, java: JavaClient, caplog: pytest.LogCaptureFixture
+) -> None:
     """A token is created at one node, renewed at the other by its renewer, logged in with at both
-    and at the Kafka, and removed for all; tokens of the Kafka's serve us, too.
+    and at the Kafka, and removed for all; tokens of the Kafka's serve us, too. No HMAC is logged.
     """
+    caplog.set_level(logging.DEBUG)
     token_id, hmac, *people = (await java.by("create", both.other, "admin", "bob")).split("\t")
     ours = (token_id, hmac)
     assert people == ["User:admin", "User:admin", "[User:bob]"]
@@ -155,3 +159,4 @@ async def test_the_java_client_and_a_kafka_beside_us(both: Both, java: JavaClien
         await java.until_login(both.kafka, token, REFUSED)
     assert await java.by("expire", both.other, "bob", ours[1], "-1") == "DelegationTokenNotFoundException"
     assert both.nodes[0].node.controller is not None
+    assert not any(token[1] in caplog.text for token in (ours, theirs))

@@ -219,6 +219,16 @@ async def test_principals_have_types(wanted: dict[str, Any]) -> None:
         assert answer.error_code == ErrorCode.INVALID_PRINCIPAL_TYPE
 
 
+@pytest.mark.parametrize("count", [5_000, 9_000, 20_000])
+async def test_a_token_has_room_for_so_many_renewers(count: int) -> None:
+    """More renewers than fit into a znode are refused, and so are more than the audit log takes."""
+    async with cluster_with_tokens() as cluster:
+        client = cluster.client(principal=ALICE)
+        made = await create(client, renewers=renewers(*(f"{number:0100}" for number in range(count))))
+        assert made.error_code == (ErrorCode.NONE if count == 5_000 else ErrorCode.INVALID_REQUEST)
+        assert len(await seen(client)) == (1 if count == 5_000 else 0)
+
+
 # ------------------------------------------------------------------ renew and expire
 
 
@@ -421,6 +431,7 @@ async def test_the_audit_log_names_tokens_and_no_secret(tmp_path: Path, caplog: 
         await alice.ask(RenewDelegationTokenRequest(hmac=made.hmac, renew_period_ms=9), 2)
         await alice.ask(ExpireDelegationTokenRequest(hmac=made.hmac + b"x", expiry_time_period_ms=8), 2)
         await alice.ask(ExpireDelegationTokenRequest(hmac=made.hmac, expiry_time_period_ms=-1), 2)
+        await create(cluster.client(principal=BOB, by_token=True))
         decisions = [str(each) for each in cluster.node.recent_decisions]
     check_events(decisions_in(tmp_path), made.token_id)
     for place in (*map(str, events_in(tmp_path)), caplog.text, *decisions):
@@ -435,7 +446,8 @@ def check_events(events: Sequence[Decision], token_id: str) -> None:
         ("renew_delegation_token", token_id),
         ("expire_delegation_token", ""),
         ("expire_delegation_token", token_id),
+        ("create_delegation_token", ""),
     ]
-    assert [each.effect is Effect.APPLIED for each in events] == [True, False, True, False, True]
+    assert [each.effect is Effect.APPLIED for each in events] == [True, False, True, False, True, False]
     assert events[0].config_operations == {"max_lifetime_ms": "5000", "renewers": BOB}
     assert events[1].config_operations == {"max_lifetime_ms": "0", "owner": BOB}
