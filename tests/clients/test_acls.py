@@ -33,7 +33,7 @@ from kafka.errors import ClusterAuthorizationFailedError
 from tests.faults.tree import Tree
 from tests.support.cluster import MiniCluster, running_cluster, unlike_kafka
 from tests.support.kafka import kafka_libs
-from tests.support.maven import needs_maven
+from tests.support.maven import VERSIONS, java_tests_hold, needs_maven, time_to_download
 from tests.support.nodes import JAAS, WITH_A_LISTENER_FOR_NODES, running_nodes
 from tests.support.waiting import until
 from tests.support.zookeeper import ZooKeeperServer
@@ -209,6 +209,22 @@ def test_kafka_acls_reads_ours_and_its_changes_are_seen(guarded: Guarded) -> Non
     for address in guarded.addresses:
         until(lambda address=address: "tool-1" not in guarded.sees(address, "alice"))  # type: ignore[misc]
     assert guarded.admin.describe_acls(found).result() == [ours]
+
+
+@pytest.mark.slow
+@time_to_download
+@needs_maven
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_java_admin_client(guarded: Guarded, version: str) -> None:
+    """It changes ACLs as a super user, and reads Kafka's errors as somebody else."""
+    java_tests_hold(
+        f"-Dkafka.version={version}",
+        f"-Dbootstrap.servers={guarded.not_the_controller}",
+        f"-Dnodes={','.join(guarded.addresses)}",
+        "-Duser=admin",
+        "-Dpassword=admin-secret",
+        "-Dtest=AclsTest",
+    )
 
 
 AUTHORIZER = """
