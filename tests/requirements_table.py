@@ -27,7 +27,7 @@ HELD = ""
 OPEN = "open"
 
 TABLE = """
-K4-1 | every administrative operation is available over the wire | ACLs, quotas, reassignment, elections and log directories are not served
+K4-1 | every administrative operation is available over the wire | reassignment, elections and log directories are not served
 K4-2 | each element of a batch has an outcome of its own |
 K4-3 | a refusal has a code and, where the version has a field for it, a text that says what to change |
 K4-4 | the controller decides changes and answers ListPartitionReassignments; any node answers all other reads |
@@ -62,7 +62,7 @@ K4-L2 | AlterAcls of the kip dialect | open
 K4-L3 | DescribeAcls, CreateAcls and DeleteAcls |
 K4-L4 | a pluggable authorizer, and a way to wait for a change of ACLs |
 K4-X1 | every node reports who the controller is | ClusterMetadata of the kip dialect
-K590-1 | administrative changes are routed to the controller | of the list, AlterConfigs and IncrementalAlterConfigs; ACLs, quotas and delegation tokens are not served
+K590-1 | administrative changes are routed to the controller |
 K590-2 | one controller writes; an election loses no change, and the previous controller writes nothing more |
 K590-3 | a request is forwarded in the newest version and answered in the client's | the draft's new versions in the kip dialect
 K590-4 | a request is forwarded at most once | NOT_CONTROLLER for the draft's new versions in the kip dialect

@@ -55,7 +55,10 @@ def tokens() -> None:
 )
 @admin_options
 def create(*, owner: str | None, renewers: Sequence[str], max_lifetime_ms: int | None, options: AdminOptions) -> None:
-    """Create a token, and print its id and its HMAC, which are a user name and a password."""
+    """Create a token, and print its id and HMAC.
+
+    They are a user name and a password for SCRAM.
+    """
     token = ask(
         options,
         lambda admin: admin.create_delegation_token(

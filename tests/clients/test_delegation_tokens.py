@@ -123,7 +123,8 @@ async def test_the_java_client_and_a_kafka_beside_us(
     both: Both, java: JavaClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A token is created at one node, renewed at the other by its renewer, logged in with at both
-    and at the Kafka, and removed for all; tokens of the Kafka's serve us, too. No HMAC is logged.
+    and at the Kafka, and removed for all; tokens of the Kafka's serve us, too (K590-1). No HMAC is
+    logged.
     """
     caplog.set_level(logging.DEBUG)
     token_id, hmac, *people = (await java.by("create", both.other, "admin", "bob")).split("\t")
