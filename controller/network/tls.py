@@ -66,6 +66,11 @@ class TlsTransport:
         """The socket below."""
         return self._socket.raw_socket
 
+    @property
+    def buffered_bytes(self) -> int:
+        """How many bytes were read from the socket and not yet given to the reader."""
+        return self._incoming.pending + (0 if self._tls is None else self._tls.pending())
+
     # ------------------------------------------------------------------ the handshake
 
     async def secure(self) -> bytes | None:
@@ -128,7 +133,7 @@ class TlsTransport:
             await trio.lowlevel.checkpoint()
             return data
         while not self._is_over:
-            data = await self._socket.receive(READ_BYTES, expected=expected)
+            data = await self._socket.receive(most, expected=expected)
             if not data:
                 break
             self._incoming.write(data)

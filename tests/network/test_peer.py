@@ -33,7 +33,9 @@ from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateR
 from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeResponse
 from minicontroller.protocol.registry import KAFKA
 from minicontroller.protocol.schema import WireStruct
-from tests.support.small_server import CLIENTS, NODES, TINY_HANDLERS, Served, TinyNode, serving, until
+from tests.support.small_server import CLIENTS, NODES, TINY_HANDLERS, Served, TinyNode, client_tls, serving, until
+
+pytestmark = pytest.mark.usefixtures("each_transport")
 
 NODE = PlainCredentials("node", "node-secret")
 ALICE = RequestOrigin("User:alice", "10.0.0.1", 7)
@@ -70,7 +72,9 @@ async def connected(
         logins = () if credentials is None else (credentials,)
         yield (
             served,
-            PeerConnection(nursery, "127.0.0.1", port, client_id="7", logins=logins, max_bytes=max_bytes),
+            PeerConnection(
+                nursery, "127.0.0.1", port, client_id="7", logins=logins, tls=client_tls, max_bytes=max_bytes
+            ),
         )
         nursery.cancel_scope.cancel()
 
@@ -281,7 +285,7 @@ async def test_a_node_that_is_not_there_has_got_nothing(autojump_clock: MockCloc
     port = listener.socket.getsockname()[1]
     await listener.aclose()
     async with trio.open_nursery() as nursery:
-        peer = PeerConnection(nursery, "127.0.0.1", port, client_id="7")
+        peer = PeerConnection(nursery, "127.0.0.1", port, client_id="7", tls=client_tls)
         began = trio.current_time()
         for _ in range(4):
             with pytest.raises(PeerUnavailable, match="cannot reach") as caught:

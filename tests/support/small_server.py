@@ -96,7 +96,7 @@ class FixedTls:
     def __init__(self) -> None:
         authority = trustme.CA()
         self._server, self._client = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        authority.issue_cert("localhost").configure_cert(self._server)
+        authority.issue_cert("localhost", "127.0.0.1").configure_cert(self._server)
         authority.configure_trust(self._client)
 
     def server_context(self) -> ssl.SSLContext:
@@ -122,6 +122,11 @@ class Transports:
     """By what the servers and clients of a test talk."""
 
     tls: FixedTls | None = None
+
+
+def client_tls() -> ssl.SSLContext | None:
+    """With which whoever calls a server of this module begins."""
+    return None if Transports.tls is None else Transports.tls.client_context()
 
 
 async def open_stream(port: int, listener: Listener | None = None, *, local_address: str | None = None) -> Stream:
