@@ -54,7 +54,6 @@ REFUSED: Mapping[str, tuple[Callable[[Value], bool], str]] = MappingProxyType(
         "sasl.login.class": (_is_set, "nodes log in as sasl.jaas.config says"),
         "sasl.login.callback.handler.class": (_is_set, "nodes log in as sasl.jaas.config says"),
         "client.quota.callback.class": (_is_set, "quotas are those of users, clients and addresses in ZooKeeper"),
-        "zookeeper.ssl.cipher.suites": (_is_set, "the cipher suites are those that OpenSSL allows by default"),
         "zookeeper.ssl.crl.enable": (_is_set, "no revocation lists are read"),
         "zookeeper.ssl.ocsp.enable": (_is_set, "OCSP is not asked"),
         "zookeeper.metadata.migration.enable": (_is_set, "metadata cannot be migrated to KRaft by this program"),

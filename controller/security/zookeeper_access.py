@@ -22,6 +22,7 @@ from ..config.zookeeper_rules import (
     KEYSTORE,
     NAME_CHECK,
     SET_ACL,
+    SUITES,
     TRUSTSTORE,
     login_of,
     tls_versions,
@@ -31,6 +32,7 @@ from ..store.digest_md5 import DigestLogin
 from ..store.jute import open_to_all
 from ..znodes.access_lists import protected
 from .key_stores import KeyStoreError, load_keystore, load_truststore
+from .tls_options import set_cipher_suites
 
 SECTION = "Client"
 UNREAD_SECTION = "KafkaServer"
@@ -59,6 +61,8 @@ def _tls(config: NodeConfig) -> ssl.SSLContext:
     context.check_hostname = bool(config.string(NAME_CHECK))
     versions = [VERSIONS[name] for name in tls_versions(config) if name in VERSIONS]
     context.minimum_version, context.maximum_version = min(versions), max(versions)
+    with _faults_of(SUITES):
+        set_cipher_suites(context, config.strings(SUITES) if config.value(SUITES) is not None else ())
     trusted, shown = config.string(TRUSTSTORE), config.string(KEYSTORE)
     with _faults_of(TRUSTSTORE):
         if trusted:
@@ -77,7 +81,7 @@ def _tls(config: NodeConfig) -> ssl.SSLContext:
 def _faults_of(key: str) -> Iterator[None]:
     try:
         yield
-    except KeyStoreError as error:
+    except (KeyStoreError, ValueError) as error:
         raise ConfigurationError(f"{key} {error}.") from None
 
 

@@ -17,7 +17,6 @@ ASKS_FOR_MORE = {
     "sasl.login.class": "com.example.Login",
     "sasl.login.callback.handler.class": "com.example.Handler",
     "client.quota.callback.class": "com.example.Quotas",
-    "zookeeper.ssl.cipher.suites": "TLS_AES_128_GCM_SHA256",
     "zookeeper.ssl.crl.enable": "true",
     "zookeeper.ssl.ocsp.enable": "true",
     "zookeeper.metadata.migration.enable": "true",

@@ -55,6 +55,20 @@ def test_tls_needs_no_class_and_takes_kafkas(socket: str) -> None:
     assert access.tls is not None
 
 
+def test_cipher_suites_have_javas_names() -> None:
+    """Only the named suites are offered; one that nobody knows ends the start."""
+    suites = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"
+    access = zookeeper_access(config_from_mapping(TLS | {"zookeeper.ssl.cipher.suites": suites}))
+    assert access.tls is not None
+    of_tls_1_2 = [each["name"] for each in access.tls.get_ciphers() if each["protocol"] != "TLSv1.3"]
+    assert of_tls_1_2 == ["ECDHE-RSA-AES128-GCM-SHA256"]
+    config = config_from_mapping(TLS | {"zookeeper.ssl.cipher.suites": "TLS_NULL"})
+    with pytest.raises(
+        ConfigurationError, match=r"^zookeeper.ssl.cipher.suites names a cipher suite that is not spoken"
+    ):
+        zookeeper_access(config)
+
+
 @pytest.mark.parametrize("store", ["truststore", "keystore"])
 def test_a_store_that_cannot_be_read_ends_the_start(store: str, tmp_path: Path) -> None:
     """The sentence begins with the key and names the file."""
