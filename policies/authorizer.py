@@ -23,8 +23,11 @@ from typing import ClassVar
 
 import msgspec
 
-from ..protocol.acls import AclOperation, AclResourceType
+from ..protocol.acls import AclOperation, AclResourceType, kafka_name
+from ..protocol.api_keys import ApiKey
 from ..protocol.error_codes import ErrorCode
+
+API_KEYS = frozenset(ApiKey)
 
 
 class Requester(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,8 +38,13 @@ class Requester(msgspec.Struct, frozen=True, kw_only=True):
     client_host: str
     """The client's address."""
     client_id: str | None = None
-    api: str = ""
-    """Kafka's name of the client's request: `Metadata`, `CreateTopics`."""
+    api_key: int = -1
+    """Kafka's number of the client's request; -1 if unknown."""
+
+    @property
+    def api(self) -> str:
+        """Kafka's name of the client's request: `Metadata`, `CreateTopics`."""
+        return kafka_name(ApiKey(self.api_key)) if self.api_key in API_KEYS else f"API {self.api_key}"
 
 
 class Action(msgspec.Struct, frozen=True):

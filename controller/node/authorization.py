@@ -11,6 +11,7 @@ from ...policies.authorizer_loading import AUTHORIZER_KEY, build_authorizer
 from ...policies.configs.values import KeyType
 from ...policies.load_errors import describe_exception
 from ...protocol.acls import kafka_name
+from ...text.escaping import escaped
 from ..config.keys import KEYS
 from ..config.node_config import NodeConfig
 from ..config.super_users import super_users
@@ -66,11 +67,11 @@ class _Watch:
         self._denials.say(
             logging.INFO,
             "%s from %s is denied %s on %s:LITERAL:%s for %s",
-            cut(requester.principal),
+            cut(escaped(requester.principal)),
             requester.client_host,
             kafka_name(action.operation),
             kafka_name(action.resource_type),
-            cut(action.resource_name),
+            cut(escaped(action.resource_name)),
             requester.api,
         )
 

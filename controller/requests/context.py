@@ -128,7 +128,7 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
             principal=self.origin.principal or ANONYMOUS,
             client_host=self.origin.client_host,
             client_id=self.client_id,
-            api=self.policy_api,
+            api_key=self.spec.key if self.origin.api_key < 0 else self.origin.api_key,
         )
 
     def may(self, permission: Permission, name: str = CLUSTER_NAME, *, logs_denial: bool = True) -> bool:
