@@ -123,7 +123,7 @@ def renew(*, ids: Sequence[str], period_ms: int | None, options: AdminOptions) -
 )
 @admin_options
 def expire(*, ids: Sequence[str], period_ms: int | None, options: AdminOptions) -> None:
-    """Remove tokens, or let them expire earlier. Open connections stay open until then."""
+    """Remove tokens, or let them expire earlier. Open connections end with them."""
     period = -1 if period_ms is None else period_ms
     _alter(
         options,

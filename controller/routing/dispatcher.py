@@ -351,6 +351,8 @@ def _admit(caller: Caller, route: Route, now: float) -> None:
         raise ProtocolError(f"{api.name} before authentication")
     if now >= caller.expires:
         raise ProtocolError(f"{api.name} after the session's end, without a new authentication")
+    if caller.has_valid_token is not None and not caller.has_valid_token():
+        raise ProtocolError(f"{api.name} after the client's delegation token was removed or has expired")
     if spec.between_nodes and not caller.listener.inter_broker:
         raise ProtocolError(f"{api.name} at a listener where nodes do not meet")
 

@@ -85,6 +85,7 @@ class Caller:
         "expires",
         "forwards",
         "from_peer",
+        "has_valid_token",
         "host",
         "is_ours",
         "is_suspect",
@@ -105,6 +106,8 @@ class Caller:
         """`User:alice`, or None."""
         self.by_token = False
         """Whether the principal was authenticated by a delegation token."""
+        self.has_valid_token: Callable[[], bool] | None = None
+        """Returns whether this token is still valid; None for a caller without one."""
         self.from_peer = False
         """Whether it has authenticated as a node of this cluster: by the proof between nodes, or as
         `peer_user` where SASL is configured between brokers.
@@ -179,6 +182,7 @@ class Caller:
         """
         username = proved.username
         self.principal, self.by_token = user_principal(username), proved.by_token
+        self.has_valid_token = proved.is_valid
         is_broker = username == self.listener.peer_user and not proved.by_token
         self.from_peer = self.listener.inter_broker and is_broker
         self.forwards = self.forwards or (self.from_peer and self.is_ours)
@@ -186,6 +190,7 @@ class Caller:
         if proved.expires_ms is not None:
             ends.append(max(0, proved.expires_ms - now_ms()))
         if not ends:
+            self.expires = math.inf
             return 0
         now = trio.current_time()
         self.expires = now + min(ends) / 1000

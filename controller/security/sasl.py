@@ -31,6 +31,10 @@ class Proved(msgspec.Struct, frozen=True):
     """
     by_token: bool = False
     """Whether the credential was a delegation token of the user (KIP-48)."""
+    is_valid: Callable[[], bool] | None = None
+    """Returns whether the credential is still valid, so that it can be revoked; None for one that
+    counts at the login alone.
+    """
 
 
 class ProvedNode(msgspec.Struct, frozen=True):

@@ -67,7 +67,11 @@ class ScramServer(msgspec.Struct, frozen=True):
             token = self.source.token_credential(first.name, self.mechanism)
             if token is None:
                 return Proved(first.name, by_token=True), None
-            return Proved(token.owner, expires_ms=token.expires_ms, by_token=True), token.credential
+
+            def is_valid() -> bool:
+                return self.source.token_credential(first.name, self.mechanism) is not None
+
+            return Proved(token.owner, expires_ms=token.expires_ms, by_token=True, is_valid=is_valid), token.credential
         credential = self.source.scram_credential(first.name, self.mechanism)
         usable = credential is not None and credential.iterations >= MIN_ITERATIONS
         return Proved(first.name), credential if usable else None

@@ -139,13 +139,14 @@ class Client:
         handlers: Mapping[ApiKey, Spec | Handler] = READS,
         forwarder: Forwarder | None = None,
         authorization: Authorization | None = None,
+        caller: Caller | None = None,
     ) -> None:
         self._dispatcher = Dispatcher(
             node, routed(specs_with(handlers), forwarder), node.decisions.refused, authorization=authorization
         )
-        self._caller = Caller(Listener(name=listener, inter_broker=inter_broker), "10.0.0.9", 50_000)
-        self._caller.principal, self._caller.by_token = principal, by_token
-        self._caller.from_peer = peer
+        self._caller = caller or Caller(Listener(name=listener, inter_broker=inter_broker), "10.0.0.9", 50_000)
+        if caller is None:
+            self._caller.principal, self._caller.by_token, self._caller.from_peer = principal, by_token, peer
         self.update_number = -1
         """By the header of the last answer."""
 

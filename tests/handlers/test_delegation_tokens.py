@@ -25,6 +25,7 @@ from minicontroller.controller.security.scram_server import scram_mechanism
 from minicontroller.controller.znodes import tokens
 from minicontroller.protocol.acls import CLUSTER_NAME, AclOperation, AclResourceType
 from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.errors import ProtocolError
 from minicontroller.protocol.header import RequestOrigin
 from minicontroller.protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from minicontroller.protocol.messages.create_delegation_token import (
@@ -372,7 +373,8 @@ async def test_a_token_makes_nobody_a_node(by_token: bool) -> None:
 @pytest.mark.parametrize(("configured", "least", "most"), [(0, 59_000, 60_000), (5_000, 5_000, 5_000)])
 async def test_a_session_ends_with_its_token(configured: int, least: int, most: int) -> None:
     """A client that logs in by a token is its owner until the token expires, or until the
-    configured time if that is sooner.
+    configured time if that is sooner. When the token is removed, the next request ends the
+    connection.
     """
     known = DelegationTokens(TokenKey(KEY))
     known.follow(EntityChanges(tokens={"id": token(expires_ms=now_ms() + 60_000)}))
@@ -388,6 +390,12 @@ async def test_a_session_ends_with_its_token(configured: int, least: int, most: 
     assert isinstance(proved, Proved)
     assert least <= caller.authenticated_as(proved) <= most
     assert (caller.principal, caller.by_token) == (ALICE, True)
+    async with cluster_with_tokens() as cluster:
+        client = cluster.client(caller=caller)
+        assert (await client.ask(CreateDelegationTokenRequest(), 3)).error_code == 64
+        known.follow(EntityChanges(tokens={"id": None}))
+        with pytest.raises(ProtocolError, match="after the client's delegation token was removed"):
+            await client.ask(CreateDelegationTokenRequest(), 3)
 
 
 class Tokens:
