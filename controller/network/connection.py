@@ -47,7 +47,6 @@ FAREWELL_SECONDS = 1.0
 """How long the other end has to close first: to close with unread bytes would be a reset, which may
 overtake GO_AWAY, or the alert of a failed handshake.
 """
-MAX_UNAUTHENTICATED_BYTES = 512 * 1024  # Kafka: sasl.server.max.receive.size
 
 
 class UnreadableRequestError(Exception):
@@ -75,6 +74,7 @@ class Connection:
         max_request_bytes: int,
         memory: RequestMemory,
         failures: ConnectionFailures,
+        max_unauthenticated_bytes: int,
         failed_authentication_delay: float,
     ) -> None:
         self.caller = caller
@@ -100,6 +100,7 @@ class Connection:
         """Whether something was read since frames were last looked for."""
         self._frames = FrameBuffer(max_request_bytes)
         self._failures = failures
+        self._max_unauthenticated_bytes = max_unauthenticated_bytes
         self._failed_authentication_delay = failed_authentication_delay
         self._room = trio.lowlevel.ParkingLot()
         self._draining = False
@@ -254,8 +255,9 @@ class Connection:
         return frame
 
     def _check_unauthenticated(self) -> None:
-        if max(self._frames.buffered_bytes, self._frames.needed) > MAX_UNAUTHENTICATED_BYTES:
-            raise ProtocolError(f"a request of more than {MAX_UNAUTHENTICATED_BYTES} bytes before authentication")
+        allowed = self._max_unauthenticated_bytes
+        if max(self._frames.buffered_bytes, self._frames.needed) > allowed:
+            raise ProtocolError(f"a request of more than {allowed} bytes before authentication")
 
     def _take(self, frame: bytes) -> Awaitable[bytes] | None:
         """Answer one request. Return the answer if it has to be awaited before a client's next

@@ -24,6 +24,8 @@ class ConnectionLimits(msgspec.Struct, frozen=True, kw_only=True):
 
     max_request_bytes: int = 100 * 1024 * 1024
     """`socket.request.max.bytes`"""
+    max_unauthenticated_bytes: int = 512 * 1024
+    """`sasl.server.max.receive.size`"""
     max_unfinished_bytes: int = DEFAULT_BYTES
     """`queued.max.request.bytes`"""
     max_connections: int = UNLIMITED

@@ -223,6 +223,7 @@ class Server:
             max_request_bytes=self.limits.max_request_bytes,
             memory=self.memory,
             failures=self.failures,
+            max_unauthenticated_bytes=self.limits.max_unauthenticated_bytes,
             failed_authentication_delay=self.limits.failed_authentication_delay_seconds,
         )
         if self._quotas.exceeds():

@@ -23,6 +23,7 @@ def connection_limits(config: NodeConfig, room: int) -> ConnectionLimits:
     idle_ms = config.integer("connections.max.idle.ms")
     return ConnectionLimits(
         max_request_bytes=config.integer("socket.request.max.bytes"),
+        max_unauthenticated_bytes=config.integer("sasl.server.max.receive.size"),
         max_unfinished_bytes=_unfinished_bytes(config),
         max_connections=min(room, MOST_CONNECTIONS if wanted == UNLIMITED else wanted),
         max_connections_per_ip=config.integer("max.connections.per.ip"),

@@ -28,7 +28,7 @@ log = logging.getLogger("minicontroller.security")
 MISSING_USER = (
     "this node logs in to other nodes as user '{user}' by {mechanism}, and the cluster has no such credential: make it "
     "with kafka-configs.sh --zookeeper HOST:PORT/CHROOT --alter --entity-type users --entity-name {user} "
-    "--add-config '{mechanism}=[password=...]', or with minicontroller users set {user} at a listener for clients"
+    "--add-config '{mechanism}=[password=...]', or with minicontroller users set {user} at the active controller's listener for clients"
 )
 
 

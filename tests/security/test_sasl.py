@@ -11,7 +11,7 @@ import trio
 from trio.testing import MockClock
 
 from minicontroller.controller.clock import now_ms
-from minicontroller.controller.network.connection import MAX_UNAUTHENTICATED_BYTES
+from minicontroller.controller.network.limits import ConnectionLimits
 from minicontroller.controller.security.caller import Listener
 from minicontroller.controller.security.sasl import Challenge, PlainExchange, Proved, Rejected, SaslOutcome
 from minicontroller.protocol.error_codes import ErrorCode
@@ -177,11 +177,12 @@ async def test_nothing_else_is_heard_before_authentication(after_handshake: bool
         assert served.node.seen == []
 
 
-async def test_a_request_before_authentication_is_small() -> None:
-    """Strangers cannot make the node keep `socket.request.max.bytes` for them: half a mebibyte ends
-    the connection.
+@pytest.mark.parametrize("limits", [ConnectionLimits(), ConnectionLimits(max_unauthenticated_bytes=200_000)])
+async def test_a_request_before_authentication_is_small(limits: ConnectionLimits) -> None:
+    """Strangers cannot make the node keep `socket.request.max.bytes` for them: more than
+    `sasl.server.max.receive.size`, by default half a mebibyte, ends the connection.
     """
-    async with serving(listeners=[SASL]) as served, await served.connect(SASL) as client:
+    async with serving(listeners=[SASL], limits=limits) as served, await served.connect(SASL) as client:
         await client.send(struct.pack(">i", 50 * 1024 * 1024))
         sent = 0
         while served.server.connections:
@@ -189,7 +190,7 @@ async def test_a_request_before_authentication_is_small() -> None:
                 await client.send(bytes(64 * 1024))
             sent += 64 * 1024
             await trio.testing.wait_all_tasks_blocked()
-        assert sent < 2 * MAX_UNAUTHENTICATED_BYTES
+        assert sent < 2 * limits.max_unauthenticated_bytes
 
 
 async def test_a_token_without_a_handshake_ends_the_connection() -> None:
