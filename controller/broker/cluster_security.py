@@ -73,6 +73,8 @@ class ClusterSecurity:
         """The configs by path below `/config` (`client_entity_at` tells whose they are)."""
         self.tokens: dict[str, DelegationToken] = {}
         """The delegation tokens by id, those that have expired included."""
+        self._unreadable: set[str] = set()
+        """The paths of ACLs and configs that cannot be read."""
         self._credentials: dict[str, dict[str, ScramCredential]] = {}
         """The SCRAM credentials by mechanism, by path below `/config`."""
         self._listeners: list[Callable[[EntityChanges], None]] = []
@@ -109,6 +111,15 @@ class ClusterSecurity:
         """
         self._notified.append(listener)
         return lambda: self._notified.remove(listener)
+
+    def counts(self) -> Mapping[str, int]:
+        """Return the numbers of entities by kind, for the metrics."""
+        return {
+            "acls": len(self.acls),
+            "configs": len(self.configs),
+            "tokens": len(self.tokens),
+            "unreadable": len(self._unreadable),
+        }
 
     def scram_credential(self, user: str, mechanism: str) -> ScramCredential | None:
         """Return the credential of a user for a mechanism, or None if there is none."""
@@ -275,6 +286,10 @@ class ClusterSecurity:
     def _take(self, found: Mapping[str, Entity | None]) -> None:
         changes = EntityChanges()
         for path, entity in found.items():
+            if entity is not None and entity.version == UNREADABLE:
+                self._unreadable.add(path)
+            else:
+                self._unreadable.discard(path)
             if path.startswith(CONFIGS):
                 self._take_configs(path.removeprefix(CONFIGS), entity, changes)
             elif path.startswith(TOKENS):

@@ -138,6 +138,11 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
         ("node",),
     ),
     "brokers": (GaugeMetricFamily, "Registered nodes in this node's image.", ("node",)),
+    "entities": (
+        GaugeMetricFamily,
+        "What this node knows of ACLs, of the configs of users and clients, and of delegation tokens.",
+        ("node", "kind"),
+    ),
     "topics": (GaugeMetricFamily, "Topics in this node's image.", ("node",)),
     "partitions": (GaugeMetricFamily, "Partitions in this node's image.", ("node",)),
     "leaderless_partitions": (GaugeMetricFamily, "Partitions without a leader in this node's image.", ("node",)),
@@ -364,6 +369,8 @@ def _controller(families: Families, node: str, running: ServingNode) -> None:
 
 def _image(families: Families, node: str, running: ServingNode, figures: TopicTotals) -> None:
     families.add("brokers", [node], len(running.node.cache.image.brokers))
+    for kind, count in running.node.security.counts().items():
+        families.add("entities", [node, kind], count)
     families.add("topics", [node], figures.topics)
     families.add("partitions", [node], figures.partitions)
     families.add("leaderless_partitions", [node], figures.leaderless)
