@@ -70,6 +70,7 @@ class KazooSession:
         self._owner = owner
         self._post = post
         self._log = log
+        self._logs_in = login is not None
         self._handler = KazooHandler(
             lambda connection, frames: post(partial(owner.received, connection, frames)),
             lambda failure: post(partial(owner.ended, failure)),
@@ -133,6 +134,10 @@ class KazooSession:
             self._log.login_refused(str(refusal))
             raise AuthFailedError("SASL") from None
         self._log.logged_in()
+        self._tell_connected(connection)
+
+    def _tell_connected(self, connection: ServerConnection) -> None:
+        self._post(partial(self._owner.connected, connection, self._client.client_id[0]))
 
     def _state_changed(self, state: str) -> None:
         """Post a change of kazoo's state, in kazoo's thread."""
@@ -140,7 +145,8 @@ class KazooSession:
         if state == KazooState.CONNECTED:
             self._log.connected()
             assert connection is not None
-            self._post(partial(self._owner.connected, connection, self._client.client_id[0]))
+            if not self._logs_in:  # else the session is of no use before the server accepts the login
+                self._tell_connected(connection)
             return
         self._log.lost()
         if state == KazooState.SUSPENDED and connection is not None:

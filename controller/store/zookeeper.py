@@ -308,6 +308,9 @@ class ZooKeeperStore:
                 self._watches.clear()
             self._session = state
             self._announce(state)
+        if self._is_refused:  # `connect` looks at it
+            self._connected.set()
+            self._connected = trio.Event()
         # Only now: a task that learns that no answer comes finds the session suspended.
         if connection is not None:
             for _, reply in connection.unanswered:

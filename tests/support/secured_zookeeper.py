@@ -27,8 +27,8 @@ class SecuredZooKeeper(ZooKeeperServer):
         self.authority = Authority(directory)
         self.secure_port = free_port()
         keystore = self.authority.issue("server", "localhost")
-        jaas = directory / "jaas.conf"
-        jaas.write_text(JAAS)
+        self.jaas = directory / "jaas.conf"
+        self.jaas.write_text(JAAS)
         super().__init__(
             directory,
             extra=[
@@ -44,7 +44,7 @@ class SecuredZooKeeper(ZooKeeperServer):
                 "authProvider.x509=org.apache.zookeeper.server.auth.X509AuthenticationProvider",
             ],
             options=[
-                f"-Djava.security.auth.login.config={jaas}",
+                f"-Djava.security.auth.login.config={self.jaas}",
                 "-Dfile.encoding=UTF-8",
             ],
         )
