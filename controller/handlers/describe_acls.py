@@ -1,6 +1,7 @@
 """DescribeAcls (29) returns the ACLs that match a filter, as this node follows them."""
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Collection, Iterable, Iterator
+from operator import itemgetter
 
 from ...protocol.acls import AccessControlEntry, AclOperation, AclResourceType, ResourcePattern
 from ...protocol.api_keys import ApiKey
@@ -11,9 +12,10 @@ from ...protocol.messages.describe_acls import (
     DescribeAclsResponse,
 )
 from ..requests.context import RequestContext
+from ..requests.long_answers import AT_ONCE, rows_in_time_slices
 from ..requests.permissions import Permission
 from ..requests.spec import Spec
-from .acl_filters import acl_filter, check_filter_readable, check_request
+from .acl_filters import AclFilter, acl_filter, check_filter_readable, check_request
 from .node import Node
 
 DESCRIBE_CLUSTER = Permission(
@@ -22,17 +24,32 @@ DESCRIBE_CLUSTER = Permission(
 NO_AUTHORIZER = "No Authorizer is configured on the broker"
 
 
-def handle(node: Node, context: RequestContext, request: DescribeAclsRequest) -> DescribeAclsResponse:
+def handle(
+    node: Node, context: RequestContext, request: DescribeAclsRequest
+) -> DescribeAclsResponse | Awaitable[DescribeAclsResponse]:
     check_request(context, DESCRIBE_CLUSTER, NO_AUTHORIZER)
-    wanted = acl_filter(request)
-    acls = node.security.acls
-    resources = [
-        (pattern, sorted(filter(wanted.matches_entry, acls[pattern].entries)))
-        for pattern in sorted(wanted.patterns(acls))
-    ]
-    return DescribeAclsResponse(
-        error_message="", resources=[_resource(pattern, entries) for pattern, entries in resources if entries]
-    )
+    wanted, acls = acl_filter(request), node.security.acls
+    found = [(pattern, acls[pattern].entries) for pattern in wanted.patterns(acls)]
+    rows = _resources(wanted, found)
+    return _response(rows) if len(found) <= AT_ONCE else _in_time_slices(rows, context)
+
+
+async def _in_time_slices(rows: Iterable[DescribeAclsResource], context: RequestContext) -> DescribeAclsResponse:
+    """Answer with very many ACLs."""
+    return _response(await rows_in_time_slices(rows, context))
+
+
+def _response(rows: Iterable[DescribeAclsResource]) -> DescribeAclsResponse:
+    return DescribeAclsResponse(error_message="", resources=list(rows))
+
+
+def _resources(
+    wanted: AclFilter, found: Iterable[tuple[ResourcePattern, Collection[AccessControlEntry]]]
+) -> Iterator[DescribeAclsResource]:
+    for pattern, acls in sorted(found, key=itemgetter(0)):
+        entries = sorted(filter(wanted.matches_entry, acls))
+        if entries:
+            yield _resource(pattern, entries)
 
 
 def _resource(pattern: ResourcePattern, entries: Iterable[AccessControlEntry]) -> DescribeAclsResource:
