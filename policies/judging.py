@@ -129,7 +129,7 @@ class Verdicts:
         except KeyboardInterrupt:
             raise
         except BaseException:  # noqa: BLE001 - a panic of the engine is none of Exception's
-            return (), f"its rules could not be asked:\n{traceback.format_exc()}"
+            return (), f"evaluating its rules failed:\n{traceback.format_exc()}"
 
     def verdict(
         self, findings: tuple[Finding, ...], fault: str | None, said: PolicyReply, seconds: float = 0.0

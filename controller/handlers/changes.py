@@ -25,8 +25,8 @@ from .parts import Parts
 from .planning import PlannedChange
 from .requested_changes import requested_changes
 
-NOT_BEGUN = "It was not begun in time, and will not be."
-IN_DOUBT = "What came of it was not known in time: it may be done still."
+NOT_BEGUN = "The change was not begun in time and will not be made."
+IN_DOUBT = "The outcome was not known in time: the change may still be made."
 
 
 def active_controller(node: Node) -> ActiveController:
@@ -129,7 +129,9 @@ async def _wait_recorded(controller: ActiveController, audited: Sequence[Audited
         for part in audited:
             await recorder.wait_durable(part)
     if patience.cancelled_caught:
-        raise Refusal(ErrorCode.REQUEST_TIMED_OUT, reason="It was decided, and not in the audit log in time.")
+        raise Refusal(
+            ErrorCode.REQUEST_TIMED_OUT, reason="The change was decided, but was not in the audit log in time."
+        )
 
 
 async def _decided(
@@ -209,7 +211,9 @@ async def committed(
     try:
         changes = await controller.write(plan, request=audited, in_any_case=in_any_case)
     except ControllerMoved:
-        raise Refusal(ErrorCode.NOT_CONTROLLER, reason="Another node was elected before it was carried out.") from None
+        raise Refusal(
+            ErrorCode.NOT_CONTROLLER, reason="Another controller was elected before the change was carried out."
+        ) from None
     for change in changes:
         if change.element is not None and change.element.refusal is not None:
             change.refusal = change.element.refusal

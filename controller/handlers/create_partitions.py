@@ -165,7 +165,9 @@ class PartitionsPlanner:
     def _added(self, image: Image, topic: Topic, wanted: CreatePartitionsTopic) -> Assignment:
         current = len(topic.partitions)
         if not current:
-            raise Refusal(ErrorCode.INVALID_PARTITIONS, "The topic has no partitions, so nothing tells its replicas.")
+            raise Refusal(
+                ErrorCode.INVALID_PARTITIONS, "The topic has no partitions, so its replication factor is unknown."
+            )
         if wanted.count < current:
             raise Refusal(
                 ErrorCode.INVALID_PARTITIONS,

@@ -45,7 +45,7 @@ log = logging.getLogger("minicontroller.config")
 LOGGER_SOURCE = 6
 """The source of logger levels (Kafka: DYNAMIC_BROKER_LOGGER_CONFIG)."""
 STORE_IS_AWAY = (
-    "What topics override is in ZooKeeper, which this node does not reach now: ask again, or ask another one."
+    "The configs of topics are in ZooKeeper, which this node cannot reach now: try again, or ask another node."
 )
 SUCCESS_TEXT = ""
 """Kafka's message in a row without an error, and in that of a missing topic."""
@@ -169,7 +169,7 @@ def _unauthorized(resource: DescribeConfigsResource) -> DescribeConfigsResult:
 def _too_often(kind: int, name: str) -> DescribeConfigsResult:
     return DescribeConfigsResult(
         error_code=ErrorCode.INVALID_REQUEST,
-        error_message="The request names it too often.",
+        error_message="The request names this resource too often.",
         resource_type=kind,
         resource_name=name,
     )

@@ -76,7 +76,7 @@ async def receive(
             if resource.resource_type == ResourceType.BROKER_LOGGER and change.refusal is None:
                 _alter_loggers(resource)
         return _response(request.resources, changes)
-    raise Refusal(ErrorCode.REQUEST_TIMED_OUT, "No controller took note of the loggers' new levels in time.")
+    raise Refusal(ErrorCode.REQUEST_TIMED_OUT, "The controller did not record the loggers' new levels in time.")
 
 
 async def handle(

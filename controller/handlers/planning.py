@@ -106,9 +106,7 @@ def check_storable(node: Node, partitions: int, replication_factor: int) -> None
     replicas. Raises INVALID_PARTITIONS.
     """
     if least_topic_bytes(partitions, replication_factor) > node.store.max_commit_bytes:
-        text = (
-            f"{partitions} partitions with {replication_factor} replicas are more than the store can hold of one topic."
-        )
+        text = f"A topic of {partitions} partitions with {replication_factor} replicas each is too large for the store."
         raise Refusal(ErrorCode.INVALID_PARTITIONS, text)
 
 

@@ -53,7 +53,7 @@ async def _record(node: Node, context: RequestContext, request: Any, refusal: Re
         except Refusal as reason:
             log.warning("a refusal is not in the audit log: %s", reason.code.name, extra=about(context))
     if scope.cancelled_caught:
-        log.warning("a refusal is not in the audit log: no controller took note", extra=about(context))
+        log.warning("a refusal is not in the audit log: no controller recorded it in time", extra=about(context))
 
 
 def _refused(context: RequestContext, request: Any, refusal: Refusal) -> list[PlannedChange]:

@@ -213,8 +213,8 @@ def deleted_topic(part: str, event: AuditEvent) -> DeletedTopic | None:
 def _seen(event: Observed) -> str:
     """Describe a change by another program: the topic appeared, vanished or changed."""
     if event.after is None:
-        return "it is gone, without a request"
-    return "it is there, without a request" if event.before is None else "it is otherwise, without a request"
+        return "it was removed without a request"
+    return "it was created without a request" if event.before is None else "it was changed without a request"
 
 
 def _unrequested_event(event: AuditEvent, name: str, reason: str) -> UnrequestedEvent:

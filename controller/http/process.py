@@ -126,7 +126,7 @@ def _reasons(running: ServingNode, image: Image) -> Iterator[str]:
     if not node.is_registered:
         yield "it is not registered"
     elif node.broker_id not in image.brokers:
-        yield "the controller has not told it of its registration"
+        yield "it has not received its registration from the controller"
     if node.store_absence.seconds > node.config.integer("zookeeper.session.timeout.ms") / 1000:
         yield "it does not reach ZooKeeper"
     if image.controller_id not in image.brokers:

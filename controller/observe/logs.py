@@ -158,7 +158,7 @@ class RateLimitedLog:
             self._left_out += 1
             return
         if self._left_out:
-            text = f"{text} ({self._left_out} times more before)"
+            text = f"{text} ({self._left_out} more were left out)"
         self._log.log(level, text, *arguments, extra=extra)
         self._said += 1
         self._left_out = 0

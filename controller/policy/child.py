@@ -183,7 +183,7 @@ class AskedCluster:
 
     def _learn(self, ask: Message) -> None:
         if self.is_over:
-            raise RuntimeError("The cluster can be looked at until the method returns, not afterwards.")
+            raise RuntimeError("The cluster can be read only until the method returns.")
         self._link.send(ask)
         is_last = False
         while not is_last:
@@ -246,9 +246,9 @@ def judged(link: LinkToNode, judge: Judge, topics: KnownTopics, asked: PolicyQue
         ask = judge.question(request, state)
         decision, message = (PolicyOutcome.ALLOWED, None) if ask is None else ask()
     except MemoryError:
-        return PolicyAnswer(asked.number, PolicyOutcome.BROKEN, "it has no memory left")
+        return PolicyAnswer(asked.number, PolicyOutcome.BROKEN, "its process ran out of memory")
     except Exception:  # noqa: BLE001 - whatever went wrong, the policy did not allow the request
-        decision, message = PolicyOutcome.BROKEN, f"it could not be asked:\n{traceback.format_exc()}"
+        decision, message = PolicyOutcome.BROKEN, f"asking it failed:\n{traceback.format_exc()}"
     cluster.is_over = True
     return PolicyAnswer(asked.number, decision, _cut(message))
 

@@ -123,7 +123,7 @@ class PolicyLink:
                 self._frames.feed(await self._read())
             return from_policy.decode(frame)
         except (ProtocolError, msgspec.MsgspecError) as error:
-            raise LinkLostError(f"its process does not speak as it should: {error}") from None
+            raise LinkLostError(f"its process sent a message that cannot be read: {error}") from None
 
     async def _read(self) -> bytes:
         began = time.perf_counter()

@@ -122,7 +122,7 @@ def _plain(value: Any) -> Any:
     """Convert a mapping of any other kind to a dict, for the encoder."""
     if isinstance(value, Mapping):
         return dict(value)
-    raise NotImplementedError(f"a {type(value).__name__} cannot be told to a policy")
+    raise NotImplementedError(f"a {type(value).__name__} cannot be sent to a policy")
 
 
 _encoder = msgspec.msgpack.Encoder(enc_hook=_plain)

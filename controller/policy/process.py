@@ -100,10 +100,10 @@ class PolicyProcess:
             with trio.move_on_after(START_SECONDS):
                 with trio.move_on_after(self._limit):
                     return await child.wait_loaded()
-                logger.warning("The policy is still being loaded: it has %g s, and the node waits.", START_SECONDS)
+                logger.warning("The policy is still being loaded; the node waits for it, at most %g s.", START_SECONDS)
                 return await child.wait_loaded()
             where = await child.link.where()
-            raise PolicyLoadError(f"The policy takes more than {START_SECONDS:g} s to load, and is here now:\n{where}")
+            raise PolicyLoadError(f"The policy takes more than {START_SECONDS:g} s to load. It is executing:\n{where}")
         except (LinkLostError, OSError) as error:
             raise PolicyLoadError(f"The policy cannot be loaded: {error}") from None
 
@@ -145,7 +145,7 @@ class PolicyProcess:
         except LinkLostError as error:
             fault = f"it did not answer, because {error}"
         except Exception:  # noqa: BLE001 - whatever went wrong between us and the policy, it did not allow
-            fault = f"it could not be asked:\n{traceback.format_exc()}"
+            fault = f"asking it failed:\n{traceback.format_exc()}"
         except BaseException:
             await self._start_anew(child)  # the caller is cancelled: nobody else may get its answer
             raise
@@ -154,7 +154,7 @@ class PolicyProcess:
 
     async def _too_late(self, child: "_Child") -> str:
         return (
-            f"it takes more than policy.timeout.ms ({self._timeout_ms}), and is here now:\n{await child.link.where()}"
+            f"it takes more than policy.timeout.ms ({self._timeout_ms}). It is executing:\n{await child.link.where()}"
         )
 
     async def _start_anew(self, child: "_Child") -> None:
@@ -163,7 +163,7 @@ class PolicyProcess:
         self._child = None
         if not self._is_closed:
             logger.error(
-                "The process of the policy %s is started anew: what the class remembered is lost.", self.described.name
+                "Restarting the process of the policy %s: what its object had stored is lost.", self.described.name
             )
             self.restarts += 1
             self._start()
@@ -212,12 +212,12 @@ class PolicyProcess:
             missing = sorted(self.described.kinds - described.kinds)
             if missing:
                 raise _NotYetError(
-                    f"its files have changed and judge no {', '.join(missing)} any more, which needs a new start of the node"
+                    f"its files have changed, and it no longer judges {', '.join(missing)}: restart the node to use it"
                 )
             before, self._seen = self._seen, described
             if described != before:
-                raise _NotYetError("its files have changed: it is loaded when they are the same at the next look")
-            logger.warning("The policy %s is not the one of before: its files have changed.", described.name)
+                raise _NotYetError("its files have changed; it is used once two checks in a row find the same files")
+            logger.warning("The policy %s has been replaced, because its files have changed.", described.name)
         self.described = described
 
 

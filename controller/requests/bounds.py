@@ -60,7 +60,7 @@ def check_changes(request: Any) -> None:
     count = len(elements) + sum(len(getattr(element, "configs", ())) for element in elements)
     if count + len(entities) > MAX_CHANGES:
         text = f"{len(entities)} changes" if entities else f"{count} topics, resources and configs"
-        raise TooManyChanges(ErrorCode.INVALID_REQUEST, f"The request has {text}, {MAX_CHANGES} are allowed.")
+        raise TooManyChanges(ErrorCode.INVALID_REQUEST, f"The request has {text}; at most {MAX_CHANGES} are allowed.")
     texts = [*map(_texts, elements), *(list(_all_texts(each)) for each in entities)]
     if _is_longer(list(chain.from_iterable(texts)), MAX_NAMES_BYTES):
         text = f"The names and values in the request have more than {MAX_NAMES_BYTES} bytes."

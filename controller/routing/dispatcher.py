@@ -262,14 +262,14 @@ class Dispatcher:
         if a node sent them, because that is a defect of this program.
         """
         if caller.from_peer:
-            raise ProtocolError(f"{leftover} bytes after the end of a request of a node")
+            raise ProtocolError(f"a node sent {leftover} bytes after the end of a request")
         self.counters.leftover_requests += 1
         software = caller.software or f"client {(ctx.client_id or '')[:MAX_SOFTWARE_CHARACTERS]!r}"
         known = self._software_with_leftovers
         if software not in known and len(known) < MAX_REMEMBERED_SOFTWARE:
             known.add(software)
             log.info(
-                "%s sends %d bytes after the end of API %d: ignored, as Kafka ignores them",
+                "%s sends %d bytes after the end of requests of API %d; they are ignored, as in Kafka",
                 software,
                 leftover,
                 ctx.api_key,
@@ -296,7 +296,7 @@ class Dispatcher:
 
     def _refuse_forged(self, ctx: RequestContext, claimed: RequestOrigin) -> None:
         self.counters.forged_forwarding += 1
-        self._suspect(ctx, f"speaks in the name of {cut(claimed.principal)!r}")
+        self._suspect(ctx, f"forwards a request in the name of {cut(claimed.principal)!r}")
         raise EarlyRefusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Only nodes of the cluster may forward requests.")
 
     def _suspect(self, ctx: RequestContext, what: str) -> None:
@@ -305,7 +305,9 @@ class Dispatcher:
         """
         if not ctx.caller.is_suspect:
             ctx.caller.is_suspect = True
-            self.warnings.say(log, "refused: %s %s and is no node of this cluster", ctx.caller, what, extra=about(ctx))
+            self.warnings.say(
+                log, "refused: %s %s but is not a node of this cluster", ctx.caller, what, extra=about(ctx)
+            )
 
 
 def _too_large(ctx: RequestContext, answer: bytes, allowed: int) -> Refusal:
@@ -345,16 +347,16 @@ def _admit(caller: Caller, route: Route, now: float) -> None:
     api, spec = route.api, route.spec
     if spec.sender is Sender.ANYONE:
         if api.key == ApiKey.SASL_AUTHENTICATE and caller.has_to_choose_a_mechanism:
-            raise ProtocolError(f"{api.name} before SaslHandshake")
+            raise ProtocolError(f"{api.name} was sent before SaslHandshake")
         return
     if not caller.authenticated:
-        raise ProtocolError(f"{api.name} before authentication")
+        raise ProtocolError(f"{api.name} was sent before authentication")
     if now >= caller.expires:
-        raise ProtocolError(f"{api.name} after the session's end, without a new authentication")
+        raise ProtocolError(f"{api.name} was sent after the session had expired, without a new authentication")
     if caller.has_valid_token is not None and not caller.has_valid_token():
-        raise ProtocolError(f"{api.name} after the client's delegation token was removed or has expired")
+        raise ProtocolError(f"{api.name} was sent after the client's delegation token was removed or had expired")
     if spec.between_nodes and not caller.listener.inter_broker:
-        raise ProtocolError(f"{api.name} at a listener where nodes do not meet")
+        raise ProtocolError(f"{api.name} was sent to a listener that is not for nodes")
 
 
 def _older_api_versions(route: Route) -> ApiVersionsResponse:

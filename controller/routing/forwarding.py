@@ -163,7 +163,7 @@ class Forwarder:
         with trio.move_on_at(min(again, deadline)):
             await self._cache.wait_cluster(lambda image: self._active_controller(image) != last)
         if trio.current_time() >= deadline:
-            raise Refusal(ErrorCode.REQUEST_TIMED_OUT, "No controller took the request in time.")
+            raise Refusal(ErrorCode.REQUEST_TIMED_OUT, "No controller accepted the request in time.")
 
     def _patience(self, request: Any) -> float:
         """Return how many seconds a request may take: its timeout, or the default if the timeout is
@@ -199,7 +199,7 @@ class Forwarder:
                     self.outcomes["in_doubt"] += 1
                     raise Refusal(
                         ErrorCode.REQUEST_TIMED_OUT,
-                        "The controller went away before it answered: the request may have been done.",
+                        "The connection to the controller broke before it answered: the request may have been carried out.",
                     ) from error
                 if error.unproved:  # it gets no client's name, so the client has to ask it directly
                     self.outcomes["not_reached"] += 1

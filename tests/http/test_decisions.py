@@ -148,7 +148,7 @@ def test_what_came_too_late_is_told(odd: MiniCluster, gate: Path) -> None:
         wire.ask("CreateTopics", 5, {"topics": [topic], "timeout_ms": 100})
     gate.touch()
     assert shown(last(odd)) == ("CreateTopics", "topic", "slow-one", "REQUEST_TIMED_OUT")
-    assert last(odd)["reason"] == "It was not begun in time, and will not be."
+    assert last(odd)["reason"] == "The change was not begun in time and will not be made."
 
 
 def test_a_broken_policy_says_how(odd: MiniCluster) -> None:

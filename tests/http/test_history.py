@@ -233,8 +233,8 @@ def test_each_event_has_its_words() -> None:
         history_entry(HistoryFilter("t"), Observed(**stamp(3), topic="t", before=before, after=after))
         for before, after in seen
     ]
-    assert [word.reason.partition(",")[0] for word in words if word is not None] == [
-        "it is there", "it is otherwise", "it is gone",
+    assert [word.reason.partition(" without")[0] for word in words if word is not None] == [
+        "it was created", "it was changed", "it was removed",
     ]  # fmt: skip
     lost = history_entry(
         HistoryFilter("t"), Dropped(**stamp(9), first_sequence=4, last_sequence=8, reason="No space left")

@@ -140,7 +140,7 @@ REQUESTS = [
     ("minicontroller.policy", "The rule lasting failed on CreateTopics of topic lasting", 104),
     ("minicontroller.decision", "CreateTopics of topic fine: NONE", 100),
     ("minicontroller.decision", "CreateTopics of topic no name: INVALID_TOPIC_EXCEPTION", 105),
-    ("minicontroller.answer", "speaks in the name of", 200),
+    ("minicontroller.answer", "forwards a request in the name of", 200),
 ]
 
 

@@ -67,10 +67,10 @@ def lines(caplog: pytest.LogCaptureFixture, text: str) -> list[logging.LogRecord
 
 
 STRANGE = {
-    "is no node of this cluster": KAFKA.encode_request(
+    "is not a node of this cluster": KAFKA.encode_request(
         RequestHeader(7, 1, 1, LONG), ControlledShutdownRequest(broker_id=1)
     ),
-    "speaks in the name of": KAFKA.encode_request(
+    "forwards a request in the name of": KAFKA.encode_request(
         RequestHeader(3, 12, 1, LONG, origin=RequestOrigin(f"User:{LONG}")), MetadataRequest(topics=[])
     ),
 }
@@ -91,7 +91,7 @@ async def test_long_client_ids_and_principals_are_cut(
 
 @pytest.mark.parametrize(
     ("text", "sent"),
-    [("closing", b"\0\0\0\0"), ("is no node of this cluster", STRANGE["is no node of this cluster"])],
+    [("closing", b"\0\0\0\0"), ("is not a node of this cluster", STRANGE["is not a node of this cluster"])],
 )
 async def test_who_comes_again_and_again_has_few_lines(
     text: str, sent: bytes, caplog: pytest.LogCaptureFixture
@@ -123,7 +123,7 @@ async def test_what_was_left_out_is_told(
     assert said == [
         *(f"number {number}" for number in range(CLIENT_LINES)),
         "something else",
-        "number 99 (7 times more before)",
+        "number 99 (7 more were left out)",
     ]
 
 

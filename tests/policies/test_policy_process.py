@@ -43,7 +43,7 @@ async def test_no_deed_passes(deed: str, caplog: pytest.LogCaptureFixture) -> No
             assert f"policy.timeout.ms ({SHORT_MS})" in caplog.text
         restarts = process.restarts
         assert restarts == (0 if deed.startswith("refused") else 1)
-        assert ("what the class remembered is lost" in caplog.text) is bool(restarts)
+        assert ("what its object had stored is lost" in caplog.text) is bool(restarts)
         await passes(runner)
         assert (process.pid == first, is_there(first)) == (restarts == 0, restarts == 0)
     assert len([record for record in caplog.records if "flood" in record.getMessage()]) <= 3_000

@@ -242,7 +242,7 @@ async def test_leftover_bytes_are_counted_and_told_once_for_each_software(caplog
             await client.send((len(whole) - 4 + 3).to_bytes(4) + whole[4:] + b"abc")
             await client.answer(MetadataResponse, 1)
         assert served.dispatcher.counters.leftover_requests == 3
-    assert caplog.text.count("after the end of API 3") == 1
+    assert caplog.text.count("after the end of requests of API 3") == 1
     assert "'sloppy'" in caplog.text
 
 

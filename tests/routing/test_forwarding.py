@@ -260,7 +260,7 @@ async def test_only_nodes_speak_for_others(claimed: RequestOrigin, caplog: pytes
             1,
         )
         assert nodes.recorder.calls == []
-    assert caplog.text.count("is no node of this cluster") == 3
+    assert caplog.text.count("is not a node of this cluster") == 3
 
 
 async def test_the_largest_request_is_forwarded() -> None:

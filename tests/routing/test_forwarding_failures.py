@@ -161,7 +161,7 @@ async def test_a_broken_connection_leaves_the_request_in_doubt() -> None:
             connection.cancel()
         _, answer = await client.answer(CreateTopicsResponse, 7)
         assert codes(answer) == [ErrorCode.REQUEST_TIMED_OUT] * 2
-        assert "may have been done" in str(answer.topics[0].error_message)
+        assert "may have been carried out" in str(answer.topics[0].error_message)
         assert arrived == 1
 
 
