@@ -83,6 +83,11 @@ def listener_mechanisms(config: NodeConfig, listener: str, sources: LoginSources
             mechanisms[name] = _plain(config, listener, jaas)
         else:
             _check_no_handler(config, listener, name)
+            if jaas is not None and jaas.users:
+                raise ConfigurationError(
+                    f"{_key(config, listener, 'sasl.jaas.config', name)} names users, who have to be in ZooKeeper "
+                    f"to log in by {name}: minicontroller users set makes them."
+                )
             mechanisms[name] = scram_mechanism(name, sources, sources.decoy_key)
     return mechanisms
 
