@@ -99,7 +99,7 @@ class DelegationTokens:
         if not self._other_key_is_known and not hmac.compare_digest(ours, token_hmac):
             self._other_key_is_known = True
             log.warning(
-                "the active controller has another delegation.token.secret.key than this node%s: tokens that it "
-                "creates are unknown here, and those that this node accepts are unknown there",
+                "the active controller has another delegation.token.secret.key than this node%s: nobody can log in "
+                "here by the tokens that it creates",
                 ", which has none" if self._key is None else "",
             )
