@@ -31,7 +31,6 @@ from ..errors import ConfigurationError
 from ..store.digest_md5 import DigestLogin
 from ..store.jute import open_to_all
 from ..znodes.access_lists import protected
-from .key_stores import KeyStoreError, load_keystore, load_truststore
 from .tls_options import set_cipher_suites
 
 SECTION = "Client"
@@ -57,6 +56,8 @@ def zookeeper_access(config: NodeConfig) -> ZooKeeperAccess:
 
 
 def _tls(config: NodeConfig) -> ssl.SSLContext:
+    from .key_stores import load_keystore, load_truststore  # loads a library that nodes without TLS do not need
+
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = bool(config.string(NAME_CHECK))
     versions = [VERSIONS[name] for name in tls_versions(config) if name in VERSIONS]
@@ -79,6 +80,8 @@ def _tls(config: NodeConfig) -> ssl.SSLContext:
 
 @contextlib.contextmanager
 def _faults_of(key: str) -> Iterator[None]:
+    from .key_stores import KeyStoreError
+
     try:
         yield
     except (KeyStoreError, ValueError) as error:
