@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.conformance.case import Case
+from tests.conformance.normal import A_DUMP
 
 Adapt = Callable[[Case, Any], Any]
 
@@ -129,7 +130,7 @@ def without_dumps(_case: Case, recorded: Any) -> Any:
         return {key: without_dumps(_case, value) for key, value in recorded.items()}
     if isinstance(recorded, list):
         return [without_dumps(_case, each) for each in recorded]
-    return a_text if isinstance(recorded, str) and recorded.startswith("Request Request(") else recorded
+    return a_text if recorded == A_DUMP else recorded
 
 
 def one_acl_refused(_case: Case, recorded: Any) -> Any:
@@ -165,6 +166,11 @@ def token_refused(_case: Case, recorded: Any) -> Any:
     recorded = {**recorded, "principal_name": "bob", "token_requester_principal_name": "admin", "principal_type": ""}
     times = dict.fromkeys(("issue_timestamp_ms", "expiry_timestamp_ms", "max_timestamp_ms"), -1)
     return {**recorded, **times, "error_code": 67, "token_id": "", "hmac": ""}
+
+
+def with_its_id(_case: Case, recorded: Any) -> Any:
+    made, refused = recorded["topics"]
+    return {**recorded, "topics": [{**made, "topic_id": f"id of {made['name']}"}, refused]}
 
 
 def until_its_end(_case: Case, recorded: Any) -> Any:
@@ -244,6 +250,7 @@ DIFFERENCES = [
     Difference("tokens-of-nobody", "CreateDelegationToken-v3-admin: for bob of (no kind|null)", token_refused),
     Difference("tokens-of-nobody", "RenewDelegationToken-v2-alice: renew for ever", until_its_end),
     Difference("tokens-of-nobody", "ExpireDelegationToken-v2-alice: expire never", until_its_end),
+    Difference("id-of-a-created-topic", "CreateTopics-v7-alice: own topics", with_its_id),
     Difference("users-without-names", "DescribeUserScramCredentials-v0-alice: .*", no_rows("results")),
     Difference("not-a-number", "CreateTopics-v7-config .*=NaN", topic_refused(40)),
     Difference(

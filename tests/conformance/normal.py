@@ -45,6 +45,7 @@ ROWS_WITHOUT_ORDER = {
     "AlterUserScramCredentials": "results",
     "DescribeUserScramCredentials": "results",
 }
+DUMP, A_DUMP = "Request Request(", "a dump of the request"
 CLUSTER_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
 
@@ -75,6 +76,8 @@ class Normaliser:
         match key:
             case "port":
                 return f"port of node {self._node_by_port[value]}" if value in self._node_by_port else value
+            case "error_message" if value and value.startswith(DUMP):
+                return A_DUMP
             case "cluster_id" if value is not None and CLUSTER_ID.fullmatch(value):
                 return "a cluster id"
             case "controller_id" if value in self._nodes:

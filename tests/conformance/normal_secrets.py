@@ -12,6 +12,8 @@ from tests.conformance.case import Case, TokenHmacOf
 from tests.conformance.logins import CHALLENGE, CLIENT_NONCE, Token
 
 MINUTE_MS = 60_000
+NEVER = -1
+"""Stands for a time where there is none."""
 SIGNATURE = re.compile(r"v=([A-Za-z0-9+/=]+)")
 
 
@@ -19,8 +21,9 @@ def without_secrets(answer: dict[str, Any], case: Case, tokens: Mapping[str, Tok
     names = {token.token_id: f"id of {name}" for name, token in tokens.items()}
     names |= {token.hmac: f"HMAC of {name}" for name, token in tokens.items()}
     hmac = case.body.get("hmac")
-    if isinstance(hmac, TokenHmacOf) and answer.get("expiry_timestamp_ms", -1) > 0:
-        minutes = minutes_after(tokens[hmac.token].issued_ms, answer["expiry_timestamp_ms"])
+    expiry_ms = answer.get("expiry_timestamp_ms", NEVER)
+    if isinstance(hmac, TokenHmacOf) and expiry_ms != NEVER:
+        minutes = minutes_after(tokens[hmac.token].issued_ms, expiry_ms) if expiry_ms > 0 else "before 1970"
         return {**answer, "expiry_timestamp_ms": minutes}
     normal: dict[str, Any] = named(answer, names)
     return normal

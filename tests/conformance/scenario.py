@@ -22,9 +22,13 @@ from tests.conformance.cases import (
     metadata,
     quotas,
     reassignments,
-    secured,
+    secured_acls,
+    secured_actions,
+    secured_authorization,
     secured_logins,
+    secured_quotas,
     secured_tokens,
+    secured_users,
 )
 from tests.conformance.logins import ScramLogin, Token
 from tests.support.waiting import at_last
@@ -47,10 +51,11 @@ SCENARIOS: dict[str, list[Case]] = {
 """
 
 SECURED: dict[str, list[Case]] = {
-    "secured/authorization": secured.AUTHORIZATION,
-    "secured/acls": secured.ACLS,
-    "secured/quotas": secured.QUOTAS,
-    "secured/users": secured.USERS,
+    "secured/authorization": secured_authorization.CASES,
+    "secured/acls": secured_acls.CASES,
+    "secured/quotas": secured_quotas.CASES,
+    "secured/users": secured_users.CASES,
+    "secured/actions": secured_actions.CASES,
     "secured/tokens": secured_tokens.CASES,
     "secured/logins": secured_logins.CASES,
 }

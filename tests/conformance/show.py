@@ -10,11 +10,12 @@ from typing import Any
 
 from tests.conformance.case import Case
 from tests.conformance.recording import read_recording
-from tests.conformance.scenario import SCENARIOS
+from tests.conformance.scenario import SCENARIOS, SECURED
 from tests.support.wire import Body
 
 SAME_EVERYWHERE = {"throttle_time_ms", "brokers", "cluster_id", "controller_id"}
 LONG = 12
+EVERY = {**SCENARIOS, **SECURED}
 
 
 def brief(part: Any) -> Any:
@@ -34,13 +35,15 @@ def brief(part: Any) -> Any:
 
 def line(case: Case, answer: Body | None, ended: str) -> str:
     text = ended or json.dumps(brief(answer), ensure_ascii=False)
-    return re.sub(f'([a-z])-{case.version}"', r'\1-{v}"', re.sub(r'"topic_id": "[^"]*"', '"topic_id": "..."', text))
+    return re.sub(
+        f'([a-z])-{case.version}"', r'\1-{v}"', re.sub(r'"(topic_id|token_id|hmac)": "[^"]+"', r'"\1": "..."', text)
+    )
 
 
 def show(scenario: str) -> None:
     recording = read_recording(scenario)
     groups: dict[tuple[str, str], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for case in SCENARIOS[scenario]:
+    for case in EVERY[scenario]:
         recorded = recording.outcomes[case.key]
         groups[case.api, case.name][line(case, recorded.answer(case), recorded.ended)].append(case.version)
     sys.stdout.write(f"\n## {scenario}\n\n")
@@ -50,5 +53,5 @@ def show(scenario: str) -> None:
 
 
 if __name__ == "__main__":
-    for each in sys.argv[1:] or list(SCENARIOS):
+    for each in sys.argv[1:] or list(EVERY):
         show(each)

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import pytest
 
 from tests.conformance.case import Case
-from tests.conformance.cases.secured import ADMIN
+from tests.conformance.cases.acl_requests import ADMIN
 from tests.conformance.compare import Comparison
 from tests.conformance.normal import Normaliser
 from tests.conformance.recording import read_recording
-from tests.conformance.scenario import SCENARIOS, SECURED, SECURED_SETTINGS, Outcome, Performer, login
+from tests.conformance.scenario import KAFKA_SETTINGS, SCENARIOS, SECURED, SECURED_SETTINGS, Outcome, Performer, login
 from tests.support.cluster import ON_KAFKA, Cluster, controller_id, other_ids, running_any
 from tests.support.wire import Login
 from tests.support.zookeeper import ZooKeeperServer
@@ -22,7 +22,7 @@ WAYS = (
     else ["memory-controller", "memory-other", "zookeeper-controller", "zookeeper-other"]
 )
 
-SECURED_WAYS = ["memory-controller", "zookeeper-other"]
+SECURED_WAYS = ["kafka-controller"] if ON_KAFKA else ["memory-controller", "zookeeper-other"]
 
 Findings = dict[str, list[str]]
 
@@ -39,7 +39,7 @@ def findings(request: pytest.FixtureRequest) -> Iterator[Findings]:
 def secured_findings(request: pytest.FixtureRequest) -> Iterator[Findings]:
     """The same on a fresh cluster whose clients log in and need ACLs."""
     store, way = store_of(request, "secured")
-    with running_any(store, SECURED_SETTINGS, login(ADMIN)) as cluster:
+    with running_any(store, KAFKA_SETTINGS if ON_KAFKA else SECURED_SETTINGS, login(ADMIN)) as cluster:
         yield all_found(cluster, way, SECURED, login(ADMIN))
 
 

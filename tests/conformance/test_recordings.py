@@ -16,7 +16,7 @@ from tests.conformance.scenario import SCENARIOS as OPEN_SCENARIOS
 from tests.conformance.scenario import SECURED
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "conformance.md"
-LARGEST_BYTES = 2_500_000
+LARGEST_BYTES = 3_000_000
 SCENARIOS = {**OPEN_SCENARIOS, **SECURED}
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.conformance.case import Case, ScramFinal, ScramFirst
-from tests.conformance.cases.secured import ADMIN, by
+from tests.conformance.cases.acl_requests import ADMIN, by
 from tests.conformance.logins import salted_password
 
 PLAIN, SHA_256, SHA_512 = "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping
 
 from tests.conformance.case import Case, ScramFinal, ScramFirst, TokenHmacOf, TokenIdOf, each_version
-from tests.conformance.cases.secured import (
+from tests.conformance.cases.acl_requests import (
     ADMIN,
     ALICE,
     BOB,
+    CAROL,
     DELEGATION_TOKEN,
     DESCRIBE,
     EVERYTHING,
@@ -17,7 +18,6 @@ from tests.conformance.cases.secured import (
     removed,
 )
 
-CAROL = "carol"
 CREATE_TOKENS, DESCRIBE_TOKENS = 13, 14
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
