@@ -5,8 +5,7 @@ is left out silently, and nobody is let in by an unsigned token.
 """
 
 import secrets
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
 import trio
@@ -14,21 +13,18 @@ import trio
 from ..config.jaas import OAUTHBEARER_LOGIN_MODULE, PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE, JaasConfig
 from ..config.node_config import NodeConfig
 from ..errors import ConfigurationError
-from .issuer_keys import EndpointSettings, IssuerKeys
-from .oauthbearer import NAME as OAUTHBEARER
-from .oauthbearer import bearer_mechanism
 from .sasl import Mechanism, PlainExchange
 from .scram_credentials import HASHES, SALT_BYTES, FindToken, FindUser, ScramCredential, TokenCredential
 from .scram_server import scram_mechanism
-from .signed_tokens import KeySetError, TokenRules
 
-PLAIN = "PLAIN"
+PLAIN, OAUTHBEARER = "PLAIN", "OAUTHBEARER"
 LOGIN_MODULES = {
     PLAIN: PLAIN_LOGIN_MODULE,
     **dict.fromkeys(HASHES, SCRAM_LOGIN_MODULE),
     OAUTHBEARER: OAUTHBEARER_LOGIN_MODULE,
 }
 """The mechanisms that are offered, with Kafka's login module for each."""
+Task = Callable[[], Awaitable[None]]
 HANDLER_KEY = "sasl.server.callback.handler.class"
 
 
@@ -43,13 +39,11 @@ class LoginSources:
         self.secret: Callable[[], bytes | None] = lambda: None
         """Returns the secret of the cluster, from which challenges of unknown users are made."""
         self._own_secret = secrets.token_bytes(SALT_BYTES)
-        self._issuers: dict[EndpointSettings, IssuerKeys] = {}
+        self._tasks: list[Task] = []
 
-    def issuer(self, settings: EndpointSettings) -> IssuerKeys:
-        """Return the keys at an address, which listeners share. Raises KeySetError."""
-        if settings not in self._issuers:
-            self._issuers[settings] = IssuerKeys(settings)
-        return self._issuers[settings]
+    def follow(self, task: Task) -> None:
+        """Let `run` run this task, too."""
+        self._tasks.append(task)
 
     def scram_credential(self, user: str, mechanism: str) -> ScramCredential | None:
         return self.find_user(user, mechanism)
@@ -64,8 +58,8 @@ class LoginSources:
     async def run(self) -> None:
         """Follow all sources until cancelled."""
         async with trio.open_nursery() as nursery:
-            for issuer in self._issuers.values():
-                nursery.start_soon(issuer.run)
+            for task in self._tasks:
+                nursery.start_soon(task)
 
 
 def listener_mechanisms(config: NodeConfig, listener: str, sources: LoginSources) -> Mapping[str, Mechanism]:
@@ -78,21 +72,23 @@ def listener_mechanisms(config: NodeConfig, listener: str, sources: LoginSources
             )
         jaas = _jaas(config, listener, name)
         if name == OAUTHBEARER:
-            mechanisms[name] = _oauthbearer(config, listener, jaas, sources)
+            from .token_mechanism import token_mechanism  # its library takes long to import
+
+            mechanisms[name] = token_mechanism(config, listener, jaas, sources.follow)
         elif name == PLAIN:
             mechanisms[name] = _plain(config, listener, jaas)
         else:
             _check_no_handler(config, listener, name)
             if jaas is not None and jaas.users:
                 raise ConfigurationError(
-                    f"{_key(config, listener, 'sasl.jaas.config', name)} names users, who have to be in ZooKeeper "
+                    f"{key_of_mechanism(config, listener, 'sasl.jaas.config', name)} names users, who have to be in ZooKeeper "
                     f"to log in by {name}: minicontroller users set makes them."
                 )
             mechanisms[name] = scram_mechanism(name, sources, sources.decoy_key)
     return mechanisms
 
 
-def _key(config: NodeConfig, listener: str, key: str, mechanism: str) -> str:
+def key_of_mechanism(config: NodeConfig, listener: str, key: str, mechanism: str) -> str:
     """Return the name under which a key is set for a mechanism, or that under which it can be."""
     name = config.of_listener(listener, key, mechanism)
     return f"listener.name.{listener.lower()}.{mechanism.lower()}.{key}" if name == key else name
@@ -102,7 +98,7 @@ def _jaas(config: NodeConfig, listener: str, mechanism: str) -> JaasConfig | Non
     jaas = config.jaas(listener, mechanism)
     if jaas is not None and jaas.login_module != LOGIN_MODULES[mechanism]:
         raise ConfigurationError(
-            f"{_key(config, listener, 'sasl.jaas.config', mechanism)} names another login module than that of "
+            f"{key_of_mechanism(config, listener, 'sasl.jaas.config', mechanism)} names another login module than that of "
             f"{mechanism}, {LOGIN_MODULES[mechanism]}."
         )
     return jaas
@@ -112,7 +108,7 @@ def _plain(config: NodeConfig, listener: str, jaas: JaasConfig | None) -> Mechan
     _check_no_handler(config, listener, PLAIN)
     if jaas is None:
         raise ConfigurationError(
-            f"{_key(config, listener, 'sasl.jaas.config', PLAIN)} is missing: "
+            f"{key_of_mechanism(config, listener, 'sasl.jaas.config', PLAIN)} is missing: "
             f"the listener {listener} authenticates by {PLAIN} and has nobody to let in."
         )
     return partial(PlainExchange, jaas.users)
@@ -122,41 +118,3 @@ def _check_no_handler(config: NodeConfig, listener: str, mechanism: str) -> None
     name = f"listener.name.{listener.lower()}.{mechanism.lower()}.{HANDLER_KEY}"
     if config.optional_string(name):
         raise ConfigurationError(f"{name} is not served: sasl.jaas.config and ZooKeeper decide who may log in.")
-
-
-def _oauthbearer(config: NodeConfig, listener: str, jaas: JaasConfig | None, sources: LoginSources) -> Mechanism:
-    handler = _key(config, listener, HANDLER_KEY, OAUTHBEARER)
-    if not config.optional_string(handler):
-        raise ConfigurationError(
-            f"{handler} is missing: without it Kafka lets in everybody with a token that nobody signed. "
-            "Name OAuthBearerValidatorCallbackHandler, which checks signatures."
-        )
-    if jaas is not None and jaas.options:
-        raise ConfigurationError(
-            f"{_key(config, listener, 'sasl.jaas.config', OAUTHBEARER)}: options of the login module have no effect "
-            "with signed tokens; leave them out."
-        )
-    address = config.of_listener(listener, "sasl.oauthbearer.jwks.endpoint.url")
-    if not config.optional_string(address):
-        raise ConfigurationError(f"{address} is missing: it names the keys with which tokens are checked.")
-    settings = EndpointSettings(
-        config.string(address),
-        config.integer(config.of_listener(listener, "sasl.oauthbearer.jwks.endpoint.refresh.ms")),
-        config.integer(config.of_listener(listener, "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms")),
-        config.integer(config.of_listener(listener, "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms")),
-    )
-    try:
-        return bearer_mechanism(sources.issuer(settings), _token_rules(config, listener), time.time)
-    except KeySetError as error:
-        raise ConfigurationError(f"{address}: {error}.") from None
-
-
-def _token_rules(config: NodeConfig, listener: str) -> TokenRules:
-    audiences = config.of_listener(listener, "sasl.oauthbearer.expected.audience")
-    return TokenRules(
-        audiences=frozenset(config.strings(audiences)) if config.value(audiences) is not None else frozenset(),
-        issuer=config.optional_string(config.of_listener(listener, "sasl.oauthbearer.expected.issuer")),
-        scope_claim=config.string(config.of_listener(listener, "sasl.oauthbearer.scope.claim.name")),
-        subject_claim=config.string(config.of_listener(listener, "sasl.oauthbearer.sub.claim.name")),
-        clock_skew_seconds=config.integer(config.of_listener(listener, "sasl.oauthbearer.clock.skew.seconds")),
-    )
