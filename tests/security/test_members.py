@@ -232,7 +232,7 @@ async def test_an_unproven_peer_does_not_act_as_a_node(key: ApiKey, caplog: pyte
             answer = await stranger.ask(version, request, response)
             assert answer.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         assert two.served.dispatcher.counters.forged_node_requests == 3
-        assert caplog.text.count("and is no node of this cluster") == 1
+        assert caplog.text.count("but is not a node of this cluster") == 1
 
 
 async def test_an_unproven_peer_does_not_forward(caplog: pytest.LogCaptureFixture) -> None:
@@ -245,7 +245,7 @@ async def test_an_unproven_peer_does_not_forward(caplog: pytest.LogCaptureFixtur
             assert codes(answer) == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED] * 2
         assert two.recorder.calls == []
         assert two.served.dispatcher.counters.forged_forwarding == 3
-        assert caplog.text.count("and is no node of this cluster") == 1
+        assert caplog.text.count("but is not a node of this cluster") == 1
 
 
 async def handshake(client: Client) -> int:
