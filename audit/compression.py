@@ -96,7 +96,7 @@ class _Gzip(gzip.GzipFile):
     def __init__(self, file: Path, mode: str) -> None:
         with file.open("rb") as raw:
             if raw.read(2) in {b"", GZIP_BEGINS}:
-                raise CutFileError("it ends in its beginning")
+                raise CutFileError("it ends within its header")
         super().__init__(file, mode)
 
 

@@ -19,7 +19,7 @@ log = logging.getLogger("minicontroller.audit")
 KEPT_BYTES = 4096
 """How much of a line is kept that is too long to be an event."""
 TOO_LONG = f"longer than {MAX_LINE_BYTES >> 20} MiB"
-DROPPED_AS_TOO_LONG = "it would have been longer than a line may be"
+DROPPED_AS_TOO_LONG = "the event would have been too long for a line"
 
 
 def encode_line(event: AuditEvent) -> bytes:

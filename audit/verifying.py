@@ -65,7 +65,7 @@ class Verification:
         for copy, original in sorted(copies(self._paths).items()):
             if not is_copy(copy, original):
                 self.summary.findings += 1
-                yield LogFinding("no-copy", copy, 1, f"it is another than {original.name}, which is read instead")
+                yield LogFinding("no-copy", copy, 1, f"it differs from {original.name}, which is read instead")
         for located in read_all(self._paths):
             self.summary.files.add(located.place.file)
             for kind, text in self._look(located):

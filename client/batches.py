@@ -99,7 +99,7 @@ class Batches:
                 return each_of(elements, results | dict.fromkeys(pending, error))
             except PeerUnavailable as error:
                 if error.in_doubt:
-                    doubt = in_doubt(f"{error}, so nobody knows whether it was done")
+                    doubt = in_doubt(f"{error}, so it is unknown whether the request was carried out")
                     return each_of(elements, results | dict.fromkeys(pending, doubt))
                 failure: Exception = ClusterUnreachable(f"{error}.")
             else:
@@ -143,7 +143,7 @@ def each_of(elements: Sequence[K], found: Results[K, T]) -> Results[K, T]:
     """Return the results in the order of the elements; an element that the answer leaves out has
     an error of its own.
     """
-    silent = AdminError(ErrorCode.UNKNOWN_SERVER_ERROR, "the answer says nothing of it")
+    silent = AdminError(ErrorCode.UNKNOWN_SERVER_ERROR, "the answer does not mention it")
     return {element: found.get(element, silent) for element in elements}
 
 

@@ -121,7 +121,9 @@ def _tls(properties: ClientProperties) -> ssl.SSLContext:
 def _credentials(properties: ClientProperties) -> Credentials:
     mechanism = properties.text("sasl.mechanism")
     if mechanism not in MECHANISMS:
-        raise properties.fault("sasl.mechanism", f"must be one of {', '.join(MECHANISMS)}: no other one is spoken here")
+        raise properties.fault(
+            "sasl.mechanism", f"must be one of {', '.join(MECHANISMS)}: other mechanisms are not supported"
+        )
     try:
         jaas = parse_jaas(properties.text("sasl.jaas.config"))
     except JaasError as error:

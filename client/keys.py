@@ -76,10 +76,10 @@ NOT_FOLLOWED = frozenset(
 def doubt_about(key: str) -> str:
     """Return the warning about a key; empty if there is none."""
     if key in NOT_FOLLOWED or key.startswith("config.providers."):
-        return f"{key} is not followed here."
+        return f"{key} is not supported by this client."
     if key in FOLLOWED or key in WITHOUT_EFFECT or key.startswith(FAMILIES):
         return ""
     from difflib import get_close_matches
 
     near = get_close_matches(key, FOLLOWED, n=1)
-    return f"no client knows the key {key}{f'; did you mean {near[0]}?' if near else '.'}"
+    return f"Kafka's clients have no key {key}{f'; did you mean {near[0]}?' if near else '.'}"

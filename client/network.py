@@ -34,7 +34,7 @@ answer it in version 0, which cannot be read as 3, so that they are asked again 
 CONTROLLER_SINCE = 1
 """The first Metadata that names the controller."""
 
-NO_LOGIN = "; a listener where clients authenticate ends the connections of those who do not (security.protocol, sasl.mechanism)"
+NO_LOGIN = "; if the listener requires authentication, set security.protocol and sasl.mechanism"
 """The hint in the error of a node that answers ApiVersions and nothing else."""
 
 Versions = dict[int, tuple[int, int]]
@@ -59,14 +59,14 @@ class BrokerLink:
         try:
             return await self._ask_in(version, message, key)
         except ProtocolError as error:
-            raise AdminError(ErrorCode.INVALID_REQUEST, f"no request can say this: {error}") from error
+            raise AdminError(ErrorCode.INVALID_REQUEST, f"this cannot be sent in a request: {error}") from error
 
     def version_of(self, key: ApiKey) -> int:
         row = KAFKA[key]
         oldest, newest = self.versions.get(key, (1, 0))
         version = min(newest, row.max_version)
         if version < max(oldest, row.min_version):
-            offered = "it does not offer it" if newest < oldest else f"it offers {oldest} to {newest}"
+            offered = "the node has none" if newest < oldest else f"the node has {oldest} to {newest}"
             text = f"{self.address} and this client have no version of {row.name} in common: {offered}"
             raise AdminError(ErrorCode.UNSUPPORTED_VERSION, text)
         return version
@@ -145,7 +145,9 @@ class Network:
         broker = view.brokers.get(broker_id)
         if broker is None:
             alive = ", ".join(map(str, sorted(view.brokers))) or "none"
-            raise AdminError(ErrorCode.BROKER_NOT_AVAILABLE, f"broker {broker_id} is not there; alive: {alive}")
+            raise AdminError(
+                ErrorCode.BROKER_NOT_AVAILABLE, f"broker {broker_id} is not registered; registered are: {alive}"
+            )
         return self.link(Address(broker.host, broker.port))
 
     async def look(self) -> View:

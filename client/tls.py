@@ -34,5 +34,5 @@ def _enabled(properties: ClientProperties) -> str:
     names = words(properties.text(ENABLED))
     spoken = [name for name in names if name in PROTOCOLS]
     if names and not spoken:
-        raise properties.fault(ENABLED, "allows neither TLSv1.2 nor TLSv1.3, and nothing older is spoken here")
+        raise properties.fault(ENABLED, "allows neither TLSv1.2 nor TLSv1.3, and older versions are not supported")
     return ",".join(spoken)

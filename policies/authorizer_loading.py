@@ -41,9 +41,9 @@ def build_authorizer(spec: str, configs: Mapping[str, str], *, secrets: Collecti
         raise PolicyLoadError(f"{AUTHORIZER_KEY}: {kind.__name__} has no method authorize(self, requester, actions).")
     for method, arguments in _ARGUMENTS.items():
         _check_call(kind, method, arguments)
-    with as_load_error(f"{AUTHORIZER_KEY}: {kind.__name__} cannot be made (it is called without arguments)"):
+    with as_load_error(f"{AUTHORIZER_KEY}: {kind.__name__} cannot be created (it is called without arguments)"):
         authorizer = kind()
-    with as_load_error(f"{AUTHORIZER_KEY}: {kind.__name__} fails in configure"):
+    with as_load_error(f"{AUTHORIZER_KEY}: {kind.__name__} raised an exception in configure"):
         authorizer.configure(without_secrets(configs, secrets))
     return authorizer
 
@@ -52,7 +52,7 @@ def _check_call(kind: type[Authorizer], name: str, arguments: tuple[str, ...]) -
     method = getattr(kind, name)
     if inspect.iscoroutinefunction(method) or inspect.isgeneratorfunction(method) or inspect.isasyncgenfunction(method):
         raise PolicyLoadError(
-            f"{AUTHORIZER_KEY}: {kind.__name__}.{name} must be a plain function: nobody awaits or iterates it."
+            f"{AUTHORIZER_KEY}: {kind.__name__}.{name} must be a plain function, and neither a coroutine nor a generator."
         )
     try:
         inspect.signature(method).bind("self", *arguments)

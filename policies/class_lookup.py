@@ -28,7 +28,7 @@ def find_class(key: str, spec: str) -> type:
     if not place or not name.isidentifier():
         raise PolicyLoadError(f"{key} is {spec!r}, but takes module:Class or path/to/file.py:Class{_respelt(spec)}")
     module = _file(key, Path(place)) if place.endswith(".py") or "/" in place else _module(key, place)
-    with as_load_error(f"{key}: {place} fails when asked for {name}"):
+    with as_load_error(f"{key}: {place} raised an exception when {name} was looked up"):
         found = getattr(module, name, None)
     if isinstance(found, type):
         return found
@@ -49,7 +49,9 @@ def _nearest_class(module: ModuleType, name: str) -> str:
     classes = [known for known, value in vars(module).items() if isinstance(value, type)]
     own = [known for known in classes if vars(module)[known].__module__ == module.__name__]
     nearest = get_close_matches(name, classes, n=1) or own[:1]
-    return f"; did you mean {nearest[0]}?" if nearest else ", nor any other: name the file or module that defines it."
+    return (
+        f"; did you mean {nearest[0]}?" if nearest else " and no other class: name the file or module that defines it."
+    )
 
 
 def _module(key: str, name: str) -> ModuleType:

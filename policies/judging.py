@@ -204,7 +204,7 @@ def call_policy(method: Callable[..., object], *arguments: object) -> PolicyRepl
             return PolicyOutcome.ALLOWED, None
         if inspect.iscoroutine(returned):
             returned.close()
-        return PolicyOutcome.BROKEN, f"it returned {returned!r:.200}, but a policy allows by returning nothing"
+        return PolicyOutcome.BROKEN, f"it returned {returned!r:.200}, but a policy must return None to allow"
     except BaseException as error:  # noqa: BLE001 - a policy's SystemExit is no better than its ValueError
         return PolicyOutcome.BROKEN, f"it raised:\n{_traceback(error)}"
 

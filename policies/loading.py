@@ -59,7 +59,7 @@ def build_policy(configs: Mapping[str, str], *, secrets: Collection[str] = ()) -
         return _legacy(old, visible) if old else None
     if old:
         raise PolicyLoadError(
-            f"{' and '.join(old)} cannot stand beside {POLICY_KEY}: keep either, "
+            f"{' and '.join(old)} cannot be combined with {POLICY_KEY}: keep either, "
             "or move what the older policy judges into the newer one."
         )
     if is_rule_file(configs[POLICY_KEY]):
@@ -125,14 +125,14 @@ def _instance(key: str, spec: str) -> object:
         _check_old(key, kind)
     for method, arguments in ARGUMENTS.items():
         _check_call(key, kind, method, arguments)
-    with as_load_error(f"{key}: {kind.__name__} cannot be made (it is called without arguments)"):
+    with as_load_error(f"{key}: {kind.__name__} cannot be created (it is called without arguments)"):
         instance: object = kind()
     return instance
 
 
 def _configure(key: str, policy: Any, configs: Mapping[str, str]) -> None:
     if hasattr(policy, "configure"):
-        with as_load_error(f"{key}: {type(policy).__name__} fails in configure"):
+        with as_load_error(f"{key}: {type(policy).__name__} raised an exception in configure"):
             policy.configure(configs)
 
 
@@ -163,7 +163,9 @@ def _check_call(key: str, kind: type, name: str, arguments: tuple[str, ...]) -> 
     if not inspect.isfunction(method):
         return  # it is absent, or only a call can show whether it fits
     if inspect.iscoroutinefunction(method) or inspect.isgeneratorfunction(method) or inspect.isasyncgenfunction(method):
-        raise PolicyLoadError(f"{key}: {kind.__name__}.{name} must be a plain function: nobody awaits or iterates it.")
+        raise PolicyLoadError(
+            f"{key}: {kind.__name__}.{name} must be a plain function, and neither a coroutine nor a generator."
+        )
     static = isinstance(inspect.getattr_static(kind, name), staticmethod)
     try:
         inspect.signature(method).bind(*arguments if static else ("self", *arguments))

@@ -15,8 +15,8 @@ HEAD_BYTES = 4
 """How many bytes of a skipped frame come out: the correlation id of a response."""
 MOST_TIMES_TOO_LARGE = 8
 """A size above the limit times this is not a frame's; the stream is not Kafka's protocol."""
-_TLS = "TLS comes on a connection that has none: one end has a security protocol with SSL, the other one without"
-_HTTP = "HTTP comes, and not Kafka's protocol: one end is not what the other takes it for"
+_TLS = "TLS arrived on a connection without TLS: only one end has a security protocol with SSL"
+_HTTP = "HTTP arrived instead of Kafka's protocol: the address is not that of a Kafka listener or client"
 _OTHER_PROTOCOLS = {
     b"\x15\x03": _TLS,  # an alert
     b"\x16\x03": _TLS,  # a handshake

@@ -83,7 +83,7 @@ class Registry(Mapping[int, Api]):
         api = self._apis.get(key)
         if api is None:
             if key not in self._keys:
-                raise KeyError(f"the API {key} is not spoken here")
+                raise KeyError(f"the API {key} is not supported")
             api = self._apis[key] = self._load(self._keys[key])
         return api
 

@@ -58,7 +58,7 @@ class ResourceName(click.ParamType[Place]):
             return AclResourceType.CLUSTER, CLUSTER_NAME
         if kind.lower() not in TYPES or not name:
             self.fail(
-                f"{value!r} is no resource, which is written TYPE:NAME, such as topic:orders. {RESOURCE_HELP}",
+                f"{value!r} is not a resource, such as topic:orders. {RESOURCE_HELP}",
                 param,
                 ctx,
             )
@@ -177,7 +177,7 @@ def _text(acl: AclBinding) -> str:
     metavar="TYPE:NAME",
     multiple=True,
     required=True,
-    help="Whom; User:* for everybody; repeatable.",
+    help="Principal, such as User:alice; User:* for everybody; repeatable.",
 )
 @click.option(
     "--operation",
@@ -186,12 +186,16 @@ def _text(acl: AclBinding) -> str:
     metavar="OPERATION",
     multiple=True,
     required=True,
-    help=f"What: {', '.join(OPERATIONS)}; repeatable.",
+    help=f"Operation: {', '.join(OPERATIONS)}; repeatable.",
 )
 @click.option(
-    "--host", "hosts", default=[WILDCARD], multiple=True, help="From where; * for everywhere; repeatable.  [default: *]"
+    "--host",
+    "hosts",
+    default=[WILDCARD],
+    multiple=True,
+    help="Address of clients; * for every address; repeatable.  [default: *]",
 )
-@click.option("--prefixed", is_flag=True, help="The names are the beginnings of names.")
+@click.option("--prefixed", is_flag=True, help="The names are prefixes.")
 @click.option("--deny", is_flag=True, help="Deny instead of allow.")
 @admin_options
 def add(

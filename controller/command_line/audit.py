@@ -53,7 +53,7 @@ def _outcome(_context: click.Context, _parameter: click.Parameter, value: str | 
     near = get_close_matches(value.lower(), [*ANY_ERROR_OR_NONE, *map(str.lower, ErrorCode.__members__)], n=1)
     hint = f" Did you mean {near[0]}?" if near else ""
     raise click.BadParameter(
-        f"{escaped(value)} is no outcome: allowed (no error), refused (any error), "
+        f"{escaped(value)} is not an outcome: allowed (no error), refused (any error), "
         f"or the name of one of Kafka's errors, such as policy_violation.{hint}"
     )
 
@@ -82,7 +82,7 @@ def filter_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--outcome",
             callback=_outcome,
-            help="Only this error's name, `allowed` (no error) or `refused` (any error).",
+            help="Only events with this error, or `allowed` (no error), or `refused` (any error).",
         ),
         click.option("--principal", help="Only events of this principal, or of '(not authenticated)'."),
         click.option("--topic", help="Only events of this topic or broker."),
@@ -229,7 +229,7 @@ def _require_files(paths: tuple[Path, ...], *, may_come: bool = False) -> None:
     if not (may_come or audit_files(paths)):
         raise click.ClickException(f"There is no audit file in {', '.join(map(str, paths))}.")
     for copy, original in sorted(copies(paths).items()):
-        click.echo(escaped(f"{copy} is not read: {original.name} lies beside it."), err=True)
+        click.echo(escaped(f"{copy} is not read, because {original.name} is in the same folder."), err=True)
 
 
 def _path_text(path: Path) -> str:

@@ -59,7 +59,7 @@ def _headline(event: AuditEvent) -> tuple[str, str]:
         case Removal():
             return f"removed {escaped(event.topic)}", "magenta"
         case Observed():
-            return f"others changed {escaped(event.topic)}: {changes(event.before, event.after)}", "magenta"
+            return f"changed without a request: {escaped(event.topic)}: {changes(event.before, event.after)}", "magenta"
         case SnapshotBegin():
             return (
                 f"node {event.decided_node} is the controller ({escaped(event.reason)}): {plural(event.topics, 'topic')}",

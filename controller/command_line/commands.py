@@ -50,8 +50,8 @@ def commands() -> None:
 
 for name, place, summary in (
     ("acls", ".acls:acls", "List, add and remove ACLs: who may do what."),
-    ("audit", ".audit:audit", "Read the audit log: who changed what, and why not."),
-    ("cluster", ".cluster:cluster", "Show the nodes of a cluster, and what is wrong."),
+    ("audit", ".audit:audit", "Read the audit log: who changed what, and what was refused."),
+    ("cluster", ".cluster:cluster", "Show the nodes of a cluster and its problems."),
     ("configs", ".configs:configs", "Show and change the configs of topics and brokers."),
     ("demo", ".demo:demo", "Run a cluster with a policy, and show its answers."),
     ("pipeline", "...pipeline.commands:pipeline", "Analyse the audit log on Spark: tables, reports, back-tests."),

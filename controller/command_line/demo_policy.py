@@ -35,11 +35,11 @@ class DemoPolicy(TopicManagementPolicy):
 
     def validate_delete_topic(self, request: DeleteTopicRequest, cluster: ClusterState) -> None:  # noqa: ARG002
         if request.topic.startswith(PROTECTED):
-            raise PolicyViolation(f"{request.topic} is kept for the auditors: nobody deletes it")
+            raise PolicyViolation(f"{request.topic} is protected for the auditors and cannot be deleted")
 
     def validate_delete_records(self, request: DeleteRecordsRequest, cluster: ClusterState) -> None:  # noqa: ARG002
         if request.topic.startswith(PROTECTED):
-            raise PolicyViolation(f"{request.topic} is kept for the auditors: nobody empties it")
+            raise PolicyViolation(f"{request.topic} is protected for the auditors and cannot be emptied")
 
 
 def _within_bounds(state: TopicState) -> None:
@@ -47,4 +47,6 @@ def _within_bounds(state: TopicState) -> None:
         raise PolicyViolation(f"{state.num_partitions} partitions are more than {MOST_PARTITIONS}")
     days = int(state.configs.get("retention.ms", 0)) / DAY_MS
     if days > LONGEST_RETENTION_DAYS:
-        raise PolicyViolation(f"retention.ms keeps records for {days:g} days: at most {LONGEST_RETENTION_DAYS} here")
+        raise PolicyViolation(
+            f"retention.ms keeps records for {days:g} days; at most {LONGEST_RETENTION_DAYS} are allowed"
+        )

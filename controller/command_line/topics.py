@@ -37,7 +37,7 @@ from .changes import parse_assignment, parse_changes, parse_settings
 from .output import is_conversation, readers_may_leave
 from .typed import INT16, INT32
 
-NO_DRY_RUN = "Kafka's DeleteTopics cannot be tried: the request has no validate_only, so --dry-run would either delete or prove nothing."
+NO_DRY_RUN = "A deletion has no --dry-run, because Kafka's DeleteTopics request has no validate_only."
 NO_ID = bytes(16)
 
 names_argument = click.argument("names", metavar="NAME...", nargs=-1, required=True)
@@ -54,7 +54,7 @@ def topics() -> None:
 
 @topics.command("list")
 @click.argument("pattern", required=False)
-@click.option("--internal", is_flag=True, help="Include Kafka's own topics.")
+@click.option("--internal", is_flag=True, help="Include internal topics.")
 @admin_options
 def list_topics(*, pattern: str | None, internal: bool, options: AdminOptions) -> None:
     """List all topics, or those that match PATTERN ('sales.*')."""
@@ -219,7 +219,7 @@ def _creation(name: str, result: CreatedTopic | AdminError) -> ChangeResult:
 
 @topics.command()
 @names_argument
-@click.option("--partitions", type=click.IntRange(1, INT32), help="The new total; partitions can only become more.")
+@click.option("--partitions", type=click.IntRange(1, INT32), help="The new number of partitions, which can only grow.")
 @click.option(
     "--config", "changes", metavar="KEY=VALUE", multiple=True, callback=parse_changes, help="KEY+=VALUE adds to a list."
 )
@@ -274,7 +274,7 @@ def delete(
     """Delete topics and their records."""
     if dry_run:
         raise click.UsageError(NO_DRY_RUN)
-    question = f"Delete {escaped(', '.join(names))} and all that is in them?"
+    question = f"Delete {escaped(', '.join(names))} with all records?"
     if not yes and is_conversation() and not click.confirm(question):
         raise click.ClickException("Nothing was deleted.")
     results = ask(options, lambda admin: admin.delete_topics(names))

@@ -82,7 +82,7 @@ def _user_json(name: str, result: tuple[ScramCredentialInfo, ...] | AdminError) 
     type=click.IntRange(MIN_ITERATIONS, MOST_STORED_ITERATIONS),
     default=MIN_ITERATIONS,
     show_default=True,
-    help="How much work it is to test a password.",
+    help="How often the password is hashed; more make guessing slower.",
 )
 @click.option(
     "--password-file",
@@ -138,7 +138,9 @@ def _password(name: str, file: Path | None) -> str:
     elif is_conversation():
         password = click.prompt(f"Password of {escaped(name)}", hide_input=True, confirmation_prompt=True)
     else:
-        raise click.UsageError(f"There is nobody to ask for the password: name --password-file, or set {VARIABLE}.")
+        raise click.UsageError(
+            f"The password is missing, and stdin is no terminal: use --password-file, or set {VARIABLE}."
+        )
     if not password:
         raise click.UsageError("The password is empty.")
     return password

@@ -203,10 +203,14 @@ def read_deletion_age(table: TomlTable, name: str) -> Rule:
     def judge(facts: Facts) -> str | None:
         age = _age_ms(facts)
         if least is not None and age < least:
-            return scope.message or f"{facts.topic} is too young to be deleted: {age // 1000} s of {least // 1000} s."
+            return (
+                scope.message
+                or f"{facts.topic} is too young to be deleted: {age // 1000} s old; minimum {least // 1000} s."
+            )
         if most is not None and age > most:
             return (
-                scope.message or f"{facts.topic} is too old to be deleted: {age // 1000} s, more than {most // 1000} s."
+                scope.message
+                or f"{facts.topic} is too old to be deleted: {age // 1000} s old; maximum {most // 1000} s."
             )
         return None
 

@@ -163,7 +163,7 @@ class _Checker:
         if node.text in VARIABLES:
             raise SyntaxFault(node.at, f"takes {node.text} as a whole: name one of its fields, or compare it with null")
         raise SyntaxFault(
-            node.at, f"speaks of {node.text}, which is unknown{_nearest(node.text, [*VARIABLES, 'principal'])}"
+            node.at, f"names {node.text}, which is unknown{_nearest(node.text, [*VARIABLES, 'principal'])}"
         )
 
     def _select(self, node: SyntaxNode) -> Type:
@@ -178,7 +178,7 @@ class _Checker:
         hint = ""
         if of.kind == "select" and self._is_configs(of):
             hint = f'; a config is written ["{of.text}.{node.text}"]'
-        raise SyntaxFault(node.at, f"asks {_an(kind)} for its {node.text}, which it has not{hint}")
+        raise SyntaxFault(node.at, f"reads {node.text} of {_an(kind)}, which does not have it{hint}")
 
     def _is_variable(self, node: SyntaxNode) -> bool:
         """Whether a node is a variable of the request, and not one of a comprehension."""

@@ -109,7 +109,7 @@ class Facts:
     @property
     def time(self) -> datetime:
         if self.request.time_ms is None:
-            raise NoTimeError("the request does not tell its time")
+            raise NoTimeError("the time of the request is unknown")
         return EPOCH + timedelta(milliseconds=self.request.time_ms)
 
     def given(self, reads: "Collection[FieldRead]") -> cel.Context:

@@ -30,6 +30,6 @@ def literal_type(node: SyntaxNode) -> Type:
     if literal_value(node) == ANONYMOUS:  # such a condition would never be true for clients that are not authenticated
         raise SyntaxFault(
             node.at,
-            f"names {ANONYMOUS}, a user of that name: who is not authenticated is null, as in principal == null",
+            f"names {ANONYMOUS}, a user of that name: for clients that are not authenticated, write principal == null",
         )
     return STRING

@@ -156,7 +156,7 @@ def _read(
     if said is not None and said != len(rules):
         root.note(f"{COUNT} is {said}, but the file has {len(rules)}: is it cut off?", COUNT)
     if not rules and said is None and not noted:
-        root.note(f"the file has no rules; one that means it says {COUNT} = 0")
+        root.note(f"the file has no rules; if that is intended, add {COUNT} = 0")
     for each in noted:
         line, column = positions.line_column(each.path, character=each.character)
         mistakes.append(Mistake(source.name, line, column, each.text))

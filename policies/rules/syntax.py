@@ -107,7 +107,7 @@ def _tokens(text: str) -> list[_Token]:
     while at < len(text):
         found = TOKEN.match(text, at)
         if found is None:
-            raise SyntaxFault(at, f"has {text[at]!r}, which is nothing in CEL")
+            raise SyntaxFault(at, f"has {text[at]!r}, which CEL does not have")
         kind = str(found.lastgroup)
         if kind == "name" and found[0] in WORDS:
             kind = WORDS[found[0]]

@@ -155,7 +155,7 @@ def test_a_file_is_kept_twice(tmp_path: Path, ending: str, compress: Compress, s
     alone = [call(*how, tmp_path) for how in (["verify"], ["show"], ["tail"])]
     data = compress(TEXT)
     copy = put(tmp_path, ending, data[: int(len(data) * share)])
-    note = f"{copy} is not read: {plain.name} lies beside it.\n"
+    note = f"{copy} is not read, because {plain.name} is in the same folder.\n"
     for before, how in zip(alone, (["verify"], ["show"], ["tail"]), strict=True):
         now = call(*how, tmp_path)
         assert (now.exit_code, now.stdout, now.stderr) == (0, before.stdout, note + before.stderr)

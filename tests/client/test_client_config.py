@@ -46,9 +46,9 @@ def test_an_unknown_key_is_a_warning_with_its_line() -> None:
     text = "\nclient.di=me\nssl.trustore.location=a.pem\nnonsense=1\n"
     config = load_client_config(text, "client.properties", bootstrap="a:1", default_bootstrap="b:2")
     assert config.warnings == (
-        "client.properties, line 2: no client knows the key client.di; did you mean client.id?",
-        "client.properties, line 3: no client knows the key ssl.trustore.location; did you mean ssl.truststore.location?",
-        "client.properties, line 4: no client knows the key nonsense.",
+        "client.properties, line 2: Kafka's clients have no key client.di; did you mean client.id?",
+        "client.properties, line 3: Kafka's clients have no key ssl.trustore.location; did you mean ssl.truststore.location?",
+        "client.properties, line 4: Kafka's clients have no key nonsense.",
     )
 
 
@@ -59,9 +59,9 @@ def test_what_is_not_followed_is_a_warning() -> None:
     text = "ssl.engine.factory.class=TLS_AES_128_GCM_SHA256\nconfig.providers=file\nconfig.providers.file.class=X\n"
     config = load_client_config(text, "client.properties", bootstrap="a:1", default_bootstrap="b:2")
     assert [warning.partition(": ")[2] for warning in config.warnings] == [
-        "ssl.engine.factory.class is not followed here.",
-        "config.providers is not followed here.",
-        "config.providers.file.class is not followed here.",
+        "ssl.engine.factory.class is not supported by this client.",
+        "config.providers is not supported by this client.",
+        "config.providers.file.class is not supported by this client.",
     ]
 
 

@@ -125,7 +125,7 @@ def test_a_deletion_cannot_be_tried(command: Installed, topic: str) -> None:
     command("topics", "create", topic)
     outcome = command("topics", "delete", topic, "--dry-run")
     assert (outcome.code, outcome.stdout) == (2, "")
-    assert "the request has no validate_only" in outcome.stderr
+    assert "DeleteTopics request has no validate_only" in outcome.stderr
     assert len(command.json("topics", "list", topic)["topics"]) == 1
 
 

@@ -105,11 +105,16 @@ async def test_versions_of_tls(kafka: SecuredKafka) -> None:
 @pytest.mark.parametrize(
     ("listener", "protocol", "mechanism", "said"),
     [
-        ("TLS", "PLAINTEXT", "", "TLS comes on a connection that has none: one end has a security protocol with SSL"),
-        ("BOTH", "SASL_PLAINTEXT", "PLAIN", "TLS comes on a connection that has none"),
+        (
+            "TLS",
+            "PLAINTEXT",
+            "",
+            "TLS arrived on a connection without TLS: only one end has a security protocol with SSL",
+        ),
+        ("BOTH", "SASL_PLAINTEXT", "PLAIN", "TLS arrived on a connection without TLS"),
         ("PLAINTEXT", "SSL", "", "as a listener does whose security protocol is not SSL or SASL_SSL."),
-        ("LOGIN", "PLAINTEXT", "", "a listener where clients authenticate ends the connections of those who do not"),
-        ("BOTH", "SSL", "", "a listener where clients authenticate ends the connections of those who do not"),
+        ("LOGIN", "PLAINTEXT", "", "if the listener requires authentication, set security.protocol and sasl.mechanism"),
+        ("BOTH", "SSL", "", "if the listener requires authentication, set security.protocol and sasl.mechanism"),
         (
             "PLAINTEXT",
             "SASL_PLAINTEXT",

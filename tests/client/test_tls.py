@@ -167,7 +167,10 @@ async def test_tls_at_a_port_without(authority: Authority) -> None:
     async with trio.open_nursery() as nursery:
         [listener] = await nursery.start(partial(trio.serve_tcp, http, 0, host=HOST))
         port = listener.socket.getsockname()[1]
-        for text, said in ((trusting(authority), "does not speak TLS"), ("", "HTTP comes, and not Kafka's protocol")):
+        for text, said in (
+            (trusting(authority), "does not speak TLS"),
+            ("", "HTTP arrived instead of Kafka's protocol"),
+        ):
             config = load_client_config(text, "client.properties", bootstrap=f"{HOST}:{port}", default_bootstrap="")
             with pytest.raises(ClusterUnreachable, match=said):
                 async with AdminClient.connect(config) as admin:

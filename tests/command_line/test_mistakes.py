@@ -49,8 +49,8 @@ def somebody(answer: bytes | None) -> Iterator[str]:
     [
         (None, "does not answer within 0.5 seconds."),
         (b"", "did not answer: the connection was closed."),
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "HTTP comes, and not Kafka's protocol"),
-        (b"\x15\x03\x03\x00\x02\x02\x50", "TLS comes on a connection that has none"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "HTTP arrived instead of Kafka's protocol"),
+        (b"\x15\x03\x03\x00\x02\x02\x50", "TLS arrived on a connection without TLS"),
         (b"\x00\x00\x00\x00", "a frame of 0 bytes is announced"),
         (b"\x00\xff\xff\xffshort", "the connection was closed."),
         (b"SSH-2.0-OpenSSH_9.2\r\n", "bytes is announced"),
@@ -82,10 +82,10 @@ def test_an_address_where_nobody_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("topics", "list", "--timeout", "nan"), "'nan' is no number of seconds"),
+        (("topics", "list", "--timeout", "nan"), "'nan' is not a number of seconds"),
         (("topics", "list", "--timeout", "inf"), "is not in the range"),
         (("topics", "create", "a", "--timeout", "1e12"), "is not in the range"),
-        (("ping", "127.0.0.1:1", "--timeout", "nan"), "'nan' is no number of seconds"),
+        (("ping", "127.0.0.1:1", "--timeout", "nan"), "'nan' is not a number of seconds"),
         (("topics", "list", "--bootstrap-server", ""), "bootstrap.servers is empty"),
         (("topics", "list", "--bootstrap-server", "http://localhost:9092"), "is not HOST:PORT"),
         (("topics", "create", "a", "--partitions", "2147483648"), "is not in the range 1<=x<=2147483647"),

@@ -11,7 +11,7 @@ from tests.command_line.command import call, environment
 from tests.support.cluster import COMMAND, MiniCluster, running_cluster
 from tests.support.terminal import on_terminal
 
-QUESTION = "and all that is in them? [y/N]:"
+QUESTION = "with all records? [y/N]:"
 
 
 @pytest.fixture(scope="module")

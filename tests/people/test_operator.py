@@ -73,5 +73,5 @@ def test_the_shell_completes(somebody: Person, shell: str) -> None:
     )
     assert script.code == 0
     assert str(somebody.command.name) in script.stdout
-    asked = {"_MINICONTROLLER_COMPLETE": "bash_complete", "COMP_WORDS": "minicontroller to", "COMP_CWORD": "1"}
+    asked = {"_MINICONTROLLER_COMPLETE": "bash_complete", "COMP_WORDS": "minicontroller top", "COMP_CWORD": "1"}
     assert call(folder=somebody.folder, command=somebody.command, variables=asked).stdout == "plain,topics\n"

@@ -245,7 +245,7 @@ def test_missing_class(write: Write) -> None:
     assert failure(POLICY_KEY, "policy.py:Refusin").endswith("policy.py has no class Refusin; did you mean Refusing?")
     assert failure(POLICY_KEY, "policy.py:Zzz").endswith("; did you mean Refusing?")
     write("empty.py", "Refusing = 5")
-    assert "empty.py has no class Refusing, nor any other" in failure(POLICY_KEY, "empty.py:Refusing")
+    assert "empty.py has no class Refusing and no other class" in failure(POLICY_KEY, "empty.py:Refusing")
 
 
 def test_syntax_error(write: Write) -> None:
@@ -303,22 +303,22 @@ def test_not_a_policy(write: Write) -> None:
 @pytest.mark.parametrize(
     ("body", "what"),
     [
-        ("def __init__(self, limit): ...", "cannot be made (it is called without arguments): TypeError: "),
+        ("def __init__(self, limit): ...", "cannot be created (it is called without arguments): TypeError: "),
         ("def __init__(self):\n        raise OSError('no licence')", "OSError: no licence (policy.py:4)"),
         (
             "def configure(self, configs):\n        configs['absent.key']",
-            "fails in configure: KeyError: 'absent.key' (policy.py:4)",
+            "raised an exception in configure: KeyError: 'absent.key' (policy.py:4)",
         ),
-        ("def configure(self, configs):\n        configs['a'] = 'b'", "fails in configure: TypeError: "),
+        ("def configure(self, configs):\n        configs['a'] = 'b'", "raised an exception in configure: TypeError: "),
         (
             "def validate_create_topic(self, request): ...",
             "A.validate_create_topic cannot be called as validate_create_topic(request, cluster): too many",
         ),
         ("def close(self, now): ...", "A.close cannot be called as close(): missing a required argument: 'now'."),
-        ("async def validate_create_topic(self, request, cluster): ...", "must be a plain function: nobody awaits"),
+        ("async def validate_create_topic(self, request, cluster): ...", "must be a plain function, and neither"),
         (
             "def validate_delete_topic(self, request, cluster):\n        yield",
-            "must be a plain function: nobody awaits",
+            "must be a plain function, and neither",
         ),
         (
             "def validate_create_topics(self, request, cluster): ...",
@@ -419,7 +419,7 @@ def test_both_kinds_together_are_refused(older: tuple[str, ...]) -> None:
     """Old and new beside each other would be two policies, and the configuration is refused
     (K201-10).
     """
-    with pytest.raises(PolicyLoadError, match="cannot stand beside") as refused:
+    with pytest.raises(PolicyLoadError, match="cannot be combined with") as refused:
         build_policy({POLICY_KEY: "policy.py:A", **dict.fromkeys(older, "older.py:Create")})
     assert all(key in str(refused.value) for key in (POLICY_KEY, *older))
 

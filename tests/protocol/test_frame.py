@@ -72,7 +72,7 @@ def test_who_speaks_another_protocol_is_recognized(first: bytes, named: str) -> 
     """
     buffer = FrameBuffer(100 * 1024 * 1024)
     buffer.feed(first)
-    with pytest.raises(InvalidFrameSize, match=f"^{named} comes"):
+    with pytest.raises(InvalidFrameSize, match=f"^{named} arrived"):
         buffer.next_frame()
 
 

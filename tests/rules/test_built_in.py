@@ -345,7 +345,7 @@ def test_change_windows(window: str, time: str, open_: bool) -> None:
 def test_a_request_without_a_time_is_outside_of_every_window() -> None:
     """A request without a time is refused: what cannot be judged fails closed."""
     [found] = rules("[[change_window]]\ndays = 'mon-sun'").judge(create(), cluster())
-    assert found.error == "NoTimeError: the request does not tell its time"
+    assert found.error == "NoTimeError: the time of the request is unknown"
 
 
 @pytest.mark.parametrize(

@@ -284,8 +284,8 @@ async def test_whoever_means_no_rules_says_so(tmp_path: Path, caplog: pytest.Log
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "rules.toml:1:1: the file has no rules; one that means it says rule_count = 0"),
-        ("rule = []\n", "rules.toml:1:1: the file has no rules; one that means it says rule_count = 0"),
+        ("", "rules.toml:1:1: the file has no rules; if that is intended, add rule_count = 0"),
+        ("rule = []\n", "rules.toml:1:1: the file has no rules; if that is intended, add rule_count = 0"),
         (f"\nrule_count = 2\n{FILLER}", "rules.toml:2:1: rule_count is 2, but the file has 1: is it cut off?"),
         (f"rule_count = 0\n{FILLER}", "rules.toml:1:1: rule_count is 0, but the file has 1: is it cut off?"),
         (f"rule_count = 'two'\n{FILLER}", "rules.toml:1:1: rule_count is a string, but must be a whole number"),

@@ -222,7 +222,7 @@ def test_the_time_is_the_requests() -> None:
     ("expression", "complaint"),
     [
         ("after.num_partitons < 5", ":5:22: condition after has no num_partitons; did you mean num_partitions?"),
-        ("afte.num_partitions < 5", ":5:16: condition speaks of afte, which is unknown; did you mean after?"),
+        ("afte.num_partitions < 5", ":5:16: condition names afte, which is unknown; did you mean after?"),
         (
             'after.configs["retention.ms"] > 5',
             ":5:46: condition compares a string with an int: convert with int(...) or string(...)",
@@ -230,7 +230,7 @@ def test_the_time_is_the_requests() -> None:
         ('after.num_partitions == "5"', ":5:37: condition compares an int with a string, which are never equal"),
         (
             'after.configs.retention.ms == "5"',
-            ':5:40: condition asks a string for its ms, which it has not; a config is written ["retention.ms"]',
+            ':5:40: condition reads ms of a string, which does not have it; a config is written ["retention.ms"]',
         ),
         ("after.num_partitions", ":5:22: condition is an int, but must be a bool"),
         ("after.configs", "condition is a map of string to string, but must be a bool"),
@@ -241,7 +241,7 @@ def test_the_time_is_the_requests() -> None:
         ("request.topic.size() > 3 &&", "condition ends where a value is expected"),
         ("(request.topic == 'a'", "condition ends where ')' is expected"),
         ("request.topic == 'a' 'b'", "condition has 'b' where the end is expected"),
-        ("request.topic = 'a'", "condition has '=', which is nothing in CEL"),
+        ("request.topic = 'a'", "condition has '=', which CEL does not have"),
         ("after == 5", "condition takes after as a whole"),
         ("cluster == null", "condition takes cluster as a whole"),
         ("after.internal && 5", "condition has an int where && takes a bool"),

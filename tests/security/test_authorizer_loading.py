@@ -78,7 +78,7 @@ def test_kafkas_own_names_stand_for_the_acls() -> None:
         ("Needy", "it is called without arguments"),
         ("Other", "must be derived from minicontroller.policies.Authorizer"),
         ("Readres", "did you mean Readers?"),
-        ("Readers", "fails in configure: KeyError"),
+        ("Readers", "raised an exception in configure: KeyError"),
     ],
 )
 def test_an_authorizer_that_cannot_decide_ends_the_start(file: Path, kind: str, said: str) -> None:

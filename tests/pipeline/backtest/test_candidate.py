@@ -166,7 +166,7 @@ def test_two_files_of_rules_add_up(tmp_path: Path) -> None:
         ("{folder}/nothing.properties", [], "names no policy"),
         ("{folder}/candidate.toml", ["policy.timeout.ms=soon"], "policy.timeout.ms is 'soon', but must be a number"),
         ("{folder}/candidate.toml", ["policy.timeout.ms"], "--set policy.timeout.ms: write it as KEY=VALUE."),
-        ("{folder}/failing.py:Failing", [], "Failing fails in configure: KeyError"),
+        ("{folder}/failing.py:Failing", [], "Failing raised an exception in configure: KeyError"),
         ("", [], "names no policy"),
     ],
 )

@@ -105,7 +105,7 @@ def test_a_late_import_is_no_deed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("return 'no'", "it returned 'no', but a policy allows by returning nothing"),
+        ("return 'no'", "it returned 'no', but a policy must return None to allow"),
         ("raise SystemExit(3)", "SystemExit: 3"),
         ("1 / 0", "ZeroDivisionError: division by zero"),
     ],
