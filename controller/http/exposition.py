@@ -84,7 +84,11 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
     ),
     "unexpected_errors": (CounterMetricFamily, "Requests answered with UNKNOWN_SERVER_ERROR: see the log.", ("node",)),
     "protocol_errors": (CounterMetricFamily, "Connections closed because of what was sent on them.", ("node",)),
-    "failed_authentications": (CounterMetricFamily, "SASL authentications that failed.", ("node", "mechanism")),
+    "failed_authentications": (
+        CounterMetricFamily,
+        "SASL authentications that failed; none stands for mechanisms that are not offered.",
+        ("node", "mechanism"),
+    ),
     "failed_handshakes": (CounterMetricFamily, "TLS handshakes that failed, by reason.", ("node", "reason")),
     "certificate_seconds": (
         GaugeMetricFamily,
@@ -140,7 +144,7 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
     "brokers": (GaugeMetricFamily, "Registered nodes in this node's image.", ("node",)),
     "entities": (
         GaugeMetricFamily,
-        "What this node knows of ACLs, of the configs of users and clients, and of delegation tokens.",
+        "ACLs, configs and tokens that this node knows; unreadable ACLs and configs in ZooKeeper deny access.",
         ("node", "kind"),
     ),
     "topics": (GaugeMetricFamily, "Topics in this node's image.", ("node",)),

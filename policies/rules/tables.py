@@ -121,7 +121,7 @@ class TomlTable:
             if item not in known:
                 near = get_close_matches(item, list(known), 1, 0.6)
                 hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
-                self.note(f"{key} names {item!r}, which never happens; {hint}", *self.at(key, index))
+                self.note(f"{key} names {item!r}, which does not exist; {hint}", *self.at(key, index))
         return chosen
 
     def choice(self, key: str, known: Collection[str]) -> str | None:

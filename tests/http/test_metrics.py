@@ -297,15 +297,16 @@ def test_the_scrape_is_what_is_declared(cluster: MiniCluster) -> None:
 
 
 def test_the_document_lists_every_metric() -> None:
-    """docs/operations.md has a row for each family, with its labels, and no other."""
+    """docs/operations.md has a row for each family, with its labels and its help, and no other."""
     text = (ROOT / "docs" / "operations.md").read_text()
+    row = re.compile(rf"^\| `({PREFIX}\w+)` \| ([^|]*) \|[^|]*\| ([^|]*) \|$", re.MULTILINE)
     listed = {
-        name: {label.strip("` ") for label in labels.split(",") if label.strip()}
-        for name, labels in re.findall(rf"^\| `({PREFIX}\w+)` \| ([^|]*) \|", text, re.MULTILINE)
+        name: ({label.strip("` ") for label in labels.split(",") if label.strip()}, meaning)
+        for name, labels, meaning in row.findall(text)
     }
     declared = {
-        PREFIX + name + ("_total" if kind is CounterMetricFamily else ""): set(labels)
-        for name, (kind, _, labels) in FAMILIES.items()
+        PREFIX + name + ("_total" if kind is CounterMetricFamily else ""): (set(labels), text)
+        for name, (kind, text, labels) in FAMILIES.items()
     }
     assert listed == declared
 
