@@ -149,10 +149,10 @@ def _write_copy(base: Base, copy: Copy, folder: Path) -> None:
     for line in base.lines:
         by_epoch.setdefault(line.epoch, []).append(line.filled(copy))
     for epoch, lines in by_epoch.items():
-        _write_reign(lines, folder, copy.cluster, copy.first_epoch + epoch - base.first_epoch, base.nodes[epoch])
+        _write_epoch(lines, folder, copy.cluster, copy.first_epoch + epoch - base.first_epoch, base.nodes[epoch])
 
 
-def _write_reign(lines: Sequence[bytes], folder: Path, cluster: bytes, epoch: int, node: int) -> None:
+def _write_epoch(lines: Sequence[bytes], folder: Path, cluster: bytes, epoch: int, node: int) -> None:
     first, size = 0, 0
     for index, line in enumerate(lines):
         size += len(line)
@@ -165,13 +165,13 @@ def _write_reign(lines: Sequence[bytes], folder: Path, cluster: bytes, epoch: in
 def record_base(folder: Path, *, requests: int = BASE_REQUESTS, failovers: int = BASE_FAILOVERS) -> Base:
     """Run controllers for some tens of seconds."""
 
-    def tell(done: int) -> None:
+    def progress(done: int) -> None:
         if done % 1000 == 0:
             print(f"\r{done} of {requests} requests at real controllers", end="", file=sys.stderr, flush=True)
 
     folder.mkdir(parents=True, exist_ok=True)
     logging.getLogger("minicontroller").setLevel(logging.CRITICAL)  # refusals are what is wanted here
-    trio.run(partial(record, folder, requests=requests, failovers=failovers, told=tell))
+    trio.run(partial(record, folder, requests=requests, failovers=failovers, on_progress=progress))
     print(file=sys.stderr)
     return Base(folder)
 

@@ -64,17 +64,22 @@ def people() -> list[Person]:
 
 
 async def record(
-    folder: Path, *, requests: int, failovers: int, seed: int = 1, told: Callable[[int], None] = lambda _done: None
+    folder: Path,
+    *,
+    requests: int,
+    failovers: int,
+    seed: int = 1,
+    on_progress: Callable[[int], None] = lambda _done: None,
 ) -> None:
-    """Audit files of a run of so many requests in `folder`. `told` hears how many are done.
+    """Audit files of a run of so many requests in `folder`. `on_progress` gets how many are done.
     `folder` must be there.
     """
     async with _Cluster.running(folder) as cluster:
-        crowd = _Crowd(cluster, random.Random(seed), told)
+        crowd = _Crowd(cluster, random.Random(seed), on_progress)
         share = -(-requests // (failovers + 1))
-        for reign in range(failovers + 1):
+        for number in range(failovers + 1):
             await crowd.work(share)
-            if reign < failovers:
+            if number < failovers:
                 await cluster.fail_over()
         await crowd.clean_up()
 
@@ -163,10 +168,10 @@ class _Cluster:
 class _Crowd:
     """The simulated clients' requests, and the topics that exist because of them."""
 
-    def __init__(self, cluster: _Cluster, chance: random.Random, told: Callable[[int], None]) -> None:
+    def __init__(self, cluster: _Cluster, chance: random.Random, on_progress: Callable[[int], None]) -> None:
         self._cluster = cluster
         self._chance = chance
-        self._told = told
+        self._on_progress = on_progress
         self._people = people()
         self._weights = [1 / (rank + 1) for rank in range(len(self._people))]
         self._chance.shuffle(self._people)
@@ -206,7 +211,7 @@ class _Crowd:
                 await link.greet()
                 await self._ask(person, link)
             self._done += 1
-            self._told(self._done)
+            self._on_progress(self._done)
 
     async def _ask(self, person: Person, link: BrokerLink) -> None:
         what = self._chance.random()

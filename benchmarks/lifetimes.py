@@ -20,7 +20,7 @@ from .works import PARTITIONS, REPLICAS, Bench, Figures
 START_SECONDS: Final = 90.0
 RETRY_SECONDS: Final = 0.01
 SETTLE_SECONDS: Final = 5.0  # a JVM has then done what it does after a start
-STEADY_SECONDS: Final = 1.0  # creates before the controller is told to go, and after the next one has come
+STEADY_SECONDS: Final = 1.0  # creates before the controller is asked to stop, and after the next one has come
 FAILOVER_SECONDS: Final = 60.0
 STOP_SECONDS: Final = 30.0
 SURVIVORS: Final = 2
@@ -83,17 +83,17 @@ def failover(bench: Bench, signum: signal.Signals) -> Figures:
     with connected(system.zookeeper()) as client, _Stream(attempt) as stream:
         departure = _Departure(client)
         stream.wait_success_after(perf_counter() + STEADY_SECONDS)
-        told = perf_counter()
+        signalled = perf_counter()
         process.send(signum)
         left = departure.wait()
         stream.wait_success_after(left)
         stream.wait_success_after(perf_counter() + STEADY_SECONDS)
-    pause_begin, pause_end = stream.longest_pause(told)
+    pause_begin, pause_end = stream.longest_pause(signalled)
     bench.forget_cluster()
     process.wait(STOP_SECONDS)
     system.restart_node(victim)
     return {
-        "next": pause_end - told,
+        "next": pause_end - signalled,
         "beyond": pause_end - left,
         "pause": pause_end - pause_begin,
     }

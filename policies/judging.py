@@ -140,8 +140,8 @@ class Verdicts:
             decision, message = PolicyOutcome.BROKEN, fault
         elif (denied := refusal(findings)) is not None:
             decision, message = PolicyOutcome.VIOLATED, sendable(denied.message) or NO_TEXT
-        told = None if message is None else encodable(message)
-        return Verdict(decision, self.name, told, seconds, findings, self.policy_hash)
+        text = None if message is None else encodable(message)
+        return Verdict(decision, self.name, text, seconds, findings, self.policy_hash)
 
 
 class Judge(Verdicts):

@@ -310,9 +310,9 @@ class AuditLog:
         if self.failure is not None:
             log.warning("the audit log can be written again; its newest event is %d", last)
             self.failure = None
-        self._tell(self._reached, ordinal)
+        self._call_soon(self._reached, ordinal)
         if self._losses or (self._overflow and not self._queue):
-            self._tell(self.on_recovered)
+            self._call_soon(self.on_recovered)
         return True
 
     def _take(self) -> None:
@@ -336,10 +336,10 @@ class AuditLog:
             for line in self._made:
                 _add_loss(self._losses, line.epoch, line.sequence, self.failure)
         self._made.clear()
-        self._tell(self._reached, ordinal)
+        self._call_soon(self._reached, ordinal)
         return True
 
-    def _tell(self, function: Callable[..., None], *arguments: Any) -> None:
+    def _call_soon(self, function: Callable[..., None], *arguments: Any) -> None:
         assert self._token is not None
         try:
             self._token.run_sync_soon(function, *arguments)

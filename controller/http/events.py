@@ -65,15 +65,15 @@ async def _end_with_client(receive: Receive, scope: trio.CancelScope) -> None:
 
 async def _send_all(feed: EventFeed, send: Send) -> None:
     await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
-    process, told, last = feed.process, 0, b""
+    process, sent, last = feed.process, 0, b""
     while True:
         seen, count = process.generation, process.decisions.count
         current = await feed.state()
         text = b"" if current == last else _event(b"state", current)
-        if count > told:
-            text += _event(b"decisions", feed.decisions(told))
+        if count > sent:
+            text += _event(b"decisions", feed.decisions(sent))
         await send({"type": "http.response.body", "body": text or b":\n\n", "more_body": True})
-        last, told = current, max(told, count)
+        last, sent = current, max(sent, count)
         await trio.sleep(GATHERING_SECONDS)
         with trio.move_on_after(HEARTBEAT_SECONDS):
             await process.wait_for_change(seen)

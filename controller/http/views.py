@@ -217,8 +217,8 @@ async def _configs(node: Node, name: str) -> Mapping[str, str] | None:
     store.
     """
     if node.controller is not None:
-        ruled = node.controller.image.topic(name)
-        return None if ruled is None else redact_configs(ruled.configs)
+        topic = node.controller.image.topic(name)
+        return None if topic is None else redact_configs(topic.configs)
     try:
         entry = await node.store.get(layout.topic_config_path(name))
     except (StoreUnavailable, SessionExpired):

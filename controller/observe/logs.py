@@ -80,8 +80,8 @@ def about_caller(caller: Caller) -> dict[str, dict[str, Any]]:
 def _about(*, principal: str | None, **said: object) -> dict[str, dict[str, Any]]:
     """Return the fields of a log line. The principal is None for unauthenticated clients."""
     known = {name: value for name, value in said.items() if value is not None and value != ""}
-    told = {name: cut(value) if isinstance(value, str) else value for name, value in known.items()}
-    return {ABOUT: {"principal": cut(principal), **told}}
+    shown = {name: cut(value) if isinstance(value, str) else value for name, value in known.items()}
+    return {ABOUT: {"principal": cut(principal), **shown}}
 
 
 def cut(text: str | None) -> str | None:

@@ -116,10 +116,10 @@ class KnownTopics:
         self._states.clear()
         self._names.clear()
 
-    def learn(self, told: ChangedTopics) -> None:
-        for name in told.gone:
+    def learn(self, topics: ChangedTopics) -> None:
+        for name in topics.gone:
             self._drop(name)
-        for name, raw in told.changed:
+        for name, raw in topics.changed:
             self._drop(name)
             state = self._states[name] = decode_state(raw)
             self._names.setdefault((state.internal, state.marked_for_deletion), set()).add(name)
@@ -187,11 +187,11 @@ class AskedCluster:
         self._link.send(ask)
         is_last = False
         while not is_last:
-            told = self._link.receive()
-            if not isinstance(told, ChangedTopics):
+            changed = self._link.receive()
+            if not isinstance(changed, ChangedTopics):
                 leave()
-            self._topics.learn(told)
-            is_last = told.is_last
+            self._topics.learn(changed)
+            is_last = changed.is_last
 
 
 class NodeLogHandler(logging.Handler):
@@ -203,8 +203,8 @@ class NodeLogHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            told = json.dumps({"level": record.levelno, "logger": record.name, "text": self.format(record)[:MAX_SAID]})
-            os.write(2, f"\n{self._mark}{told}\n".encode())  # a line that was printed before may have no end
+            entry = json.dumps({"level": record.levelno, "logger": record.name, "text": self.format(record)[:MAX_SAID]})
+            os.write(2, f"\n{self._mark}{entry}\n".encode())  # a line that was printed before may have no end
         except Exception:  # noqa: BLE001 - as every handler does: a failure to log must not fail its caller
             self.handleError(record)
 

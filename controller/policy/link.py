@@ -223,7 +223,7 @@ class Output:
     def _read(self) -> None:
         with self._end:
             for number, line in enumerate(self._lines(), start=1):
-                self._tell(line)
+                self._log_line(line)
                 if number % LINES_IN_A_ROW == 0:
                     if self._is_stopped:
                         break
@@ -246,7 +246,7 @@ class Output:
         except OSError:
             return b""
 
-    def _tell(self, line: bytes) -> None:
+    def _log_line(self, line: bytes) -> None:
         text = line.decode("utf-8", "backslashreplace").rstrip()
         if text.startswith(self._mark):
             with suppress(msgspec.MsgspecError):

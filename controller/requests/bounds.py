@@ -107,16 +107,16 @@ class AnswerSize:
     def __init__(self) -> None:
         self._left = MAX_ANSWER_BYTES
         self._left_for_repeated = MAX_REPEATED_BYTES
-        self._told: set[Hashable] = set()
+        self._counted: set[Hashable] = set()
 
     def takes(self, thing: Hashable, row: bytes) -> bool:
         """Count a row about `thing`, and return whether the answer has room for it. Further rows
         about one thing share MAX_REPEATED_BYTES. Raises INVALID_REQUEST if the answer is full.
         """
-        if thing in self._told:
+        if thing in self._counted:
             self._left_for_repeated -= len(row)
             return self._left_for_repeated >= 0
-        self._told.add(thing)
+        self._counted.add(thing)
         self._left -= len(row)
         if self._left < 0:
             raise Refusal(

@@ -90,8 +90,8 @@ def _found_in_defaults(
             continue
         for source in (key, MEANT[key]) if key in MEANT else (key,):
             for value, where in _new_defaults(request, before, source):
-                told = where or (" (the default)" if source == key else f" (by {source})")
-                found = fault(value, request.effective_configs, told)
+                origin = where or (" (the default)" if source == key else f" (by {source})")
+                found = fault(value, request.effective_configs, origin)
                 if found is not None and (
                     request.broker or _concerns(facts, scope, key, source, request.effective_configs)
                 ):

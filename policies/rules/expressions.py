@@ -66,14 +66,14 @@ def read_rule(table: TomlTable) -> Rule:
     condition = _of(table, "condition", BOOL)
     if condition is None and not table.has("condition"):
         table.note("the rule has no condition")
-    told = _of(table, "message_expression", STRING)
+    message = _of(table, "message_expression", STRING)
     table.text("description")
     table.finish()
-    sound = [expression for expression in (*applies, condition, told) if expression is not None]
+    sound = [expression for expression in (*applies, condition, message) if expression is not None]
     _check_presence(table, scope, sound)
     reads = frozenset(read for expression in sound for read in expression.checked.fields)
     conditions = [expression for expression in applies if expression is not None]
-    return scope.rule(_judge(scope, conditions, condition, told), reads)
+    return scope.rule(_judge(scope, conditions, condition, message), reads)
 
 
 def _of(table: TomlTable, key: str, wanted: Type) -> Expression | None:
@@ -117,21 +117,23 @@ def _check_presence(table: TomlTable, scope: Scope, expressions: Sequence[Expres
         table.note("request.created is there for delete only: narrow operations")
 
 
-def _judge(scope: Scope, applies: Sequence[Expression], condition: Expression | None, told: Expression | None) -> Judge:
+def _judge(
+    scope: Scope, applies: Sequence[Expression], condition: Expression | None, message: Expression | None
+) -> Judge:
     default = scope.message or f"The rule {scope.name} is not met."
 
     def judge(facts: Facts) -> str | None:
         if condition is None or not all(expression.holds(facts) for expression in applies) or condition.holds(facts):
             return None
-        return default if told is None else _told(told, facts) or default
+        return default if message is None else _message(message, facts) or default
 
     return judge
 
 
-def _told(told: Expression, facts: Facts) -> str | None:
-    """Return the message of the message expression; None if the expression fails."""
+def _message(expression: Expression, facts: Facts) -> str | None:
+    """Return the text of the message expression; None if the expression fails."""
     try:
-        message = told.value(facts)
+        message = expression.value(facts)
     except Exception:  # noqa: BLE001 - the request is refused in any case, with another message
         return None
     return message.strip() if isinstance(message, str) else None

@@ -96,5 +96,5 @@ async def test_a_judgement_is_over_when_the_method_returns(caplog: pytest.LogCap
     async with process_of("Keeping") as (runner, process):
         assert await said(runner, create()) == ""
         assert await said(runner, create()) is None
-        assert "until the method returns, not afterwards" in caplog.text
+        assert "can be read only until the method returns" in caplog.text
         assert process.restarts == 0
