@@ -20,7 +20,7 @@ class PolicyOutcome(Enum):
     """The policy failed, with a message for the log. The request is refused."""
 
 
-class Action(Enum):
+class RuleAction(Enum):
     """What a rule does about a request that does not meet it."""
 
     DENY = "deny"
@@ -34,7 +34,7 @@ class Finding(msgspec.Struct, frozen=True):
     """A rule's objection to a request."""
 
     rule: str
-    action: Action
+    action: RuleAction
     message: str
     error: str | None = None
     """Why the rule could not be evaluated, in which case it denies."""
@@ -42,7 +42,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 def refusal(findings: Sequence[Finding]) -> Finding | None:
     """Return the first finding that denies, whose message the client gets; None if none denies."""
-    return next((finding for finding in findings if finding.action is Action.DENY), None)
+    return next((finding for finding in findings if finding.action is RuleAction.DENY), None)
 
 
 class Verdict(msgspec.Struct, frozen=True):

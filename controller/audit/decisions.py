@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from ...policies.verdict import Action, PolicyOutcome
+from ...policies.verdict import PolicyOutcome, RuleAction
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 from ..metadata.cache import MetadataCache
@@ -203,7 +203,7 @@ def _with_judgement(decision: RecentDecision, change: Change, *, validate_only: 
         if verdict.decision is PolicyOutcome.BROKEN:
             reason = broken(verdict.message)
     if verdict is not None:
-        noted = [f"{each.rule}: {each.message}" for each in verdict.findings if each.action is not Action.DENY]
+        noted = [f"{each.rule}: {each.message}" for each in verdict.findings if each.action is not RuleAction.DENY]
     return msgspec.structs.replace(
         decision,
         reason=reason[:MAX_CHARACTERS],

@@ -13,7 +13,7 @@ import click
 from ...policies.rules.mistakes import RuleFileError
 from ...policies.rules.reading import read_rule_files
 from ...policies.rules.ruleset import RuleSet
-from ...policies.verdict import Action
+from ...policies.verdict import RuleAction
 from ...text.plurals import plural
 from .junit import junit
 from .policy_cases import CaseError, CaseOutcome, judged, read_cases, read_request
@@ -105,7 +105,7 @@ def _tell(outcome: CaseOutcome) -> None:
 
 
 def _is_refused(outcome: CaseOutcome) -> bool:
-    return outcome.decision == Action.DENY.value
+    return outcome.decision == RuleAction.DENY.value
 
 
 def _write(report: Path, text: str) -> None:

@@ -28,7 +28,7 @@ from ...policies.interface import (
 )
 from ...policies.rules.ruleset import RuleSet
 from ...policies.states import ClusterSnapshot, requested_state, topic_state
-from ...policies.verdict import Action, Finding, refusal
+from ...policies.verdict import Finding, RuleAction, refusal
 from ..metadata.entities import INTERNAL_TOPICS
 
 APIS = {
@@ -165,7 +165,7 @@ def read_cases(file: Path) -> Iterator[Case]:
 def judged(case: Case, rules: RuleSet) -> CaseOutcome:
     findings = rules.judge(case.request, case.cluster)
     actions = {finding.action for finding in findings}
-    decision = next((action.value for action in Action if action in actions), "allow")
+    decision = next((action.value for action in RuleAction if action in actions), "allow")
     return CaseOutcome(case, decision, findings, _failure(case, decision, findings))
 
 

@@ -17,8 +17,8 @@ import trio
 from ...audit.event import AuditEvent, Dropped, Effect, Observed, Removal
 from ...audit.event import Decision as Decided
 from ...audit.searching import SearchCursor, SearchLimits, SearchQuery, SearchResult, parse_cursor, search
-from ...policies.verdict import Action
 from ...policies.verdict import PolicyOutcome as Said
+from ...policies.verdict import RuleAction
 from ...protocol.error_codes import ErrorCode
 from ...text.plurals import noun, plural
 from ..audit.decisions import MAX_CHARACTERS, MAX_NOTED, RecentDecision, broken
@@ -225,7 +225,7 @@ def _unrequested_event(event: AuditEvent, name: str, reason: str) -> Unrequested
 def _decision(event: Decided) -> RecentDecision:
     policy = event.policy
     findings = () if policy is None else policy.findings
-    noted = [f"{each.rule}: {each.message}" for each in findings if each.action != Action.DENY.value]
+    noted = [f"{each.rule}: {each.message}" for each in findings if each.action != RuleAction.DENY.value]
     return RecentDecision(
         number=0,
         time=_seconds(event),

@@ -24,7 +24,7 @@ from ...audit.event import NOT_AUTHENTICATED
 from ...policies.interface import JudgedRequest, PolicyRequest
 from ...policies.judging import NO_POLICY, PolicyDescription, PolicyReply, Rules, Verdicts
 from ...policies.states import VersionedCluster
-from ...policies.verdict import Action, Finding, PolicyOutcome, Verdict
+from ...policies.verdict import Finding, PolicyOutcome, RuleAction, Verdict
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 from ..observe.logs import about
@@ -161,7 +161,7 @@ class _JudgementLog:
         for finding in findings:
             if finding.error is not None:
                 self._say(logging.ERROR, "The rule %s failed on %s: %s", finding.rule, self._described, finding.error)
-            elif finding.action is Action.WARN:
+            elif finding.action is RuleAction.WARN:
                 self._say(
                     logging.WARNING, "The rule %s warns of %s: %s", finding.rule, self._described, finding.message
                 )

@@ -5,7 +5,7 @@ is left out silently, and nobody is let in by an unsigned token.
 """
 
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import trio
@@ -13,19 +13,18 @@ import trio
 from ..config.jaas import OAUTHBEARER_LOGIN_MODULE, PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE, JaasConfig
 from ..config.node_config import NodeConfig
 from ..errors import ConfigurationError
+from .mechanism_keys import HANDLER_KEY, OAUTHBEARER, Task, key_of_mechanism
 from .sasl import Mechanism, PlainExchange
 from .scram_credentials import HASHES, SALT_BYTES, FindToken, FindUser, ScramCredential, TokenCredential
 from .scram_server import scram_mechanism
 
-PLAIN, OAUTHBEARER = "PLAIN", "OAUTHBEARER"
+PLAIN = "PLAIN"
 LOGIN_MODULES = {
     PLAIN: PLAIN_LOGIN_MODULE,
     **dict.fromkeys(HASHES, SCRAM_LOGIN_MODULE),
     OAUTHBEARER: OAUTHBEARER_LOGIN_MODULE,
 }
 """The mechanisms that are offered, with Kafka's login module for each."""
-Task = Callable[[], Awaitable[None]]
-HANDLER_KEY = "sasl.server.callback.handler.class"
 
 
 class LoginSources:
@@ -86,12 +85,6 @@ def listener_mechanisms(config: NodeConfig, listener: str, sources: LoginSources
                 )
             mechanisms[name] = scram_mechanism(name, sources, sources.decoy_key)
     return mechanisms
-
-
-def key_of_mechanism(config: NodeConfig, listener: str, key: str, mechanism: str) -> str:
-    """Return the name under which a key is set for a mechanism, or that under which it can be."""
-    name = config.of_listener(listener, key, mechanism)
-    return f"listener.name.{listener.lower()}.{mechanism.lower()}.{key}" if name == key else name
 
 
 def _jaas(config: NodeConfig, listener: str, mechanism: str) -> JaasConfig | None:

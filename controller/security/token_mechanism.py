@@ -10,7 +10,7 @@ from ..config.jaas import JaasConfig
 from ..config.node_config import NodeConfig
 from ..errors import ConfigurationError
 from .issuer_keys import EndpointSettings, IssuerKeys
-from .mechanisms import HANDLER_KEY, OAUTHBEARER, Task, key_of_mechanism
+from .mechanism_keys import HANDLER_KEY, OAUTHBEARER, Task, key_of_mechanism
 from .oauthbearer import bearer_mechanism
 from .sasl import Mechanism
 from .signed_tokens import KeySetError, TokenRules

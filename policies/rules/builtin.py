@@ -11,7 +11,7 @@ import msgspec
 from ...text.plurals import noun, plural
 from ..interface import TopicState
 from ..topic_counts import Held, counts_of, total
-from ..verdict import Action
+from ..verdict import RuleAction
 from .config_bounds import read_config_bounds
 from .facts import Facts
 from .matching import USER, Match, PatternFault, full_match, literal_prefix, pattern_match
@@ -47,7 +47,7 @@ def read_name_pattern(table: TomlTable, name: str) -> Rule:
             return None
         return scope.message or f"The name {facts.topic} does not match {pattern}."
 
-    guards = speaks_of_user and scope.action is Action.DENY
+    guards = speaks_of_user and scope.action is RuleAction.DENY
     return msgspec.structs.replace(
         scope.rule(judge), guards_names=NameGuard.ALL_BUT_ONES_OWN if guards else NameGuard.NOTHING
     )
@@ -116,7 +116,7 @@ def read_protected_topics(table: TomlTable, name: str) -> Rule:
     def judge(facts: Facts) -> str | None:
         return scope.message or f"{facts.topic} is protected: {facts.principal} may not {_verb(facts)} it."
 
-    guards = scope.action is Action.DENY and "create" in scope.operations
+    guards = scope.action is RuleAction.DENY and "create" in scope.operations
     return msgspec.structs.replace(
         scope.rule(judge), guards_names=NameGuard.SOME_NAMES if guards else NameGuard.NOTHING
     )

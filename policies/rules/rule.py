@@ -5,7 +5,7 @@ from enum import Enum
 
 import msgspec
 
-from ..verdict import Action, Finding
+from ..verdict import Finding, RuleAction
 from .facts import Facts
 from .matching import USER, Match, MatchOfUser
 from .tables import TomlTable
@@ -33,7 +33,7 @@ class Rule(msgspec.Struct, frozen=True):
     """A rule of a rule file."""
 
     name: str
-    action: Action
+    action: RuleAction
     operations: frozenset[str]
     judge: Judge
     topics: MatchOfUser | None = None
@@ -61,7 +61,7 @@ class Rule(msgspec.Struct, frozen=True):
             message = self.judge(facts) if self._is_about(facts) else None
         except Exception as error:  # noqa: BLE001 - an expression may fail in any way, and each of them denies
             reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-            return Finding(self.name, Action.DENY, COULD_NOT.format(self.name), reason)
+            return Finding(self.name, RuleAction.DENY, COULD_NOT.format(self.name), reason)
         return None if message is None else Finding(self.name, self.action, message)
 
     def _is_about(self, facts: Facts) -> bool:
@@ -85,7 +85,7 @@ class Scope(msgspec.Struct, frozen=True):
     """The keys that all kinds of rules have, which say when a rule applies and what it does."""
 
     name: str
-    action: Action
+    action: RuleAction
     operations: frozenset[str]
     topics: MatchOfUser | None
     except_topics: MatchOfUser | None
@@ -124,13 +124,13 @@ def read_scope(
             table.note(
                 f"operations names {operation!r}, which this kind of rule never judges", *table.at("operations", index)
             )
-    actions = table.choices("action", [action.value for action in Action]) or ("deny",)
+    actions = table.choices("action", [action.value for action in RuleAction]) or ("deny",)
     if len(actions) > 1:
         table.note("action is a list, but must be one of deny, warn, audit", "action")
-    valid = actions[0] in {action.value for action in Action}
+    valid = actions[0] in {action.value for action in RuleAction}
     return Scope(
         name or "",
-        Action(actions[0]) if valid else Action.DENY,
+        RuleAction(actions[0]) if valid else RuleAction.DENY,
         frozenset(operations).intersection(meant) if chosen is None else frozenset(chosen),
         table.patterns_of_user("topics", impossible_topic),
         table.patterns_of_user("except_topics", impossible_topic),

@@ -8,7 +8,7 @@ import pytest
 from minicontroller.policies import DeleteTopicRequest, PolicyRequest
 from minicontroller.policies.rules.matching import MAX_KEPT, pattern_match
 from minicontroller.policies.states import requested_state, topic_state
-from minicontroller.policies.verdict import Action
+from minicontroller.policies.verdict import RuleAction
 from tests.policies.asking import alter, cluster, create, delete, delete_records
 from tests.rules.reading import condition, mistake, mistakes, rules, said
 
@@ -307,7 +307,7 @@ def test_an_unknown_age_is_refused(unknown: dict[str, None]) -> None:
     """A topic of unknown age is not deleted."""
     request = msgspec.structs.replace(DeleteTopicRequest(topic="x", principal=None, created_ms=1, time_ms=2), **unknown)
     [found] = rules("[[deletion_age]]\nmax = '1d'").judge(request, cluster())
-    assert (found.action, found.error) == (Action.DENY, "UnknownAgeError: the age of the topic is not known")
+    assert (found.action, found.error) == (RuleAction.DENY, "UnknownAgeError: the age of the topic is not known")
 
 
 def at(time: str) -> PolicyRequest:
@@ -379,7 +379,7 @@ def test_findings_come_in_the_order_of_the_file() -> None:
     )
     found = rules(f"{text}[[partitions]]\nmax = 1\n").judge(create(), cluster())
     assert [(finding.rule, finding.action) for finding in found] == [
-        ("warn", Action.WARN), ("deny", Action.DENY), ("audit", Action.AUDIT), ("partitions", Action.DENY)
+        ("warn", RuleAction.WARN), ("deny", RuleAction.DENY), ("audit", RuleAction.AUDIT), ("partitions", RuleAction.DENY)
     ]  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from minicontroller.policies.interface import PolicyRequest
 from minicontroller.policies.rules.checking import ExpressionFaults, check
 from minicontroller.policies.rules.syntax import MAX_CHARACTERS, MAX_DEPTH, SyntaxFault, parse
 from minicontroller.policies.rules.vocabulary import BOOL, FUNCTIONS, METHODS, VARIABLES
-from minicontroller.policies.verdict import Action
+from minicontroller.policies.verdict import RuleAction
 from tests.policies.asking import alter, cluster, create, delete, delete_records
 from tests.rules.reading import condition, mistake, mistakes, rules, said
 
@@ -134,7 +134,7 @@ def test_an_entry_that_is_not_there_refuses(map_: str) -> None:
     """The reason names it; so it is where there is no map."""
     [found] = rules(condition(f"{map_}['retention.bytes'] == 'x'")).judge(create(), cluster())
     assert (found.action, found.error) == (
-        Action.DENY,
+        RuleAction.DENY,
         f'AbsentFieldError: {map_}["retention.bytes"] is not there',
     )
 
@@ -147,7 +147,7 @@ def test_where_there_is_no_map_nobody_can_tell(expression: str, map_: str, reque
     """
     text = condition(expression.replace("{}", map_), operations='["create"]' if "request" in map_ else '["alter"]')
     [found] = rules(text).judge(request_, cluster())
-    assert found.action is Action.DENY
+    assert found.action is RuleAction.DENY
     assert (found.error or "").startswith(f"AbsentFieldError: {map_}")
 
 
@@ -195,7 +195,7 @@ def test_who_is_not_authenticated_is_null() -> None:
     assert said(condition('principal.startsWith("User:ANON")'), namesake) == []
     assert said(condition('principal.startsWith("User:")'), stranger) != []
     [found] = rules(condition('!principal.startsWith("User:a")')).judge(stranger, cluster())
-    assert found.action is Action.DENY and found.error is not None
+    assert found.action is RuleAction.DENY and found.error is not None
 
 
 def test_user_anonymous_is_a_mistake_in_an_expression() -> None:
@@ -215,7 +215,7 @@ def test_the_time_is_the_requests() -> None:
     text = condition("request.time.getMonth() == 1 && request.time.getDate() == 29 && request.time.getHours() == 13")
     assert said(text, msgspec.structs.replace(create(), time_ms=int(leap_day.timestamp() * 1000))) == []
     [found] = rules(text).judge(create(), cluster())  # one that does not tell its time
-    assert (found.action, found.error) == (Action.DENY, "AbsentFieldError: request.time is not there")
+    assert (found.action, found.error) == (RuleAction.DENY, "AbsentFieldError: request.time is not there")
 
 
 @pytest.mark.parametrize(
@@ -377,5 +377,5 @@ def test_match_conditions_say_whether_a_rule_applies() -> None:
     failing = condition("true", more="match_conditions = ['int(after.configs[\"x\"]) > 0']\naction = 'audit'")
     [found] = rules(failing).judge(create(), cluster())
     assert (found.action, found.message) == (
-        Action.DENY, "The rule it could not be evaluated on this request, which is therefore refused."
+        RuleAction.DENY, "The rule it could not be evaluated on this request, which is therefore refused."
     )  # fmt: skip

@@ -10,7 +10,7 @@ from minicontroller.audit.replayed_topics import ReplayedCluster, ReplayedTopics
 from minicontroller.policies import AlterTopicRequest, CreateTopicRequest, TopicState
 from minicontroller.policies.rules.matching import PatternFault, literal_prefix, pattern_match
 from minicontroller.policies.states import ClusterSnapshot, requested_state, topic_state
-from minicontroller.policies.verdict import Action
+from minicontroller.policies.verdict import RuleAction
 from tests.audit.logs import a_state
 from tests.policies.asking import cluster
 from tests.rules.reading import BUSY, condition, rules
@@ -205,7 +205,7 @@ def test_a_condition_means_what_it_says(meaning: Meaning, request: Change, of: C
         assert found == []
     else:
         assert [(finding.action, finding.error is not None) for finding in found] == [
-            (Action.WARN, False) if wanted is False else (Action.DENY, True)
+            (RuleAction.WARN, False) if wanted is False else (RuleAction.DENY, True)
         ]
 
 

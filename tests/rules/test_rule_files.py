@@ -15,7 +15,7 @@ from minicontroller.controller.node.policy_loading import load_policy, load_rule
 from minicontroller.controller.policy.rule_files import RuleFiles
 from minicontroller.controller.policy.runner import PolicyRefusal, PolicyRunner
 from minicontroller.policies.load_errors import PolicyLoadError
-from minicontroller.policies.verdict import Action, PolicyOutcome
+from minicontroller.policies.verdict import PolicyOutcome, RuleAction
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.policies.asking import cluster, create
 from tests.policies.in_place import InPlace
@@ -243,7 +243,7 @@ async def test_a_verdict_tells_all(caplog: pytest.LogCaptureFixture) -> None:
         verdict = await runner.judge(create("orders"), cluster())
     assert (verdict.decision, verdict.rule, verdict.policy_hash) == (PolicyOutcome.ALLOWED, "", runner.policy_hash)
     assert [(found.rule, found.action, found.message) for found in verdict.findings] == [
-        ("warn", Action.WARN, "tsk"), ("audit", Action.AUDIT, "tsk")
+        ("warn", RuleAction.WARN, "tsk"), ("audit", RuleAction.AUDIT, "tsk")
     ]  # fmt: skip
     [record] = caplog.records
     assert record.getMessage() == "The rule warn warns of CreateTopics of topic orders by User:alice: tsk"

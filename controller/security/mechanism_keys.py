@@ -1,0 +1,16 @@
+"""The names by which the configuration speaks of one SASL mechanism at one listener."""
+
+from collections.abc import Awaitable, Callable
+
+from ..config.node_config import NodeConfig
+
+OAUTHBEARER = "OAUTHBEARER"
+HANDLER_KEY = "sasl.server.callback.handler.class"
+Task = Callable[[], Awaitable[None]]
+"""Follows a source of keys until it is cancelled."""
+
+
+def key_of_mechanism(config: NodeConfig, listener: str, key: str, mechanism: str) -> str:
+    """Return the name under which a key is set for a mechanism, or that under which it can be."""
+    name = config.of_listener(listener, key, mechanism)
+    return f"listener.name.{listener.lower()}.{mechanism.lower()}.{key}" if name == key else name
