@@ -23,11 +23,11 @@ from ..metadata.entities import (
     EntityConfigs,
 )
 from ..metadata.image import Image
-from ..store.base import Create, Delete, Operation, SetData
+from ..store.base import Check, Create, Delete, Operation, SetData
 from ..znodes import acls, layout, tokens
 from ..znodes.configs import encode_config, encode_config_change
 from ..znodes.entity_names import CLIENTS
-from .entity_reading import CONFIGS, TOKENS, Entity, Value
+from .entity_reading import CONFIGS, TOKENS, Entity, Value, entity_of
 from .jobs import Draft, Element
 
 Written = tuple[list[Operation], dict[str, Entity | None]]
@@ -45,6 +45,16 @@ def stage_value(draft: Draft, path: str, value: Value) -> Element:
     pattern = acls.pattern_at(path)
     assert pattern is not None and isinstance(value, frozenset), path
     return stage_acls(draft, pattern, value)
+
+
+def stage_confirmation(draft: Draft, path: str) -> Element:
+    """Stage that the entity at this path is still as the draft shows it. Another program may have
+    changed or deleted its znode without a notification; then the commit meets a conflict, and the
+    change is planned again on what is there. Raises Refusal.
+    """
+    entity = entity_of(draft.image, path)
+    assert entity is not None, path
+    return draft.stage_entities(path, [Check(path, entity.version)], {path: entity})
 
 
 def stage_client_configs(draft: Draft, path: str, configs: Mapping[str, str]) -> Element:

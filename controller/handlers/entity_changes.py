@@ -14,7 +14,7 @@ import msgspec
 from immutables import Map
 
 from ..active.entity_reading import value_of
-from ..active.entity_writing import refuse_unreadable, stage_value
+from ..active.entity_writing import refuse_unreadable, stage_confirmation, stage_value
 from ..active.jobs import Draft
 from ..errors import Refusal
 from ..requests.context import RequestContext
@@ -132,19 +132,22 @@ class _Planner:
             except Refusal as refusal:
                 changes.append(edit.changed(refusal=refusal))
         accepted = [change for change in changes if change.refusal is None]
-        if accepted and value != before:
+        if accepted and (value != before or version >= 0):
             try:
-                self._stage(draft, path, value, accepted)
+                self._stage(draft, path, value, accepted, is_changed=value != before)
             except Refusal as refusal:
                 for change in accepted:
                     change.refusal = refusal
         return changes
 
-    def _stage(self, draft: Draft, path: str, value: Any, accepted: Sequence[PlannedChange]) -> None:
+    def _stage(
+        self, draft: Draft, path: str, value: Any, accepted: Sequence[PlannedChange], *, is_changed: bool
+    ) -> None:
         if self._validate_only:
-            draft.rehearse(lambda draft: stage_value(draft, path, value))
+            if is_changed:
+                draft.rehearse(lambda draft: stage_value(draft, path, value))
             return
         first, *others = accepted
-        first.element = stage_value(draft, path, value)
+        first.element = stage_value(draft, path, value) if is_changed else stage_confirmation(draft, path)
         for change in others:
             change.element = draft.stage_with(first.element)

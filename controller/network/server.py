@@ -207,7 +207,8 @@ class Server:
         except OSError:  # closed by the client already
             stream.socket.close()
             return
-        refused_ms = 0 if self.rates is None else self.rates.refused_ms(java_address(host))
+        is_protected = listener.inter_broker and len(self.ports) > 1
+        refused_ms = 0 if self.rates is None or is_protected else self.rates.refused_ms(java_address(host))
         if refused_ms:
             self._refused.say(logging.WARNING, "refused a connection of %s: its quota of connections is used up", host)
             nursery.start_soon(self._close_later, stream, refused_ms / 1000)

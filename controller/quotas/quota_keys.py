@@ -1,9 +1,10 @@
 """Kafka's quotas by their keys, and the values that they take.
 
 Rule: a value that Kafka takes and that limits nothing sensibly, such as a negative rate or NaN, is
-refused here. What is stored already is read as Kafka reads it.
+refused here, and left out where it is stored already.
 """
 
+import logging
 import math
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -12,6 +13,8 @@ from ...policies.configs.values import KeyType, java_double
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 from ..znodes.entity_names import IP
+
+log = logging.getLogger("minicontroller.quotas")
 
 CONTROLLER_MUTATION_RATE = "controller_mutation_rate"
 CONNECTION_CREATION_RATE = "connection_creation_rate"
@@ -53,13 +56,19 @@ def quota_text(key: str, kind: KeyType, value: float) -> str:
 
 
 def quotas_in(configs: Mapping[str, str], keys: Mapping[str, KeyType]) -> dict[str, float]:
-    """Return the quotas among the configs of an entity. Those that cannot be read are left out."""
+    """Return the quotas among the configs of an entity. Those that cannot be read or that no rate
+    can be are left out and logged.
+    """
     found = {key: _number(text) for key, text in configs.items() if key in keys}
+    for key, value in found.items():
+        if value is None:
+            log.warning("a quota %s that is stored is no rate, and does not limit anybody", key)
     return {key: value for key, value in found.items() if value is not None}
 
 
 def _number(text: str) -> float | None:
     try:
-        return float(text) if len(text) <= MAX_NUMBER and "_" not in text else None
+        value = float(text) if len(text) <= MAX_NUMBER and "_" not in text else -1.0
     except ValueError:
         return None
+    return value if value >= 0 else None

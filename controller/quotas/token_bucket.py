@@ -38,4 +38,4 @@ def throttle_ms(tokens: float, rate: float) -> int:
     """
     if tokens >= 0 or rate <= 0:
         return 0
-    return min(int(-tokens / rate * 1000 + 0.5), MAX_THROTTLE_MS)
+    return int(min(-tokens / rate * 1000 + 0.5, MAX_THROTTLE_MS))

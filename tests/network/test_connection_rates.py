@@ -4,6 +4,7 @@ of an address.
 
 from collections.abc import Mapping
 
+import msgspec
 import pytest
 import trio
 
@@ -57,6 +58,18 @@ async def test_nodes_are_not_slowed_down_by_clients(autojump_clock: object) -> N
     rates = rates_of({NODES.name: 1})
     wait = [rates.wait_ms(NODES.name, is_protected=True) for _ in range(AT_ONCE + 5)]
     assert (wait[AT_ONCE - 1], wait[AT_ONCE]) == (0, 1000)
+
+
+async def test_the_quota_of_an_address_does_not_lock_out_nodes(autojump_clock: object) -> None:
+    """At the listener of the nodes, beside which there is another, an address has no quota."""
+    rates = rates_of({}, {"127.0.0.1": 0})
+    between_nodes = msgspec.structs.replace(CLIENTS, name="INTERNAL", inter_broker=True)
+    async with serving(listeners=(CLIENTS, between_nodes), rates=rates) as served:
+        async with await served.connect(between_nodes) as client:
+            await client.ask(1, EMPTY, MetadataResponse)
+        async with await served.connect(CLIENTS) as refused:
+            await refused.send(refused.encode(1, EMPTY))
+            assert await refused.ended()
 
 
 async def test_an_address_that_is_too_fast_is_refused(autojump_clock: object) -> None:
