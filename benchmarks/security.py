@@ -149,6 +149,7 @@ def certificates(folder: Path) -> tuple[dict[str, str], ssl.SSLContext]:
         key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         + b"".join(each.bytes() for each in issued.cert_chain_pems)
     )
+    authority.cert_pem.write_to_path(str(store.with_name("authority.pem")))
     context = ssl.create_default_context()
     authority.configure_trust(context)
     return {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(store)}, context
