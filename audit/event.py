@@ -46,8 +46,9 @@ class RecordedState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     `AAAAAAAAAAAAAAAAAAAAAA`.
     """
     replicas: tuple[tuple[int, ...], ...]
-    """The broker ids of each partition, in the order of partitions; the preferred
-    leader is first.
+    """The broker ids of each partition, in the order of partitions; the preferred leader is first.
+    While a partition is being reassigned, they include the replicas that are added and those that
+    will be removed.
     """
     configs: dict[str, str]
     """The topic's own configs, without defaults. A value that may be secret is `[hidden]`."""
@@ -200,8 +201,8 @@ class Decision(Event, frozen=True, gc=False, tag="decision"):
     """The version of the API that the client used."""
     operation: str
     """The operation: `create_topic`, `delete_topic`, `create_partitions`, `alter_configs`,
-    `incremental_alter_configs`, or the name of another API that changes something, such as
-    `create_acls`.
+    `incremental_alter_configs`, `alter_partition_reassignments`, `delete_records`, or the name of
+    another API that changes something, such as `create_acls`.
     """
     resource: str
     """The type of the resource: `topic`, `broker`, `logger` for the levels of a node's loggers,
@@ -215,8 +216,9 @@ class Decision(Event, frozen=True, gc=False, tag="decision"):
     was unknown or not looked up.
     """
     requested: Requested | None
-    """The topic as it would be if the request were allowed. Null for a deletion, for other
-    resources than topics, and if the request was refused before this was known.
+    """The topic as it would be if the request were allowed; after a reassignment, with the replicas
+    that it asked for. Null for deletions of topics and of records, for other resources than topics,
+    and if the request was refused before this was known.
     """
     config_operations: dict[str, str | None] | None
     """For a change of configs, ACLs, users, quotas or tokens: the keys that the request named, with
@@ -275,6 +277,14 @@ class Decision(Event, frozen=True, gc=False, tag="decision"):
     """The change of a broker's configs, of the default of all brokers, or of loggers. Null for
     topics, and if the request was refused before this was known.
     """
+    reassignments: dict[int, tuple[int, ...] | None] | None = None
+    """For `alter_partition_reassignments`: the partitions that the request named with the broker
+    ids that it asked for; null cancels a reassignment. Null for other requests.
+    """
+    delete_records_offsets: dict[int, int] | None = None
+    """For `delete_records`: the partitions that the request named with the offsets before which
+    records are deleted; -1 is the high watermark. Null for other requests.
+    """
 
 
 class Removal(Event, frozen=True, kw_only=True, tag="removal"):
@@ -287,9 +297,9 @@ class Removal(Event, frozen=True, kw_only=True, tag="removal"):
 
 
 class Observed(Event, frozen=True, kw_only=True, tag="observed"):
-    """A topic changed without a request: another program wrote to ZooKeeper, or the controller gave
-    an id to a topic that had none. What other programs change of ACLs, users, quotas and tokens has
-    no event.
+    """A topic changed without a request: another program wrote to ZooKeeper, a reassignment went on
+    or ended, or the controller gave an id to a topic that had none. What other programs change of
+    ACLs, users, quotas and tokens has no event.
     """
 
     topic: str
@@ -298,6 +308,8 @@ class Observed(Event, frozen=True, kw_only=True, tag="observed"):
     """The topic before the change; null if it is new."""
     after: RecordedState | None
     """The topic after the change; null if it is gone."""
+    reassignment: bool = False
+    """Whether a reassignment went on or ended, which a request had begun or another program."""
 
 
 class SnapshotBegin(Event, frozen=True, kw_only=True, tag="snapshot_begin"):

@@ -9,11 +9,14 @@ reported when its event is applied. What the log lacks is never guessed.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import msgspec
+
 from ..policies.interface import (
     AlterBrokerConfigsRequest,
     AlterLoggersRequest,
     AlterTopicRequest,
     CreateTopicRequest,
+    DeleteRecordsRequest,
     DeleteTopicRequest,
     EntityRequest,
     PolicyRequest,
@@ -37,6 +40,10 @@ from .replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates
 
 CREATE_TOPICS = "CreateTopics"
 """The API by which clients create topics. A creation by any other API is automatic."""
+CREATE_TOPIC, DELETE_TOPIC, DELETE_RECORDS = "create_topic", "delete_topic", "delete_records"
+REASSIGN = "alter_partition_reassignments"
+ALTERATIONS = frozenset({"alter_configs", "incremental_alter_configs", "create_partitions", REASSIGN})
+"""The operations that alter a topic."""
 
 
 class Replay:
@@ -108,9 +115,9 @@ class Replay:
         if event.effect is Effect.UNKNOWN:
             self._doubtful.add(event.name)
         self._becomes(event.name, event.after)
-        if event.validate_only and event.error_code == 0 and event.requested is not None:
-            self._validated[event.name] = _as_state(event.requested)
-            self._seen = self._seen.changed(event.name, self._validated[event.name])
+        if event.validate_only and event.error_code == 0 and (supposed := _supposed(event)) is not None:
+            self._validated[event.name] = supposed
+            self._seen = self._seen.changed(event.name, supposed)
 
     def _was(self, topic: str, before: RecordedState | None) -> Iterator[str]:
         if self.is_known and not same(self.topics.get(topic), before):
@@ -153,13 +160,15 @@ class Replay:
 
     def question(self, event: Decision) -> tuple[PolicyRequest | EntityRequest, ReplayedCluster] | None:
         """Return the request and the cluster that the policy was asked about, or would have been,
-        for a decision that was not applied yet; None if no policy judges such requests.
+        for a decision that was not applied yet; None if no policy judges such requests, or none
+        that is known here.
 
         The returned cluster does not change while the replay goes on. If the topics are not known,
         the decision's own topic is in the state that the decision has in `before`.
         """
         is_topic = event.resource == "topic"
-        if event.asked_ms is None or not (is_topic or event.entity is not None):
+        asked = judged_request(event)
+        if asked is None:
             return None
         seen = self._seen if (event.epoch, event.request) == self._request else self._known
         if is_topic and not self.is_known and seen.states.get(event.name) is self.topics.get(event.name):
@@ -167,8 +176,16 @@ class Replay:
         for each in event.assumed:
             seen = seen.changed(each.topic, each.state)
         self._states.forget_beyond(len(seen.states))
-        asked = policy_request(event) if is_topic else entity_request(event)
         return asked, ReplayedCluster(seen, event.cluster_size, self._states)
+
+
+def _supposed(event: Decision) -> RecordedState | None:
+    """Return the topic as the later elements of its request see it after a validated element; None
+    if they see no difference.
+    """
+    if event.operation == DELETE_TOPIC and event.before is not None:
+        return msgspec.structs.replace(event.before, marked_for_deletion=True)
+    return None if event.requested is None else _as_state(event.requested)
 
 
 def _as_state(wanted: Requested) -> RecordedState:
@@ -229,14 +246,31 @@ def _asked_by(event: Decision) -> dict[str, Any]:
     }
 
 
-def policy_request(event: Decision) -> PolicyRequest:
-    """Return the request to change a topic, as the policy was given it."""
+def judged_request(event: Decision) -> PolicyRequest | EntityRequest | None:
+    """Return the request that a decision is about, as the policy was given it; None if no policy
+    was asked, or if this program does not know the operation.
+    """
+    if event.asked_ms is None:
+        return None
+    if event.resource == "topic":
+        return policy_request(event)
+    return None if event.entity is None else entity_request(event)
+
+
+def policy_request(event: Decision) -> PolicyRequest | None:
+    """Return the request to change a topic, as the policy was given it; None if the event is not
+    one of an operation that changes topics and is known here.
+    """
     common = {"topic": event.name, **_asked_by(event)}
-    if event.operation == "delete_topic" or event.requested is None:
+    if event.operation == DELETE_TOPIC:
         created_ms = event.asked_created_ms
         if created_ms is None and event.before is not None:
             created_ms = event.before.created_ms
         return DeleteTopicRequest(**common, created_ms=created_ms)
+    if event.operation == DELETE_RECORDS:
+        return DeleteRecordsRequest(**common, delete_records_offsets=event.delete_records_offsets or {})
+    if event.requested is None or event.operation not in {CREATE_TOPIC, *ALTERATIONS}:
+        return None
     wanted = requested_state(
         event.requested.replicas,
         event.requested.configs,
@@ -245,13 +279,14 @@ def policy_request(event: Decision) -> PolicyRequest:
         internal=event.requested.internal,
         default_configs=event.requested.default_configs,
     )
-    if event.operation == "create_topic":
+    if event.operation == CREATE_TOPIC:
         return CreateTopicRequest(**common, requested_state=wanted, automatic=event.api != CREATE_TOPICS)
     return AlterTopicRequest(
         **common,
         requested_state=wanted,
         config_operations=operands_of(event),
         config_operation_kinds=event.config_operation_kinds,
+        reassignments=event.reassignments,
     )
 
 

@@ -45,7 +45,9 @@ class TopicState(msgspec.Struct, frozen=True, kw_only=True):
     replication_factor: int
     """The number of replicas of partition 0."""
     replica_assignments: Mapping[int, Sequence[int]]
-    """Maps each partition to its broker ids, the preferred leader first."""
+    """Maps each partition to its broker ids, the preferred leader first. While a partition is being
+    reassigned, they include the replicas that are added and those that will be removed.
+    """
     configs: Mapping[str, str]
     """The topic's own configs, without defaults. Values have the canonical form in which Kafka
     would show them, however they were written: ` TRUE` is `true`, `+05` is `5`, and `compact,
@@ -139,8 +141,14 @@ def operation_kinds(operands: Mapping[str, str | None]) -> dict[str, str]:
     return {key: "delete" if operand is None else "set" for key, operand in operands.items()}
 
 
+def _read_only_rows(rows: Mapping[int, Sequence[int] | None]) -> Mapping[int, Sequence[int] | None]:
+    return MappingProxyType({each: None if row is None else tuple(row) for each, row in rows.items()})
+
+
 class AlterTopicRequest(PolicyRequest, frozen=True, kw_only=True):
-    """A change of a topic's configs, number of partitions or replicas."""
+    """A change of a topic's configs or number of partitions, or a reassignment of its partitions to
+    other brokers.
+    """
 
     requested_state: RequestedTopicState
     """The whole topic after the change. Before it, it is `cluster.topic_state(request.topic)`."""
@@ -151,8 +159,15 @@ class AlterTopicRequest(PolicyRequest, frozen=True, kw_only=True):
     """
     config_operation_kinds: Mapping[str, str] | None = None
     """The operation on each of these keys: `set`, `delete`, `append` or `subtract`."""
+    reassignments: Mapping[int, Sequence[int] | None] | None = None
+    """For AlterPartitionReassignments: maps each partition that the request names to the broker ids
+    that it is to have, the preferred leader first; None cancels its reassignment. For other changes
+    this is None.
+    """
 
     def __post_init__(self) -> None:
+        if type(self.reassignments) is dict:
+            force_setattr(self, "reassignments", _read_only_rows(self.reassignments))
         operands = self.config_operations
         if operands is not None:
             kinds = operation_kinds(operands) if self.config_operation_kinds is None else self.config_operation_kinds
@@ -267,7 +282,9 @@ class TopicManagementPolicy(ABC):  # noqa: B024 - every method has a default: al
         """Judge the creation of a topic, by CreateTopics or automatically."""
 
     def validate_alter_topic(self, request: AlterTopicRequest, cluster: ClusterState) -> None:  # noqa: B027
-        """Judge a change of a topic's configs, number of partitions or replicas."""
+        """Judge a change of a topic's configs or number of partitions, or a reassignment. A request
+        to reassign is judged once for each topic, with all its partitions that the request names.
+        """
 
     def validate_delete_topic(self, request: DeleteTopicRequest, cluster: ClusterState) -> None:  # noqa: B027
         """Judge the deletion of a topic, before it is marked for deletion."""

@@ -268,7 +268,13 @@ class AuditRecorder:
         return records.removal(moment, name, self._state_if_any(before))
 
     def _observed(self, moment: Moment, name: str, before: Topic | None, after: Topic | None) -> AuditEvent:
-        return records.observed(moment, name, self._state_if_any(before), self._state_if_any(after))
+        return records.observed(
+            moment,
+            name,
+            self._state_if_any(before),
+            self._state_if_any(after),
+            records.continues_reassignment(before, after),
+        )
 
     def _state(self, topic: Topic) -> RecordedState:
         return records.state(topic, self.created.get(topic.name))

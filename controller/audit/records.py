@@ -6,7 +6,7 @@ later step has to know of secrets.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -161,6 +161,8 @@ def decision(
         _entity(judged, change.kind, is_applied=effect is Effect.APPLIED)
         if isinstance(judged, EntityRequest)
         else None,
+        None if change.reassignments is None else _reassignments(change.reassignments),
+        None if change.delete_records_offsets is None else dict(change.delete_records_offsets),
     )
 
 
@@ -168,8 +170,14 @@ def removal(moment: Moment, name: str, before: RecordedState | None) -> Removal:
     return Removal(**moment.stamp(), topic=name, before=before)
 
 
-def observed(moment: Moment, name: str, before: RecordedState | None, after: RecordedState | None) -> Observed:
-    return Observed(**moment.stamp(), topic=name, before=before, after=after)
+def observed(
+    moment: Moment,
+    name: str,
+    before: RecordedState | None,
+    after: RecordedState | None,
+    reassignment: bool,
+) -> Observed:
+    return Observed(**moment.stamp(), topic=name, before=before, after=after, reassignment=reassignment)
 
 
 def snapshot_begin(moment: Moment, reason: str, image: Image) -> SnapshotBegin:
@@ -222,6 +230,22 @@ def differs(one: Topic | None, other: Topic | None) -> bool:
     )
 
 
+def continues_reassignment(old: Topic | None, new: Topic | None) -> bool:
+    """Return whether two states of a topic differ only by reassignments that were under way."""
+    if old is None or new is None or len(old.partitions) != len(new.partitions):
+        return False
+    changed = [
+        mine
+        for mine, its in zip(old.partitions, new.partitions, strict=True)
+        if mine is not its and mine.replicas != its.replicas
+    ]
+    return (
+        bool(changed)
+        and all(each.adding_replicas or each.removing_replicas for each in changed)
+        and not differs(old, msgspec.structs.replace(new, partitions=old.partitions))
+    )
+
+
 def requested(wanted: RequestedTopicState) -> Requested:
     rows = wanted.replica_assignments
     return Requested(
@@ -232,6 +256,10 @@ def requested(wanted: RequestedTopicState) -> Requested:
         generated_replica_assignments=wanted.generated_replica_assignments,
         default_configs=dict(wanted.default_configs),
     )
+
+
+def _reassignments(rows: Mapping[int, Sequence[int] | None]) -> dict[int, tuple[int, ...] | None]:
+    return {partition: None if row is None else tuple(row) for partition, row in rows.items()}
 
 
 def _entity(judged: EntityRequest, kind: str, *, is_applied: bool) -> EntityChange:

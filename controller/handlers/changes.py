@@ -189,6 +189,8 @@ def refused_whole(context: RequestContext, request: Any, refusal: Refusal) -> li
             kind=requested.kind,
             operations=requested.operations,
             operation_kinds=requested.operation_kinds,
+            reassignments=requested.reassignments,
+            delete_records_offsets=requested.delete_records_offsets,
             refusal=refusal,
         )
         for requested in requested_changes(context.spec, request)

@@ -5,7 +5,13 @@ default configs, and the znodes of partitions.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...policies.interface import AlterLoggersRequest, JudgedRequest, PolicyRequest
+from ...policies.interface import (
+    AlterLoggersRequest,
+    AlterTopicRequest,
+    DeleteRecordsRequest,
+    JudgedRequest,
+    PolicyRequest,
+)
 from ...protocol.error_codes import ErrorCode
 from ..active.jobs import Draft, Element
 from ..clock import now_ms
@@ -13,7 +19,7 @@ from ..config.topic_configs import differing_defaults
 from ..errors import Refusal
 from ..metadata.entities import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE, Topic
 from ..metadata.image import Image
-from ..policy.cluster_view import view
+from ..policy.cluster_view import requested_reassignment, view
 from ..policy.runner import PolicyRefusal
 from ..requests.changes import Change, Judgement
 from ..requests.context import RequestContext
@@ -90,6 +96,58 @@ async def judge(node: Node, context: RequestContext, question: Callable[[], Judg
     except PolicyRefusal as refusal:
         judgement.verdict = refusal.verdict
         raise
+
+
+async def judge_reassignment(
+    node: Node, context: RequestContext, draft: Draft, change: PlannedChange, topic: Topic
+) -> None:
+    """Ask the policy about the `reassignments` of a change, which are the valid ones of one topic,
+    and note its judgement in the change. Raises Refusal.
+    """
+    assert change.reassignments is not None
+    rows = change.reassignments
+    await _judge_partitions(
+        node,
+        context,
+        draft,
+        change,
+        lambda: AlterTopicRequest(
+            **asked_by(context, topic.name, validate_only=False),
+            requested_state=requested_reassignment(topic, rows, defaults=default_configs(node, draft.image)),
+            reassignments=dict(rows),
+        ),
+    )
+
+
+async def judge_record_deletion(
+    node: Node, context: RequestContext, draft: Draft, change: PlannedChange, *, validate_only: bool = False
+) -> None:
+    """Ask the policy about the `delete_records_offsets` of a change, which are those of one topic,
+    and note its judgement in the change. Raises Refusal.
+    """
+    assert change.delete_records_offsets is not None
+    offsets = dict(change.delete_records_offsets)
+    await _judge_partitions(
+        node,
+        context,
+        draft,
+        change,
+        lambda: DeleteRecordsRequest(
+            **asked_by(context, change.resource, validate_only=validate_only), delete_records_offsets=offsets
+        ),
+    )
+
+
+async def _judge_partitions(
+    node: Node, context: RequestContext, draft: Draft, change: PlannedChange, question: Callable[[], JudgedRequest]
+) -> None:
+    """Judge some partitions of a topic. The judgement goes to their change alone, because a topic
+    has another change for each error of its other partitions.
+    """
+    try:
+        await judge(node, context, question, draft)
+    finally:
+        change.judgement = draft.judgements.pop(("topic", change.resource), None)
 
 
 def resource_of(request: JudgedRequest) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 that is refused before it is judged.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...protocol.config_resources import ConfigOperation
@@ -46,6 +46,24 @@ def deleted_topics(request: Any) -> Iterator[RequestedChange]:
     for name in request.topic_names:
         yield RequestedChange(name)
     yield from named_topics(request)
+
+
+def reassigned_topics(request: Any) -> Iterator[RequestedChange]:
+    rows: dict[str, dict[int, Sequence[int] | None]] = {}
+    for topic in request.topics:
+        named = rows.setdefault(topic.name, {})
+        named.update((partition.partition_index, partition.replicas) for partition in topic.partitions)
+    for name, reassignments in rows.items():
+        yield RequestedChange(name, reassignments=reassignments)
+
+
+def topics_with_deleted_records(request: Any) -> Iterator[RequestedChange]:
+    offsets: dict[str, dict[int, int]] = {}
+    for topic in request.topics:
+        named = offsets.setdefault(topic.name, {})
+        named.update((partition.partition_index, partition.offset) for partition in topic.partitions)
+    for name, wanted in offsets.items():
+        yield RequestedChange(name, delete_records_offsets=wanted)
 
 
 def configured_resources(request: Any) -> Iterator[RequestedChange]:

@@ -5,7 +5,7 @@ planned against, including changes that are accepted and not yet committed. The 
 computed when a policy reads it, once for each version of the topic.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -83,6 +83,27 @@ def requested(
         [partition.replicas for partition in topic.partitions],
         configs_for_policies(topic.configs),
         generated_replica_assignments=generated_replica_assignments,
+        default_configs=defaults,
+        marked_for_deletion=topic.marked_for_deletion,
+        internal=topic.is_internal,
+    )
+
+
+def requested_reassignment(
+    topic: Topic, reassignments: Mapping[int, Sequence[int] | None], *, defaults: Mapping[str, str] = NO_CONFIGS
+) -> RequestedTopicState:
+    """Return the topic as it will be once these partitions have the replicas that they are to have.
+    A reassignment that is cancelled leaves the replicas of before it.
+    """
+    rows: list[Sequence[int]] = [partition.replicas for partition in topic.partitions]
+    for index, replicas in reassignments.items():
+        partition = topic.partitions[index]
+        cancelled = tuple(each for each in partition.replicas if each not in partition.adding_replicas)
+        rows[index] = cancelled if replicas is None else replicas
+    return requested_state(
+        rows,
+        configs_for_policies(topic.configs),
+        generated_replica_assignments=False,
         default_configs=defaults,
         marked_for_deletion=topic.marked_for_deletion,
         internal=topic.is_internal,

@@ -4,7 +4,7 @@ Each is one element of one request. Handlers plan them, and the audit log and th
 nothing here decides or writes anything.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -40,6 +40,10 @@ class RequestedChange(msgspec.Struct, frozen=True):
     """The operand of each key of a change of configs, None to delete the key."""
     operation_kinds: Mapping[str, str] | None = None
     """The kind of operation on each key of `operations`: `set`, `delete`, `append`, `subtract`."""
+    reassignments: Mapping[int, Sequence[int] | None] | None = None
+    """The broker ids that a reassignment asks for, by partition; None cancels one."""
+    delete_records_offsets: Mapping[int, int] | None = None
+    """The offset before which records are deleted, by partition; -1 is the high watermark."""
 
 
 class Judgement(msgspec.Struct):
@@ -63,6 +67,10 @@ class Change(msgspec.Struct):
     """The operand of each key of a change of configs, None to delete the key."""
     operation_kinds: Mapping[str, str] | None = None
     """The kind of operation on each key of `operations`: `set`, `delete`, `append`, `subtract`."""
+    reassignments: Mapping[int, Sequence[int] | None] | None = None
+    """The broker ids that a reassignment asks for, by partition; None cancels one."""
+    delete_records_offsets: Mapping[int, int] | None = None
+    """The offset before which records are deleted, by partition; -1 is the high watermark."""
     levels: tuple[Mapping[str, str], Mapping[str, str]] | None = None
     """The levels of the loggers that the request names, before and after it."""
     is_done: bool = False

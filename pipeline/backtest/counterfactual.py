@@ -12,7 +12,16 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from ...audit.event import AuditEvent, Decision, Effect, Observed, RecordedState, Removal, Requested, SnapshotEnd
-from ...audit.replay import Replay, entity_request, policy_request, same
+from ...audit.replay import (
+    CREATE_TOPIC,
+    DELETE_RECORDS,
+    DELETE_TOPIC,
+    REASSIGN,
+    Replay,
+    entity_request,
+    policy_request,
+    same,
+)
 from ...audit.replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates
 from .replaying import Asked, Moot
 from .tally import Note, Tally
@@ -86,6 +95,8 @@ class Otherwise:
             return moot
         wanted = _requested(event, before) if parted and before is not None else event.requested
         request = policy_request(event if wanted is event.requested else _otherwise(event, before, wanted))
+        if request is None:
+            return None
         seen = self._seen(event)
         self._states.forget_beyond(len(seen.states))
         cluster = ReplayedCluster(seen, event.cluster_size, self._states)
@@ -116,7 +127,8 @@ class Otherwise:
                 if topic is not None and topic.marked_for_deletion:
                     self._becomes(event.topic, None)
             case Observed():
-                self._observe(event.topic, self._recorded.topics.get(event.topic), event.after)
+                if not event.reassignment or same(self.topics.get(event.topic), event.before):
+                    self._observe(event.topic, self._recorded.topics.get(event.topic), event.after)
             case SnapshotEnd():
                 yield from self._end_snapshot(event)
                 return
@@ -135,14 +147,14 @@ class Otherwise:
         then = recorded(event).decision == ALLOWED
         if not allowed or (then and (event.error_code != 0 or event.effect is Effect.UNKNOWN)):
             return
-        state = _made(event, before, event.requested if before is None else _requested(event, before))
+        state = _made(event, before)
         if event.validate_only:
-            if event.requested is not None and state is not None:
+            if state is not None:
                 self._validated[event.name] = state
         elif then and same(before, was):
             self._becomes(event.name, event.after)
-        elif event.requested is None and before is not None and then:
-            self._becomes(event.name, msgspec.structs.replace(before, marked_for_deletion=True))  # its removal follows
+        elif event.operation == DELETE_TOPIC and not then:
+            self._becomes(event.name, None)  # no removal follows, which the log would have
         else:
             self._becomes(event.name, state)
 
@@ -175,7 +187,7 @@ class Otherwise:
 
 def _moot(event: Decision, before: RecordedState | None) -> Moot | None:
     """Say why a request that was possible would not be possible here; None if it would."""
-    if event.operation == "create_topic":
+    if event.operation == CREATE_TOPIC:
         return (
             None
             if before is None
@@ -183,17 +195,21 @@ def _moot(event: Decision, before: RecordedState | None) -> Moot | None:
         )
     if before is None or before.marked_for_deletion:
         return Moot("no-topic", f"There would be no topic {event.name}.")
-    wanted = event.requested
-    if event.operation == "create_partitions" and wanted is not None and len(before.replicas) >= len(wanted.replicas):
-        return Moot("partitions", f"{event.name} would have {len(before.replicas)} partitions already.")
+    wanted, has = event.requested, len(before.replicas)
+    if event.operation == "create_partitions" and wanted is not None and has >= len(wanted.replicas):
+        return Moot("partitions", f"{event.name} would have {has} partitions already.")
+    if any(partition >= has for partition in {*(event.reassignments or ()), *(event.delete_records_offsets or ())}):
+        return Moot("partitions", f"{event.name} would have {has} partitions only.")
     return None
 
 
 def _requested(event: Decision, before: RecordedState) -> Requested | None:
     """Return what the request would lead to from the topic's state here."""
     wanted = event.requested
-    if wanted is None or event.operation == "create_topic":
+    if wanted is None or event.operation == CREATE_TOPIC:
         return wanted
+    if event.operation == REASSIGN:
+        return msgspec.structs.replace(wanted, replicas=_reassigned(event, before), configs=before.configs)
     if event.operation == "create_partitions":
         replicas = before.replicas + wanted.replicas[len(before.replicas) :]
         return msgspec.structs.replace(wanted, replicas=replicas, configs=before.configs)
@@ -214,8 +230,22 @@ def _otherwise(event: Decision, before: RecordedState | None, wanted: Requested 
     return msgspec.structs.replace(event, requested=wanted, config_operation_kinds=kinds)
 
 
-def _made(event: Decision, before: RecordedState | None, wanted: Requested | None) -> RecordedState | None:
+def _reassigned(event: Decision, before: RecordedState) -> tuple[tuple[int, ...], ...]:
+    """Return the replicas after a reassignment. Where it is cancelled they stay as they are here,
+    because another topic was moved then.
+    """
+    rows = dict(enumerate(before.replicas))
+    rows |= {partition: row for partition, row in (event.reassignments or {}).items() if row is not None}
+    return tuple(rows.values())
+
+
+def _made(event: Decision, before: RecordedState | None) -> RecordedState | None:
     """Return the topic that results from a request."""
+    if event.operation == DELETE_RECORDS:
+        return before
+    if event.operation == DELETE_TOPIC:
+        return before and msgspec.structs.replace(before, marked_for_deletion=True)  # its removal follows
+    wanted = event.requested if before is None else _requested(event, before)
     if wanted is None:
         return None
     if before is not None:

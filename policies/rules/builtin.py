@@ -17,7 +17,7 @@ from .facts import Facts
 from .matching import USER, Match, PatternFault, full_match, literal_prefix, pattern_match
 from .rule import NameGuard, Rule, Scope, read_scope
 from .tables import TomlTable
-from .vocabulary import CREATED
+from .vocabulary import CREATED, REASSIGN
 from .windows import read_change_window
 
 CREATE_OR_ALTER = ("create", "alter")
@@ -55,30 +55,41 @@ def read_name_pattern(table: TomlTable, name: str) -> Rule:
 
 def read_partitions(table: TomlTable, name: str) -> Rule:
     """Read a `[[partitions]]`: how many partitions a topic may have."""
-    return _limits(table, name, "partition", lambda before, after: _bounded(before, after, "num_partitions"))
+    return _limits(table, name, "partition", CREATE_OR_ALTER, _partition_counts)
 
 
 def read_replication(table: TomlTable, name: str) -> Rule:
     """Read a `[[replication]]`: how many replicas each partition may have."""
-    return _limits(table, name, "replica", _replica_counts)
+    return _limits(table, name, "replica", (*CREATE_OR_ALTER, REASSIGN), _replica_counts)
 
 
-def _bounded(before: TopicState | None, after: TopicState, field: str) -> Iterator[int]:
-    if before is None or getattr(before, field) != getattr(after, field):
-        yield getattr(after, field)
+def _partition_counts(facts: Facts, after: TopicState) -> Iterator[int]:
+    before = facts.before
+    if before is None or before.num_partitions != after.num_partitions:
+        yield after.num_partitions
 
 
-def _replica_counts(before: TopicState | None, after: TopicState) -> Iterator[int]:
-    """Yield the distinct numbers of replicas of new and moved partitions."""
-    known: Mapping[int, Sequence[int]] = {} if before is None else before.replica_assignments
-    counts = {len(row) for index, row in after.replica_assignments.items() if tuple(known.get(index, ())) != tuple(row)}
+def _replica_counts(facts: Facts, after: TopicState) -> Iterator[int]:
+    """Yield the distinct numbers of replicas of new and reassigned partitions. A cancelled
+    reassignment brings back what was there before.
+    """
+    known: Mapping[int, Sequence[int]] = {} if facts.before is None else facts.before.replica_assignments
+    counts = {
+        len(row)
+        for index, row in after.replica_assignments.items()
+        if tuple(known.get(index, ())) != tuple(row) and index not in facts.cancelled
+    }
     yield from sorted(counts)
 
 
 def _limits(
-    table: TomlTable, name: str, what: str, counts: Callable[[TopicState | None, TopicState], Iterator[int]]
+    table: TomlTable,
+    name: str,
+    what: str,
+    operations: Sequence[str],
+    counts: Callable[[Facts, TopicState], Iterator[int]],
 ) -> Rule:
-    scope = read_scope(table, name, CREATE_OR_ALTER)
+    scope = read_scope(table, name, operations)
     least, most = table.count("min", 1), table.count("max", 1)
     if not (table.has("min") or table.has("max")):
         table.note("neither min nor max is given")
@@ -89,7 +100,7 @@ def _limits(
     def judge(facts: Facts) -> str | None:
         if facts.after is None:
             return None
-        for count in counts(facts.before, facts.after):
+        for count in counts(facts, facts.after):
             if least is not None and count < least:
                 return scope.message or f"{_are(count, what)} fewer than {least}."
             if most is not None and count > most:

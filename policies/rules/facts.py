@@ -6,7 +6,7 @@ for a string, 3 us for a row of replicas, 0.3 us for a comparison). If an expres
 literal key in a map, only this entry is handed over.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -30,7 +30,7 @@ from ..interface import (
 )
 from ..topic_counts import counts_of
 from .matching import compiled_regex
-from .vocabulary import ABSENT, FLAT, VARIABLES
+from .vocabulary import ABSENT, FLAT, REASSIGN, VARIABLES
 
 OPERATION_OF: Mapping[type, str] = {
     CreateTopicRequest: "create",
@@ -41,6 +41,13 @@ OPERATION_OF: Mapping[type, str] = {
     AlterLoggersRequest: "alter_loggers",
 }
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def operation_of(request: JudgedRequest) -> str:
+    """Return the operation of a request, one of OPERATIONS."""
+    if isinstance(request, AlterTopicRequest) and request.reassignments is not None:
+        return REASSIGN
+    return OPERATION_OF[type(request)]
 
 
 class NoTimeError(Exception):
@@ -62,7 +69,7 @@ class Facts:
     def __init__(self, request: JudgedRequest, cluster: ClusterState) -> None:
         self.request = request
         self.cluster = cluster
-        self.operation = OPERATION_OF[type(request)]
+        self.operation = operation_of(request)
         self.principal = request.principal or ANONYMOUS
         self.topic: str = getattr(request, "topic", "")
         """The name of the topic; empty if the request does not concern a topic."""
@@ -100,6 +107,16 @@ class Facts:
     def is_kafkas_own(self) -> bool:
         """Whether the cluster creates one of Kafka's internal topics for itself."""
         return self.is_automatic and self.after is not None and self.after.internal
+
+    @property
+    def reassignments(self) -> Mapping[int, Sequence[int] | None] | None:
+        """The broker ids that a reassignment asks for, by partition; None for other requests."""
+        return self.request.reassignments if isinstance(self.request, AlterTopicRequest) else None
+
+    @property
+    def cancelled(self) -> frozenset[int]:
+        """The partitions whose reassignment is cancelled."""
+        return frozenset(partition for partition, row in (self.reassignments or {}).items() if row is None)
 
     @property
     def created_ms(self) -> int | None:
@@ -204,6 +221,11 @@ def _replica_assignments(variable: str) -> Callable[[Facts], Any]:
     return value
 
 
+def _reassignments(facts: Facts) -> Any:
+    rows = facts.reassignments
+    return None if rows is None else {partition: row and list(row) for partition, row in rows.items()}
+
+
 def _topic_count(facts: Facts) -> int:
     counts = counts_of(facts.cluster)
     return len(facts.cluster.topics()) if counts is None else counts.topics
@@ -216,6 +238,7 @@ _OTHERWISE: Mapping[tuple[str, str], Callable[[Facts], Any]] = {
     ("request", "created"): lambda facts: (
         Missing if facts.created_ms is None else EPOCH + timedelta(milliseconds=facts.created_ms)
     ),
+    ("request", "reassignments"): _reassignments,
     ("cluster", "topic_count"): _topic_count,
     ("before", "replica_assignments"): _replica_assignments("before"),
     ("after", "replica_assignments"): _replica_assignments("after"),

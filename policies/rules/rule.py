@@ -9,7 +9,7 @@ from ..verdict import Finding, RuleAction
 from .facts import Facts
 from .matching import USER, Match, MatchOfUser
 from .tables import TomlTable
-from .vocabulary import OPERATIONS, TOPIC_OPERATIONS
+from .vocabulary import INCLUDED, OPERATIONS, TOPIC_OPERATIONS
 
 TOPIC_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-*?")
 
@@ -131,13 +131,17 @@ def read_scope(
     return Scope(
         name or "",
         RuleAction(actions[0]) if valid else RuleAction.DENY,
-        frozenset(operations).intersection(meant) if chosen is None else frozenset(chosen),
+        frozenset(operations).intersection(meant if chosen is None else _with_included(chosen)),
         table.patterns_of_user("topics", impossible_topic),
         table.patterns_of_user("except_topics", impossible_topic),
         table.patterns("principals", impossible_principal),
         table.patterns("except_principals", impossible_principal),
         table.text("message"),
     )
+
+
+def _with_included(chosen: Sequence[str]) -> frozenset[str]:
+    return frozenset(chosen).union(*(INCLUDED.get(operation, ()) for operation in chosen))
 
 
 def impossible_topic(pattern: str) -> str | None:

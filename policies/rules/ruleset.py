@@ -21,7 +21,7 @@ from ..interface import ClusterState, JudgedRequest
 from ..verdict import Finding
 from .builtin import BUILT_IN
 from .expressions import read_rule
-from .facts import OPERATION_OF, Facts
+from .facts import Facts
 from .matching import USER
 from .mistakes import MAX_BYTES, Mistake, RuleFileError, RuleSource
 from .positions import Positions
@@ -66,10 +66,9 @@ class RuleSet:
 
     def judge(self, request: JudgedRequest, cluster: ClusterState) -> tuple[Finding, ...]:
         """Return the objections of the rules to the request, in the order of the rules."""
-        operation = OPERATION_OF[type(request)]
         facts = Facts(request, cluster)
         findings: list[Finding] = []
-        for rule in self._by_operation[operation]:
+        for rule in self._by_operation[facts.operation]:
             if (finding := rule.finding(facts)) is not None:
                 findings.append(finding)  # noqa: PERF401 - faster than a generator if there are no findings, as nearly always
         return tuple(findings)

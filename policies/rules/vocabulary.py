@@ -8,8 +8,11 @@ from collections.abc import Mapping
 
 import msgspec
 
-TOPIC_OPERATIONS = ("create", "alter", "delete", "delete_records")
+REASSIGN = "reassign"
+TOPIC_OPERATIONS = ("create", "alter", REASSIGN, "delete", "delete_records")
 """The operations of a rule that names none."""
+INCLUDED: Mapping[str, frozenset[str]] = {"alter": frozenset({REASSIGN})}
+"""The operations that a rule judges besides one that it names: a reassignment alters a topic."""
 OPERATIONS = (*TOPIC_OPERATIONS, "alter_broker", "alter_loggers")
 
 
@@ -68,6 +71,7 @@ VARIABLES: Mapping[str, Mapping[str, Type]] = {
         "created": TIMESTAMP,
         "config_operations": map_of(STRING, or_null(STRING), nullable=True),
         "config_operation_kinds": map_of(STRING, STRING, nullable=True),
+        "reassignments": map_of(INT, Type("list", INT, nullable=True), nullable=True),
         "delete_records_offsets": map_of(INT, INT, nullable=True),
     },
     "before": STATE,

@@ -5,13 +5,20 @@ over random histories.
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from minicontroller.audit.event import Decision, NamedState, RecordedState, Requested
+from minicontroller.audit.event import Decision, NamedState, RecordedState, Requested, decode, encode
 from minicontroller.audit.replay import Replay
-from minicontroller.policies import ClusterState
-from minicontroller.policies.states import topic_state
+from minicontroller.policies import (
+    AlterTopicRequest,
+    ClusterState,
+    DeleteRecordsRequest,
+    DeleteTopicRequest,
+    PolicyRequest,
+)
+from minicontroller.policies.states import requested_state, topic_state
 from minicontroller.policies.topic_counts import counts_of
 from tests.audit.logs import a_creation, a_state, an_empty_snapshot
 
@@ -85,10 +92,13 @@ def a_life(
             requested=None if state is None else as_wanted(state),
             assumed=tuple(NamedState(topic=each, state=other) for each, other in assumed.items()),
         )  # fmt: skip
+        if state is None:
+            event = msgspec.structs.replace(event, operation="delete_topic")
         seen: dict[str, RecordedState | None] = {**topics, **validated, **assumed}
         life.append((event, expected({each: one for each, one in seen.items() if one is not None})))
-        if validates and state is not None:
-            validated[name] = state
+        supposed = state or (before and msgspec.structs.replace(before, marked_for_deletion=True))
+        if validates and supposed is not None:
+            validated[name] = supposed
         elif not validates:
             topics = {each: one for each, one in {**topics, name: state}.items() if one is not None}
     return life
@@ -115,3 +125,48 @@ def test_what_a_policy_is_shown(
         assert list(replay.apply(event)) == []
     for cluster, wanted in kept:
         assert shown(cluster) == wanted
+
+
+def test_an_event_is_of_the_kind_that_it_says() -> None:
+    """A request without a requested state is the deletion of a topic only if it says so, and an
+    operation of a later version is nobody's question.
+    """
+    there, moved = a_state(2), as_wanted(a_state(2, replicas=((1,), (2,))))
+    expected: list[tuple[dict[str, Any], PolicyRequest | None]] = [
+        ({"operation": "delete_topic"}, DeleteTopicRequest(**ASKED, created_ms=1)),
+        (
+            {"operation": "delete_records", "delete_records_offsets": {0: -1, 1: 5}},
+            DeleteRecordsRequest(**ASKED, delete_records_offsets={0: -1, 1: 5}),
+        ),
+        (
+            {"operation": "alter_partition_reassignments", "reassignments": {0: None, 1: (2,)}, "requested": moved},
+            AlterTopicRequest(
+                **ASKED,
+                requested_state=requested_state([[1], [2]], generated_replica_assignments=True),
+                reassignments={0: None, 1: (2,)},
+            ),
+        ),
+        ({"operation": "shrink_topic"}, None),
+        ({"operation": "shrink_topic", "requested": moved}, None),
+    ]
+    for changed, wanted in expected:
+        event = a_creation(3, "t", before=there, after=there, **changed)
+        question = Replay({"t": there}).question(decoded(event))
+        assert (question and question[0]) == wanted, changed
+
+
+def decoded(event: Decision) -> Decision:
+    """The same event, read from its line."""
+    again = decode(encode(event))
+    assert isinstance(again, Decision)
+    return again
+
+
+ASKED: dict[str, Any] = {
+    "topic": "t",
+    "principal": "User:alice",
+    "client_id": "c",
+    "client_host": "127.0.0.1",
+    "api": "CreateTopics",
+    "time_ms": 3,
+}

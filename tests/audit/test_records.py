@@ -1,16 +1,17 @@
 """From the controller's values to an event."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
 from minicontroller.audit.event import Effect, NamedState, PolicyDecision, Requested
-from minicontroller.controller.audit.records import EventOrigin, Moment, decision
+from minicontroller.controller.audit.records import EventOrigin, Moment, continues_reassignment, decision
 from minicontroller.controller.audit.requests import AuditedRequest
 from minicontroller.controller.errors import Refusal
 from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.handlers.planning import PlannedChange
-from minicontroller.controller.metadata.entities import Broker
+from minicontroller.controller.metadata.entities import NO_CONFIGS, Broker, Partition, Topic
 from minicontroller.controller.metadata.image import Image
 from minicontroller.controller.requests.changes import Judgement
 from minicontroller.controller.requests.context import RequestContext, Routes
@@ -57,7 +58,9 @@ def test_every_field_has_its_place() -> None:
     judgement = Judgement(judged, image, Verdict(Decided.ALLOWED, "P", seconds=0.5, policy_hash="h"))
     refusal = Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, "there")
     request = AuditedRequest(31, context, validate_only=True, elements=33)
-    change = PlannedChange(resource="t", judgement=judgement)
+    change = PlannedChange(
+        resource="t", judgement=judgement, reassignments={0: [2], 1: None}, delete_records_offsets={0: -1}
+    )
     before, after, seen = a_state(1), a_state(2), NamedState(topic="other", state=None)
     event = decision(
         Moment(EventOrigin("cluster", 21, 22), 23, 24),
@@ -123,8 +126,28 @@ def test_every_field_has_its_place() -> None:
         "latency_us": 77,
         "config_operation_kinds": None,
         "entity": None,
+        "reassignments": {0: (2,), 1: None},
+        "delete_records_offsets": {0: -1},
     }
     assert msgspec.json.decode(msgspec.json.encode(event), type=type(event)) == event
+
+
+def test_how_a_reassignment_goes_on() -> None:
+    """A change of replicas that were being moved belongs to a reassignment; another one is somebody
+    else's, and so is one that comes with a change of configs.
+    """
+    moving = Partition(replicas=(1, 2, 3), adding_replicas=(3,), removing_replicas=(1,))
+    idle, there = Partition(replicas=(1, 2)), Partition(replicas=(2, 3))
+
+    def topic(*partitions: Partition, configs: Mapping[str, str] = NO_CONFIGS) -> Topic:
+        return Topic("t", b"1" * 16, partitions, configs=configs)
+
+    before = topic(idle, moving)
+    assert continues_reassignment(before, topic(idle, there))
+    assert not continues_reassignment(before, topic(idle, there, configs={"retention.ms": "1"}))
+    assert not continues_reassignment(before, topic(there, there))
+    assert not continues_reassignment(before, before)
+    assert not continues_reassignment(None, before)
 
 
 async def test_a_policy_that_says_what_no_file_holds(tmp_path: Path) -> None:

@@ -53,6 +53,24 @@ def alter(
     )
 
 
+def reassign(
+    topic: str = "sales.orders.placed",
+    replicas: Sequence[Sequence[int]] = THREE_TIMES_THREE,
+    *,
+    principal: str | None = ALICE,
+    reassignments: Mapping[int, Sequence[int] | None] = MappingProxyType({0: (4, 2, 3)}),
+) -> AlterTopicRequest:
+    """A reassignment of partitions that have these replicas; a cancelled one changes nothing."""
+    rows = dict(enumerate(replicas)) | {index: row for index, row in reassignments.items() if row is not None}
+    return AlterTopicRequest(
+        topic=topic,
+        principal=principal,
+        api="AlterPartitionReassignments",
+        requested_state=requested_state(list(rows.values()), generated_replica_assignments=False),
+        reassignments=reassignments,
+    )
+
+
 def delete(topic: str = "sales.orders.placed", principal: str | None = ALICE) -> DeleteTopicRequest:
     return DeleteTopicRequest(topic=topic, principal=principal, api="DeleteTopics")
 

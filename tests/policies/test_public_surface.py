@@ -37,7 +37,7 @@ FIELDS = {
     ],
     "PolicyRequest": ["topic", "principal", "client_id", "client_host", "api", "validate_only", "time_ms"],
     "CreateTopicRequest": ["requested_state", "automatic"],
-    "AlterTopicRequest": ["requested_state", "config_operations", "config_operation_kinds"],
+    "AlterTopicRequest": ["requested_state", "config_operations", "config_operation_kinds", "reassignments"],
     "DeleteTopicRequest": ["created_ms"],
     "AlterBrokerConfigsRequest": [*ENTITY, "default_configs_before", "default_configs"],
     "AlterLoggersRequest": ENTITY,

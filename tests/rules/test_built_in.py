@@ -9,7 +9,7 @@ from minicontroller.policies import DeleteTopicRequest, PolicyRequest
 from minicontroller.policies.rules.matching import MAX_KEPT, pattern_match
 from minicontroller.policies.states import requested_state, topic_state
 from minicontroller.policies.verdict import RuleAction
-from tests.policies.asking import alter, cluster, create, delete, delete_records
+from tests.policies.asking import alter, cluster, create, delete, delete_records, reassign
 from tests.rules.reading import condition, mistake, mistakes, rules, said
 
 HOUR_MS = 3_600_000
@@ -36,6 +36,21 @@ def test_limits_leave_what_is_older_alone() -> None:
         "10 partitions are more than 5.",
         "1 replica is fewer than 2.",
     ]
+
+
+def test_limits_of_replicas_judge_reassignments() -> None:
+    """The partitions that a request reassigns must be within the limit; one whose reassignment it
+    cancels, and all others, stay as they are.
+    """
+    there = cluster({"sales.orders.placed": topic_state([[1], [1, 2], [1, 2]])})
+    text = "[[partitions]]\nmax = 1\n[[replication]]\nmin = 2"
+    assert said(text, reassign(replicas=[[1], [1, 2], [1, 2]], reassignments={2: (2, 3)}), there) == []
+    assert said(text, reassign(replicas=[[1], [1], [1, 2]], reassignments={1: None}), there) == []
+    too_few = reassign(replicas=[[1], [1, 2], [1, 2]], reassignments={1: None, 2: (3,)})
+    assert said(text, too_few, there) == ["1 replica is fewer than 2."]
+    for chosen in ("alter", "reassign"):
+        assert said(f"[[replication]]\nmin = 2\noperations = '{chosen}'", too_few, there) != [], chosen
+    assert said("[[replication]]\nmin = 2\noperations = 'create'", too_few, there) == []
 
 
 @pytest.mark.parametrize(
@@ -71,7 +86,7 @@ def test_protected_topics() -> None:
     otherwise.
     """
     text = "[[protected_topics]]\ntopics = ['ops.*']\nexcept_principals = ['User:ops']"
-    for request in (create("ops.x"), alter("ops.x"), delete("ops.x"), delete_records("ops.x")):
+    for request in (create("ops.x"), alter("ops.x"), reassign("ops.x"), delete("ops.x"), delete_records("ops.x")):
         assert len(said(text, request)) == 1
         assert said(text, msgspec.structs.replace(request, principal="User:ops")) == []
     assert said(text, create("x.ops")) == said(text, delete("x.ops")) == []

@@ -17,7 +17,7 @@ from minicontroller.policies.rules.checking import ExpressionFaults, check
 from minicontroller.policies.rules.syntax import MAX_CHARACTERS, MAX_DEPTH, SyntaxFault, parse
 from minicontroller.policies.rules.vocabulary import BOOL, FUNCTIONS, METHODS, VARIABLES
 from minicontroller.policies.verdict import RuleAction
-from tests.policies.asking import alter, cluster, create, delete, delete_records
+from tests.policies.asking import alter, cluster, create, delete, delete_records, reassign
 from tests.rules.reading import condition, mistake, mistakes, rules, said
 
 
@@ -48,6 +48,8 @@ def test_each_field_is_there(variable: str, field: str) -> None:
     request = {"before": alter(), "request": delete()}.get(variable, create())
     if field == "delete_records_offsets":
         request = delete_records()
+    elif field == "reassignments":
+        request = reassign()
     request = msgspec.structs.replace(request, time_ms=1, **({"created_ms": 1} if field == "created" else {}))
     known = {request.topic: create().requested_state}
     operations = '["delete"]' if field == "created" else '["create", "alter", "delete", "delete_records"]'
@@ -77,6 +79,7 @@ def test_values() -> None:
         'after.replica_assignments == [[1, 2, 3]] && after.configs == {"retention.ms": "7"}',
         "before == null && after != null && after.generated_replica_assignments && !after.internal",
         "request.client_id == null && request.config_operations == null && request.delete_records_offsets == null",
+        "request.reassignments == null",
     ):
         assert holds(expression), expression
 
