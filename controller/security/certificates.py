@@ -6,6 +6,7 @@ because ACLs and `ssl.principal.mapping.rules` were written for it. TLS does not
 so it is measured before it is read.
 """
 
+import warnings
 from collections.abc import Iterator
 
 from cryptography import x509
@@ -35,8 +36,16 @@ SPACES = " \r"
 
 
 def distinguished_name(certificate: bytes) -> str:
-    """Return the subject of a certificate in DER. Raises ValueError for one that is too long."""
-    return name_from_der(x509.load_der_x509_certificate(certificate).subject.public_bytes())
+    """Return the subject of a certificate in DER. Raises ValueError for one that is too long, or
+    that cannot be read: OpenSSL accepts more than the library that reads the name.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of lengths that X.520 does not allow
+            subject = x509.load_der_x509_certificate(certificate).subject.public_bytes()
+    except (ValueError, TypeError, x509.InvalidVersion):
+        raise ValueError("its certificate is not well-formed") from None
+    return name_from_der(subject)
 
 
 def name_from_der(subject: bytes) -> str:

@@ -10,6 +10,10 @@ one has fewer rights.
 from ...policies.interface import ANONYMOUS
 
 USER = "User"
+MAX_NAME_BYTES = 8 * 1024
+"""The longest name of a user who logs in. Nodes forward it with each request, in a string that has
+32,767 bytes at most.
+"""
 
 
 def user_principal(name: str) -> str:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import msgspec
 
-from .principal import USER
+from .principal import MAX_NAME_BYTES, USER
 
 
 class Challenge(msgspec.Struct, frozen=True):
@@ -165,6 +165,8 @@ class SaslSession:
         """Process the next token of the exchange that the handshake began."""
         assert self._exchange is not None
         step = self._exchange.step(token)
+        if isinstance(step, Proved) and len(step.username.encode()) > MAX_NAME_BYTES:
+            step = Rejected(f"Authentication failed: the name of the user has more than {MAX_NAME_BYTES} bytes")
         if isinstance(step, Proved) and self.username not in (None, step.username):
             step = Rejected(
                 f"Cannot change principals during re-authentication from {USER}.{self.username}: {USER}.{step.username}"

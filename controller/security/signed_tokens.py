@@ -18,6 +18,10 @@ from joserfc.errors import JoseError, SecurityWarning
 from joserfc.jwk import ECKey, JWKRegistry, OctKey, OKPKey, RSAKey
 
 MAX_TOKEN_CHARACTERS = 64 * 1024
+JAVA_SPACES = "".join(map(chr, range(0x21)))
+"""The characters that Kafka takes off the ends of a text. Other spaces are part of a name: without
+them it would be another user's.
+"""
 MAX_KEY_SET_BYTES = 1024 * 1024
 MOST_KEYS = 1000
 MOST_TRIED_KEYS = 20
@@ -110,9 +114,10 @@ def verified_token(token: str, keys: TokenKeys, rules: TokenRules, now: float) -
     _check_target(claims, rules)
     _check_scope(claims.get(rules.scope_claim))
     subject = claims.get(rules.subject_claim)
-    if not isinstance(subject, str) or not subject.strip():
+    name = subject.strip(JAVA_SPACES) if isinstance(subject, str) else ""
+    if not name:
         raise InvalidTokenError("it names nobody")
-    return VerifiedToken(subject.strip(), int(expires * 1000))
+    return VerifiedToken(name, int(expires * 1000))
 
 
 class _KeySet(msgspec.Struct):
@@ -194,9 +199,9 @@ def _check_target(claims: Mapping[str, Any], rules: TokenRules) -> None:
 def _check_scope(scope: object) -> None:
     """Check the form of a scope, whose contents decide nothing here."""
     if isinstance(scope, str):
-        is_wrong = not scope.strip()
+        is_wrong = not scope.strip(JAVA_SPACES)
     else:
-        words = [word.strip() for word in _texts(scope)]
+        words = [word.strip(JAVA_SPACES) for word in _texts(scope)]
         is_wrong = isinstance(scope, list) and (
             len(words) != len(scope) or len(set(words)) != len(words) or "" in words
         )

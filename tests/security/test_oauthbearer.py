@@ -151,6 +151,12 @@ def test_what_kafka_accepts_is_accepted(changed: dict[str, Any]) -> None:
     assert verdict(signed(**changed)) == "alice"
 
 
+@pytest.mark.parametrize("space", ["\u00a0", "\u2003", "\u0085", "\u3000"])
+def test_only_the_spaces_of_java_are_no_part_of_a_name(space: str) -> None:
+    """Whoever can choose a name with another space at its end does not become the user without."""
+    assert verdict(signed(sub=f"\0 {space}alice\r\n")) == f"{space}alice"
+
+
 def test_a_token_that_names_no_key_is_tried_with_all() -> None:
     """Issuers with one key name none."""
     assert verdict(signed(header={"kid": None})) == "alice"

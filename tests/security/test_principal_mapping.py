@@ -3,9 +3,17 @@
 The expected texts are what Java 17's X500Principal and Kafka 3.9.1's SslPrincipalMapper have said.
 """
 
-import pytest
+import ssl
+import warnings
+from contextlib import suppress
+from functools import cache
 
-from minicontroller.controller.security.certificates import MAX_SUBJECT_BYTES, name_from_der
+import pytest
+import trustme
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minicontroller.controller.security.certificates import MAX_SUBJECT_BYTES, distinguished_name, name_from_der
 from minicontroller.controller.security.principal_mapping import MAX_RULES, MappingFault, PrincipalMapper
 
 DUKE = "CN=Duke,OU=JavaSoft,O=Sun Microsystems,C=US"
@@ -64,6 +72,38 @@ def test_a_subject_without_end_names_nobody() -> None:
     """TLS lets a certificate have a subject of any length."""
     with pytest.raises(ValueError, match="more than 8192 bytes names nobody"):
         name_from_der(b"\x30" + bytes(MAX_SUBJECT_BYTES))
+
+
+@cache
+def certificate() -> bytes:
+    """A certificate of `OU=of-a-client,O=tests`, in DER."""
+    issued = trustme.CA().issue_cert("client", organization_name="tests", organization_unit_name="of-a-client")
+    return ssl.PEM_cert_to_DER_cert(issued.cert_chain_pems[0].bytes().decode())
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("a003020102", "a003020104"),  # a version that X.509 does not have
+        (f"0c0b{b'of-a-client'.hex()}", f"030b00{b'f-a-client'.hex()}"),  # a name that is a string of bits
+        (f"0c0b{b'of-a-client'.hex()}", f"130bff{b'f-a-client'.hex()}"),
+    ],
+)
+def test_what_openssl_accepts_and_nobody_can_read_names_nobody(right: str, wrong: str) -> None:
+    """An authority has signed it, so the handshake succeeds."""
+    assert distinguished_name(certificate()) == "OU=of-a-client,O=tests"
+    with pytest.raises(ValueError, match="its certificate is not well-formed"):
+        distinguished_name(certificate().replace(bytes.fromhex(right), bytes.fromhex(wrong)))
+
+
+@given(place=st.integers(0, 400), new=st.binary(min_size=1, max_size=3))
+@settings(max_examples=100, derandomize=True, deadline=None, database=None)
+def test_any_certificate_names_somebody_or_nobody(place: int, new: bytes) -> None:
+    """Nothing but ValueError is raised, and no library warns in the log."""
+    changed = certificate()[:place] + new + certificate()[place + len(new) :]
+    with warnings.catch_warnings(), suppress(ValueError):
+        warnings.simplefilter("error")
+        assert isinstance(distinguished_name(changed), str)
 
 
 @pytest.mark.parametrize(("rules", "name"), RULES.items())

@@ -13,6 +13,7 @@ from trio.testing import MockClock
 from minicontroller.controller.clock import now_ms
 from minicontroller.controller.network.limits import ConnectionLimits
 from minicontroller.controller.security.caller import Listener
+from minicontroller.controller.security.principal import MAX_NAME_BYTES
 from minicontroller.controller.security.sasl import Challenge, PlainExchange, Proved, Rejected, SaslOutcome
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -381,6 +382,29 @@ async def test_a_mechanism_may_take_several_steps(bare: bool) -> None:
         assert replies == [b"what walks on four legs?", b"go on"]
         await client.ask(1, ALL, MetadataResponse)
         assert served.node.seen[-1].origin.principal == "User:oedipus"
+
+
+class LongName:
+    """A mechanism that lets in whoever shows a name."""
+
+    def step(self, token: bytes) -> SaslOutcome:
+        return Proved(token.decode())
+
+
+@pytest.mark.parametrize(("size", "is_let_in"), [(MAX_NAME_BYTES, True), (MAX_NAME_BYTES + 1, False)])
+async def test_a_name_that_nodes_cannot_forward_lets_nobody_in(
+    size: int, is_let_in: bool, autojump_clock: MockClock
+) -> None:
+    """The owner of a delegation token and the subject of a signed one may have any length."""
+    listener = Listener(name="SASL", host="127.0.0.1", sasl=True, mechanisms={"NAME": LongName})
+    async with serving(listeners=[listener]) as served, await served.connect(listener) as client:
+        await client.ask(1, SaslHandshakeRequest(mechanism="NAME"), SaslHandshakeResponse)
+        shown = SaslAuthenticateRequest(auth_bytes=b"x" * (size % 2) + "é".encode() * (size // 2))
+        answer = await client.ask(2, shown, SaslAuthenticateResponse)
+        assert answer.error_code == (ErrorCode.NONE if is_let_in else ErrorCode.SASL_AUTHENTICATION_FAILED)
+        if not is_let_in:
+            assert "é" not in str(answer.error_message)
+            assert await client.ended()
 
 
 class Broken:
