@@ -45,6 +45,8 @@ def _without_request(event: Decision) -> Decision:
         entity=None,
         config_operations=None,
         config_operation_kinds=None,
+        reassignments=None,
+        delete_records_offsets=None,
         assumed=(),
         policy=policy,
     )

@@ -80,6 +80,8 @@ EVENTS = _schema(
         ("latency_us", _LONG),
         ("partitions_before", _INT),
         ("partitions_after", _INT),
+        ("reassignments", MapType(_INT, ArrayType(_INT, containsNull=False))),
+        ("delete_records_offsets", MapType(_INT, _LONG, valueContainsNull=False)),
         ("event", _STRING),
         ("cluster_id", _STRING),
         ("day", DateType()),
@@ -209,7 +211,7 @@ class Tables:
 
     def read(self, spark: SparkSession, table: Table) -> DataFrame:
         """Read a table with the columns of its schema, in their order; it is empty where nothing
-        was written yet.
+        was written yet. A column is null in files that are older than it.
         """
         if not self.path(table).is_dir():
             return spark.createDataFrame([], table.schema)

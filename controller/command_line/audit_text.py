@@ -3,6 +3,7 @@
 Rule: names, client ids and messages in an audit log come from clients, so they are escaped.
 """
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import msgspec
@@ -29,6 +30,10 @@ from .console import PlainConsole
 COMMON = frozenset({"kind", "schema_version", "cluster_id", "epoch", "sequence", "time_ms", "decided_node"})
 STATES = frozenset({"before", "after", "requested"})
 PIPE_WIDTH = 10_000
+PARTITIONS = 5
+"""The most partitions that one line names."""
+HIGH_WATERMARK = -1
+"""The offset that stands for the end of a partition."""
 
 
 def _console() -> PlainConsole:
@@ -59,7 +64,8 @@ def _headline(event: AuditEvent) -> tuple[str, str]:
         case Removal():
             return f"removed {escaped(event.topic)}", "magenta"
         case Observed():
-            return f"changed without a request: {escaped(event.topic)}: {changes(event.before, event.after)}", "magenta"
+            why = "reassignment" if event.reassignment else "changed without a request"
+            return f"{why}: {escaped(event.topic)}: {changes(event.before, event.after)}", "magenta"
         case SnapshotBegin():
             return (
                 f"node {event.decided_node} is the controller ({escaped(event.reason)}): {plural(event.topics, 'topic')}",
@@ -83,6 +89,7 @@ def _decided(event: Decision) -> str:
         escaped(event.name) or "(default)",
         event.error if event.error_code else "ok",
     ]
+    parts += _partitions_named(event)
     if event.policy is not None and event.policy.rule:
         parts.append(f"by {escaped(event.policy.rule)}")
     if event.message:
@@ -90,6 +97,21 @@ def _decided(event: Decision) -> str:
     if event.effect is Effect.APPLIED and event.resource == "topic":
         parts.append(f"- {changes(event.before, event.after)}")
     return " ".join(parts)
+
+
+def _partitions_named(event: Decision) -> Iterator[str]:
+    """Yield the partitions that a reassignment or a deletion of records names."""
+    named = [
+        *(f"{each} {'cancelled' if row is None else list(row)}" for each, row in (event.reassignments or {}).items()),
+        *(f"{each} before {_offset(at)}" for each, at in (event.delete_records_offsets or {}).items()),
+    ]
+    if named:
+        more = f" and {len(named) - PARTITIONS} more" if len(named) > PARTITIONS else ""
+        yield f"({', '.join(named[:PARTITIONS])}{more})"
+
+
+def _offset(offset: int) -> str:
+    return "the end" if offset == HIGH_WATERMARK else str(offset)
 
 
 def changes(before: RecordedState | None, after: RecordedState | None) -> str:

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -34,6 +34,7 @@ from ..metadata.entities import INTERNAL_TOPICS
 APIS = {
     "create": "CreateTopics",
     "alter": "IncrementalAlterConfigs",
+    "reassign": "AlterPartitionReassignments",
     "delete": "DeleteTopics",
     "delete_records": "DeleteRecords",
     "alter_broker": "IncrementalAlterConfigs",
@@ -44,6 +45,13 @@ ENTITIES: Mapping[str, type[AlterBrokerConfigsRequest | AlterLoggersRequest]] = 
     "alter_loggers": AlterLoggersRequest,
 }
 """The requests about brokers and their loggers, by operation."""
+NEED_TOPIC = frozenset({"alter", "reassign", "delete", "delete_records"})
+"""The operations on topics that exist."""
+
+
+MAX_DIGITS = 10
+"""Numbers of partitions have fewer digits."""
+Value = TypeVar("Value")
 
 
 class CaseError(Exception):
@@ -78,7 +86,9 @@ class RequestGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     topic: str = ""
     broker: str = ""
     """The broker id. Empty means the default of all brokers."""
-    operation: Literal["create", "alter", "delete", "delete_records", "alter_broker", "alter_loggers"] = "create"
+    operation: Literal["create", "alter", "reassign", "delete", "delete_records", "alter_broker", "alter_loggers"] = (
+        "create"
+    )
     principal: str | None = None
     api: str | None = None
     client_id: str | None = None
@@ -91,6 +101,10 @@ class RequestGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """When the topic that is to be deleted was created."""
     after: TopicGiven | None = None
     config_operations: dict[str, str] | None = None
+    reassignments: dict[str, list[int]] = {}
+    """The broker ids that each partition is to have. An empty list cancels a reassignment, as TOML
+    has no null.
+    """
     delete_records_offsets: dict[str, int] = {}
 
 
@@ -207,7 +221,7 @@ def _case(file: Path, number: int, given: CaseGiven, rules: tuple[Path, ...]) ->
         raise CaseError(f"{file}: case {number}: {request.operation} names no topic")
     if given.before is not None and request.topic:
         topics[request.topic] = _state(request.topic, given.before)
-    if request.operation in {"alter", "delete", "delete_records"} and request.topic not in topics:
+    if request.operation in NEED_TOPIC and request.topic not in topics:
         topics[request.topic] = _state(request.topic, TopicGiven())
     try:
         asked = _asked(given, topics.get(request.topic), canonical_configs(given.cluster.default_configs))
@@ -272,11 +286,44 @@ def _topic_request(
     if given.operation == "delete":
         return DeleteTopicRequest(**common, created_ms=None if given.created is None else _ms(given.created))
     if given.operation == "delete_records":
-        offsets = {int(partition): offset for partition, offset in given.delete_records_offsets.items()}
-        return DeleteRecordsRequest(**common, delete_records_offsets=offsets)
+        return DeleteRecordsRequest(**common, delete_records_offsets=_by_partition(given.delete_records_offsets))
     if given.operation == "create":
         return CreateTopicRequest(**common, requested_state=_after(given, None, defaults), automatic=given.automatic)
+    if given.operation == "reassign":
+        return _reassignment(given, before or topic_state([[1]]), defaults, common)
     return _alteration(given, before or topic_state([[1]]), defaults, common)
+
+
+def _by_partition(given: Mapping[str, Value]) -> dict[int, Value]:
+    for partition in given:
+        if not (partition.isascii() and partition.isdecimal() and len(partition) < MAX_DIGITS):
+            raise ValueError(f"{partition!r} is no number of a partition")
+    return {int(partition): value for partition, value in given.items()}
+
+
+def _reassignment(
+    given: RequestGiven, before: TopicState, defaults: Mapping[str, str], common: Mapping[str, Any]
+) -> AlterTopicRequest:
+    """Make the request of a reassignment. A partition whose reassignment is cancelled stays as it
+    is, unless `after` says what it will be.
+    """
+    if not given.reassignments:
+        raise ValueError("reassign names no partition in reassignments")
+    wanted = {partition: row or None for partition, row in _by_partition(given.reassignments).items()}
+    after = _after(given, before, defaults)
+    rows = dict(enumerate(_rows(after)))
+    unknown = sorted(wanted.keys() - rows.keys())
+    if unknown:
+        raise ValueError(f"{given.topic} has no partition {unknown[0]}")
+    rows |= {partition: tuple(row) for partition, row in wanted.items() if row is not None}
+    state = requested_state(
+        list(rows.values()),
+        after.raw_configs,
+        internal=after.internal,
+        generated_replica_assignments=False,
+        default_configs=defaults,
+    )
+    return AlterTopicRequest(**common, requested_state=state, reassignments=wanted)
 
 
 def _alteration(

@@ -164,7 +164,7 @@ def _text(cursor: SearchCursor | None) -> str:
 
 
 def _deletes(decision: RecentDecision, part: str) -> bool:
-    is_deletion = decision.api == "DeleteTopics" and decision.outcome == NO_ERROR
+    is_deletion = decision.api == "DeleteTopics" and decision.outcome == NO_ERROR and not decision.validate_only
     return is_deletion and part.lower() in decision.name.lower()
 
 

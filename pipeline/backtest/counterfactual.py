@@ -23,6 +23,7 @@ from ...audit.replay import (
     same,
 )
 from ...audit.replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates
+from ...text.plurals import plural
 from .replaying import Asked, Moot
 from .tally import Note, Tally
 from .verdicts import ALLOWED, recorded
@@ -199,7 +200,7 @@ def _moot(event: Decision, before: RecordedState | None) -> Moot | None:
     if event.operation == "create_partitions" and wanted is not None and has >= len(wanted.replicas):
         return Moot("partitions", f"{event.name} would have {has} partitions already.")
     if any(partition >= has for partition in {*(event.reassignments or ()), *(event.delete_records_offsets or ())}):
-        return Moot("partitions", f"{event.name} would have {has} partitions only.")
+        return Moot("no-partition", f"{event.name} would have only {plural(has, 'partition')}.")
     return None
 
 

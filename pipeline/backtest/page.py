@@ -26,6 +26,8 @@ ROWS = 20
 """Of a table."""
 PARTITIONS = 12
 """Whose replicas are shown."""
+HIGH_WATERMARK = -1
+"""The offset that stands for the end of a partition."""
 SIGNS = {"append": "+=", "subtract": "-="}
 EFFECTS = {Effect.APPLIED: "carried out", Effect.NONE: "no effect", Effect.UNKNOWN: "unknown"}
 SAID = {ALLOWED: "allowed", VIOLATED: "denied", BROKEN: "failed"}
@@ -143,6 +145,7 @@ def _lines(difference: Difference, event: Decision) -> Sequence[Line]:
             for key, value in operations.items()
         )
         lines.append(("configs named", "\n".join(named)))
+    lines += _partitions_named(event)
     if event.entity is not None:
         entity = event.entity
         states = (("wanted", entity.requested), ("before", entity.before), ("after", entity.after))
@@ -164,6 +167,25 @@ def _lines(difference: Difference, event: Decision) -> Sequence[Line]:
     if not difference.is_steady:
         lines.append(("unsteady", "Asked again, the candidate said something else."))
     return lines
+
+
+def _partitions_named(event: Decision) -> Iterator[Line]:
+    """Yield the partitions that a reassignment or a deletion of records names."""
+    for title, named in (
+        ("reassigned", {number: _row(row) for number, row in (event.reassignments or {}).items()}),
+        ("records deleted", {number: _offset(at) for number, at in (event.delete_records_offsets or {}).items()}),
+    ):
+        if named:
+            parts = [f"{number}: {text}" for number, text in list(named.items())[:PARTITIONS]]
+            yield title, "  ".join(parts) + (f"  and {len(named) - PARTITIONS} more" if len(named) > PARTITIONS else "")
+
+
+def _row(replicas: Sequence[int] | None) -> str:
+    return "cancelled" if replicas is None else ",".join(map(str, replicas))
+
+
+def _offset(offset: int) -> str:
+    return "all" if offset == HIGH_WATERMARK else f"before {offset}"
 
 
 def _states(difference: Difference, event: Decision) -> Iterator[Line]:

@@ -75,7 +75,7 @@ class Moot(msgspec.Struct, frozen=True):
     """Why a recorded request would be impossible, or another one, in this world."""
 
     why: str
-    """`no-topic`, `topic-exists`, `partitions` or `unknown-request`."""
+    """`no-topic`, `topic-exists`, `partitions`, `no-partition` or `unknown-request`."""
     text: str
 
 
@@ -192,7 +192,8 @@ class Backtest:
                 self._world.decided(event, allowed=recorded(event).decision == ALLOWED)
             return None
         if asked is None:
-            counts["not-asked", event.error] += 1
+            is_unknown = event.asked_ms is not None
+            counts[("unknown-operation", event.operation) if is_unknown else ("not-asked", event.error)] += 1
             return None
         policy = event.policy
         counts["in-force", "" if policy is None else policy.policy, "" if policy is None else policy.policy_hash] += 1

@@ -60,6 +60,8 @@ class History(msgspec.Struct, frozen=True):
     asked: int
     not_asked: dict[str, int]
     """Decisions that were not the policy's to make, by the error's name."""
+    unknown_operations: dict[str, int]
+    """Decisions of operations that only later versions know, by operation."""
     other_resources: dict[str, int]
     """Decisions about brokers and the like, which are not replayed."""
     missing: int
@@ -150,6 +152,7 @@ def summarized(found: Found, wish: Wish, clusters: Iterable[str], results: Resul
         counterfactual=wish.counterfactual,
         asked=tally.of("asked"),
         not_asked=tally.by("not-asked"),
+        unknown_operations=tally.by("unknown-operation"),
         other_resources={name: count for name, count in tally.by("other-resource").items() if count},
         missing=tally.of("missing"),
         uncertain=tally.of("uncertain"),

@@ -26,6 +26,7 @@ MOOT = {
     "no-topic": "there would be no such topic",
     "topic-exists": "the topic would be there already",
     "partitions": "the topic would have as many partitions already",
+    "no-partition": "the topic would not have these partitions",
     "unknown-request": "the log does not tell what was asked, because it was refused before the policy had its turn",
 }
 
@@ -77,6 +78,11 @@ def lacks(summary: Summary) -> Iterator[str]:
         )
         total = sum(history.not_asked.values())
         yield f"{plural(total, 'change')} failed before any policy was asked: {errors}."
+    if history.unknown_operations:
+        operations = ", ".join(
+            f"{shown(name, Holds.NAME)} ({_number(number)})" for name, number in history.unknown_operations.items()
+        )
+        yield f"Operations that this version does not know were not replayed: {operations}."
     if history.other_resources:
         resources = ", ".join(
             f"{shown(name, Holds.NAME)} ({_number(number)})" for name, number in history.other_resources.items()

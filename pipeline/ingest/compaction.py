@@ -10,11 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from ..spreading import by_workers
 from ..tables import Table
+from . import mentions, rows
 from .mentions import FOLDER, SORTED_BY
 from .outputs import FILE_BYTES, ROW_GROUP, Outputs
 from .report import StagedFile
@@ -24,8 +26,19 @@ LARGE_BYTES = FILE_BYTES // 2
 """Files of this size are left alone."""
 AT_ONCE = 8
 """So many files of about one size become one of the next size."""
-ORDER: Mapping[str, tuple[str, ...]] = {Table.EVENTS.value: ("epoch", "sequence"), FOLDER: SORTED_BY}
-"""By folder, the columns by which its files are sorted."""
+
+
+class Layout(NamedTuple):
+    """The columns of a folder's files, and those by which they are sorted."""
+
+    schema: pa.Schema
+    order: tuple[str, ...]
+
+
+LAYOUTS: Mapping[str, Layout] = {
+    Table.EVENTS.value: Layout(rows.SCHEMA, ("epoch", "sequence")),
+    FOLDER: Layout(mentions.SCHEMA, SORTED_BY),
+}
 
 
 class Merge(NamedTuple):
@@ -34,12 +47,12 @@ class Merge(NamedTuple):
     folder: str
     """Relative to that of the tables, like the files."""
     files: list[str]
-    order: tuple[str, ...]
+    layout: Layout
 
 
 def merges(tables: Path) -> Iterator[Merge]:
     """Yield the merges of small files that the tables need."""
-    for root, order in ORDER.items():
+    for root, layout in LAYOUTS.items():
         for folder in sorted({path.parent for path in (tables / root).rglob("*.parquet")}):
             tiers: dict[int, list[str]] = {}
             for path in sorted(folder.iterdir()):
@@ -48,7 +61,7 @@ def merges(tables: Path) -> Iterator[Merge]:
                     tiers.setdefault(_tier(size), []).append(str(path.relative_to(tables)))
             for files in tiers.values():
                 if len(files) >= AT_ONCE:
-                    yield Merge(str(folder.relative_to(tables)), files, order)
+                    yield Merge(str(folder.relative_to(tables)), files, layout)
 
 
 def _tier(size: int) -> int:
@@ -81,7 +94,19 @@ def merged(merge: Merge, tables: Path) -> list[StagedFile]:
     """Write the merged files, which then lie ready. Raises OSError."""
     with Outputs(tables, f"{STAGING}/merged") as outputs:
         for file in merge.files:
-            with pq.ParquetFile(tables / file) as rows:
-                for batch in rows.iter_batches(ROW_GROUP):
-                    outputs.write(merge.folder, batch, merge.order)
+            with pq.ParquetFile(tables / file) as found:
+                for batch in found.iter_batches(ROW_GROUP):
+                    outputs.write(merge.folder, with_columns(batch, merge.layout.schema), merge.layout.order)
     return outputs.files
+
+
+def with_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return rows with the columns of a schema. A column that their file does not have is null,
+    because the file is older than it.
+    """
+    there = set(batch.schema.names)
+    columns = [
+        batch.column(field.name).cast(field.type) if field.name in there else pa.nulls(batch.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -34,6 +34,8 @@ FOLDER = "_state/mentions"
 SNAPSHOT = "snapshot"
 SEEN = "seen"
 """The cause where an event shows a state that it did not make."""
+REASSIGNMENT = "reassignment"
+"""The cause where a reassignment went on or ended."""
 
 BUCKETS = 4096
 """As many portions a cluster's topic history can be made in."""
@@ -114,7 +116,7 @@ def _mention(event: AuditEvent) -> Mention | None:
     if isinstance(event, Removal):
         return Mention(event, event.topic, None, "removal")
     if isinstance(event, Observed):
-        return Mention(event, event.topic, event.after, "observed")
+        return Mention(event, event.topic, event.after, REASSIGNMENT if event.reassignment else "observed")
     return None
 
 

@@ -17,7 +17,7 @@ from .facts import Facts
 from .matching import USER, Match, PatternFault, full_match, literal_prefix, pattern_match
 from .rule import NameGuard, Rule, Scope, read_scope
 from .tables import TomlTable
-from .vocabulary import CREATED, REASSIGN
+from .vocabulary import CREATED, REASSIGN, TOPIC_OPERATIONS
 from .windows import read_change_window
 
 CREATE_OR_ALTER = ("create", "alter")
@@ -119,7 +119,7 @@ def _are(count: int, what: str) -> str:
 
 def read_protected_topics(table: TomlTable, name: str) -> Rule:
     """Read a `[[protected_topics]]`: topics that its `principals` may not change."""
-    scope = read_scope(table, name)
+    scope = read_scope(table, name, TOPIC_OPERATIONS)
     if not table.has("topics"):
         table.note("topics is missing: the topics that are protected")
     table.finish()

@@ -43,7 +43,7 @@ class UnreadableConfigError(Exception):
 
 
 def read_config_bounds(table: TomlTable, name: str) -> Rule:
-    scope = read_scope(table, name, OPERATIONS, OPERATIONS)
+    scope = read_scope(table, name, OPERATIONS, OPERATIONS, sees_defaults=True)
     bounds: list[Bound] = []
     configs = table.table("configs")
     if configs is None:

@@ -11,6 +11,7 @@ from .matching import USER, Match, MatchOfUser
 from .tables import TomlTable
 from .vocabulary import INCLUDED, OPERATIONS, TOPIC_OPERATIONS
 
+TOPICS = frozenset(TOPIC_OPERATIONS)
 TOPIC_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-*?")
 
 Judge = Callable[[Facts], str | None]
@@ -111,19 +112,20 @@ def read_scope(
     default_name: str | None,
     operations: Sequence[str] = OPERATIONS,
     meant: Sequence[str] = TOPIC_OPERATIONS,
+    *,
+    sees_defaults: bool = False,
 ) -> Scope:
     """Read the scope of a rule. Its kind can judge `operations`, and judges those in `meant` if the
-    rule names none.
+    rule names none. `sees_defaults` says that a rule with topics judges changes of brokers, too.
     """
     name = table.text("name") or default_name
     if name is None and not table.has("name"):
         table.note("the rule has no name")
     chosen = table.choices("operations", OPERATIONS)
+    judged = operations if sees_defaults or not table.has("topics") else [each for each in operations if each in TOPICS]
     for index, operation in enumerate(chosen or ()):
-        if operation in OPERATIONS and operation not in operations:
-            table.note(
-                f"operations names {operation!r}, which this kind of rule never judges", *table.at("operations", index)
-            )
+        if operation in OPERATIONS and operation not in judged:
+            table.note(_never(operation, operations), *table.at("operations", index))
     actions = table.choices("action", [action.value for action in RuleAction]) or ("deny",)
     if len(actions) > 1:
         table.note("action is a list, but must be one of deny, warn, audit", "action")
@@ -138,6 +140,14 @@ def read_scope(
         table.patterns("except_principals", impossible_principal),
         table.text("message"),
     )
+
+
+def _never(operation: str, operations: Sequence[str]) -> str:
+    """Return the mistake that a rule names an operation which it can never judge."""
+    if operation in operations:
+        return f"operations names {operation!r}, which concerns no topic, but the rule is only about some topics"
+    kinds = ", ".join(operations)
+    return f"operations names {operation!r}, which this kind of rule never judges; it judges {kinds}"
 
 
 def _with_included(chosen: Sequence[str]) -> frozenset[str]:

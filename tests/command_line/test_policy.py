@@ -83,6 +83,12 @@ def test_check_tells_what_is_wrong_with_a_request(tmp_path: Path) -> None:
         ),
         ("[request]\ntopic = 'a'\ntime = 2024-01-01T00:00:00", "has no zone"),
         ("nonsense", "r.toml: Expected '='"),
+        ("[request]\ntopic = 'a'\noperation = 'reassign'", "reassign names no partition in reassignments"),
+        ("[request]\ntopic = 'a'\noperation = 'reassign'\nreassignments = { 7 = [1] }", "a has no partition 7"),
+        (
+            "[request]\ntopic = 'a'\noperation = 'delete_records'\ndelete_records_offsets = { x = 1 }",
+            "'x' is no number of a partition",
+        ),
     ):
         (tmp_path / "r.toml").write_text(text)
         outcome = call("policy", "check", "good.toml", "--request", "r.toml", folder=tmp_path)
@@ -118,6 +124,48 @@ def test_cases_pass_and_fail(tmp_path: Path) -> None:
     assert [(case.get("name"), len(case)) for case in suite] == [("enough", 0), ("too few <&>", 1)]
 
 
+def test_cases_of_partitions(tmp_path: Path) -> None:
+    """Reassignments and deletions of records are put to the rules as a node puts them."""
+    (tmp_path / "own.toml").write_text(
+        """
+        [[replication]]
+        min = 2
+        [[rule]]
+        name = "stay"
+        operations = "reassign"
+        condition = "request.reassignments.all(p, request.reassignments[p] == null || !(9 in request.reassignments[p]))"
+        [[rule]]
+        name = "keep"
+        operations = "delete_records"
+        condition = "request.delete_records_offsets.all(p, request.delete_records_offsets[p] != -1)"
+        """
+    )
+    (tmp_path / "own.cases.toml").write_text(
+        """
+        [[case]]
+        request = { topic = "a", operation = "reassign", reassignments = { 1 = [3, 4] } }
+        before = { replicas = [[1], [1, 2]] }
+        [[case]]
+        request = { topic = "a", operation = "reassign", reassignments = { 1 = [9, 4] } }
+        before = { replicas = [[1], [1, 2]] }
+        expect = "deny"
+        rule = "stay"
+        [[case]]
+        request = { topic = "a", operation = "reassign", reassignments = { 0 = [], 1 = [3] } }
+        before = { replicas = [[1], [1, 2]] }
+        expect = "deny"
+        message = "1 replica is fewer than 2."
+        [[case]]
+        request = { topic = "a", operation = "delete_records", delete_records_offsets = { 0 = 5 } }
+        [[case]]
+        request = { topic = "a", operation = "delete_records", delete_records_offsets = { 0 = 5, 1 = -1 } }
+        expect = "deny"
+        rule = "keep"
+        """
+    )
+    assert call("policy", "test", ".", folder=tmp_path) == (0, "5 cases, 0 failed\n", "")
+
+
 def test_cases_of_rules_with_a_mistake(tmp_path: Path) -> None:
     """The mistake is told, and no case counts as passed."""
     (tmp_path / "own.toml").write_text("x = 1\n")
@@ -132,7 +180,7 @@ def test_the_sample_holds(tmp_path: Path) -> None:
     for name in ("rules.toml", "rules.cases.toml"):
         shutil.copy(SAMPLES / name, tmp_path)
     assert call("policy", "check", "rules.toml", folder=tmp_path).code == 0
-    assert call("policy", "test", ".", folder=tmp_path) == (0, "12 cases, 0 failed\n", "")
+    assert call("policy", "test", ".", folder=tmp_path) == (0, "14 cases, 0 failed\n", "")
 
 
 def test_a_platform_engineer_begins(tmp_path: Path) -> None:

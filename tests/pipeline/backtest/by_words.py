@@ -89,6 +89,25 @@ class History:
         more = {"requested": _requested(adjusted), "config_operations": dict(operations)}
         return self._decide(name, "incremental_alter_configs", adjusted, **more, **said)
 
+    def reassign(self, name: str, rows: Mapping[int, tuple[int, ...]], **said: Any) -> "History":
+        """These partitions are to move: until `settle` they have the old and the new replicas."""
+        before = self.topics[name].replicas
+        wanted = msgspec.structs.replace(self.topics[name], replicas=_with_rows(before, rows))
+        both = {number: (*row, *(old for old in before[number] if old not in row)) for number, row in rows.items()}
+        moving = msgspec.structs.replace(wanted, replicas=_with_rows(before, both))
+        more = {"requested": _requested(wanted), "reassignments": dict(rows)}
+        return self._decide(name, "alter_partition_reassignments", moving, **more, **said)
+
+    def settle(self, name: str, rows: Mapping[int, tuple[int, ...]]) -> "History":
+        """The reassignment of these partitions ends."""
+        before = self.topics[name]
+        after = msgspec.structs.replace(before, replicas=_with_rows(before.replicas, rows))
+        self._become(name, after)
+        return self._add(Observed, topic=name, before=before, after=after, reassignment=True)
+
+    def delete_records(self, name: str, offsets: Mapping[int, int], **said: Any) -> "History":
+        return self._decide(name, "delete_records", self.topics[name], delete_records_offsets=dict(offsets), **said)
+
     def decide_entity(
         self, resource: str, name: str, entity: EntityChange, operands: Mapping[str, str | None], **said: Any
     ) -> "History":
@@ -190,6 +209,12 @@ class History:
             self.topics.pop(name, None)
         else:
             self.topics[name] = state
+
+
+def _with_rows(
+    replicas: tuple[tuple[int, ...], ...], rows: Mapping[int, tuple[int, ...]]
+) -> tuple[tuple[int, ...], ...]:
+    return tuple(rows.get(number, row) for number, row in enumerate(replicas))
 
 
 def _requested(state: RecordedState) -> Requested:

@@ -4,13 +4,15 @@ does, and what follows from that.
 
 from pathlib import Path
 
-from minicontroller.audit.event import Effect, NamedState
-from minicontroller.pipeline.backtest.counterfactual import NO_ID
-from minicontroller.pipeline.backtest.replaying import Moot
+import msgspec
+
+from minicontroller.audit.event import Decision, Effect, NamedState
+from minicontroller.pipeline.backtest.counterfactual import NO_ID, Otherwise
+from minicontroller.pipeline.backtest.replaying import AsRecorded, Moot
 from tests.audit.logs import a_state
 from tests.pipeline.backtest.asking import at_most, in_python, in_rules, names, protecting, told
 from tests.pipeline.backtest.by_words import History, denied
-from tests.pipeline.backtest.slicing import otherwise
+from tests.pipeline.backtest.slicing import backtested, otherwise
 
 
 def test_what_follows_a_denied_creation_is_moot(tmp_path: Path) -> None:
@@ -229,3 +231,46 @@ def test_a_question_that_cannot_be_asked_is_no_verdict(tmp_path: Path) -> None:
     differences, _ = otherwise(history.events, candidate)
     assert told(differences) == [("newly-denied", "bad"), ("moot", "bad")]
     assert Moot("no-topic", "") != Moot("topic-exists", "")
+
+
+def test_a_reassignment_follows_the_candidate(tmp_path: Path) -> None:
+    """What is denied does not move, though the log says that it did; what is allowed has its new
+    replicas at once.
+    """
+    text = "[[replication]]\nmin = {}\noperations = 'reassign'\n"
+    history = History().create("t", 2).reassign("t", {1: (2, 3)}).settle("t", {1: (2, 3)})
+    differences, world = otherwise(history.events, in_rules(tmp_path, text.format(3)))
+    assert told(differences) == [("newly-denied", "t")]
+    assert world.topics["t"].replicas == ((1,), (1,))
+    refused = History().create("t", 2).reassign("t", {1: (2, 3)}, policy=denied("no")).grow("t", 3)
+    differences, world = otherwise(refused.events, in_rules(tmp_path, text.format(2)))
+    assert told(differences) == [("newly-allowed", "t")]
+    assert world.topics["t"].replicas == ((1,), (2, 3), (1,))
+
+
+def test_a_deletion_of_records_leaves_the_topic(tmp_path: Path) -> None:
+    """It is judged and changes no topic; of partitions that would not be there it is moot."""
+    history = History().create("t", 2).grow("t", 4).delete_records("t", {3: -1}).delete_records("t", {0: 5})
+    candidate = in_rules(
+        tmp_path,
+        "[[partitions]]\nmax = 2\n[[protected_topics]]\ntopics = 't'\noperations = 'delete_records'\n",
+    )
+    differences, world = otherwise(history.events, candidate)
+    assert told(differences, lambda each: each.candidate.message) == [
+        ("newly-denied", "t", "4 partitions are more than 2."),
+        ("moot", "t", "t would have only 2 partitions."),
+        ("newly-denied", "t", "t is protected: User:alice may not delete records of it."),
+    ]
+    assert not world.topics["t"].marked_for_deletion
+
+
+def test_an_operation_of_a_later_version_is_told(tmp_path: Path) -> None:
+    """It is not put to the candidate as if it were another one."""
+    *events, last = History().create("t").grow("t", 2).events
+    assert isinstance(last, Decision)
+    events.append(msgspec.structs.replace(last, operation="shrink_topic"))
+    for world in (Otherwise(), AsRecorded()):
+        differences, tally = backtested(events, names(tmp_path, "t"), world)
+        assert differences == []
+        assert tally.by("unknown-operation") == {"shrink_topic": 1}
+        assert tally.of("asked") == 1

@@ -12,6 +12,7 @@ from typing import Any
 
 import duckdb
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from msgspec.structs import replace
 from pyspark.sql import SparkSession
@@ -246,6 +247,30 @@ def test_small_files_become_large_ones(spark: SparkSession, tmp_path: Path) -> N
     ]
     assert order == sorted(order)
     assert [summary.events for summary in [ingest(spark, tables, [audit])]] == [0]
+
+
+def test_older_files_are_merged_with_newer_ones(spark: SparkSession, tmp_path: Path) -> None:
+    """Tables of a version without a column are read as they are, and merged: the column is null in
+    their rows.
+    """
+    audit, tables = tmp_path / "audit", tmp_path / "tables"
+    audit.mkdir()
+    moved = a_creation(3, "moved", 9, operation="alter_partition_reassignments", reassignments={0: (2, 3), 1: None})
+    emptied = a_creation(4, "emptied", 9, operation="delete_records", delete_records_offsets={0: -1})
+    for epoch in range(1, compaction.AT_ONCE + 1):
+        write(audit / f"{epoch}.ndjson", a_log(3, epoch))
+        ingest_here(tables, audit)
+    new = ["reassignments", "delete_records_offsets"]
+    for file in (tables / "events").rglob("*.parquet"):
+        pq.write_table(pq.ParquetFile(file).read().drop_columns(new), file)
+    write(audit / "9.ndjson", [*an_empty_snapshot(9), moved, emptied])
+    ingest_here(tables, audit)
+    assert ingest(spark, tables, [audit]).merged > 0
+    rows = Tables(tables).read(spark, Table.EVENTS).where("epoch = 9 and kind = 'decision' or epoch = 1")
+    found = {(row["epoch"], row["name"]): tuple(row[name] for name in new) for row in rows.collect()}
+    assert found.pop((9, "moved")) == ({0: [2, 3], 1: None}, None)
+    assert found.pop((9, "emptied")) == (None, {0: -1})
+    assert found and set(found.values()) == {(None, None)}
 
 
 @pytest.fixture(name="following")
