@@ -1,0 +1,107 @@
+"""The page that leads to a secured cluster, followed by somebody who knows nothing else: its blocks
+in their order, in an empty folder, with a shell, real nodes, a real ZooKeeper and real clients.
+"""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.command_line.command import environment, running
+from tests.support.cluster import COMMAND
+from tests.support.ports import free_port
+from tests.support.waiting import until
+from tests.support.zookeeper import ZooKeeperServer
+
+pytestmark = pytest.mark.slow
+
+PAGE = (Path(__file__).parents[1] / "docs" / "secured-cluster.md").read_text()
+ZOOKEEPER = "127.0.0.1:2181/secured"
+PORTS = sorted(set(re.findall(r"localhost:(\d+)", PAGE)))
+SERVE = "minicontroller serve "
+END = "-- the end --"
+
+
+class Shell:
+    """One bash that runs commands one after the other."""
+
+    def __init__(self, folder: Path) -> None:
+        path = f"{COMMAND.parent}{os.pathsep}{os.environ['PATH']}"
+        self._process = subprocess.Popen(
+            ["bash"],
+            cwd=folder,
+            env=environment({"PATH": path}),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def run(self, command: str) -> tuple[int, str]:
+        """Return the exit code and what was said, on stdout and stderr."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        print(f"{{ {command}\n}} < /dev/null\ncode=$?; echo; echo '{END}' $code", file=self._process.stdin, flush=True)
+        said = ""
+        for line in self._process.stdout:
+            if line.startswith(END):
+                return int(line.removeprefix(END)), said.removesuffix("\n")
+            said += line
+        raise AssertionError(f"the shell has ended: {said}")
+
+    def close(self) -> None:
+        self._process.communicate(timeout=10)
+
+
+def blocks(zookeeper: str) -> Iterator[tuple[str, str]]:
+    """The blocks of the page by language, with addresses that are free on this machine."""
+    page = PAGE.replace(ZOOKEEPER, zookeeper)
+    for port in PORTS:
+        page = page.replace(f"localhost:{port}", f"localhost:{free_port()}")
+    yield from re.findall(r"```(\w+)\n(.*?)```", page, re.DOTALL)
+
+
+def commands(block: str) -> Iterator[tuple[str, str]]:
+    """The commands of a block, each with what it shows."""
+    for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        command, _, shown = part.partition("\n")
+        yield command, shown
+
+
+def test_a_secured_cluster_step_by_step(tmp_path: Path, zookeeper: ZooKeeperServer) -> None:
+    """Every file and every command of the page does what the page shows."""
+    with ExitStack() as stack:
+        shell = Shell(tmp_path)
+        stack.callback(shell.close)
+        nodes = 0
+        for language, block in blocks(f"{zookeeper.connect}/secured"):
+            if language != "console":
+                (tmp_path / block.partition("\n")[0].removeprefix("# ")).write_text(block)
+                continue
+            for command, shown in commands(block):
+                if command.startswith(SERVE):
+                    node = stack.enter_context(running(*shlex.split(command)[1:], folder=tmp_path))
+                    assert node.stdout is not None
+                    assert node.stdout.readline() == shown
+                    nodes += 1
+                    until(lambda shell=shell, nodes=nodes: nodes == 1 or known(shell) == nodes)  # type: ignore[misc]
+                    continue
+                code, said = shell.run(command)
+                assert code == int(": refused (" in shown), f"{command}: {said}"
+                assert not shown or said == shown, command
+    assert nodes == 3
+    [job] = yaml.safe_load((tmp_path / "prometheus.yml").read_text())["scrape_configs"]
+    files = {job["tls_config"]["ca_file"], job["authorization"]["credentials_file"]}
+    assert all((tmp_path / file).exists() for file in files)
+
+
+def known(shell: Shell) -> int:
+    """How many nodes the first one knows."""
+    _, said = shell.run("minicontroller cluster --command-config admin.properties --json")
+    return len(json.loads(said)["brokers"])
