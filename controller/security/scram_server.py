@@ -1,9 +1,10 @@
 """The server's side of SCRAM (RFC 5802, RFC 7677), as Kafka 3.9 speaks it.
 
-Credentials are looked up when the client has given its name, so that a change is in force for the
-next exchange. A name without a credential gets a challenge, too, which is the same each time and
-costs as much as a real one: it learns at the end, and not before, that it is not let in. Channel
-binding is neither offered nor accepted. No text repeats any part of a message.
+Credentials are looked up when the client has given its name, and again when it has shown its
+proof: whoever began before a user was removed or got another password is not let in afterwards. A
+name without a credential gets a challenge, too, which is the same each time and costs as much as a
+real one: it learns at the end, and not before, that it is not let in. Channel binding is neither
+offered nor accepted. No text repeats any part of a message.
 """
 
 import base64
@@ -90,7 +91,6 @@ class ScramExchange:
         self._server = server
         self._hash = HASHES[server.mechanism]
         self._first: ClientFirst | None = None
-        self._proved: Proved
         self._credential: ScramCredential
         self._is_decoy = True
         self._challenge = ""
@@ -106,7 +106,7 @@ class ScramExchange:
             return None
         if first.authorization_id not in ("", first.name):
             return OTHER_IDENTITY
-        self._proved, credential = self._server.find(first)
+        _, credential = self._server.find(first)
         decoy = self._server.decoy(first.name)
         self._credential, self._is_decoy = credential or decoy, credential is None
         nonce = first.nonce + secrets.token_urlsafe(NONCE_BYTES)
@@ -129,7 +129,10 @@ class ScramExchange:
         signature = base64.b64encode(hmac.digest(credential.server_key, signed, self._hash))
         if self._is_decoy or not proves or not belongs or len(final.proof) != len(mask):
             return None
-        return msgspec.structs.replace(self._proved, token=b"v=" + signature)
+        proved, credential_now = self._server.find(first)
+        if credential_now != credential:
+            return None
+        return msgspec.structs.replace(proved, token=b"v=" + signature)
 
 
 def scram_mechanism(mechanism: str, source: CredentialSource, decoy_key: Callable[[], bytes]) -> Mechanism:

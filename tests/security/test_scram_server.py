@@ -121,6 +121,16 @@ def test_a_changed_password_counts_from_the_next_exchange() -> None:
     assert isinstance(login("alice", "new", users=users), Proved)
 
 
+@pytest.mark.parametrize("changed", [None, derived_credential(SHA256, "another"), derived_credential(SHA256, SECRET)])
+def test_who_is_removed_amid_an_exchange_is_not_let_in(changed: ScramCredential | None) -> None:
+    """Whoever keeps a challenge does not keep the right to log in by the password of that time."""
+    users = Users({("alice", SHA256): derived_credential(SHA256, SECRET)})
+    exchange, client = begun(users=users), ScramClient(HASHES[SHA256], "alice", SECRET, "abc")
+    proof = client.final(challenge_of(exchange.step(client.first())))
+    users.credentials = {} if changed is None else {("alice", SHA256): changed}
+    assert exchange.step(proof) == Rejected(INVALID)
+
+
 def test_a_delegation_token_stands_for_its_owner() -> None:
     """With the extension tokenauth=true the name is a token's id and the password its HMAC."""
     exchange, client = begun(), ScramClient("sha256", "token-id", "hmac", "abc", by_token=True)
