@@ -85,10 +85,11 @@ class PlatformPolicy(TopicManagementPolicy):
         if state.num_partitions != before.num_partitions:
             faults += self._partition_faults(state)
             faults += self._growth_faults(before)
+        cancelled = {partition for partition, row in (request.reassignments or {}).items() if row is None}
         moved = [
             len(state.replica_assignments[partition])
             for partition, replicas in before.replica_assignments.items()
-            if tuple(state.replica_assignments[partition]) != tuple(replicas)
+            if tuple(state.replica_assignments[partition]) != tuple(replicas) and partition not in cancelled
         ]
         if moved:
             faults += self._replication_faults(min(moved), cluster)

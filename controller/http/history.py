@@ -211,7 +211,9 @@ def deleted_topic(part: str, event: AuditEvent) -> DeletedTopic | None:
 
 
 def _seen(event: Observed) -> str:
-    """Describe a change by another program: the topic appeared, vanished or changed."""
+    """Describe a change without a request: the topic appeared, vanished or changed."""
+    if event.reassignment:
+        return "a reassignment of its partitions went on or ended"
     if event.after is None:
         return "it was removed without a request"
     return "it was created without a request" if event.before is None else "it was changed without a request"

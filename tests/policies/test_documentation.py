@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from minicontroller.policies.rules.builtin import BUILT_IN
-from minicontroller.policies.rules.vocabulary import FUNCTIONS, MACROS, METHODS, VARIABLES
+from minicontroller.policies.rules.mistakes import RuleFileError, RuleSource
+from minicontroller.policies.rules.ruleset import load_rules
+from minicontroller.policies.rules.vocabulary import FUNCTIONS, MACROS, METHODS, OPERATIONS, VARIABLES
 from tests.command_line.command import call
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "policies.md").read_text()
@@ -67,3 +69,18 @@ def test_everything_is_shown(name: str) -> None:
     document.
     """
     assert f"`{name}`" in DOCUMENT or f"`[[{name}]]`" in DOCUMENT
+
+
+def test_the_operations_of_each_rule() -> None:
+    """The table says which operations each kind of rule judges; another one is a mistake."""
+    rows = re.findall(r"^\| `\[\[(\w+)\]\]` \|.*\| ([^|]+) \|$", DOCUMENT, re.MULTILINE)
+    documented = {kind: {word for word in re.findall(r"\w+", text) if word in OPERATIONS} for kind, text in rows}
+    judged = {kind: {each for each in OPERATIONS if not _is_never_judged(kind, each)} for kind in BUILT_IN}
+    assert documented == judged
+
+
+def _is_never_judged(kind: str, operation: str) -> bool:
+    source = RuleSource("rules.toml", f"[[{kind}]]\noperations = '{operation}'\n".encode())
+    with pytest.raises(RuleFileError) as found:  # the kind's own keys are missing
+        load_rules([source])
+    return any("never judges" in mistake.text for mistake in found.value.mistakes)

@@ -8,12 +8,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from minicontroller.controller.policy.runner import PolicyRunner
-from minicontroller.policies import PolicyRequest, TopicState
+from minicontroller.policies import AlterTopicRequest, PolicyRequest, TopicState
 from minicontroller.policies.states import ClusterSnapshot, topic_state
 from tests.policies import deeds
-from tests.policies.asking import alter, create, delete, delete_records
+from tests.policies.asking import alter, create, delete, delete_records, reassign
 from tests.policies.in_place import InPlace
 from tests.policies.in_process import process_of, said
+
+
+def cancel(topic: str) -> AlterTopicRequest:
+    return reassign(topic, reassignments={0: None, 2: (3,)})
+
 
 states = st.builds(
     topic_state,
@@ -23,7 +28,7 @@ states = st.builds(
     internal=st.booleans(),
 )
 changes = st.lists(st.tuples(st.sampled_from([f"t{number}" for number in range(25)]), st.none() | states), max_size=12)
-questions = st.sampled_from([create, alter, delete, delete_records])
+questions = st.sampled_from([create, alter, delete, delete_records, reassign, cancel])
 
 
 @given(

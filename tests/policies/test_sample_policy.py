@@ -11,7 +11,7 @@ import pytest
 from minicontroller.policies import PolicyViolation, TopicManagementPolicy, TopicState
 from minicontroller.policies.loading import POLICY_KEY, build_policy
 from minicontroller.policies.states import NO_CONFIGS, topic_state
-from tests.policies.asking import THREE_TIMES_THREE, alter, cluster, create, delete, delete_records
+from tests.policies.asking import THREE_TIMES_THREE, alter, cluster, create, delete, delete_records, reassign
 
 REPOSITORY = Path(__file__).parents[2]
 PLATFORM = "User:platform"
@@ -177,6 +177,17 @@ def test_protected_topics(policy: TopicManagementPolicy, topic: str, principal: 
     for refused in ask_all(principal):
         with pytest.raises(PolicyViolation, match=f"{topic} is protected: .* by the platform team only, not by"):
             refused()
+
+
+def test_reassignments(policy: TopicManagementPolicy) -> None:
+    """A partition keeps enough replicas wherever it moves, and a cancelled reassignment brings back
+    what was there.
+    """
+    rows = ((1, 2, 3), (2, 3))
+    before = cluster({"sales.orders.placed": known({}, (*rows[:1], (2, 3, 4)))}, 4)
+    policy.validate_alter_topic(reassign(replicas=rows, reassignments={0: (4, 2, 3), 1: None}), before)
+    with pytest.raises(PolicyViolation, match=r"replic"):
+        policy.validate_alter_topic(reassign(replicas=rows, reassignments={0: (4,), 1: None}), before)
 
 
 def test_other_topics_belong_to_their_teams(policy: TopicManagementPolicy) -> None:
