@@ -13,7 +13,7 @@ from difflib import get_close_matches
 import msgspec
 import re2
 
-from .literals import LITERALS, literal_type, literal_value
+from .literals import LITERALS, literal_type, literal_value, operations_named
 from .matching import compiled_regex
 from .syntax import SyntaxFault, SyntaxNode, parse
 from .vocabulary import (
@@ -77,6 +77,8 @@ class Checked(msgspec.Struct, frozen=True):
     """
     regexes: tuple[str, ...]
     compared_with_null: frozenset[str]
+    operations: tuple[tuple[str, int], ...] = ()
+    """The operations that it compares `request.operation` with, each with its place."""
 
 
 def check(text: str, wanted: Type) -> Checked:
@@ -98,6 +100,7 @@ def check(text: str, wanted: Type) -> Checked:
         frozenset(checker.fields),
         tuple(checker.regexes),
         frozenset(checker.compared_with_null),
+        tuple(checker.operations),
     )
 
 
@@ -108,6 +111,7 @@ class _Checker:
         self.fields: set[tuple[str, str]] = set()
         self.regexes: list[str] = []
         self.compared_with_null: set[str] = set()
+        self.operations: list[tuple[str, int]] = []
         self._edits: list[tuple[int, int, str]] = []
         """Replacements in the text: begin, end, and the new text."""
         self._bound: list[tuple[str, Type]] = []
@@ -271,6 +275,7 @@ class _Checker:
             self._entry(right, left, FLAT, left.at, right.at + len(right.text))
             return BOOL
         one, other = self.type_of(left), self.type_of(right)
+        self.operations += operations_named(left, right)
         if node.kind == "in":
             return self._membership(node, one, other)
         if node.kind in {"==", "!="}:

@@ -6,6 +6,7 @@ denies.
 """
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import cel
@@ -15,7 +16,7 @@ from .checking import Checked, ExpressionFaults, check
 from .facts import Facts, FieldRead, field_read
 from .rule import Judge, Rule, Scope, read_scope
 from .tables import TomlTable
-from .vocabulary import ABSENT, BOOL, CREATED, FLAT, STRING, Type
+from .vocabulary import ABSENT, BOOL, CREATED, FLAT, OPERATIONS, STRING, Type
 
 UNDEFINED = "Undefined variable or function: '"
 """The engine's message for a variable that it was not given begins so."""
@@ -60,13 +61,13 @@ class Expression(msgspec.Struct, frozen=True):
 def read_rule(table: TomlTable) -> Rule:
     scope = read_scope(table, None)
     applies = [
-        _expression(table, text, BOOL, *table.at("match_conditions", index))
+        _expression(table, scope, text, BOOL, *table.at("match_conditions", index))
         for index, text in enumerate(table.texts("match_conditions") or ())
     ]
-    condition = _of(table, "condition", BOOL)
+    condition = _of(table, scope, "condition", BOOL)
     if condition is None and not table.has("condition"):
         table.note("the rule has no condition")
-    message = _of(table, "message_expression", STRING)
+    message = _of(table, scope, "message_expression", STRING)
     table.text("description")
     table.finish()
     sound = [expression for expression in (*applies, condition, message) if expression is not None]
@@ -76,12 +77,12 @@ def read_rule(table: TomlTable) -> Rule:
     return scope.rule(_judge(scope, conditions, condition, message), reads)
 
 
-def _of(table: TomlTable, key: str, wanted: Type) -> Expression | None:
+def _of(table: TomlTable, scope: Scope, key: str, wanted: Type) -> Expression | None:
     text = table.text(key)
-    return None if text is None else _expression(table, text, wanted, key)
+    return None if text is None else _expression(table, scope, text, wanted, key)
 
 
-def _expression(table: TomlTable, text: str, wanted: Type, *steps: str | int) -> Expression | None:
+def _expression(table: TomlTable, scope: Scope, text: str, wanted: Type, *steps: str | int) -> Expression | None:
     key = str(steps[0])
     try:
         checked = check(text, wanted)
@@ -89,12 +90,26 @@ def _expression(table: TomlTable, text: str, wanted: Type, *steps: str | int) ->
         for fault in found.faults:
             table.note(f"{key} {fault}", *steps, character=fault.at)
         return None
+    for operation, at in checked.operations:
+        if operation not in scope.operations:
+            table.note(f"{key} {_never(operation, scope)}", *steps, character=at)
     try:
         reads = tuple(field_read(*field) for field in sorted(checked.fields))
         return Expression(key, checked, cel.compile(checked.text), reads)
     except (ValueError, RuntimeError) as error:  # our grammar accepts it, and the engine's does not
         table.note(f"{key} cannot be compiled: {' '.join(str(error).split())[:300]}", *steps, character=0)
         return None
+
+
+def _never(operation: str, scope: Scope) -> str:
+    """Return the mistake that `request.operation` is compared with what it never is."""
+    text = f"compares request.operation with {operation!r}, "
+    if operation in OPERATIONS:
+        return f"{text}which the rule never judges; it judges {', '.join(sorted(scope.operations))}"
+    near = get_close_matches(operation, OPERATIONS, 1, 0.6)
+    return f"{text}which does not exist; " + (
+        f"did you mean {near[0]}?" if near else f"known are {', '.join(OPERATIONS)}"
+    )
 
 
 def _check_presence(table: TomlTable, scope: Scope, expressions: Sequence[Expression]) -> None:

@@ -3,6 +3,8 @@
 Rule: a string that means something else than its author thinks is a mistake.
 """
 
+from collections.abc import Iterator
+
 import cel
 
 from ..interface import ANONYMOUS
@@ -33,3 +35,15 @@ def literal_type(node: SyntaxNode) -> Type:
             f"names {ANONYMOUS}, a user of that name: for clients that are not authenticated, write principal == null",
         )
     return STRING
+
+
+def operations_named(left: SyntaxNode, right: SyntaxNode) -> Iterator[tuple[str, int]]:
+    """Yield the literals that `request.operation` is compared with, or looked for among."""
+    for of, other in ((left, right), (right, left)):
+        if of.kind == "select" and of.text == "operation" and of.parts[0].text == "request":
+            literals = other.parts if other.kind == "list" else (other,)
+            yield from (
+                (literal_value(each), each.at)
+                for each in literals
+                if each.kind == "string" and literal_type(each) == STRING
+            )

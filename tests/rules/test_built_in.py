@@ -443,6 +443,8 @@ def test_the_hash_is_of_what_a_file_says() -> None:
         ("[[rule]]\nname = 'a'\ncondition = ''", "condition is empty"),
         ("[[rule]]\nname = 'a'\ncondition = 'after.internal'", "condition reads after, which is null for delete and delete_records"),
         ("[[rule]]\nname = 'a'\noperations = 'create'\ncondition = 'before.internal'", "condition reads before, which is null for create"),
+        ("[[rule]]\nname = 'a'\ncondition = 'request.operation != \"reasign\"'", "condition compares request.operation with 'reasign', which does not exist; did you mean reassign?"),
+        ("[[rule]]\nname = 'a'\noperations = 'create'\nmatch_conditions = ['request.operation in [\"create\", \"alter\"]']\ncondition = 'true'", "match_conditions compares request.operation with 'alter', which the rule never judges; it judges create"),
         ("[[rule]]\nname = 'a'\ncondition = 'request.created < request.time'", "request.created is there for delete only"),
         ("[[partitions]]\nmax = 5\nname = 'a'\n[[replication]]\nmin = 2\nname = 'a'", "rules.toml:6:1: there is a rule a already"),
         ("a = ", "rules.toml:1:5: this is not TOML: Invalid value"),
