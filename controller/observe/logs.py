@@ -185,7 +185,18 @@ class ClientWarnings:
         self._kinds[text].say(logging.WARNING, text, *arguments, extra=extra)
 
 
+LIBRARIES = frozenset({"h2", "h11", "hpack", "hypercorn", "kazoo", "wsproto"})
+"""The loggers of libraries that log on DEBUG what they send and receive, such as bearer tokens."""
+
+
 def use_format(name: str) -> None:
-    """Set the format of all log output, HUMAN or JSON."""
+    """Set the format of all log output, HUMAN or JSON. What libraries send and receive is not
+    logged on any level, also if a client changes the levels of their loggers.
+    """
     for handler in logging.getLogger().handlers:
         handler.setFormatter(FORMATTERS[name]())
+        handler.addFilter(_may_be_shown)
+
+
+def _may_be_shown(record: logging.LogRecord) -> bool:
+    return record.levelno >= logging.INFO or record.name.partition(".")[0] not in LIBRARIES
