@@ -11,7 +11,7 @@ import msgspec
 import trio
 
 from .. import __version__
-from ..controller.network.peer import PeerConnection, PeerUnavailable
+from ..controller.network.peer import CLOSED, CLOSED_DURING_LOGIN, PeerConnection, PeerUnavailable
 from ..protocol.api_keys import ApiKey
 from ..protocol.error_codes import ErrorCode
 from ..protocol.errors import ProtocolError
@@ -36,6 +36,8 @@ CONTROLLER_SINCE = 1
 
 NO_LOGIN = "; if the listener requires authentication, set security.protocol and sasl.mechanism"
 """The hint in the error of a node that answers ApiVersions and nothing else."""
+NO_TLS = "; if the listener has TLS, set security.protocol to SSL or SASL_SSL"
+"""The hint in the error of a node that ends a connection without TLS before it answers."""
 
 Versions = dict[int, tuple[int, int]]
 
@@ -202,7 +204,8 @@ class Network:
             try:
                 await link.greet()
             except PeerUnavailable as error:
-                reasons[address] = str(error)
+                may_have_tls = self.config.tls is None and str(error).endswith((CLOSED, CLOSED_DURING_LOGIN))
+                reasons[address] = f"{error}{NO_TLS if may_have_tls else ''}"
                 failed.set()
             else:
                 winners.append(link)

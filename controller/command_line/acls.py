@@ -1,5 +1,6 @@
 """`minicontroller acls` lists, adds and removes the ACLs of any Kafka with an authorizer."""
 
+import ipaddress
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any, TypeVar
@@ -193,7 +194,7 @@ def _text(acl: AclBinding) -> str:
     "hosts",
     default=[WILDCARD],
     multiple=True,
-    help="Address of clients; * for every address; repeatable.  [default: *]",
+    help="IP address of clients; * for every address; repeatable.  [default: *]",
 )
 @click.option("--prefixed", is_flag=True, help="The names are prefixes.")
 @click.option("--deny", is_flag=True, help="Deny instead of allow.")
@@ -221,8 +222,27 @@ def add(
         for host in hosts
         for operation in operations
     ]
+    for host in dict.fromkeys(hosts):
+        _warn_of(host)
     results = ask(options, lambda admin: admin.create_acls(wanted))
     conclude(options, (ChangeResult(_text(acl), "added", _facts(acl), result) for acl, result in results.items()))
+
+
+def _warn_of(host: str) -> None:
+    """Warn of a host that no client has. Kafka and its tools take it without a word."""
+    from ..security.authorizer import java_address
+
+    if host == WILDCARD:
+        return
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        advice = "a host is one address, such as 10.0.0.9, or *; names and networks match nobody"
+    else:
+        if java_address(host) == host:
+            return
+        advice = f"write the address as Java does, {java_address(host)}"
+    click.echo(f"Warning: no client has the host {escaped(host)}: {advice}.", err=True)
 
 
 @acls.command(epilog=RESOURCE_HELP)

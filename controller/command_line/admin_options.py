@@ -113,7 +113,14 @@ def ask(options: AdminOptions, question: "Callable[[client.AdminClient], Awaitab
 def _fail(options: AdminOptions, name: str, text: str, kind: type[click.ClickException]) -> NoReturn:
     if options.as_json:
         print_json({"error": {"code": None, "name": name, "message": text}})
-    raise kind(escaped(text[:1].upper() + text[1:]))
+    raise kind(escaped(begun(text)))
+
+
+def begun(text: str) -> str:
+    """Return a text as the beginning of a sentence: with a capital, unless it begins with an
+    address.
+    """
+    return text if ":" in text.partition(" ")[0] else text[:1].upper() + text[1:]
 
 
 def print_json(document: object) -> None:

@@ -174,8 +174,9 @@ def ping(address: tuple[str, int], timeout: float, user: str | None, file: Path 
     except ConfigurationError as error:
         raise click.ClickException(str(error)) from None
     except NotReady as reason:
-        text = str(reason)
-        raise click.ClickException(text[:1].upper() + text[1:]) from None
+        from .admin_options import begun
+
+        raise click.ClickException(begun(str(reason))) from None
     click.echo(f"ready: {pulse}")
 
 

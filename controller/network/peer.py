@@ -40,6 +40,11 @@ DEAD_AFTER_SECONDS = 10
 """After how many seconds without a sign of the other machine the connection breaks. The kernel's
 default is a quarter of an hour.
 """
+CLOSED = "the connection was closed"
+"""Why a connection ended whose other end said nothing about it. A listener with TLS ends a
+connection without TLS so.
+"""
+CLOSED_DURING_LOGIN = "it closed the connection during authentication"
 MAX_LOGIN_BYTES = 64 * 1024
 """The largest answer that is read before the other end has authenticated."""
 MAX_UNSENT_BYTES = 1024 * 1024
@@ -288,7 +293,7 @@ class PeerConnection:
         return await start_tls(stream, context, self.host)
 
     async def _read(self, link: PeerLink) -> None:
-        reason = "the connection was closed"
+        reason = CLOSED
         try:
             while True:
                 while (frame := link.frames.next_frame()) is not None:
@@ -317,7 +322,7 @@ class PeerConnection:
         while (frame := link.frames.next_frame()) is None:
             data = await link.transport.receive()
             if not data:
-                raise Disconnected("it closed the connection during authentication")
+                raise Disconnected(CLOSED_DURING_LOGIN)
             link.frames.feed(data)
         _, response = KAFKA.decode_response(api_key, version, frame)
         return response

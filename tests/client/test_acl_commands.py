@@ -94,6 +94,25 @@ def test_what_is_refused_is_said(command: Installed) -> None:
     assert "Name a RESOURCE" in command("acls", "remove", "--yes").stderr
 
 
+@pytest.mark.parametrize(
+    ("host", "advice"),
+    [
+        ("node1.example", "names and networks match nobody"),
+        ("10.0.0.0/8", "names and networks match nobody"),
+        ("::1", "write the address as Java does, 0:0:0:0:0:0:0:1"),
+        ("0:0:0:0:0:0:0:1", ""),
+        ("10.0.0.9", ""),
+    ],
+)
+def test_a_host_that_no_client_has_is_a_warning(command: Installed, host: str, advice: str) -> None:
+    """The ACL is added, as by Kafka's tools, and would never apply."""
+    added = command("acls", "add", "topic:hosts", "--principal", "User:x", "--operation", "read", "--host", host)
+    assert added.code == 0
+    assert advice in added.stderr
+    assert added.stderr.startswith(f"Warning: no client has the host {host}: ") == bool(advice)
+    assert command("acls", "remove", "topic:hosts", "--yes").code == 0
+
+
 def test_the_client_returns_what_was_removed(guarded: Cluster) -> None:
     """An ACL that two filters match belongs to the first; one that is refused is an error among
     values.

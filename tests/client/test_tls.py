@@ -45,6 +45,13 @@ def as_property(pem: str) -> str:
     return pem.strip().replace("\n", "\\n\\\n")
 
 
+LOGIN_WITHOUT_TLS = """
+security.protocol=SASL_PLAINTEXT
+sasl.mechanism=PLAIN
+sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required username="alice" password="x";
+"""
+
+
 async def attempt(text: str, tls: ssl.SSLContext | None, *, host: str = HOST) -> str:
     """What comes of a client with this configuration at a node with this TLS: a sentence, unless it
     is let in.
@@ -175,6 +182,25 @@ async def test_tls_at_a_port_without(authority: Authority) -> None:
             with pytest.raises(ClusterUnreachable, match=said):
                 async with AdminClient.connect(config) as admin:
                     await admin.list_topics()
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("text", ["", LOGIN_WITHOUT_TLS], ids=["nobody", "a user"])
+async def test_no_tls_at_a_port_with_it(text: str) -> None:
+    """Such a port ends the connection without a word, so that the client has to say what may be
+    wrong.
+    """
+
+    async def end(stream: trio.SocketStream) -> None:
+        await stream.receive_some()
+
+    async with trio.open_nursery() as nursery:
+        [listener] = await nursery.start(partial(trio.serve_tcp, end, 0, host=HOST))
+        port = listener.socket.getsockname()[1]
+        config = load_client_config(text, "client.properties", bootstrap=f"{HOST}:{port}", default_bootstrap="")
+        with pytest.raises(ClusterUnreachable, match=r"if the listener has TLS, set security\.protocol to SSL"):
+            async with AdminClient.connect(config) as admin:
+                await admin.list_topics()
         nursery.cancel_scope.cancel()
 
 

@@ -48,11 +48,11 @@ def somebody(answer: bytes | None) -> Iterator[str]:
     ("answer", "said"),
     [
         (None, "does not answer within 0.5 seconds."),
-        (b"", "did not answer: the connection was closed."),
+        (b"", "did not answer: the connection was closed"),
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "HTTP arrived instead of Kafka's protocol"),
         (b"\x15\x03\x03\x00\x02\x02\x50", "TLS arrived on a connection without TLS"),
         (b"\x00\x00\x00\x00", "a frame of 0 bytes is announced"),
-        (b"\x00\xff\xff\xffshort", "the connection was closed."),
+        (b"\x00\xff\xff\xffshort", "the connection was closed"),
         (b"SSH-2.0-OpenSSH_9.2\r\n", "bytes is announced"),
     ],
     ids=["silence", "end", "HTTP", "TLS", "no frame", "half a frame", "SSH"],
