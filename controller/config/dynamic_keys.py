@@ -30,13 +30,21 @@ FIXED_AT_START = frozenset(
         "listeners",
         "sasl.enabled.mechanisms",
         "sasl.mechanism.inter.broker.protocol",
+        "sasl.login.callback.handler.class",
         "sasl.server.callback.handler.class",
     }
 )
 """Kafka can change these keys while a broker runs, some of them for one listener. This program
-cannot, and neither can it change how tokens are checked.
+cannot, and neither can it change how tokens are checked and fetched.
 """
-CHECKS_OF_TOKENS = "sasl.oauthbearer."
+KEYS_OF_TOKENS = (
+    "sasl.login.connect.",
+    "sasl.login.read.",
+    "sasl.login.refresh.",
+    "sasl.login.retry.",
+    "sasl.oauthbearer.",
+)
+"""The prefixes of these keys."""
 PER_IP_OVERRIDES = "max.connections.per.ip.overrides"
 
 
@@ -70,7 +78,7 @@ def is_read_only(name: str) -> bool:
 def is_fixed_at_start(name: str) -> bool:
     """Return whether a key, for all listeners or for one, counts as it is when the node starts."""
     base = base_name(name)
-    return base in FIXED_AT_START or base.startswith(CHECKS_OF_TOKENS)
+    return base in FIXED_AT_START or base.startswith(KEYS_OF_TOKENS)
 
 
 def is_of_one_broker(name: str) -> bool:

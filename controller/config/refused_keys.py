@@ -23,6 +23,11 @@ TOKEN_VALIDATORS = (
     "org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerValidatorCallbackHandler",
 )
 """Kafka's names, new and old, of the check of signed tokens that OAUTHBEARER makes here."""
+TOKEN_LOGINS = (
+    "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler",
+    "org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerLoginCallbackHandler",
+)
+"""Kafka's names, new and old, of the login with a token from a file or an endpoint."""
 DIALECT_PREFIX = "listener.dialect."
 
 
@@ -52,7 +57,10 @@ REFUSED: Mapping[str, tuple[Callable[[Value], bool], str]] = MappingProxyType(
         "sasl.client.callback.handler.class": (_is_set, "nodes log in as sasl.jaas.config says"),
         "ssl.engine.factory.class": (_is_set, "TLS is that of Python and OpenSSL"),
         "sasl.login.class": (_is_set, "nodes log in as sasl.jaas.config says"),
-        "sasl.login.callback.handler.class": (_is_set, "nodes log in as sasl.jaas.config says"),
+        "sasl.login.callback.handler.class": (
+            _is_not(None, "", *TOKEN_LOGINS),
+            f"only Kafka's own login with tokens is, {TOKEN_LOGINS[0]}",
+        ),
         "client.quota.callback.class": (_is_set, "quotas are those of users, clients and addresses in ZooKeeper"),
         "zookeeper.ssl.crl.enable": (_is_set, "no revocation lists are read"),
         "zookeeper.ssl.ocsp.enable": (_is_set, "OCSP is not asked"),

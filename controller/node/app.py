@@ -138,6 +138,7 @@ async def run_node(
         sources.find_user, sources.secret = node.security.scram_credential, parts.secret.current
         sources.find_token = node.delegation_tokens.credential
         tasks.start_soon(sources.run)
+        await sources.wait_tried()
         await _start(node, tasks, parts)
         parts.logins.warn_of_missing_users(node.security.scram_credential)
         node.delegation_tokens.warn_of_impersonation(has_authorizer=parts.dispatcher.authorization is not None)
@@ -176,7 +177,7 @@ async def _bound_parts(
     config = node.config
     secret = SharedSecret(server.drain_nodes)
     membership = Membership(node.cluster_id, node.broker_id, secret.current)
-    logins = NodeLogins(config, membership, listeners)
+    logins = NodeLogins(membership, listeners)
     forwarder = _forwarder(tasks, node, logins)
     dispatcher = Dispatcher(
         node,

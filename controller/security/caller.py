@@ -15,6 +15,8 @@ import trio
 
 from ..clock import now_ms
 from ..config.node_config import NodeConfig
+from .credentials import Credentials
+from .mechanism_keys import OAUTHBEARER
 from .principal import user_principal
 from .sasl import Mechanism, Proved, SaslSession, SaslState
 
@@ -67,8 +69,10 @@ class Listener(msgspec.Struct, frozen=True, kw_only=True):
     sasl: bool = False
     mechanisms: Mapping[str, Mechanism] = NO_MECHANISMS
     """The enabled SASL mechanisms by name; ignored without `sasl`."""
-    peer_user: str | None = None
-    """The user name of the cluster's brokers; only at inter-broker listeners with `sasl`."""
+    node_user: Credentials | None = None
+    """The user as which nodes log in to each other here; only at inter-broker listeners with
+    `sasl`.
+    """
     tls: TlsOfListener | None = None
     """The TLS of a listener with the security protocol SSL or SASL_SSL."""
     max_connections: int | None = None
@@ -110,7 +114,7 @@ class Caller:
         """Returns whether this token is still valid; None for a caller without one."""
         self.from_peer = False
         """Whether it has authenticated as a node of this cluster: by the proof between nodes, or as
-        `peer_user` where SASL is configured between brokers.
+        `node_user` where SASL is configured between brokers.
         """
         self.forwards = False
         """Whether it forwards requests, as only nodes of this program do."""
@@ -168,7 +172,7 @@ class Caller:
 
     def proved_node(self) -> None:
         """Note that the caller has given the proof between nodes. At a listener with SASL it must
-        also authenticate as `peer_user`, as Kafka's brokers do.
+        also authenticate as `node_user`, as Kafka's brokers do.
         """
         self.is_ours = True
         if not self.listener.sasl:
@@ -183,8 +187,7 @@ class Caller:
         username = proved.username
         self.principal, self.by_token = user_principal(username), proved.by_token
         self.has_valid_token = proved.is_valid
-        is_broker = username == self.listener.peer_user and not proved.by_token
-        self.from_peer = self.listener.inter_broker and is_broker
+        self.from_peer = self.listener.inter_broker and not proved.by_token and self._is_user_of_nodes(username)
         self.forwards = self.forwards or (self.from_peer and self.is_ours)
         ends = [self._reauthenticate_ms()] if self._reauthenticate_ms() > 0 else []
         if proved.expires_ms is not None:
@@ -197,6 +200,16 @@ class Caller:
         if math.isinf(self.may_authenticate_again_at):
             self.may_authenticate_again_at = now
         return min(ends)
+
+    def _is_user_of_nodes(self, username: str) -> bool:
+        """Return whether the nodes log in as this user. With OAUTHBEARER each node may have a
+        subject of its own; the proof between nodes says then which callers are nodes.
+        """
+        user = self.listener.node_user
+        if user is None or self.sasl is None or not username:
+            return False
+        logs_in_by_token = user.mechanism == OAUTHBEARER == self.sasl.mechanism
+        return username == user.username or (self.is_ours and logs_in_by_token)
 
     def _reauthenticate_ms(self) -> int:
         mechanism = None if self.sasl is None else self.sasl.mechanism

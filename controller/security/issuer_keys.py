@@ -6,29 +6,23 @@ ones cannot be read. A token signed by an unknown key makes the task look sooner
 """
 
 import logging
-import ssl
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import SplitResult, unquote, urlsplit
 
-import h11
 import msgspec
 import trio
 
+from .fetching import FetchError, Limits, Question, ask, file_of, is_address, shown
 from .signed_tokens import MAX_KEY_SET_BYTES, KeySetError, PublicKey, read_key_set
 
 log = logging.getLogger("minicontroller.oauthbearer")
 
 FETCH_SECONDS = 20.0
-"""How long fetching the keys may take."""
+"""How long connecting to the address may take, and how long its answer."""
+LIMITS = Limits(FETCH_SECONDS, FETCH_SECONDS, MAX_KEY_SET_BYTES)
 SOONEST_SECONDS = 10.0
 """How long after the last look unknown keys make the task look again at the soonest."""
-READ_BYTES = 64 * 1024
-SCHEMES = ("file", "http", "https")
-HTTP_PORT, HTTPS_PORT = 80, 443
 OK = 200
-
-Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
 
 
 class EndpointSettings(msgspec.Struct, frozen=True):
@@ -39,11 +33,8 @@ class EndpointSettings(msgspec.Struct, frozen=True):
     retry_ms: int
     max_retry_ms: int
 
-    @property
-    def shown(self) -> str:
-        """The address without what may be a secret in it."""
-        parts = urlsplit(self.url)
-        return parts.path if parts.scheme == "file" else f"{parts.scheme}://{parts.hostname}"
+    def __repr__(self) -> str:
+        return f"EndpointSettings({shown(self.url)!r})"
 
 
 class IssuerKeys:
@@ -57,10 +48,9 @@ class IssuerKeys:
         self._keys: Sequence[PublicKey] = ()
         self._unknown = trio.Event()
         """Set when a token named a key that is not known."""
-        parts = urlsplit(settings.url)
-        if parts.scheme not in SCHEMES or parts.username is not None or not (parts.path or parts.hostname):
+        if not is_address(settings.url):
             raise KeySetError("it is no address of the form file:///path or https://host/path without a password")
-        self._file = Path(unquote(parts.path)) if parts.scheme == "file" else None
+        self._file = file_of(settings.url)
         if self._file is not None:
             self._keys = read_key_set(_content(self._file))
 
@@ -82,7 +72,7 @@ class IssuerKeys:
                 failures += 1
                 if failures == 1:
                     log.warning(
-                        "the keys for tokens cannot be read from %s: %s; trying again", self._settings.shown, error
+                        "the keys for tokens cannot be read from %s: %s; trying again", shown(self._settings.url), error
                     )
             await self._pause(failures)
 
@@ -102,10 +92,12 @@ class IssuerKeys:
         if self._file is not None:
             return _content(self._file)  # as small as the node's own files
         try:
-            with trio.fail_after(FETCH_SECONDS):
-                return await _fetched(self._settings.url)
-        except trio.TooSlowError:
-            raise KeySetError(f"no answer came within {FETCH_SECONDS:.0f} seconds") from None
+            answer = await ask(Question(self._settings.url), LIMITS)
+        except FetchError as error:
+            raise KeySetError(str(error)) from None
+        if answer.status != OK:
+            raise KeySetError(f"the answer has the status {answer.status}")
+        return answer.body
 
 
 def _content(file: Path) -> bytes:
@@ -114,46 +106,3 @@ def _content(file: Path) -> bytes:
             return stream.read(MAX_KEY_SET_BYTES + 1)
     except OSError as error:
         raise KeySetError(error.strerror or "it cannot be read") from None
-
-
-async def _fetched(url: str) -> bytes:
-    """Return the body of the answer at an address. Redirections are not followed: whoever answers
-    must not choose another address.
-    """
-    try:
-        async with await _connection(urlsplit(url)) as stream:
-            return await _body(stream, urlsplit(url))
-    except (OSError, trio.BrokenResourceError, h11.RemoteProtocolError) as error:
-        why = error.__cause__ or error
-        raise KeySetError(f"the address does not answer ({type(why).__name__})") from None
-
-
-async def _connection(parts: SplitResult) -> Stream:
-    host = parts.hostname or ""
-    if parts.scheme == "https":
-        context = ssl.create_default_context()
-        return await trio.open_ssl_over_tcp_stream(
-            host, parts.port or HTTPS_PORT, ssl_context=context, https_compatible=True
-        )
-    return await trio.open_tcp_stream(host, parts.port or HTTP_PORT)
-
-
-async def _body(stream: Stream, parts: SplitResult) -> bytes:
-    """Request the path, and return the body of the answer."""
-    http = h11.Connection(h11.CLIENT)
-    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    headers = [("Host", parts.netloc), ("Accept", "application/json"), ("Connection", "close")]
-    await stream.send_all(http.send(h11.Request(method="GET", target=target, headers=headers)) or b"")
-    body = b""
-    while True:
-        event = http.next_event()
-        if event is h11.NEED_DATA:
-            http.receive_data(bytes(await stream.receive_some(READ_BYTES)))
-        elif isinstance(event, h11.Response) and event.status_code != OK:
-            raise KeySetError(f"the answer has the status {event.status_code}")
-        elif isinstance(event, h11.Data):
-            body += event.data
-            if len(body) > MAX_KEY_SET_BYTES:
-                raise KeySetError(f"the answer has more than {MAX_KEY_SET_BYTES} bytes")
-        elif isinstance(event, h11.EndOfMessage | h11.ConnectionClosed):
-            return body

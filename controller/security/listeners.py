@@ -9,19 +9,19 @@ another Kafka broker.
 
 import logging
 import ssl
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from ..config.listeners import ConfiguredListener
 from ..config.node_config import NodeConfig
-from ..errors import ConfigurationError
 from ..metadata.entities import Broker, Endpoint
 from .caller import Listener, TlsOfListener
-from .credentials import Credentials, PlainCredentials, ScramCredentials
-from .mechanisms import PLAIN, LoginSources, listener_mechanisms
+from .credentials import Credentials, ScramCredentials
+from .mechanisms import LoginSources, listener_mechanisms
 from .node_proof import Membership
-from .scram_credentials import HASHES, FindUser
+from .node_users import node_user
+from .scram_credentials import FindUser
 
 log = logging.getLogger("minicontroller.security")
 
@@ -35,13 +35,11 @@ MISSING_USER = (
 class NodeLogins:
     """The credentials of this node at other brokers."""
 
-    def __init__(self, config: NodeConfig, membership: Membership, listeners: Iterable[Listener] = ()) -> None:
-        """Read the SASL users of this node from its configuration; `listeners` are its own, by
-        whose TLS it connects to other nodes. Raises ConfigurationError.
-        """
+    def __init__(self, membership: Membership, listeners: Sequence[Listener]) -> None:
+        """`listeners` are this node's own: as they are, it expects those of other nodes to be."""
         self._tls = {each.name: each.tls for each in listeners if each.tls is not None}
         self._membership = membership
-        self._users = {name: _node_user(config, listener) for name, listener in _inter_broker_listeners(config).items()}
+        self._users = {each.name: each.node_user for each in listeners}
 
     def warn_of_missing_users(self, find_user: FindUser) -> None:
         """Log an error for each SCRAM user of this node that has no credential: it cannot reach
@@ -84,15 +82,9 @@ def with_proof(listeners: Iterable[Listener], membership: Membership) -> list[Li
     return [msgspec.structs.replace(listener, node_proof=membership.exchange) for listener in listeners]
 
 
-def _inter_broker_listeners(config: NodeConfig) -> Mapping[str, ConfiguredListener]:
-    """Return the listeners for brokers and for the controller, by name."""
-    return {each.name: each for each in (config.inter_broker_listener, config.control_plane_listener)}
-
-
 def _server_listener(config: NodeConfig, listener: ConfiguredListener, sources: LoginSources) -> Listener:
     mechanisms = listener_mechanisms(config, listener.name, sources) if listener.needs_sasl else {}
-    inter_broker = listener.name in _inter_broker_listeners(config)
-    user = _node_user(config, listener) if inter_broker else None
+    inter_broker = listener.name in {config.inter_broker_listener.name, config.control_plane_listener.name}
     return Listener(
         name=listener.name,
         host=listener.host,
@@ -100,7 +92,7 @@ def _server_listener(config: NodeConfig, listener: ConfiguredListener, sources: 
         inter_broker=inter_broker,
         sasl=listener.needs_sasl,
         mechanisms=mechanisms,
-        peer_user=None if user is None else user.username,
+        node_user=node_user(config, listener, sources),
         tls=_tls(config, listener, between_nodes=inter_broker) if listener.needs_tls else None,
         max_connections=_max_connections(config, listener.name),
         reauthenticate_ms={
@@ -119,32 +111,3 @@ def _tls(config: NodeConfig, listener: ConfiguredListener, *, between_nodes: boo
 def _max_connections(config: NodeConfig, listener: str) -> int | None:
     name = f"listener.name.{listener.lower()}.max.connections"
     return config.integer(name) if name in config.static else None
-
-
-def _node_user(config: NodeConfig, listener: ConfiguredListener) -> PlainCredentials | ScramCredentials | None:
-    """Return the credentials of this node's user at an inter-broker listener, or None if the
-    listener has no SASL.
-    """
-    if not listener.needs_sasl:
-        return None
-    mechanism = config.string("sasl.mechanism.inter.broker.protocol")
-    key = f"listener.name.{listener.name.lower()}.{mechanism.lower()}.sasl.jaas.config"
-    if mechanism != PLAIN and mechanism not in HASHES:
-        raise ConfigurationError(
-            f"sasl.mechanism.inter.broker.protocol: nodes log in to each other by {PLAIN}, {' or '.join(HASHES)}, "
-            f"and not by {mechanism}."
-        )
-    jaas = config.jaas(listener.name, mechanism)
-    if jaas is None or jaas.username is None or jaas.password is None:
-        raise ConfigurationError(
-            f"The nodes authenticate to each other at the listener {listener.name} by {mechanism}: "
-            f"{key} needs a username and a password{_KNOWN_BY[mechanism == PLAIN]}."
-        )
-    if jaas.options.get("tokenauth"):
-        raise ConfigurationError(f"{key}: a node logs in as a user, and not by a delegation token.")
-    if mechanism == PLAIN:
-        return PlainCredentials(jaas.username, jaas.password)
-    return ScramCredentials(jaas.username, jaas.password, mechanism)
-
-
-_KNOWN_BY = {True: ", and user_<that name> with the same password", False: ""}

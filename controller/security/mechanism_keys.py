@@ -14,3 +14,11 @@ def key_of_mechanism(config: NodeConfig, listener: str, key: str, mechanism: str
     """Return the name under which a key is set for a mechanism, or that under which it can be."""
     name = config.of_listener(listener, key, mechanism)
     return f"listener.name.{listener.lower()}.{mechanism.lower()}.{key}" if name == key else name
+
+
+def is_of_nodes(config: NodeConfig, listener: str, mechanism: str) -> bool:
+    """Return whether nodes log in to each other at this listener by this mechanism."""
+    return (
+        listener in {config.inter_broker_listener.name, config.control_plane_listener.name}
+        and config.string("sasl.mechanism.inter.broker.protocol") == mechanism
+    )

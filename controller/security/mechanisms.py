@@ -25,6 +25,8 @@ LOGIN_MODULES = {
     OAUTHBEARER: OAUTHBEARER_LOGIN_MODULE,
 }
 """The mechanisms that are offered, with Kafka's login module for each."""
+FIRST_TRY_SECONDS = 5.0
+"""How long a node that starts waits for the token with which it logs in to other nodes."""
 
 
 class LoginSources:
@@ -39,10 +41,21 @@ class LoginSources:
         """Returns the secret of the cluster, from which challenges of unknown users are made."""
         self._own_secret = secrets.token_bytes(SALT_BYTES)
         self._tasks: list[Task] = []
+        self._first_tries: list[trio.Event] = []
 
-    def follow(self, task: Task) -> None:
-        """Let `run` run this task, too."""
+    def follow(self, task: Task, tried: trio.Event | None = None) -> None:
+        """Let `run` run this task, too; it sets `tried` after its first attempt."""
         self._tasks.append(task)
+        if tried is not None:
+            self._first_tries.append(tried)
+
+    async def wait_tried(self) -> None:
+        """Wait for the first attempt of each task, but not for long: an address that does not
+        answer must not hold up the start.
+        """
+        with trio.move_on_after(FIRST_TRY_SECONDS):
+            for tried in self._first_tries:
+                await tried.wait()
 
     def scram_credential(self, user: str, mechanism: str) -> ScramCredential | None:
         return self.find_user(user, mechanism)

@@ -10,7 +10,7 @@ from ..config.jaas import JaasConfig
 from ..config.node_config import NodeConfig
 from ..errors import ConfigurationError
 from .issuer_keys import EndpointSettings, IssuerKeys
-from .mechanism_keys import HANDLER_KEY, OAUTHBEARER, Task, key_of_mechanism
+from .mechanism_keys import HANDLER_KEY, OAUTHBEARER, Task, is_of_nodes, key_of_mechanism
 from .oauthbearer import bearer_mechanism
 from .sasl import Mechanism
 from .signed_tokens import KeySetError, TokenRules
@@ -28,7 +28,7 @@ def token_mechanism(
             f"{handler} is missing: without it Kafka lets in everybody with a token that nobody signed. "
             "Name OAuthBearerValidatorCallbackHandler, which checks signatures."
         )
-    if jaas is not None and jaas.options:
+    if jaas is not None and jaas.options and not is_of_nodes(config, listener, OAUTHBEARER):
         raise ConfigurationError(
             f"{key_of_mechanism(config, listener, 'sasl.jaas.config', OAUTHBEARER)}: options of the login module have no effect "
             "with signed tokens; leave them out."

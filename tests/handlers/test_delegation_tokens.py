@@ -17,7 +17,7 @@ from minicontroller.controller.broker.delegation_tokens import DelegationTokens
 from minicontroller.controller.clock import now_ms
 from minicontroller.controller.metadata.entities import DelegationToken
 from minicontroller.controller.security.caller import Caller, Listener
-from minicontroller.controller.security.credentials import ScramCredentials
+from minicontroller.controller.security.credentials import PlainCredentials, ScramCredentials
 from minicontroller.controller.security.delegation_tokens import TokenKey, token_password
 from minicontroller.controller.security.sasl import Challenge, Proved
 from minicontroller.controller.security.scram_credentials import derived_credential
@@ -359,7 +359,7 @@ def test_only_users_log_in(owner: str) -> None:
 @pytest.mark.parametrize("by_token", [False, True])
 async def test_a_token_makes_nobody_a_node(by_token: bool) -> None:
     """Whoever has a token of the brokers' user is no broker, by its name or by an ACL."""
-    listener = Listener(name="PLAINTEXT", inter_broker=True, sasl=True, peer_user="broker")
+    listener = Listener(name="PLAINTEXT", inter_broker=True, sasl=True, node_user=PlainCredentials("broker", "secret"))
     caller = Caller(listener, "10.0.0.9", 50_000)
     caller.authenticated_as(Proved("broker", by_token=by_token))
     assert caller.from_peer is not by_token

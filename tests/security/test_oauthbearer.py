@@ -38,6 +38,7 @@ from minicontroller.controller.security.signed_tokens import (
     read_key_set,
     verified_token,
 )
+from tests.support.http_endpoint import Endpoint
 
 NOW = 1_700_000_000
 RULES = TokenRules(audiences=frozenset({"kafka", "other"}), issuer="https://issuer")
@@ -402,41 +403,13 @@ async def test_keys_in_a_file_are_followed(tmp_path: Path, autojump_clock: MockC
         nursery.cancel_scope.cancel()
 
 
-class Endpoint:
-    """An HTTP server that answers each connection with the same bytes, after a while."""
-
-    def __init__(self) -> None:
-        self.body = public(signer("RSA"))
-        self.status = "200 OK"
-        self.delay = 0.0
-        self.fetched = 0
-        self.port = 0
-
-    async def serve(self, task_status: trio.TaskStatus[list[trio.SocketListener]] = trio.TASK_STATUS_IGNORED) -> None:
-        listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
-        self.port = listeners[0].socket.getsockname()[1]
-        await trio.serve_listeners(self._answer, listeners, task_status=task_status)
-
-    async def _answer(self, stream: trio.SocketStream) -> None:
-        async with stream:
-            await stream.receive_some()
-            self.fetched += 1
-            await trio.sleep(self.delay)
-            head = f"HTTP/1.1 {self.status}\r\nContent-Length: {len(self.body)}\r\n\r\n"
-            with trio.move_on_after(5):
-                try:
-                    await stream.send_all(head.encode() + self.body)
-                except trio.BrokenResourceError:
-                    return
-
-
 async def test_keys_at_an_address_are_fetched_by_a_task(
     autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     """No token waits for them; one that names an unknown key makes the task look again soon, and
     many do not make it look often.
     """
-    endpoint = Endpoint()
+    endpoint = Endpoint(public(signer("RSA")))
     async with trio.open_nursery() as nursery:
         await nursery.start(endpoint.serve)
         keys = IssuerKeys(settings_of(f"http://127.0.0.1:{endpoint.port}/jwks?planted"))
@@ -460,7 +433,7 @@ async def test_an_address_that_does_not_answer_rightly_changes_nothing(
     fault: str, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The old keys stay, the log says it once, and the task tries again until it is right."""
-    endpoint = Endpoint()
+    endpoint = Endpoint(public(signer("RSA")))
     async with trio.open_nursery() as nursery:
         await nursery.start(endpoint.serve)
         keys = IssuerKeys(settings_of(f"http://127.0.0.1:{endpoint.port}/planted", 30_000))

@@ -22,6 +22,7 @@ from minicontroller.controller.routing.dispatcher import Dispatcher
 from minicontroller.controller.routing.forwarding import Forwarder
 from minicontroller.controller.routing.routes import routed
 from minicontroller.controller.security.caller import Listener
+from minicontroller.controller.security.credentials import PlainCredentials
 from minicontroller.controller.security.sasl import PlainExchange
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
@@ -46,8 +47,9 @@ PATIENCE_SECONDS = 60.0
 USERS = {"alice": "alice-secret", "ANONYMOUS": "ANONYMOUS-secret", "node": "node-secret"}
 PLAIN = {"PLAIN": lambda: PlainExchange(USERS)}
 CLIENTS = Listener(name="CLIENTS", host="127.0.0.1")
-SASL = Listener(name="SASL", host="127.0.0.1", sasl=True, mechanisms=PLAIN, peer_user="node")
-NODES = Listener(name="NODES", host="127.0.0.1", sasl=True, mechanisms=PLAIN, inter_broker=True, peer_user="node")
+NODE_USER = PlainCredentials("node", "node-secret")
+SASL = Listener(name="SASL", host="127.0.0.1", sasl=True, mechanisms=PLAIN, node_user=NODE_USER)
+NODES = Listener(name="NODES", host="127.0.0.1", sasl=True, mechanisms=PLAIN, inter_broker=True, node_user=NODE_USER)
 
 
 class TinyNode:
