@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from minicontroller.audit.event import MAX_LINE_BYTES, Effect, encode
+from minicontroller.audit.event import MAX_LINE_BYTES, AuditEvent, Effect, Observed, encode
 from minicontroller.audit.names import file_name
 from minicontroller.audit.reading import Follower, read
 from minicontroller.controller.command_line.commands import commands
-from tests.audit.logs import CLUSTER, a_creation, a_log, an_empty_snapshot, write
+from tests.audit.logs import CLUSTER, a_creation, a_log, a_state, an_empty_snapshot, stamp, write
 from tests.support.cluster import COMMAND
 
 TOO_LONG = "the line is longer than 16 MiB, so it is no event"
@@ -40,6 +40,27 @@ def test_tail(log: Path) -> None:
     first, second = result.stdout.splitlines()
     assert "User:bob create_topic bad\\x1b[31m POLICY_VIOLATION" in first
     assert "User:alice create_topic good ok - new, 1 partition, 1 replica" in second
+
+
+def test_partitions_are_named(tmp_path: Path) -> None:
+    """A reassignment and a deletion of records say of which partitions, and how a reassignment goes
+    on is no change by others.
+    """
+    before, after = a_state(2), a_state(2, replicas=((1,), (2,)))
+    changes: list[AuditEvent] = [
+        a_creation(3, operation="alter_partition_reassignments", reassignments={0: None, 1: (2, 3)}, before=before),
+        a_creation(4, operation="delete_records", delete_records_offsets={0: -1, 1: 7}, before=before, after=before),
+        a_creation(5, operation="delete_records", delete_records_offsets=dict.fromkeys(range(9), 1), before=before),
+        Observed(**stamp(6), topic="t", before=before, after=after, reassignment=True),
+    ]
+    write(tmp_path / "a.ndjson", [*an_empty_snapshot(), *changes])
+    lines = call("tail", tmp_path, "-n", "4").stdout.splitlines()
+    assert "alter_partition_reassignments t ok (0 cancelled, 1 [2, 3])" in lines[0]
+    assert "delete_records t ok (0 before the end, 1 before 7) - nothing" in lines[1]
+    assert "4 before 1 and 4 more)" in lines[2]
+    assert "reassignment: t: replicas moved" in lines[3]
+    shown = call("show", tmp_path, "--topic", "t").stdout
+    assert "reassignments: {0=null, 1=[2 3]}" in shown and "delete_records_offsets: {0=-1, 1=7}" in shown
 
 
 @pytest.mark.parametrize(

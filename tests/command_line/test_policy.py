@@ -1,10 +1,17 @@
 """`policy check` and `policy test`, as somebody uses them who writes rules and has no Python."""
 
+import json
 import shutil
 import signal
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minicontroller.controller.command_line.policy_cases import CaseError, read_request
+from minicontroller.policies import DeleteRecordsRequest
 from tests.command_line.command import call, complaint, end, running
 
 PATIENCE_CALLS = 60
@@ -229,3 +236,24 @@ def test_check_knows_brokers(tmp_path: Path) -> None:
     ]
     mixed = call("policy", "check", "bounds.toml", "--request", "both.toml", folder=tmp_path)
     assert (mixed.code, "alter_broker is about a broker, and names a topic" in mixed.stderr) == (1, True)
+
+
+@given(
+    partition=st.integers(0, 10**12).map(str)
+    | st.text(st.characters(codec="utf-8", exclude_characters="\x7f"), max_size=12),
+    offset=st.integers(-1, 2**63 - 1),
+)
+@settings(deadline=None, max_examples=60)
+def test_partitions_are_numbers(partition: str, offset: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Any key of a request's partitions is a number that a partition may have, or a mistake."""
+    file = tmp_path_factory.getbasetemp() / "partition.toml"
+    key = json.dumps(partition, ensure_ascii=False)
+    text = f"[request]\ntopic = 'a'\noperation = 'delete_records'\ndelete_records_offsets = {{ {key} = {offset} }}\n"
+    file.write_text(text)
+    if partition.isdecimal() and partition.isascii() and len(partition) < 10:
+        request = read_request(file).request
+        assert isinstance(request, DeleteRecordsRequest)
+        assert request.delete_records_offsets == {int(partition): offset}
+    else:
+        with pytest.raises(CaseError, match="is no number of a partition"):
+            read_request(file)
