@@ -5,6 +5,7 @@ too.
 import ssl
 import subprocess
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -58,23 +59,21 @@ class Secured:
         return AdminClient({**settings, **{key.replace("_", "."): value for key, value in more.items()}})
 
 
-@pytest.fixture(scope="module", params=["SSL", "SASL_SSL"])
-def secured(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, zookeeper: ZooKeeperServer
-) -> Iterator[Secured]:
+@contextmanager
+def secured_nodes(folder: Path, zookeeper: ZooKeeperServer, between_nodes: str) -> Iterator[Secured]:
     """By the security protocol between nodes. Their certificates name the address, which each of
     them compares.
     """
-    folder = tmp_path_factory.mktemp("tls")
     authority = Authority(folder)
     (folder / "policy.py").write_text(POLICY)
-    protocols = {"CLIENT": "PLAINTEXT", "MUTUAL": "SSL", "LOGIN": "SASL_SSL", "INTERNAL": request.param}
+    protocols = {"CLIENT": "PLAINTEXT", "MUTUAL": "SSL", "LOGIN": "SASL_SSL", "INTERNAL": between_nodes}
     settings = {
         "listeners": ",".join(f"{name}://127.0.0.1:0" for name in LISTENERS),
         "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in protocols.items()),
         "inter.broker.listener.name": "INTERNAL",
         "sasl.enabled.mechanisms": "PLAIN",
         "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "listener.name.login.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
         "listener.name.login.plain.sasl.jaas.config": USERS,
         "listener.name.internal.plain.sasl.jaas.config": f'{JAAS} username="node" password="secret" user_node="secret";',
         "ssl.keystore.type": "PKCS12",
@@ -87,12 +86,20 @@ def secured(
         "listener.name.internal.ssl.client.auth": "required",
         "topic.management.policy.class.name": f"{folder / 'policy.py'}:WhoAsks",
     }
-    chroot = f"/tls-{request.param.lower()}"
+    chroot = f"/{folder.name}"
     with running_nodes(folder, [zookeeper.connect + chroot] * 3, settings) as nodes:
         with Tree(zookeeper.connect, chroot) as tree:
             yield Secured(nodes, authority, tree)
         for node in nodes:
             assert PASSWORD not in node.output
+
+
+@pytest.fixture(scope="module", params=["SSL", "SASL_SSL"])
+def secured(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, zookeeper: ZooKeeperServer
+) -> Iterator[Secured]:
+    with secured_nodes(tmp_path_factory.mktemp("tls"), zookeeper, request.param) as nodes:
+        yield nodes
 
 
 def test_confluent_kafka_shows_its_certificate(secured: Secured, topic: str) -> None:
