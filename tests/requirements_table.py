@@ -77,7 +77,7 @@ K201-3 | the policy sees the cluster as it is, with the earlier elements of the 
 K201-4 | the policy sees who asks, for what, and the state that would result | DeleteRecords is not served
 K201-5 | no way to change a topic evades the policy | AlterPartitionReassignments and DeleteRecords are not served
 K201-6 | a violation is answered POLICY_VIOLATION with the policy's message, for that topic alone |
-K201-7 | DeleteTopics v0 and v1 and DeleteRecords v0 answer -1 for a violation and log it | open
+K201-7 | DeleteTopics v0 and v1 and DeleteRecords v0 answer -1 for a violation and log it | DeleteRecords is not served
 K201-8 | validate_only for DeleteTopics and DeleteRecords | open
 K201-9 | policies for Kafka's older interfaces work |
 K201-10 | an older policy beside a new one is a configuration error |

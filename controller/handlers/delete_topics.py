@@ -33,7 +33,7 @@ from .change_quotas import quota_of
 from .changes import carry_out
 from .node import Node
 from .parts import Parts, each
-from .planning import PlannedChange, asked_by, judge
+from .planning import PlannedChange, answered_code, asked_by, judge
 from .requested_changes import deleted_topics
 
 DELETE_TOPIC = Permission(AclOperation.DELETE, AclResourceType.TOPIC, "TOPIC_AUTHORIZATION_FAILED for the topic")
@@ -42,6 +42,10 @@ DESCRIBE_TOPIC = Permission(
     AclResourceType.TOPIC,
     "TOPIC_AUTHORIZATION_FAILED, without its name, for a topic that is given by its id",
 )
+
+
+KNOWS_POLICIES = 2
+"""The first version whose clients are answered POLICY_VIOLATION (KIP-201)."""
 
 
 class RequestedDeletion(msgspec.Struct, frozen=True):
@@ -66,7 +70,7 @@ async def handle(node: Node, context: RequestContext, request: DeleteTopicsReque
             DeletableTopicResult(
                 name=planner.names.get(topic, topic.name),
                 topic_id=topic.topic_id,
-                error_code=outcomes[topic].code,
+                error_code=answered_code(context, outcomes[topic], since=KNOWS_POLICIES),
                 error_message=outcomes[topic].message,
             )
             for topic in wanted

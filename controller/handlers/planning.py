@@ -2,9 +2,11 @@
 default configs, and the znodes of partitions.
 """
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ...audit.event import NOT_AUTHENTICATED
 from ...policies.interface import (
     AlterLoggersRequest,
     AlterTopicRequest,
@@ -19,6 +21,7 @@ from ..config.topic_configs import differing_defaults
 from ..errors import Refusal
 from ..metadata.entities import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE, Topic
 from ..metadata.image import Image
+from ..observe.logs import about
 from ..policy.cluster_view import requested_reassignment, view
 from ..policy.runner import PolicyRefusal
 from ..requests.changes import Change, Judgement
@@ -28,6 +31,8 @@ from ..store.base import Create, Operation
 from ..znodes import layout
 from ..znodes.topics import encode_partition_state, least_topic_bytes
 from .node import Node
+
+log = logging.getLogger("minicontroller.policy")
 
 
 class PlannedChange(Change):
@@ -148,6 +153,21 @@ async def _judge_partitions(
         await judge(node, context, question, draft)
     finally:
         change.judgement = draft.judgements.pop(("topic", change.resource), None)
+
+
+def answered_code(context: RequestContext, change: Change, *, since: int) -> ErrorCode:
+    """Return the error code that the client gets for a deletion. Versions of the API before `since`
+    are older than policies: a violation is answered UNKNOWN_SERVER_ERROR there, and logged.
+    """
+    version = context.origin.api_version
+    if change.code != ErrorCode.POLICY_VIOLATION or version >= since:
+        return change.code
+    log.info(
+        "%s of topic %s by %s: the policy refused it, which the client is told as UNKNOWN_SERVER_ERROR in version %d: %s",
+        context.policy_api, change.resource, context.origin.principal or NOT_AUTHENTICATED, version, change.message or "",
+        extra=about(context),
+    )  # fmt: skip
+    return ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 def resource_of(request: JudgedRequest) -> tuple[str, str]:

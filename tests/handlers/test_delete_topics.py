@@ -266,14 +266,19 @@ async def test_the_policy_is_asked() -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_the_policy_refuses(version: int) -> None:
-    """K201-5, K201-6: a refused topic alone is answered POLICY_VIOLATION, with the policy's words
-    from v5 on.
+async def test_the_policy_refuses(version: int, caplog: pytest.LogCaptureFixture) -> None:
+    """K201-5, K201-6, K201-7: a refused topic alone is answered POLICY_VIOLATION, with the policy's
+    words from v5 on. v0 and v1 are older than policies: they answer UNKNOWN_SERVER_ERROR, and the
+    log says that it was a violation.
     """
+    caplog.set_level("INFO", "minicontroller.policy")
     async with ruling(policy=Keeper()) as cluster:
         await cluster.make(*(wanted(name, 1, 1) for name in ("keep.me", "a", "b")))
         answer = await cluster.ask(named(version, "keep.me", "a"), version)
-        assert codes(answer) == [ErrorCode.POLICY_VIOLATION, 0]
+        expected = ErrorCode.POLICY_VIOLATION if version >= 2 else ErrorCode.UNKNOWN_SERVER_ERROR
+        assert codes(answer) == [expected, 0]
+        told = f"told as UNKNOWN_SERVER_ERROR in version {version}: keep.me is kept."
+        assert (told in caplog.text) == (version < 2)
         assert answer.responses[0].error_message == ("keep.me is kept." if version >= 5 else None)
         assert "keep.me" in cluster.image.topics
 
