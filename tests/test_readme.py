@@ -18,6 +18,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.command_line.command import call, end, running
 from tests.support.cluster import READY
+from tests.support.ports import free_port
 from tests.support.zookeeper import ZooKeeperServer
 
 pytestmark = pytest.mark.slow
@@ -158,7 +159,7 @@ def test_nodes_and_clients_that_log_in(tmp_path: Path, zookeeper: ZooKeeperServe
     it names.
     """
     page = (ROOT / "docs" / "who-is-asking.md").read_text()
-    text, *_ = re.findall(r"```properties\n(.*?)```", page, re.DOTALL)
+    text = properties(page)[0]
     here = text.replace("127.0.0.1:2181/", f"{zookeeper.connect}/who-").replace("127.0.0.1:9092", "127.0.0.1:0")
     (tmp_path / "node.properties").write_text(here)
     arguments = ("serve", "--config", "node.properties")
@@ -173,6 +174,29 @@ def test_nodes_and_clients_that_log_in(tmp_path: Path, zookeeper: ZooKeeperServe
             user = {"sasl.username": "alice", "sasl.password": "alice-secret"}
             admin = AdminClient({"bootstrap.servers": servers, **login, **user})
             create(admin, f"by-{process.pid}", replicas=1)
+
+
+def properties(page: str) -> list[str]:
+    """The configurations that a page shows."""
+    return re.findall(r"```properties\n(.*?)```", page, re.DOTALL)
+
+
+def test_the_first_user_whose_password_is_written_nowhere(tmp_path: Path, zookeeper: ZooKeeperServer) -> None:
+    """The same page: its administrator makes a user, who logs in by SCRAM."""
+    page = (ROOT / "docs" / "who-is-asking.md").read_text()
+    here = properties(page)[1].replace("127.0.0.1:2181/", f"{zookeeper.connect}/scram-")
+    clients, nodes = (str(free_port()) for _ in range(2))
+    (tmp_path / "node.properties").write_text(here.replace(":9092", f":{clients}").replace(":9192", f":{nodes}"))
+    (tmp_path / "admin.properties").write_text(properties(page)[2])
+    command = shlex.split(re.findall(r"\$ minicontroller (users set .*)\n", page)[0].replace(":9192", f":{nodes}"))
+    with running("serve", "--config", "node.properties", folder=tmp_path) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(READY)
+        password = {"MINICONTROLLER_NEW_PASSWORD": "alice-secret"}
+        assert call(*command, folder=tmp_path, variables=password).code == 0
+        login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "SCRAM-SHA-512"}
+        user = {"sasl.username": "alice", "sasl.password": "alice-secret"}
+        create(AdminClient({"bootstrap.servers": f"127.0.0.1:{clients}", **login, **user}), "orders", replicas=1)
 
 
 def test_the_stricter_policy_is_one(tmp_path: Path) -> None:

@@ -14,15 +14,17 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.command_line.command import environment, running
-from tests.support.cluster import COMMAND
+from tests.command_line.command import call, environment, running
+from tests.support.cluster import COMMAND, READY
 from tests.support.ports import free_port
 from tests.support.waiting import until
 from tests.support.zookeeper import ZooKeeperServer
 
 pytestmark = pytest.mark.slow
 
-PAGE = (Path(__file__).parents[1] / "docs" / "secured-cluster.md").read_text()
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "secured-cluster.md").read_text()
+SAMPLE = (ROOT / "config" / "tls.properties").read_text()
 ZOOKEEPER = "127.0.0.1:2181/secured"
 PORTS = sorted(set(re.findall(r"localhost:(\d+)", PAGE)))
 SERVE = "minicontroller serve "
@@ -99,6 +101,23 @@ def test_a_secured_cluster_step_by_step(tmp_path: Path, zookeeper: ZooKeeperServ
     [job] = yaml.safe_load((tmp_path / "prometheus.yml").read_text())["scrape_configs"]
     files = {job["tls_config"]["ca_file"], job["authorization"]["credentials_file"]}
     assert all((tmp_path / file).exists() for file in files)
+    sample_starts(tmp_path, zookeeper)
+
+
+def sample_starts(folder: Path, zookeeper: ZooKeeperServer) -> None:
+    """The sample of a configuration is one with the files that the page has made, and lets the same
+    administrator in.
+    """
+    sample = SAMPLE.replace("127.0.0.1:2181/minicontroller", f"{zookeeper.connect}/sample")
+    sample = sample.replace("/etc/minicontroller/node1.pem", "node.pem").replace("/etc/minicontroller/", "")
+    ports = {port: free_port() for port in re.findall(r"0\.0\.0\.0:(\d+)", sample)}
+    sample = re.sub(r"(node1\.example|0\.0\.0\.0):(\d+)", lambda found: f"localhost:{ports[found[2]]}", sample)
+    (folder / "sample.properties").write_text(sample)
+    with running("serve", "--config", "sample.properties", folder=folder) as node:
+        assert node.stdout is not None
+        address = node.stdout.readline().removeprefix(READY).split()[0]
+        arguments = ("--bootstrap-server", address, "--command-config", "first.properties")
+        assert call("users", "list", *arguments, folder=folder) == (0, "", "No users.\n")
 
 
 def known(shell: Shell) -> int:
