@@ -23,6 +23,9 @@ SIGNS = "-."
 
 
 def handle(_node: object, ctx: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
+    if ctx.caller.is_amid_authentication:
+        ctx.caller.break_off_authentication()
+        return ApiVersionsResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
     if ctx.api_version >= 3:
         name, version = request.client_software_name, request.client_software_version
         if not (_is_software(name) and _is_software(version)):

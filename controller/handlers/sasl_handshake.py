@@ -22,7 +22,7 @@ def handle(_node: object, ctx: RequestContext, request: SaslHandshakeRequest) ->
     sasl = caller.sasl
     if sasl is None or not caller.begin_authentication():
         if sasl is not None and sasl.state is SaslState.EXCHANGE:
-            sasl.state = SaslState.FAILED  # Kafka ends a connection whose messages come in a wrong order
+            caller.break_off_authentication()
         return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
     known = sasl.handshake(request.mechanism, raw_tokens=ctx.api_version == 0)
     return SaslHandshakeResponse(

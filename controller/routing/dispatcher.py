@@ -109,12 +109,13 @@ class Dispatcher:
             raise MalformedMessage(f"a request of {len(frame)} bytes has no header")
         api_key, version, correlation_id = REQUEST_START.unpack_from(frame)
         route = self.routes.get(api_key)
+        now = trio.current_time()
         if route is None or not route.api.min_version <= version <= route.api.max_version:
             if route is not None and api_key == ApiKey.API_VERSIONS:
+                _admit(caller, route, now)
                 self.metrics.refused_version()
                 return self._encode_response(api_key, 0, correlation_id, _older_api_versions(route))
             raise _not_served(api_key, version, frame)
-        now = trio.current_time()
         _admit(caller, route, now)
 
         try:
@@ -345,14 +346,16 @@ def _admit(caller: Caller, route: Route, now: float) -> None:
     the connection as in Kafka.
     """
     api, spec = route.api, route.spec
+    if now >= caller.expires and api.key != ApiKey.SASL_HANDSHAKE and not caller.is_amid_authentication:
+        raise ProtocolError(f"{api.name} was sent after the session had expired, without a new authentication")
     if spec.sender is Sender.ANYONE:
         if api.key == ApiKey.SASL_AUTHENTICATE and caller.has_to_choose_a_mechanism:
             raise ProtocolError(f"{api.name} was sent before SaslHandshake")
         return
     if not caller.authenticated:
         raise ProtocolError(f"{api.name} was sent before authentication")
-    if now >= caller.expires:
-        raise ProtocolError(f"{api.name} was sent after the session had expired, without a new authentication")
+    if caller.is_amid_authentication:
+        raise ProtocolError(f"{api.name} was sent before a new authentication was over")
     if caller.has_valid_token is not None and not caller.has_valid_token():
         raise ProtocolError(f"{api.name} was sent after the client's delegation token was removed or had expired")
     if spec.between_nodes and not caller.listener.inter_broker:

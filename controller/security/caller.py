@@ -148,6 +148,11 @@ class Caller:
         return self.listener.sasl and self.sasl is not None and self.sasl.state is SaslState.START
 
     @property
+    def is_amid_authentication(self) -> bool:
+        """Whether an authentication at a listener with SASL has begun and is not over."""
+        return self.listener.sasl and self.sasl is not None and self.sasl.state is SaslState.EXCHANGE
+
+    @property
     def must_leave(self) -> bool:
         """Whether authentication has failed, so that the connection ends after the answer."""
         return self.sasl is not None and self.sasl.state is SaslState.FAILED
@@ -214,6 +219,11 @@ class Caller:
     def _reauthenticate_ms(self) -> int:
         mechanism = None if self.sasl is None else self.sasl.mechanism
         return 0 if mechanism is None else self.listener.reauthenticate_ms.get(mechanism, 0)
+
+    def break_off_authentication(self) -> None:
+        """End the connection for a message in a wrong order, after its answer."""
+        assert self.sasl is not None
+        self.sasl.state, self.sasl.failure = SaslState.FAILED, "another request came before the exchange was over"
 
     def begin_authentication(self) -> bool:
         """Return whether an authentication by SASL may begin now. A client that has authenticated

@@ -236,8 +236,7 @@ DIFFERENCES = [
     Difference("nobody-learns-who-is-known", f"SaslAuthenticate-v2-({UNKNOWN_TOKENS}), final", login_refused),
     Difference("nobody-learns-who-is-known", f"SaslAuthenticate-v2-{UNKNOWN_USERS}, step 2", challenged),
     Difference("nobody-learns-who-is-known", f"SaslAuthenticate-v2-{UNKNOWN_USERS}, step 3", login_refused),
-    Difference("versions-at-any-moment", "ApiVersions-v0-versions twice, step 2", answered_with_versions),
-    Difference("versions-at-any-moment", "ApiVersions-v0-versions after the handshake, step .", answered_with_versions),
+    Difference("versions-asked-again", "ApiVersions-v0-versions twice, step 2", answered_with_versions),
     Difference("closed-in-the-middle-of-a-login", "Metadata-v12-topics after the handshake, step 2", closed),
     Difference(
         "closed-in-the-middle-of-a-login", "ApiVersions-v0-topics after the handshake, step 3", answered_with_versions

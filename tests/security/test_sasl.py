@@ -20,6 +20,7 @@ from minicontroller.protocol.messages.api_versions import ApiVersionsRequest, Ap
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from minicontroller.protocol.schema import WireStruct
 from tests.support.small_server import CLIENTS, PLAIN, SASL, USERS, Client, serving
 
 PLAIN_HANDSHAKE = SaslHandshakeRequest(mechanism="PLAIN")
@@ -265,6 +266,32 @@ async def test_a_handshake_amid_an_exchange_ends_the_connection(autojump_clock: 
         assert served.server.failures.failed_authentications == {"PLAIN": 1}
 
 
+@pytest.mark.parametrize("version", [0, 3])
+async def test_versions_amid_an_exchange_end_the_connection(version: int, autojump_clock: MockClock) -> None:
+    """In the first authentication and in the next one alike, as a Kafka 3.9.1 answered."""
+    asked = ApiVersionsRequest(client_software_name="x", client_software_version="1")
+    for has_user in (False, True):
+        async with serving(listeners=[SHORT]) as served, await served.connect(SHORT) as client:
+            await handshake(client)
+            if has_user:
+                await client.ask(1, plain("alice", "alice-secret"), SaslAuthenticateResponse)
+                await handshake(client)
+            answer = await client.ask(version, asked, ApiVersionsResponse)
+            assert answer == ApiVersionsResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
+            assert await client.ended()
+
+
+async def test_nothing_is_carried_out_before_a_new_authentication_is_over() -> None:
+    """Neither as the old user nor as the new one."""
+    async with serving(listeners=[SHORT]) as served, await served.connect(SHORT) as client:
+        await handshake(client)
+        await client.ask(1, plain("alice", "alice-secret"), SaslAuthenticateResponse)
+        await handshake(client)
+        await client.send(client.encode(1, ALL))
+        assert await client.ended()
+        assert not served.node.seen
+
+
 async def test_nobody_becomes_another_on_his_connection(autojump_clock: MockClock) -> None:
     """A re-authentication under another name is refused with Kafka's text and ends the connection
     (KIP-368).
@@ -306,6 +333,26 @@ async def test_a_session_has_a_lifetime(autojump_clock: MockClock) -> None:
         await client.ask(1, ALL, MetadataResponse)
         await trio.sleep(20)
         await client.send(client.encode(1, ALL))
+        assert await client.ended()
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        (0, ApiVersionsRequest()),
+        (3, ApiVersionsRequest(client_software_name="x", client_software_version="1")),
+        (1, SaslAuthenticateRequest(auth_bytes=b"\0alice\0alice-secret")),
+    ],
+)
+async def test_after_the_end_of_a_session_only_a_handshake_is_answered(
+    version: int, message: WireStruct, autojump_clock: MockClock
+) -> None:
+    """Everything else closes the connection, as a Kafka 3.9.1 does."""
+    async with serving(listeners=[SHORT]) as served, await served.connect(SHORT) as client:
+        await handshake(client)
+        await client.ask(1, plain("alice", "alice-secret"), SaslAuthenticateResponse)
+        await trio.sleep(61)
+        await client.send(client.encode(version, message))
         assert await client.ended()
 
 
