@@ -66,6 +66,11 @@ def topics_with_deleted_records(request: Any) -> Iterator[RequestedChange]:
         yield RequestedChange(name, delete_records_offsets=wanted)
 
 
+def elected_topics(request: Any) -> Iterator[RequestedChange]:
+    for topic in request.topic_partitions or ():
+        yield RequestedChange(topic.topic)
+
+
 def configured_resources(request: Any) -> Iterator[RequestedChange]:
     for resource in request.resources:
         kind, name = kind_and_name(resource.resource_type, resource.resource_name)

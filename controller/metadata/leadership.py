@@ -48,6 +48,16 @@ def elect_leader(partition: Partition, live: Container[int], *, unclean: bool = 
     return _written(partition, NO_LEADER, in_sync or partition.isr[-1:])
 
 
+def elect_preferred(partition: Partition, live: Container[int]) -> Partition | None:
+    """Make the preferred leader, the first replica of the assignment, lead (Kafka:
+    PreferredReplicaPartitionLeaderElection). Returns None if it is not online and in sync.
+    """
+    preferred = partition.replicas[0]
+    if preferred not in partition.isr or not partition.is_online(preferred, live):
+        return None
+    return _written(partition, preferred, partition.isr)
+
+
 def controlled_shutdown(partition: Partition, broker_id: int, electable: Container[int]) -> Partition | None:
     """Take a broker that shuts down out of the ISR, and elect another leader if it leads (Kafka:
     ControlledShutdownLeaderElection).

@@ -51,6 +51,7 @@ def check_changes(request: Any) -> None:
     """
     elements = [
         *getattr(request, "topics", ()),
+        *(getattr(request, "topic_partitions", None) or ()),
         *getattr(request, "topic_names", ()),
         *getattr(request, "resources", ()),
     ]

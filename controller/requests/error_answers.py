@@ -4,14 +4,15 @@ The `Spec` of an API declares how its responses differ. Fields that a version la
 defaults, because a message with other values there cannot be encoded.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from itertools import islice
 from typing import Any
 
 from ...protocol.error_codes import ErrorCode
 from ...protocol.registry import KAFKA
 from ...protocol.schema import WireStruct
 from .bounds import MAX_REPEATED_BYTES
-from .spec import Fields, Spec
+from .spec import Fields, Rows, Spec
 
 LOOKED_AT = 16
 """The number of rows of a read's response that are searched for an error. A handler that makes more
@@ -31,15 +32,29 @@ def error_answer(spec: Spec, request: Any, version: int, *, code: ErrorCode, mes
     if rows is None:
         return response(**_error(response, code, message))
     named = [(fields, getattr(request, field, None) or ()) for field, fields in rows.named_in.items()]
-    if message and sum(len(things) for _, things in named) * len(message) > MAX_REPEATED_BYTES:
+    if message and sum(_count(rows, things) for _, things in named) * len(message) > MAX_REPEATED_BYTES:
         message = None
     if version < rows.since:
         return response(**rows.fixed, **_error(response, code, message))
-    error = {**rows.fixed, **_error(rows.row, code, rows.default_message(code) if message is None else message)}
-    answered: dict[str, Any] = {
-        rows.field: [rows.row(**fields(thing), **error) for fields, things in named for thing in things]
-    }
+    message = rows.default_message(code) if message is None else message
+    made = [_row(rows, thing, fields(thing), code, message) for fields, things in named for thing in things]
+    answered: dict[str, Any] = {rows.field: made}
     return response(**answered)
+
+
+def _count(rows: Rows, things: Collection[Any]) -> int:
+    """Return the number of rows with an error code for these things."""
+    inner = rows.inner
+    return len(things) if inner is None else sum(1 for thing in things for _ in inner.named(thing))
+
+
+def _row(rows: Rows, thing: Any, fields: Fields, code: ErrorCode, message: str | None) -> WireStruct:
+    inner = rows.inner
+    if inner is None:
+        return rows.row(**fields, **rows.fixed, **_error(rows.row, code, message))
+    error = {**rows.fixed, **_error(inner.row, code, message)}
+    named: Fields = {**fields, inner.field: [inner.row(**each, **error) for each in inner.named(thing)]}
+    return rows.row(**named)
 
 
 def _error(struct: type[WireStruct], code: ErrorCode, message: str | None) -> Fields:
@@ -57,13 +72,23 @@ def refuses_everything(spec: Spec, response: Any, code: ErrorCode) -> bool:
 
 
 def error_codes(spec: Spec, response: Any) -> Iterator[int]:
-    """Yield the error code of the response, if it has one, and those of its rows."""
+    """Yield the error codes of the rows of the response, and its own one, which counts beside rows
+    only if it is an error.
+    """
     own = getattr(response, "error_code", None)
-    if own is not None:
+    if own is not None and (own or spec.rows is None):
         yield own
     if spec.rows is not None:
-        for row in getattr(response, spec.rows.field):
+        for row in _rows_with_codes(spec.rows, response):
             yield row.error_code
+
+
+def _rows_with_codes(rows: Rows, response: Any) -> Iterator[Any]:
+    for row in getattr(response, rows.field):
+        if rows.inner is None:
+            yield row
+        else:
+            yield from getattr(row, rows.inner.field, ())  # an encoded row has none
 
 
 def first_error(spec: Spec, response: Any) -> int:
@@ -73,8 +98,8 @@ def first_error(spec: Spec, response: Any) -> int:
     code: int = getattr(response, "error_code", 0)
     if code or spec.rows is None:
         return code
-    rows = getattr(response, spec.rows.field)
-    for row in rows if spec.changes is not None else rows[:LOOKED_AT]:
+    rows = _rows_with_codes(spec.rows, response)
+    for row in rows if spec.changes is not None else islice(rows, LOOKED_AT):
         code = getattr(row, "error_code", 0)
         if code:
             return code

@@ -40,6 +40,18 @@ class Sender(Enum):
     """Nodes of this cluster (Kafka: ClusterAction). Such an API is advertised to everyone."""
 
 
+class InnerRows(msgspec.Struct, frozen=True, eq=False):
+    """The rows inside each row of a response, which have the error codes in place of it: those of
+    the partitions of a topic.
+    """
+
+    field: str
+    """The field of the outer row that holds the rows."""
+    row: type[WireStruct]
+    named: Callable[[Any], Iterable[Fields]]
+    """Returns the identifying fields of the rows for one thing that the request names."""
+
+
 class Rows(msgspec.Struct, frozen=True, eq=False):
     """The rows of a response, one for each thing that its request names."""
 
@@ -56,6 +68,8 @@ class Rows(msgspec.Struct, frozen=True, eq=False):
     """The fields of an error row whose values differ from the defaults of the message."""
     default_message: Callable[[ErrorCode], str | None] = lambda _code: None
     """Returns the message of an error row whose error comes without one."""
+    inner: InnerRows | None = None
+    """None if the rows have the error codes themselves."""
 
 
 def copied(*names: str) -> Callable[[Any], Fields]:

@@ -118,6 +118,18 @@ def test_lists_no_reassignments(wire: Wire) -> None:
     assert answer == {"throttle_time_ms": 0, "error_code": 0, "error_message": "", "topics": []}
 
 
+@pytest.mark.parametrize("version", range(3))
+def test_elects_leaders(wire: Wire, topic: str, everywhere: Callable[..., None], version: int) -> None:
+    """Every version of ElectLeaders is answered through every node: no election is needed, and a
+    partition does not exist (K590-1).
+    """
+    create(wire, new(topic))
+    everywhere(topic)
+    wish = [{"topic": topic, "partitions": [0, 9]}]
+    (row,) = wire.ask("ElectLeaders", version, {"topic_partitions": wish})["replica_election_results"]
+    assert [each["error_code"] for each in row["partition_result"]] == [84, 3]
+
+
 def test_refuses_with_the_controllers_words(wire: Wire, topic: str) -> None:
     """Codes and texts come through unchanged, row by row, in the order of the request (K4-3)."""
     wish = [new("bad name!"), new(topic), new(f"{topic}-many", 1, 9), new("__cluster_metadata")]

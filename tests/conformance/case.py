@@ -32,6 +32,7 @@ VERSIONS = {
     "DescribeDelegationToken": range(4),
     "DescribeGroups": range(6),
     "DescribeUserScramCredentials": range(1),
+    "ElectLeaders": range(3),
     "ExpireDelegationToken": range(3),
     "FindCoordinator": range(7),
     "IncrementalAlterConfigs": range(2),

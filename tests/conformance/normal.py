@@ -29,6 +29,7 @@ SORTED_BY: Mapping[str, tuple[str, ...]] = {
         "operation",
         "permission_type",
     ),
+    "partition_result": ("partition_id",),
     "entity": ("entity_type",),
     "values": ("key",),
     "entries": ("entity",),
@@ -39,6 +40,7 @@ SORTED_BY: Mapping[str, tuple[str, ...]] = {
 ROWS_WITHOUT_ORDER = {
     "Metadata": "topics",
     "CreatePartitions": "results",
+    "ElectLeaders": "replica_election_results",
     "DescribeAcls": "resources",
     "DescribeClientQuotas": "entries",
     "DescribeDelegationToken": "tokens",

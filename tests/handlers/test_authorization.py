@@ -49,6 +49,7 @@ from minicontroller.protocol.messages.describe_cluster import DescribeClusterReq
 from minicontroller.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from minicontroller.protocol.messages.describe_groups import DescribeGroupsRequest
 from minicontroller.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
+from minicontroller.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from minicontroller.protocol.messages.find_coordinator import FindCoordinatorRequest
 from minicontroller.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -348,6 +349,17 @@ async def test_reassignments_are_listed_to_those_who_may_describe_the_cluster(au
             assert (await client.ask(ListPartitionReassignmentsRequest(), 0)).error_code == code
 
 
+async def test_leaders_are_elected_for_those_who_may_alter_the_cluster(autojump_clock: object) -> None:
+    """Without Alter on the cluster the request and each of its partitions are refused."""
+    request = ElectLeadersRequest(topic_partitions=[TopicPartitions(topic="unknown", partitions=[0, 1])])
+    alter = (CLUSTER, CLUSTER_NAME, AclOperation.ALTER)
+    async with ruling() as cluster:
+        for authorization, whole, each in ((allowing(), 31, 31), (allowing(alter), 0, 3)):
+            answer = await cluster.client(principal=ALICE, authorization=authorization).ask(request, 2)
+            (topic,) = answer.replica_election_results
+            assert (answer.error_code, [row.error_code for row in topic.partition_result]) == (whole, [each, each])
+
+
 async def test_quotas_are_shown_and_changed_by_those_who_may(autojump_clock: object) -> None:
     """DescribeConfigs on the cluster shows them; AlterConfigs, which implies it, changes them."""
     entry = ClientQuotaAlteration(
@@ -374,7 +386,7 @@ def test_every_api_with_a_permission_is_tested_here() -> None:
         ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS, ApiKey.DESCRIBE_CONFIGS, ApiKey.DESCRIBE_CLUSTER,
         ApiKey.DESCRIBE_GROUPS, ApiKey.FIND_COORDINATOR, ApiKey.CREATE_TOPICS, ApiKey.CREATE_PARTITIONS,
         ApiKey.DELETE_TOPICS, ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS,
-        ApiKey.LIST_PARTITION_REASSIGNMENTS, ApiKey.DESCRIBE_CLIENT_QUOTAS, ApiKey.ALTER_CLIENT_QUOTAS,
+        ApiKey.LIST_PARTITION_REASSIGNMENTS, ApiKey.ELECT_LEADERS, ApiKey.DESCRIBE_CLIENT_QUOTAS, ApiKey.ALTER_CLIENT_QUOTAS,
         ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, ApiKey.ALTER_USER_SCRAM_CREDENTIALS,  # in modules of their own
     }  # fmt: skip
     tested |= {ApiKey.DESCRIBE_ACLS, ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS}  # in modules of their own

@@ -39,6 +39,7 @@ from minicontroller.protocol.messages.describe_groups import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
 )
+from minicontroller.protocol.messages.elect_leaders import TopicPartitions
 from minicontroller.protocol.messages.find_coordinator import FindCoordinatorRequest
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
@@ -67,6 +68,7 @@ def sample(cls: type[Any], version: int) -> Any:
     named = {
         "DeleteTopicsRequest": {"topics": [DeleteTopicState(name="a")]} if version >= 6 else {"topic_names": ["a"]},
         "DescribeGroupsRequest": {"groups": ["a"]},
+        "ElectLeadersRequest": {"topic_partitions": [TopicPartitions(topic="a", partitions=[0])]},
         "FindCoordinatorRequest": {"coordinator_keys": ["a"]} if version >= 4 else {"key": "a"},
     }.get(cls.__name__)
     if named is None:

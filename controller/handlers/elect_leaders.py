@@ -1,0 +1,224 @@
+"""ElectLeaders (43) elects preferred leaders, or leaders that are not in sync where no in-sync
+replica is left.
+
+The order of the checks is Kafka's (KafkaController.processReplicaLeaderElection). An unclean
+election that is asked for does not need `unclean.leader.election.enable`.
+"""
+
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+
+from ...protocol.acls import AclOperation, AclResourceType
+from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.elect_leaders import (
+    ElectionType,
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+    TopicPartitions,
+)
+from ..active.jobs import Draft
+from ..active.partition_states import stage_states
+from ..errors import Refusal
+from ..metadata import leadership
+from ..metadata.entities import NO_LEADER, Partition, Topic
+from ..metadata.image import Image
+from ..requests.context import RequestContext
+from ..requests.permissions import Permission
+from ..requests.spec import Changes, Fields, InnerRows, Rows, Spec, copied
+from .changes import active_controller, carry_out
+from .entity_changes import refuse_request
+from .node import Node
+from .parts import Parts, each
+from .planning import PlannedChange, deleted_since
+from .requested_changes import elected_topics
+
+ALTER_CLUSTER = Permission(
+    AclOperation.ALTER, AclResourceType.CLUSTER, "CLUSTER_AUTHORIZATION_FAILED for the request and each partition"
+)
+NOT_NEEDED = Refusal(ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
+UNAVAILABLE = {
+    ElectionType.PREFERRED: Refusal(
+        ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "The preferred leader is not online and in sync."
+    ),
+    ElectionType.UNCLEAN: Refusal(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "No replica is online."),
+}
+
+
+async def handle(node: Node, context: RequestContext, request: ElectLeadersRequest) -> ElectLeadersResponse:
+    refusal = _refused_whole(context, request)
+    if refusal is not None:
+        return await _refused(node, context, request, refusal)
+    planner = ElectionPlanner(node, request)
+    changes = await carry_out(
+        node,
+        context,
+        request,
+        Parts(planner.plan, len(planner.requested)),
+        planner.unbegun,
+        timeout_ms=request.timeout_ms,
+    )
+    return ElectLeadersResponse(replica_election_results=[planner.result(change) for change in changes])
+
+
+def _refused_whole(context: RequestContext, request: ElectLeadersRequest) -> Refusal | None:
+    if not context.may(ALTER_CLUSTER):
+        return Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    if request.election_type not in frozenset(ElectionType):
+        return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, reason=f"There is no election type {request.election_type}.")
+    return None
+
+
+async def _refused(
+    node: Node, context: RequestContext, request: ElectLeadersRequest, refusal: Refusal
+) -> ElectLeadersResponse:
+    """Return the response that refuses the request and each partition that it names."""
+    try:
+        await refuse_request(node, context, request, refusal)
+    except Refusal as recorded:
+        return ElectLeadersResponse(
+            error_code=recorded.code if context.origin.api_version > 0 else 0,
+            replica_election_results=[
+                ReplicaElectionResult(
+                    topic=topic.topic,
+                    partition_result=[
+                        PartitionResult(partition_id=index, error_code=recorded.code, error_message=recorded.message)
+                        for index in topic.partitions
+                    ],
+                )
+                for topic in request.topic_partitions or ()
+            ],
+        )
+
+
+class ElectionPlanner:
+    """Plans the elections of one request, topic by topic. A partition that is named twice has one
+    election.
+    """
+
+    def __init__(self, node: Node, request: ElectLeadersRequest) -> None:
+        controller = active_controller(node)
+        self._epoch = controller.epoch
+        self._type = ElectionType(request.election_type)
+        self._names_all = request.topic_partitions is None
+        self.requested = (
+            _named(request.topic_partitions)
+            if request.topic_partitions is not None
+            else self._unfinished(controller.image)
+        )
+        """The partitions to elect leaders for, by topic."""
+        self._refusals: dict[str, dict[int, Refusal]] = {}
+
+    async def plan(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
+        return await each(draft, list(self.requested)[first:], self._plan_topic)
+
+    def unbegun(self, refusal: Refusal) -> Sequence[PlannedChange]:
+        return [PlannedChange(resource=name, refusal=refusal) for name in self.requested]
+
+    def result(self, change: PlannedChange) -> ReplicaElectionResult:
+        """Return the rows of a topic. A partition whose own election failed keeps its error."""
+        refusals = self._refusals.get(change.resource, {})
+        rows = []
+        for index in self.requested[change.resource]:
+            refusal = refusals.get(index, change.refusal)
+            if refusal is NOT_NEEDED and self._names_all:
+                continue
+            rows.append(
+                PartitionResult(
+                    partition_id=index,
+                    error_code=ErrorCode.NONE if refusal is None else refusal.code,
+                    error_message=None if refusal is None else refusal.message,
+                )
+            )
+        return ReplicaElectionResult(topic=change.resource, partition_result=rows)
+
+    async def _plan_topic(self, draft: Draft, name: str) -> PlannedChange:
+        refusals = self._refusals[name] = {}
+        elected: dict[int, Partition] = {}
+        topic = draft.image.topic(name)
+        for index in self.requested[name]:
+            try:
+                elected[index] = self._elect(draft.image, topic, index)
+            except Refusal as refusal:
+                refusals[index] = refusal
+        if topic is None or not elected:
+            return PlannedChange(resource=name, refusal=next(iter(refusals.values())))
+        return PlannedChange(
+            resource=name,
+            element=stage_states(draft, topic, elected, self._epoch),
+            reached=_shows(topic, elected),
+            overtaken=deleted_since(topic),
+        )
+
+    def _elect(self, image: Image, topic: Topic | None, index: int) -> Partition:
+        if topic is None or not 0 <= index < len(topic.partitions):
+            raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
+        if topic.marked_for_deletion:
+            raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is being deleted.")
+        partition, live = topic.partitions[index], image.live_ids()
+        if not self._is_needed(partition, live):
+            raise NOT_NEEDED
+        elected = (
+            leadership.elect_preferred(partition, live)
+            if self._type is ElectionType.PREFERRED
+            else leadership.elect_leader(partition, live, unclean=True)
+        )
+        if elected is None or elected.leader == NO_LEADER or not partition.has_state:
+            raise UNAVAILABLE[self._type]
+        return elected
+
+    def _is_needed(self, partition: Partition, live: Container[int]) -> bool:
+        if self._type is ElectionType.PREFERRED:
+            return partition.leader != partition.replicas[0]
+        return not partition.is_online(partition.leader, live)
+
+    def _unfinished(self, image: Image) -> dict[str, Sequence[int]]:
+        """Return the partitions that need an election."""
+        live = image.live_ids()
+        found = {
+            name: [index for index, partition in enumerate(topic.partitions) if self._is_needed(partition, live)]
+            for name, topic in image.topics.items()
+            if not topic.marked_for_deletion
+        }
+        return {name: indexes for name, indexes in found.items() if indexes}
+
+
+def _named(topics: Sequence[TopicPartitions]) -> dict[str, Sequence[int]]:
+    found: dict[str, dict[int, None]] = {}
+    for topic in topics:
+        if topic.partitions:
+            found.setdefault(topic.topic, {}).update(dict.fromkeys(topic.partitions))
+    return {name: list(indexes) for name, indexes in found.items()}
+
+
+def _shows(topic: Topic, elected: Mapping[int, Partition]) -> Callable[[Image], bool]:
+    """Return a test whether an image shows these elections or later ones."""
+
+    def reached(image: Image) -> bool:
+        now = image.topics.get(topic.name)
+        return now is not None and all(
+            index < len(now.partitions) and now.partitions[index].leader_epoch >= state.leader_epoch
+            for index, state in elected.items()
+        )
+
+    return reached
+
+
+def _partitions(topic: TopicPartitions) -> Iterator[Fields]:
+    return ({"partition_id": index} for index in topic.partitions)
+
+
+API = Spec(
+    key=ApiKey.ELECT_LEADERS,
+    handler=handle,
+    at_controller=True,
+    permissions=(ALTER_CLUSTER,),
+    rows=Rows(
+        "replica_election_results",
+        ReplicaElectionResult,
+        {"topic_partitions": copied("topic")},
+        inner=InnerRows("partition_result", PartitionResult, _partitions),
+    ),
+    changes=Changes("elect_leaders", elected_topics),
+)
