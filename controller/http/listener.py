@@ -105,6 +105,7 @@ class HttpListener:
     def __init__(self, load: "Callable[[HttpListener], Awaitable[HttpService]]", protection: HttpProtection) -> None:
         """`load` is called once, when the first connection comes."""
         self.protection = protection
+        protection.on_new_token = self._end_events
         self.connections: dict[BoundedStream, None] = {}
         """The open connections, the oldest first."""
         self.evicted = 0
@@ -164,6 +165,14 @@ class HttpListener:
             del self.connections[oldest]
             oldest.close()
             self.evicted += 1
+
+    def _end_events(self) -> None:
+        """Close the connections of those who listen to events by a token that is no longer the
+        right one; browsers connect again. Every other request shows its token.
+        """
+        for stream in self.connections:
+            if stream.listens:
+                stream.close()
 
     async def _guarded(self, stream: BoundedStream) -> None:
         try:

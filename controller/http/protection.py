@@ -10,7 +10,7 @@ import binascii
 import hmac
 import logging
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import trio
@@ -42,6 +42,8 @@ class HttpProtection:
         self._config = config
         self.context: ssl.SSLContext | None = None
         """The TLS of new connections; None without TLS."""
+        self.on_new_token: Callable[[], None] = lambda: None
+        """Called when another token is in force."""
         self._token: bytes | None = None
         paths = [Path(config.string(key)) for key in self._keys()]
         self._files = WatchedFiles(paths, max_bytes=MAX_FILE_BYTES)
@@ -84,7 +86,10 @@ class HttpProtection:
                 raise ConfigurationError(f"{key} names a file that cannot be read: {content.path}: {content.fault}.")
             files[key] = content.data
         context, token = self._tls_of(files), self._token_of(files)
+        is_new = token != self._token
         self.context, self._token = context, token
+        if is_new:
+            self.on_new_token()
 
     def _tls_of(self, files: Mapping[str, bytes]) -> ssl.SSLContext | None:
         if KEYSTORE not in files:

@@ -4,6 +4,7 @@ import http.client
 import ssl
 from base64 import b64encode
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -32,9 +33,12 @@ class Protected:
         headers = {} if authorization is None else {"Authorization": authorization}
         return self.answer(path, headers).status
 
-    def answer(self, path: str, headers: dict[str, str]) -> http.client.HTTPResponse:
+    def connection(self) -> http.client.HTTPSConnection:
         host, port = address_of(self.cluster)
-        connection = http.client.HTTPSConnection(host, port, timeout=30, context=self._context)
+        return http.client.HTTPSConnection(host, port, timeout=30, context=self._context)
+
+    def answer(self, path: str, headers: dict[str, str]) -> http.client.HTTPResponse:
+        connection = self.connection()
         connection.request("GET", path, headers=headers)
         response = connection.getresponse()
         response.read()
@@ -94,6 +98,23 @@ def test_without_tls_nothing_is_told(protected: Protected) -> None:
     with pytest.raises((http.client.HTTPException, OSError)):
         connection.getresponse()
     connection.close()
+
+
+def test_nobody_goes_on_listening_by_an_old_token(protected: Protected) -> None:
+    """A stream of events has no end of its own; it ends when another token is in force."""
+    events = protected.connection()
+    events.request("GET", "/events", headers={"Authorization": f"Bearer {TOKEN}"})
+    stream = events.getresponse()
+    assert stream.status == 200
+    assert stream.read1()
+    protected.token_file.write_text(f"{TOKEN}-2")
+    with suppress(OSError, http.client.IncompleteRead):
+        while stream.read1():
+            pass
+    events.close()
+    assert protected.status("/metrics", f"Bearer {TOKEN}") == 401
+    protected.token_file.write_text(TOKEN)
+    until(lambda: protected.status("/metrics", f"Bearer {TOKEN}") == 200)
 
 
 def test_a_new_token_takes_over(protected: Protected) -> None:
