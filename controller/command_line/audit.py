@@ -227,7 +227,11 @@ def _require_files(paths: tuple[Path, ...], *, may_come: bool = False) -> None:
                 + "Name a file of audit.dir, or the folder."
             )
     if not (may_come or audit_files(paths)):
-        raise click.ClickException(f"There is no audit file in {', '.join(map(str, paths))}.")
+        raise click.ClickException(
+            escaped(f"There is no audit file in {', '.join(map(str, paths))}. ")
+            + "A node writes its first one when it becomes the active controller or denies a change: if this one has, "
+            "its files are gone. Name the folders of all nodes to read them together."
+        )
     for copy, original in sorted(copies(paths).items()):
         click.echo(escaped(f"{copy} is not read, because {original.name} is in the same folder."), err=True)
 

@@ -106,6 +106,25 @@ def test_acls_are_read_as_kafka_reads_them() -> None:
 @pytest.mark.parametrize(
     "data",
     [
+        (
+            b'{"version":2,"version":1,"acls":[{"principal":"User:x","principal":"User:a","permissionType":"Deny",'
+            b'"permissionType":"Allow","operation":"Read","host":"*"}]}'
+        ),
+        (
+            b'{"version":1,"acls":[{"principal":"User:b","permissionType":"Deny","operation":"Read","host":"*"}],'
+            b'"acls":[{"principal":"User:a","permissionType":"Allow","operation":"Read","host":"*"}]}'
+        ),
+    ],
+)
+def test_the_last_of_two_equal_keys_counts(data: bytes) -> None:
+    """As a Kafka 3.9.1 read these texts."""
+    assert acls.decode_acls(data) == {AccessControlEntry("User:a", "*", AclOperation.READ, PermissionType.ALLOW)}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"version":1,"version":2,"acls":[]}',
         b'{"version":2,"acls":[]}',
         b'{"acls":[]}',
         b"[]",
