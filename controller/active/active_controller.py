@@ -34,6 +34,7 @@ from .jobs import ControllerMoved, Draft, Element, InDoubt, observation
 from .loading import ensure_paths, load
 from .local_nodes import DynamicConfigsView, FollowedEntities, LocalNode, LocalNodes
 from .node_updates import NodeUpdates
+from .offset_expiry import OffsetExpiry
 from .partition_states import LeaderElector
 from .propagation import Propagation
 from .rereading import reread
@@ -249,6 +250,7 @@ class ActiveController:
             tasks.start_soon(self._watches.run)
             tasks.start_soon(self._finish_predecessors_work)
             tasks.start_soon(TokenExpiry(self.node.config, self.writer).run)
+            tasks.start_soon(OffsetExpiry(self.node.config, self.writer).run)
             try:
                 await self.writer.run()
             except (InDoubt, ControllerMoved, SessionExpired) as error:

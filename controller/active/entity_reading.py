@@ -1,8 +1,8 @@
-"""Reads what every node follows: the configs of users, clients and addresses, ACLs, and delegation
-tokens. The controller reads it into its image, each node into its `ClusterSecurity`.
+"""Reads what every node follows: the configs of users, clients and addresses, ACLs, delegation
+tokens, and groups. The controller reads it into its image, each node into its `ClusterSecurity`.
 
 Rule: an entity is named by the path of its znode. A znode that cannot be read is logged and stops
-nobody: unreadable configs and ACLs are known to be unreadable, an unreadable token is none.
+nobody: an unreadable token is none, everything else unreadable is known to be so.
 """
 
 import logging
@@ -20,24 +20,26 @@ from ..metadata.entities import (
     DelegationToken,
     EntityConfigs,
 )
+from ..metadata.groups import Group
 from ..metadata.image import Image
 from ..store.base import Entry, Store
-from ..znodes import acls, layout, tokens
+from ..znodes import acls, groups, layout, tokens
 from ..znodes.content import MalformedZnodeError
 from ..znodes.entity_names import CLIENT_ROOTS, CLIENTS, USERS, is_clients_parent
 from .loading import entity_configs
 
 log = logging.getLogger("minicontroller.controller")
 
-Entity = EntityConfigs | AclEntries | DelegationToken
+Entity = EntityConfigs | AclEntries | DelegationToken | Group
 """What one znode says; None where there is no such znode, or no token that can be read."""
 
-Value = Mapping[str, str] | frozenset[AccessControlEntry] | DelegationToken | None
+Value = Mapping[str, str] | frozenset[AccessControlEntry] | DelegationToken | Group | None
 """What an entity says, without the version of its znode."""
 
 CONFIGS = f"{layout.CONFIG}/"
 CLIENT_CONFIGS = tuple(f"{CONFIGS}{root}/" for root in CLIENT_ROOTS)
 TOKENS = f"{tokens.ROOT}/"
+GROUPS = f"{groups.ROOT}/"
 
 
 def entity_of(image: Image, path: str) -> Entity | None:
@@ -46,6 +48,8 @@ def entity_of(image: Image, path: str) -> Entity | None:
         return image.configs.get(path.removeprefix(CONFIGS))
     if path.startswith(TOKENS):
         return image.tokens.get(path.removeprefix(TOKENS))
+    if path.startswith(GROUPS):
+        return image.groups.get(path.removeprefix(GROUPS))
     pattern = acls.pattern_at(path)
     return None if pattern is None else image.acls.get(pattern)
 
@@ -60,11 +64,11 @@ def value_of(image: Image, path: str) -> tuple[Value, int]:
             return dict(entity.configs), entity.version
         case AclEntries():
             return entity.entries, entity.version
-        case DelegationToken():
+        case DelegationToken() | Group():
             return entity, entity.version
     if path.startswith(CONFIGS):
         return {}, -1
-    return (None if path.startswith(TOKENS) else frozenset()), -1
+    return (None if path.startswith((TOKENS, GROUPS)) else frozenset()), -1
 
 
 def with_entity(image: Image, path: str, entity: Entity | None) -> Image:
@@ -75,6 +79,9 @@ def with_entity(image: Image, path: str, entity: Entity | None) -> Image:
     if path.startswith(TOKENS):
         assert entity is None or isinstance(entity, DelegationToken)
         return image.with_token(path.removeprefix(TOKENS), entity)
+    if path.startswith(GROUPS):
+        assert entity is None or isinstance(entity, Group)
+        return image.with_group(path.removeprefix(GROUPS), entity)
     pattern = acls.pattern_at(path)
     assert pattern is not None and (entity is None or isinstance(entity, AclEntries)), path
     return image.with_acls(pattern, entity or NO_ACL_ENTRIES)
@@ -84,7 +91,7 @@ def is_followed(path: str) -> bool:
     """Whether an entity that every node follows may lie at this path."""
     if path.startswith(CLIENT_CONFIGS):
         return not is_clients_parent(path.removeprefix(CONFIGS))
-    return path.startswith(TOKENS) or acls.pattern_at(path) is not None
+    return path.startswith((TOKENS, GROUPS)) or acls.pattern_at(path) is not None
 
 
 def decoded(path: str, entry: Entry | None) -> Entity | None:
@@ -98,9 +105,13 @@ def decoded(path: str, entry: Entry | None) -> Entity | None:
     try:
         if path.startswith(TOKENS):
             return tokens.decode_token(path.removeprefix(TOKENS), entry.data, entry.stat.version)
+        if path.startswith(GROUPS):
+            return groups.decode_group(path.removeprefix(GROUPS), entry.data, entry.stat.version)
         return AclEntries(acls.decode_acls(entry.data), entry.stat.version)
     except MalformedZnodeError as error:
         log.warning("%s is unreadable: %s", path, error)
+        if path.startswith(GROUPS):
+            return Group("", version=UNREADABLE)
         return None if path.startswith(TOKENS) else AclEntries(version=UNREADABLE)
 
 
@@ -168,17 +179,24 @@ async def load_tokens(store: Store) -> dict[str, Entity | None]:
     return await read_entities(store, [f"{TOKENS}{name}" for name in names or ()])
 
 
+async def load_groups(store: Store) -> dict[str, Entity | None]:
+    """Read all groups, in two rounds. Raises StoreError."""
+    (names,) = await store.children_many([groups.ROOT])
+    return await read_entities(store, [f"{GROUPS}{name}" for name in names or ()])
+
+
 async def load_entities(store: Store) -> dict[str, Entity | None]:
     """Read everything that nodes follow. Raises StoreError."""
     found = await load_clients(store)
     for root in (acls.LITERAL_ROOT, acls.PREFIXED_ROOT):
         found |= await load_acls(store, root)
-    return found | await load_tokens(store)
+    return found | await load_tokens(store) | await load_groups(store)
 
 
 def with_entities(image: Image, found: Mapping[str, Entity | None]) -> Image:
     """Return the image of a controller that begins, with all that was found."""
     configs, patterns, ids = dict(image.configs), dict(image.acls), dict(image.tokens)
+    found_groups: dict[str, Group] = {}
     for path, entity in found.items():
         match entity:
             case EntityConfigs():
@@ -189,7 +207,16 @@ def with_entities(image: Image, found: Mapping[str, Entity | None]) -> Image:
                 patterns[pattern] = entity
             case DelegationToken():
                 ids[entity.token_id] = entity
-    return msgspec.structs.replace(image, configs=Map(configs), acls=Map(patterns), tokens=Map(ids))
+            case Group():
+                found_groups[path.removeprefix(GROUPS)] = entity
+    return msgspec.structs.replace(
+        image,
+        configs=Map(configs),
+        acls=Map(patterns),
+        tokens=Map(ids),
+        groups=Map(found_groups),
+        groups_bytes=sum(group.size for group in found_groups.values()),
+    )
 
 
 def followed(image: Image) -> dict[str, Entity]:
@@ -198,6 +225,7 @@ def followed(image: Image) -> dict[str, Entity]:
     found = {path: configs for path, configs in paths.items() if is_followed(path)}
     found.update((acls.acl_path(pattern), entries) for pattern, entries in image.acls.items())
     found.update((tokens.token_path(token_id), token) for token_id, token in image.tokens.items())
+    found.update((f"{GROUPS}{name}", group) for name, group in image.groups.items())
     return found
 
 

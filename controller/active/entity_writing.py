@@ -1,8 +1,8 @@
-"""Stages changes of what every node follows: configs of users, clients and addresses, ACLs, and
-delegation tokens.
+"""Stages changes of what every node follows: configs of users, clients and addresses, ACLs,
+delegation tokens, and groups.
 
-Rule: a znode is written in the version that the draft shows, together with Kafka's notification of
-the change. What has become empty is deleted, as Kafka deletes it.
+Rule: a znode is written in the version that the draft shows, together with a notification of the
+change. What has become empty is deleted, as Kafka deletes it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,12 +22,13 @@ from ..metadata.entities import (
     DelegationToken,
     EntityConfigs,
 )
+from ..metadata.groups import Group
 from ..metadata.image import Image
 from ..store.base import Check, Create, Delete, Operation, SetData
-from ..znodes import acls, layout, tokens
+from ..znodes import acls, groups, layout, tokens
 from ..znodes.configs import encode_config, encode_config_change
 from ..znodes.entity_names import CLIENTS
-from .entity_reading import CONFIGS, TOKENS, Entity, Value, entity_of
+from .entity_reading import CONFIGS, GROUPS, TOKENS, Entity, Value, entity_of
 from .jobs import Draft, Element
 
 Written = tuple[list[Operation], dict[str, Entity | None]]
@@ -42,6 +43,9 @@ def stage_value(draft: Draft, path: str, value: Value) -> Element:
     if path.startswith(TOKENS):
         assert value is None or isinstance(value, DelegationToken)
         return stage_token(draft, path.removeprefix(TOKENS), value)
+    if path.startswith(GROUPS):
+        assert value is None or isinstance(value, Group)
+        return stage_group(draft, path.removeprefix(GROUPS), value)
     pattern = acls.pattern_at(path)
     assert pattern is not None and isinstance(value, frozenset), path
     return stage_acls(draft, pattern, value)
@@ -92,6 +96,34 @@ def stage_token(draft: Draft, token_id: str, token: DelegationToken | None) -> E
     operation = _write(path, None if token is None else tokens.encode_token(token), version)
     notice = Create(tokens.CHANGE_PREFIX, tokens.encode_token_change(token_id), sequential=True)
     return draft.stage_entities(path, [operation, notice], {path: after})
+
+
+def stage_group(draft: Draft, name: str, group: Group | None) -> Element:
+    """Stage the offsets of a group, given by the name of its znode, or its removal (None). Raises
+    INVALID_COMMIT_OFFSET_SIZE if one group or all of them would become too large.
+    """
+    path, known = f"{GROUPS}{name}", draft.image.groups.get(name)
+    version, size = (-1, 0) if known is None else (known.version, known.size)
+    if group is None:
+        data, after = None, None
+    else:
+        data = groups.encode_group(group)
+        after = msgspec.structs.replace(group, size=len(data), version=version + 1)
+        _check_size(draft.image, len(data), grown=len(data) - size, is_new=known is None)
+    notice = Create(groups.CHANGE_PREFIX, name.encode(), sequential=True)
+    return draft.stage_entities(path, [_write(path, data, version), notice], {path: after})
+
+
+def _check_size(image: Image, size: int, *, grown: int, is_new: bool) -> None:
+    if size > groups.MAX_GROUP_BYTES:
+        problem = f"the offsets of a group may need {groups.MAX_GROUP_BYTES} bytes; these need {size}"
+    elif grown > 0 and image.groups_bytes + grown > groups.MAX_BYTES:
+        problem = f"the offsets of all groups may need {groups.MAX_BYTES} bytes, and are as many already"
+    elif is_new and len(image.groups) >= groups.MAX_GROUPS:
+        problem = f"there may be {groups.MAX_GROUPS} groups, and are as many already"
+    else:
+        return
+    raise Refusal(ErrorCode.INVALID_COMMIT_OFFSET_SIZE, f"The offsets are not kept: {problem}.")
 
 
 def refuse_unreadable(path: str, version: int) -> None:

@@ -14,7 +14,7 @@ from ..metadata.entities import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE, Broke
 from ..metadata.image import Image
 from ..metadata.topic_names import is_valid_topic_name
 from ..store.base import Entry, Store, Watch
-from ..znodes import layout, registrations, tokens
+from ..znodes import groups, layout, registrations, tokens
 from ..znodes.acls import ACL_PATHS
 from ..znodes.configs import decode_config
 from ..znodes.content import MalformedZnodeError
@@ -22,7 +22,7 @@ from ..znodes.topics import decode_partition_state, decode_topic
 
 log = logging.getLogger("minicontroller.controller")
 
-PATHS = (*layout.PERSISTENT_PATHS, *ACL_PATHS, *tokens.PATHS, layout.COMMITS)
+PATHS = (*layout.PERSISTENT_PATHS, *ACL_PATHS, *tokens.PATHS, *groups.PATHS, layout.COMMITS)
 
 
 async def ensure_paths(store: Store) -> bool:

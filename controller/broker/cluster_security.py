@@ -1,5 +1,6 @@
 """What one node knows of the users, clients and addresses that have configs, of the ACLs, and of
-the delegation tokens: all that decides who may connect, and what they may do.
+the delegation tokens: all that decides who may connect, and what they may do. The groups and their
+offsets are followed beside them, in the same way.
 
 Rule: it is the state of the store, and never older than what a controller of this process has
 written or what another one waits for. Readings run one after the other, so that none restores what
@@ -17,12 +18,14 @@ import trio
 from ...protocol.acls import ResourcePattern
 from ..active.entity_reading import (
     CONFIGS,
+    GROUPS,
     TOKENS,
     Entity,
     closure,
     is_followed,
     load_acls,
     load_clients,
+    load_groups,
     load_tokens,
     read_entities,
 )
@@ -35,10 +38,11 @@ from ..metadata.entities import (
     DelegationToken,
     EntityConfigs,
 )
+from ..metadata.groups import Group
 from ..security.acls import NOBODY, AclIndex
 from ..security.scram_credentials import HASHES, ScramCredential, parse_credential
 from ..store.base import Store, StoreError
-from ..znodes import acls, tokens
+from ..znodes import acls, groups, tokens
 from ..znodes.entity_names import USER, client_entity_at, is_clients_parent, user_path
 from .change_notifications import ChangeNotifications
 from .dynamic_configs import CATCH_UP_SECONDS, DynamicConfigs
@@ -73,8 +77,10 @@ class ClusterSecurity:
         """The configs by path below `/config` (`client_entity_at` tells whose they are)."""
         self.tokens: dict[str, DelegationToken] = {}
         """The delegation tokens by id, those that have expired included."""
+        self.groups: dict[str, Group] = {}
+        """The groups by the name of their znode."""
         self._unreadable: set[str] = set()
-        """The paths of ACLs and configs that cannot be read."""
+        """The paths of ACLs, configs and groups that cannot be read."""
         self._credentials: dict[str, dict[str, ScramCredential]] = {}
         """The SCRAM credentials by mechanism, by path below `/config`."""
         self._listeners: list[Callable[[EntityChanges], None]] = []
@@ -83,6 +89,7 @@ class ClusterSecurity:
         self._literal = ChangeNotifications(acls.LITERAL_CHANGES, acls.decode_literal_acl_change, clock_ms)
         self._extended = ChangeNotifications(acls.EXTENDED_CHANGES, acls.decode_extended_acl_change, clock_ms)
         self._token_changes = ChangeNotifications(tokens.CHANGES, tokens.decode_token_change, clock_ms)
+        self._group_changes = ChangeNotifications(groups.CHANGES, groups.decode_group_change, clock_ms)
         self._reading = trio.Lock()
         self._applied: dict[str, Entity | None] = {}
         """What a controller of this process has said since the reading that is under way began."""
@@ -95,6 +102,7 @@ class ClusterSecurity:
             LITERAL: self._load_literal,
             PREFIXED: self._load_prefixed,
             TOKENS: self._load_tokens,
+            GROUPS: self._load_groups,
         }
         dynamic_configs.accompany(self._load_clients, self._configs_notified)
 
@@ -118,6 +126,7 @@ class ClusterSecurity:
             "acls": len(self.acls),
             "configs": len(self.configs),
             "tokens": len(self.tokens),
+            "groups": len(self.groups),
             "unreadable": len(self._unreadable),
         }
 
@@ -184,6 +193,7 @@ class ClusterSecurity:
         await self._literal.catch_up(store, self._acls_notified)
         await self._extended.catch_up(store, self._acls_notified)
         await self._token_changes.catch_up(store, self._tokens_notified)
+        await self._group_changes.catch_up(store, self._groups_notified)
 
     async def run(
         self,
@@ -192,24 +202,18 @@ class ClusterSecurity:
         tidies: Callable[[], bool] = lambda: False,
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Follow ACLs and tokens until cancelled; started when all of them are loaded. The configs
-        are followed by `DynamicConfigs.run`. `tidies` is as there.
+        """Follow ACLs, tokens and groups until cancelled; started when all of them are loaded. The
+        configs are followed by `DynamicConfigs.run`. `tidies` is as there.
         """
         async with trio.open_nursery() as nursery:
-            for changes, load, reread in (
-                (self._literal, self._load_literal, self._acls_notified),
-                (self._extended, self._load_prefixed, self._acls_notified),
-            ):
-                await nursery.start(partial(changes.follow, store, load=load, on_change=reread, tidies=tidies))
-            await nursery.start(
-                partial(
-                    self._token_changes.follow,
-                    store,
-                    load=self._load_tokens,
-                    on_change=self._tokens_notified,
-                    tidies=tidies,
-                )
+            follow = (
+                partial(self._literal.follow, load=self._load_literal, on_change=self._acls_notified),
+                partial(self._extended.follow, load=self._load_prefixed, on_change=self._acls_notified),
+                partial(self._token_changes.follow, load=self._load_tokens, on_change=self._tokens_notified),
+                partial(self._group_changes.follow, load=self._load_groups, on_change=self._groups_notified),
             )
+            for each in follow:
+                await nursery.start(partial(each, store, tidies=tidies))
             task_status.started()
 
     async def _load_literal(self, store: Store) -> None:
@@ -221,6 +225,9 @@ class ClusterSecurity:
     async def _load_tokens(self, store: Store) -> None:
         await self._load(store, partial(load_tokens, store), TOKENS)
 
+    async def _load_groups(self, store: Store) -> None:
+        await self._load(store, partial(load_groups, store), GROUPS)
+
     async def _load_clients(self, store: Store) -> None:
         await self._load(store, partial(load_clients, store), CONFIGS)
 
@@ -229,6 +236,9 @@ class ClusterSecurity:
 
     async def _tokens_notified(self, store: Store, ids: Iterable[str]) -> None:
         await self._notify(store, [tokens.token_path(token_id) for token_id in ids])
+
+    async def _groups_notified(self, store: Store, names: Iterable[str]) -> None:
+        await self._notify(store, [f"{GROUPS}{name}" for name in names])
 
     async def _configs_notified(self, store: Store, entities: Sequence[tuple[str, str]]) -> None:
         paths = {f"{CONFIGS}{kind}/{name}" for kind, name in entities}
@@ -282,6 +292,7 @@ class ClusterSecurity:
         yield from (f"{CONFIGS}{path}" for path in self.configs)
         yield from map(acls.acl_path, self.acls)
         yield from map(tokens.token_path, self.tokens)
+        yield from (f"{GROUPS}{name}" for name in self.groups)
 
     def _take(self, found: Mapping[str, Entity | None]) -> None:
         changes = EntityChanges()
@@ -294,6 +305,8 @@ class ClusterSecurity:
                 self._take_configs(path.removeprefix(CONFIGS), entity, changes)
             elif path.startswith(TOKENS):
                 self._take_token(path.removeprefix(TOKENS), entity, changes)
+            elif path.startswith(GROUPS):
+                self._take_group(path.removeprefix(GROUPS), entity)
             else:
                 self._take_acls(path, entity, changes)
         if changes.acls or changes.configs or changes.tokens:
@@ -323,6 +336,13 @@ class ClusterSecurity:
             del self.tokens[token_id]
         else:
             self.tokens[token_id] = entity
+
+    def _take_group(self, name: str, entity: Entity | None) -> None:
+        assert entity is None or isinstance(entity, Group)
+        if entity is None:
+            self.groups.pop(name, None)
+        else:
+            self.groups[name] = entity
 
     def _take_acls(self, path: str, entity: Entity | None, changes: EntityChanges) -> None:
         pattern = acls.pattern_at(path)

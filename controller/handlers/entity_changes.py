@@ -1,5 +1,5 @@
-"""Carries out changes of ACLs, of the configs of users, clients and addresses, and of delegation
-tokens. Each API makes edits of its request; what they share is here.
+"""Carries out changes of ACLs, of the configs of users, clients and addresses, of delegation
+tokens, and of groups. Each API makes edits of its request; what they share is here.
 
 Rule: edits of one entity in one request become one write, so that a request with a thousand ACLs of
 one topic writes them once. Each edit keeps its own answer and its own place in the audit log.
@@ -28,7 +28,7 @@ class EntityEdit(msgspec.Struct, frozen=True):
     """One requested change of one entity."""
 
     kind: str
-    """`acl`, `user`, `client_quota` or `token`, as in the audit log."""
+    """`acl`, `user`, `client_quota`, `token` or `group`, as in the audit log."""
     name: str
     """The name of the entity in the audit log."""
     path: str

@@ -1,17 +1,63 @@
-"""ListGroups (16): nodes without logs coordinate no groups, so the list is always empty."""
+"""ListGroups (16) lists the groups that this node coordinates. All of them are classic groups
+without members; a group that the client may not describe is left out.
+"""
 
+from collections.abc import Awaitable, Iterator
+
+from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
-from ...protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from ...protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 from ..requests.context import RequestContext
+from ..requests.long_answers import AT_ONCE
+from ..requests.permissions import Permission
 from ..requests.spec import Spec
+from ..requests.time_slices import in_time_slices
+from .groups import EMPTY, is_coordinated_by
 from .node import Node
 
+CLASSIC = "classic"
+LEFT_OUT = "the group is left out"
+DESCRIBE_CLUSTER = Permission(
+    AclOperation.DESCRIBE, AclResourceType.CLUSTER, f"or, for each group, Describe on it: else {LEFT_OUT}"
+)
+DESCRIBE_GROUP = Permission(AclOperation.DESCRIBE, AclResourceType.GROUP, LEFT_OUT)
 
-def handle(_node: Node, _context: RequestContext, _request: ListGroupsRequest) -> ListGroupsResponse:
-    return ListGroupsResponse()
+
+def handle(
+    node: Node, context: RequestContext, request: ListGroupsRequest
+) -> ListGroupsResponse | Awaitable[ListGroupsResponse]:
+    if not _wants(request):
+        return ListGroupsResponse()
+    groups = _groups(node, context)
+    if len(node.security.groups) <= AT_ONCE:
+        return ListGroupsResponse(groups=list(groups))
+    return _in_time_slices(groups)
+
+
+async def _in_time_slices(groups: Iterator[ListedGroup]) -> ListGroupsResponse:
+    return ListGroupsResponse(groups=await in_time_slices(groups))
+
+
+def _wants(request: ListGroupsRequest) -> bool:
+    """Whether the filters let empty classic groups through."""
+    return all(
+        not wanted or having.lower() in (each.lower() for each in wanted)
+        for wanted, having in ((request.states_filter, EMPTY), (request.types_filter, CLASSIC))
+    )
+
+
+def _groups(node: Node, context: RequestContext) -> Iterator[ListedGroup]:
+    topics, sees_all = node.cache.image.topics, context.may(DESCRIBE_CLUSTER, logs_denial=False)
+    for group in list(node.security.groups.values()):
+        if not is_coordinated_by(node.broker_id, node, group.group_id) or not group.exists(topics):
+            continue
+        if sees_all or context.may(DESCRIBE_GROUP, group.group_id, logs_denial=False):
+            yield ListedGroup(group_id=group.group_id, group_state=EMPTY, group_type=CLASSIC)
 
 
 API = Spec(
     key=ApiKey.LIST_GROUPS,
     handler=handle,
+    waits_for_update=True,
+    permissions=(DESCRIBE_CLUSTER, DESCRIBE_GROUP),
 )

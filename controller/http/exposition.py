@@ -144,7 +144,7 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
     "brokers": (GaugeMetricFamily, "Registered nodes in this node's image.", ("node",)),
     "entities": (
         GaugeMetricFamily,
-        "ACLs, configs and tokens that this node knows; unreadable ACLs and configs in ZooKeeper deny access.",
+        "ACLs, configs, tokens and groups that this node knows; unreadable ACLs and configs in ZooKeeper deny access.",
         ("node", "kind"),
     ),
     "topics": (GaugeMetricFamily, "Topics in this node's image.", ("node",)),

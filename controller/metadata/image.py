@@ -15,12 +15,13 @@ from immutables import Map
 from ...policies.topic_counts import TopicCounts
 from ...protocol.acls import ResourcePattern
 from .entities import NO_TOPIC_ID, AclEntries, Broker, DelegationToken, EntityConfigs, Topic
+from .groups import Group
 from .topic_names import NameIndex
 
 NO_CONTROLLER = -1
 
 Key = TypeVar("Key", bound=Hashable)
-Stored = TypeVar("Stored", EntityConfigs, AclEntries, DelegationToken)
+Stored = TypeVar("Stored", EntityConfigs, AclEntries, DelegationToken, Group)
 """What the store holds in one znode."""
 
 
@@ -52,6 +53,10 @@ class Image(msgspec.Struct, frozen=True):
     """The ACLs of all resource patterns that have any. Known to the controller's image only."""
     tokens: Map[str, DelegationToken] = Map()
     """The delegation tokens by id. Known to the controller's image only."""
+    groups: Map[str, Group] = Map()
+    """The groups by the name of their znode. Known to the controller's image only."""
+    groups_bytes: int = 0
+    """The bytes of the znodes of all groups."""
 
     def topic(self, name: str) -> Topic | None:
         return self.topics.get(name)
@@ -88,7 +93,7 @@ class Image(msgspec.Struct, frozen=True):
         counts = None if self.counts is None else _counting(self.counts, before, topic)
         return Image(
             topics, names, index, self.brokers, self.controller_id, self.controller_epoch, counts, self.configs,
-            self.leftover_configs, self.acls, self.tokens,
+            self.leftover_configs, self.acls, self.tokens, self.groups, self.groups_bytes,
         )  # fmt: skip
 
     def with_topics(self, changed: Iterable[Topic] = (), removed: Iterable[str] = ()) -> "Image":
@@ -118,7 +123,7 @@ class Image(msgspec.Struct, frozen=True):
         index = self.name_index.changed(born, gone_names) if born or gone_names else self.name_index
         return Image(
             topics.finish(), names.finish(), index, self.brokers, self.controller_id, self.controller_epoch, counts,
-            self.configs, leftovers, self.acls, self.tokens,
+            self.configs, leftovers, self.acls, self.tokens, self.groups, self.groups_bytes,
         )  # fmt: skip
 
     def with_configs(self, entity: str, configs: EntityConfigs) -> "Image":
@@ -132,6 +137,14 @@ class Image(msgspec.Struct, frozen=True):
     def with_token(self, token_id: str, token: DelegationToken | None) -> "Image":
         """Return the image with this delegation token, or without it."""
         return msgspec.structs.replace(self, tokens=_with(self.tokens, token_id, token))
+
+    def with_group(self, name: str, group: Group | None) -> "Image":
+        """Return the image with this group, given by the name of its znode, or without it."""
+        before = self.groups.get(name)
+        grown = (0 if group is None else group.size) - (0 if before is None else before.size)
+        return msgspec.structs.replace(
+            self, groups=_with(self.groups, name, group), groups_bytes=self.groups_bytes + grown
+        )
 
     def with_leftover_configs(self, topic: str, version: int) -> "Image":
         """Return the image with this version of the configs that a missing topic left behind; -1

@@ -20,7 +20,7 @@ from ..errors import LEFT_OUT
 Text = TypeVar("Text", str, str | None)
 
 PUBLIC_KEYS = frozenset(TOPIC_KEYS) | {name for name, key in KEYS.items() if not key.is_sensitive}
-PUBLIC_KINDS = frozenset({"acl", "client_quota", "token"})
+PUBLIC_KINDS = frozenset({"acl", "client_quota", "token", "group"})
 """The kinds of changes whose operands are no secrets."""
 MIN_SECRET_CHARACTERS = 4
 """Shorter values are not redacted in texts, where they occur by chance."""
@@ -41,7 +41,8 @@ def redact_configs(configs: Mapping[str, Any]) -> dict[str, Any]:
 
 def redact_configs_of(kind: str, configs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the configs of a resource with possible secrets redacted. The level of a logger is
-    public, but an invalid level may be a secret. Of ACLs, quotas and tokens no handler names one.
+    public, but an invalid level may be a secret. Of ACLs, quotas, tokens and groups no handler
+    names one.
     """
     if kind in PUBLIC_KINDS:
         return dict(configs)

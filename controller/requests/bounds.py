@@ -27,8 +27,8 @@ MAX_REPEATED_BYTES = 1024 * 1024
 message in many rows.
 """
 MAX_CHANGES = 20_000
-"""The most topics, resources and configs that a request may change, since each is judged, written
-and recorded.
+"""The most topics, partitions, resources and configs that a request may change, since each is
+judged, written and recorded.
 """
 MAX_CONFIGS_BYTES = 1_000_000
 """The largest size of the configs of one topic or resource, as names and values in JSON. It fits
@@ -39,8 +39,8 @@ MAX_NAMES_BYTES = 8_000_000
 the node's log repeat.
 """
 MAX_BYTES_OF_A_CHARACTER = 6
-ENTITY_FIELDS = ("creations", "filters", "deletions", "upsertions", "entries")
-"""The fields of requests that change ACLs, users and quotas."""
+ENTITY_FIELDS = ("creations", "filters", "deletions", "upsertions", "entries", "groups_names")
+"""The fields of requests that change ACLs, users, quotas and groups."""
 SMALL_BYTES = 32 * 1024
 """The size up to which a request cannot pass the bounds on changes, and is not checked."""
 
@@ -58,9 +58,10 @@ def check_changes(request: Any) -> None:
     entities = [each for field in ENTITY_FIELDS for each in getattr(request, field, ())]
     if hasattr(request, "renewers"):
         entities.append(request)  # all that it names stands in the znode of one delegation token
-    count = len(elements) + sum(len(getattr(element, "configs", ())) for element in elements)
+    count = len(elements)
+    count += sum(len(getattr(element, field, ())) for element in elements for field in ("configs", "partitions"))
     if count + len(entities) > MAX_CHANGES:
-        text = f"{len(entities)} changes" if entities else f"{count} topics, resources and configs"
+        text = f"{len(entities)} changes" if entities else f"{count} topics, partitions, resources and configs"
         raise TooManyChanges(ErrorCode.INVALID_REQUEST, f"The request has {text}; at most {MAX_CHANGES} are allowed.")
     texts = [*map(_texts, elements), *(list(_all_texts(each)) for each in entities)]
     if _is_longer(list(chain.from_iterable(texts)), MAX_NAMES_BYTES):

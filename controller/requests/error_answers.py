@@ -31,15 +31,23 @@ def error_answer(spec: Spec, request: Any, version: int, *, code: ErrorCode, mes
         message = None
     if rows is None:
         return response(**_error(response, code, message))
+    if version >= rows.since:
+        return response(**_rows(rows, request, code, message))
+    earlier: Fields = {} if rows.before is None else _rows(rows.before, request, code, message)
+    return response(**rows.fixed, **earlier, **_error(response, code, message))
+
+
+def _rows(rows: Rows, request: Any, code: ErrorCode, message: str | None) -> Fields:
+    """Return the field of a response that has the rows, with a row for each thing that the request
+    names.
+    """
     named = [(fields, getattr(request, field, None) or ()) for field, fields in rows.named_in.items()]
     if message and sum(_count(rows, things) for _, things in named) * len(message) > MAX_REPEATED_BYTES:
         message = None
-    if version < rows.since:
-        return response(**rows.fixed, **_error(response, code, message))
     message = rows.default_message(code) if message is None else message
-    made = [_row(rows, thing, fields(thing), code, message) for fields, things in named for thing in things]
-    answered: dict[str, Any] = {rows.field: made}
-    return response(**answered)
+    return {
+        rows.field: [_row(rows, thing, fields(thing), code, message) for fields, things in named for thing in things]
+    }
 
 
 def _count(rows: Rows, things: Collection[Any]) -> int:

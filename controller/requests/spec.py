@@ -70,6 +70,10 @@ class Rows(msgspec.Struct, frozen=True, eq=False):
     """Returns the message of an error row whose error comes without one."""
     inner: InnerRows | None = None
     """None if the rows have the error codes themselves."""
+    before: "Rows | None" = None
+    """The rows of responses before the version `since`, beside their own error code, if there are
+    any.
+    """
 
 
 def copied(*names: str) -> Callable[[Any], Fields]:

@@ -189,7 +189,35 @@ def no_rows(rows: str) -> Adapt:
 REFUSED_ACLS = "blank principal|no type in principal|any operation|any permission|any type|match|any pattern"
 UNKNOWN_TOKENS = "by (an unknown token|a token that is no user|tokenauth=false|a removed token)"
 UNKNOWN_USERS = "SCRAM-SHA-(256|512) (unknown user|user of PLAIN|a comma in the name)"
-ADMIN_APIS = {3, 10, 15, 16, 17, 18, 19, 20, 29, 30, 31, 32, 33, 36, 37, 38, 39, 40, 41, 43, 44, 46, 48, 49, 50, 51, 60}
+ADMIN_APIS = {
+    3,
+    10,
+    15,
+    16,
+    17,
+    18,
+    19,
+    20,
+    29,
+    30,
+    31,
+    32,
+    33,
+    36,
+    37,
+    38,
+    39,
+    40,
+    41,
+    43,
+    44,
+    46,
+    48,
+    49,
+    50,
+    51,
+    60,
+} | {8, 9, 42, 47}
 SERVED = r"ApiVersions-v[0-4]-(plain|software 'a\.b-c' '1-x\.2'|.*, (step [0-9]|after))"
 
 DIFFERENCES = [

@@ -40,12 +40,14 @@ SORTED_BY: Mapping[str, tuple[str, ...]] = {
 ROWS_WITHOUT_ORDER = {
     "Metadata": "topics",
     "CreatePartitions": "results",
+    "DeleteGroups": "results",
     "ElectLeaders": "replica_election_results",
     "DescribeAcls": "resources",
     "DescribeClientQuotas": "entries",
     "DescribeDelegationToken": "tokens",
     "AlterUserScramCredentials": "results",
     "DescribeUserScramCredentials": "results",
+    "ListGroups": "groups",
 }
 DUMP, A_DUMP = "Request Request(", "a dump of the request"
 CLUSTER_ID = re.compile(r"[A-Za-z0-9_-]{22}")

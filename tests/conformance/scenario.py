@@ -21,6 +21,7 @@ from tests.conformance.cases import (
     elections,
     groups,
     metadata,
+    offsets,
     quotas,
     reassignments,
     secured_acls,
@@ -48,6 +49,7 @@ SCENARIOS: dict[str, list[Case]] = {
     "acls": acls.CASES,
     "quotas": quotas.CASES,
     "groups": groups.CASES,
+    "offsets": offsets.CASES,
 }
 """Metadata is first, because it looks at an empty cluster; the coordinators' topics are made last.
 """

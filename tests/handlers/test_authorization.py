@@ -391,5 +391,12 @@ def test_every_api_with_a_permission_is_tested_here() -> None:
     }  # fmt: skip
     tested |= {ApiKey.DESCRIBE_ACLS, ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS}  # in modules of their own
     tested |= {ApiKey.CREATE_DELEGATION_TOKEN, ApiKey.DESCRIBE_DELEGATION_TOKEN}
+    tested |= {
+        ApiKey.LIST_GROUPS,
+        ApiKey.DELETE_GROUPS,
+        ApiKey.OFFSET_COMMIT,
+        ApiKey.OFFSET_FETCH,
+        ApiKey.OFFSET_DELETE,
+    }
     between_nodes = {key for key, spec in SPECS.items() if spec.sender.name == "NODE"}
     assert {key for key, spec in SPECS.items() if spec.permissions} - between_nodes == tested

@@ -58,6 +58,10 @@ SPOKEN = {
     ApiKey.ENVELOPE: (0, 0, 0),
     ApiKey.DESCRIBE_CLUSTER: (0, 1, 0),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: (0, 0, 0),
+    ApiKey.OFFSET_COMMIT: (0, 9, 8),
+    ApiKey.OFFSET_FETCH: (0, 9, 6),
+    ApiKey.OFFSET_DELETE: (0, 0, None),
+    ApiKey.DELETE_GROUPS: (0, 2, 2),
 }
 
 ROWS = [(row, version) for row in KAFKA.values() for version in range(row.min_version, row.max_version + 1)]

@@ -42,6 +42,7 @@ from minicontroller.protocol.messages.describe_groups import (
 from minicontroller.protocol.messages.elect_leaders import TopicPartitions
 from minicontroller.protocol.messages.find_coordinator import FindCoordinatorRequest
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from minicontroller.protocol.messages.offset_fetch import OffsetFetchGroup
 from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from minicontroller.protocol.registry import KAFKA
 from tests.support.small_server import CLIENTS, TINY_HANDLERS, TinyNode, serving
@@ -68,7 +69,9 @@ def sample(cls: type[Any], version: int) -> Any:
     named = {
         "DeleteTopicsRequest": {"topics": [DeleteTopicState(name="a")]} if version >= 6 else {"topic_names": ["a"]},
         "DescribeGroupsRequest": {"groups": ["a"]},
+        "DeleteGroupsRequest": {"groups_names": ["a"]},
         "ElectLeadersRequest": {"topic_partitions": [TopicPartitions(topic="a", partitions=[0])]},
+        "OffsetFetchRequest": {"groups": [OffsetFetchGroup(group_id="a")]} if version >= 8 else None,
         "FindCoordinatorRequest": {"coordinator_keys": ["a"]} if version >= 4 else {"key": "a"},
     }.get(cls.__name__)
     if named is None:
@@ -82,10 +85,12 @@ def sample(cls: type[Any], version: int) -> Any:
 
 
 def element(cls: type[Any], field: str) -> Any:
-    """The struct of an array, with its defaults."""
+    """The struct of an array with its defaults, and one of each partition in it."""
     hint = get_type_hints(cls)[field]
     (struct,) = [found for found in _flatten(hint) if isinstance(found, type) and issubclass(found, msgspec.Struct)]
-    return struct()
+    if "partition_indexes" in struct.__struct_fields__:
+        return struct(partition_indexes=[0])
+    return struct(partitions=[element(struct, "partitions")]) if "partitions" in struct.__struct_fields__ else struct()
 
 
 def _flatten(hint: Any) -> list[Any]:

@@ -1,5 +1,5 @@
-"""The znodes of users, clients, addresses, ACLs and delegation tokens: any name that Kafka takes
-is written and read again, and what no Kafka writes is refused.
+"""The znodes of users, clients, addresses, ACLs, delegation tokens and groups: any name that Kafka
+takes is written and read again, and what no Kafka writes is refused.
 """
 
 import contextlib
@@ -7,9 +7,11 @@ import contextlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from immutables import Map
 
 from minicontroller.controller.metadata.entities import DelegationToken
-from minicontroller.controller.znodes import acls, tokens
+from minicontroller.controller.metadata.groups import CommittedOffset, Group, TopicOffsets
+from minicontroller.controller.znodes import acls, groups, tokens
 from minicontroller.controller.znodes.configs import decode_config_change, encode_config_change
 from minicontroller.controller.znodes.content import MalformedZnodeError
 from minicontroller.controller.znodes.entity_names import (
@@ -171,3 +173,40 @@ def test_tokens_of_older_kafkas() -> None:
     for wrong in (data.replace(b"%3A", b""), data.replace(b'"id"', b'"other"'), data[:-1], b""):
         with pytest.raises(MalformedZnodeError):
             tokens.decode_token("id", wrong, 0)
+
+
+OFFSETS = st.builds(
+    CommittedOffset,
+    st.integers(-(2**63), 2**63 - 1),
+    st.integers(-(2**31), 2**31 - 1),
+    st.text(st.characters(exclude_categories=["Cs"])),
+    st.integers(0, 2**63 - 1),
+)
+PARTITIONS = st.dictionaries(st.integers(0, 2**31 - 1), OFFSETS, max_size=5).map(Map)
+TOPICS = st.dictionaries(NAMES, st.builds(TopicOffsets, st.binary(min_size=16, max_size=16), PARTITIONS), max_size=3)
+GROUP_IDS = st.sampled_from(["", ".", "..", "~empty", "~", "x" * 32_000]) | NAMES
+
+
+@given(GROUP_IDS, TOPICS)
+def test_any_group_is_written_and_read_again(group_id: str, topics: dict[str, TopicOffsets]) -> None:
+    """A group id is any text, and its znode has a name that ZooKeeper takes."""
+    name = groups.name_of(group_id)
+    assert is_node_name(name) and len(name) <= 200
+    data = groups.encode_group(Group(group_id, Map(topics)))
+    assert groups.decode_group(name, data, 3) == Group(group_id, Map(topics), len(data), 3)
+    assert groups.decode_group_change(name.encode()) == name
+
+
+@given(GROUP_IDS, GROUP_IDS)
+def test_two_groups_have_two_znodes(one: str, other: str) -> None:
+    """No group is taken for another."""
+    assert (groups.name_of(one) == groups.name_of(other)) == (one == other)
+
+
+@given(st.binary(max_size=200) | st.text().map(str.encode))
+def test_no_znode_of_a_group_surprises(data: bytes) -> None:
+    """Whatever lies there is read, or is malformed."""
+    with contextlib.suppress(MalformedZnodeError):
+        groups.decode_group("g", data, 0)
+    with contextlib.suppress(MalformedZnodeError):
+        assert is_node_name(groups.decode_group_change(data))

@@ -27,6 +27,8 @@ from kafka.protocol.admin import (
     CreateTopicsResponse,
     DeleteAclsRequest,
     DeleteAclsResponse,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
     DescribeAclsRequest,
@@ -39,8 +41,12 @@ from kafka.protocol.admin import (
     DescribeConfigsResponse,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
+    DescribeProducersRequest,
+    DescribeProducersResponse,
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
     ElectLeadersRequest,
@@ -51,6 +57,18 @@ from kafka.protocol.admin import (
     ListGroupsResponse,
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
+from kafka.protocol.consumer import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
 )
 from kafka.protocol.metadata import (
     ApiVersionsRequest,
@@ -60,6 +78,7 @@ from kafka.protocol.metadata import (
     MetadataRequest,
     MetadataResponse,
 )
+from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdResponse
 from kafka.protocol.sasl import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
@@ -67,6 +86,7 @@ from kafka.protocol.sasl import (
     SaslHandshakeResponse,
 )
 
+from tests.support.lacking_messages import LACKING_MESSAGES
 from tests.support.token_messages import TOKEN_MESSAGES
 
 Body = dict[str, Any]
@@ -80,22 +100,32 @@ MESSAGES: dict[str, tuple[Any, Any]] = {
     "CreatePartitions": (CreatePartitionsRequest, CreatePartitionsResponse),
     "CreateTopics": (CreateTopicsRequest, CreateTopicsResponse),
     "DeleteAcls": (DeleteAclsRequest, DeleteAclsResponse),
+    "DeleteGroups": (DeleteGroupsRequest, DeleteGroupsResponse),
     "DeleteTopics": (DeleteTopicsRequest, DeleteTopicsResponse),
     "DescribeAcls": (DescribeAclsRequest, DescribeAclsResponse),
     "DescribeClientQuotas": (DescribeClientQuotasRequest, DescribeClientQuotasResponse),
     "DescribeCluster": (DescribeClusterRequest, DescribeClusterResponse),
     "DescribeConfigs": (DescribeConfigsRequest, DescribeConfigsResponse),
     "DescribeGroups": (DescribeGroupsRequest, DescribeGroupsResponse),
+    "DescribeProducers": (DescribeProducersRequest, DescribeProducersResponse),
     "DescribeTopicPartitions": (DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse),
+    "DescribeTransactions": (DescribeTransactionsRequest, DescribeTransactionsResponse),
     "DescribeUserScramCredentials": (DescribeUserScramCredentialsRequest, DescribeUserScramCredentialsResponse),
     "ElectLeaders": (ElectLeadersRequest, ElectLeadersResponse),
     "FindCoordinator": (FindCoordinatorRequest, FindCoordinatorResponse),
     "IncrementalAlterConfigs": (IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse),
+    "InitProducerId": (InitProducerIdRequest, InitProducerIdResponse),
     "ListGroups": (ListGroupsRequest, ListGroupsResponse),
     "ListPartitionReassignments": (ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse),
+    "ListTransactions": (ListTransactionsRequest, ListTransactionsResponse),
     "Metadata": (MetadataRequest, MetadataResponse),
+    "OffsetCommit": (OffsetCommitRequest, OffsetCommitResponse),
+    "OffsetDelete": (OffsetDeleteRequest, OffsetDeleteResponse),
+    "OffsetFetch": (OffsetFetchRequest, OffsetFetchResponse),
     "SaslAuthenticate": (SaslAuthenticateRequest, SaslAuthenticateResponse),
     "SaslHandshake": (SaslHandshakeRequest, SaslHandshakeResponse),
+    "UpdateFeatures": (UpdateFeaturesRequest, UpdateFeaturesResponse),
+    **LACKING_MESSAGES,
     **TOKEN_MESSAGES,
 }
 

@@ -1,0 +1,62 @@
+"""Removes the offsets of groups that were set too long ago (`offsets.retention.minutes`), and those
+in topics that were deleted.
+
+Rule: offsets in deleted topics are shown to nobody, whether they are removed yet or not.
+"""
+
+import contextlib
+import logging
+from collections.abc import Callable
+
+import trio
+
+from ..clock import now_ms
+from ..config.node_config import NodeConfig
+from ..metadata.entities import UNREADABLE
+from ..metadata.groups import Group
+from ..metadata.image import Image
+from .entity_writing import stage_group
+from .jobs import ControllerMoved, Draft
+from .writer import Writer
+
+log = logging.getLogger("minicontroller.controller")
+
+
+class OffsetExpiry:
+    """Looks for such offsets every `offsets.retention.check.interval.ms`."""
+
+    def __init__(self, config: NodeConfig, writer: Writer, clock_ms: Callable[[], int] = now_ms) -> None:
+        self._kept_ms = config.integer("offsets.retention.minutes") * 60_000
+        self._pause_seconds = config.integer("offsets.retention.check.interval.ms") / 1000
+        self._writer = writer
+        self._clock_ms = clock_ms
+
+    async def run(self) -> None:
+        """Remove offsets until cancelled, or until another controller is elected."""
+        with contextlib.suppress(ControllerMoved):  # the next controller does it
+            while True:
+                while self._outdated(self._writer.image):
+                    if not await self._writer.write(self._remove):
+                        break
+                    log.info("offsets of groups that have expired, or whose topic is gone, are being removed")
+                await trio.sleep(self._pause_seconds)
+
+    def _outdated(self, image: Image) -> list[tuple[str, Group]]:
+        """Return the groups with offsets to remove, without these, by the name of their znode."""
+        since = self._clock_ms() - self._kept_ms
+        kept = (
+            (name, group, group.kept(image.topics, since_ms=since))
+            for name, group in image.groups.items()
+            if group.version != UNREADABLE
+        )
+        return [(name, after) for name, before, after in kept if after is not before]
+
+    async def _remove(self, draft: Draft) -> bool:
+        """Stage the removal of what a commit holds of them. Return whether there were any."""
+        outdated = self._outdated(draft.image)
+        for name, group in outdated:
+            if draft.is_over:
+                break
+            stage_group(draft, name, group if group.topics else None)
+            await draft.time_slice.pause()
+        return bool(outdated)

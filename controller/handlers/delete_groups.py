@@ -1,0 +1,62 @@
+"""DeleteGroups (42) deletes groups with their offsets. The node that was asked must coordinate each
+of them.
+"""
+
+from collections.abc import Iterator
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
+from ..errors import Refusal
+from ..metadata.groups import Group
+from ..requests.changes import RequestedChange
+from ..requests.context import RequestContext
+from ..requests.spec import Changes, Rows, Spec, called
+from ..requests.time_slices import in_time_slices
+from .changes import active_controller
+from .entity_changes import EntityEdit, change_entities
+from .groups import DELETE_GROUP, edit_of, is_coordinated_by, receiving_node, refusing, requested
+from .node import Node
+
+
+async def handle(node: Node, context: RequestContext, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
+    """Answer a request at the active controller."""
+    names = list(dict.fromkeys(request.groups_names))
+    edits = [each for each in await in_time_slices(_edits(node, context, names)) if each is not None]
+    changes = await change_entities(node, context, request, edits)
+    codes = {change.resource: change.code for change in changes}
+    return DeleteGroupsResponse(
+        results=[
+            DeletableGroupResult(group_id=name, error_code=codes.get(name, ErrorCode.NOT_COORDINATOR)) for name in names
+        ]
+    )
+
+
+def _edits(node: Node, context: RequestContext, names: list[str]) -> Iterator[EntityEdit | None]:
+    """Yield the edits of groups, None for one that the node that was asked does not coordinate."""
+    topics, receiver = active_controller(node).image.topics, receiving_node(node, context)
+
+    def delete(group: Group | None) -> None:
+        if group is None or not group.exists(topics):
+            raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND)
+
+    for name in names:
+        if not context.may(DELETE_GROUP, name):
+            yield refusing(name, Refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED), {})
+        else:
+            yield edit_of(name, delete, {}) if is_coordinated_by(receiver, node, name) else None
+
+
+def _requested(request: DeleteGroupsRequest) -> Iterator[RequestedChange]:
+    for name in request.groups_names:
+        yield requested(name, {})
+
+
+API = Spec(
+    key=ApiKey.DELETE_GROUPS,
+    handler=handle,
+    at_controller=True,
+    rows=Rows("results", DeletableGroupResult, {"groups_names": called("group_id")}),
+    changes=Changes("delete_groups", _requested),
+    permissions=(DELETE_GROUP,),
+)

@@ -1,0 +1,87 @@
+"""What the APIs of groups share: which node answers for a group, what clients need permissions for,
+and the edits of a group's offsets.
+
+Rule: groups have no members, since there are no records to read. Their offsets are those that
+administrators have set.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from immutables import Map
+
+from ...protocol.acls import AclOperation, AclResourceType
+from ..errors import Refusal
+from ..metadata.coordinators import COORDINATED_BY, CoordinatorType, coordinator_of
+from ..metadata.entities import Topic
+from ..metadata.groups import Group
+from ..requests.changes import RequestedChange
+from ..requests.context import RequestContext
+from ..requests.permissions import Permission
+from ..znodes.groups import group_path, name_of
+from .entity_changes import EntityEdit
+from .node import Node
+
+KIND = "group"
+"""The kind of these changes in the audit log."""
+EMPTY, DEAD = "Empty", "Dead"
+"""The states of a group without members that exists, and of one that does not."""
+
+READ_GROUP = Permission(AclOperation.READ, AclResourceType.GROUP, "GROUP_AUTHORIZATION_FAILED for each partition")
+DELETE_GROUP = Permission(AclOperation.DELETE, AclResourceType.GROUP, "GROUP_AUTHORIZATION_FAILED for the group")
+DESCRIBE_GROUP = Permission(AclOperation.DESCRIBE, AclResourceType.GROUP, "GROUP_AUTHORIZATION_FAILED for the group")
+READ_TOPIC = Permission(AclOperation.READ, AclResourceType.TOPIC, "TOPIC_AUTHORIZATION_FAILED for its partitions")
+DESCRIBE_TOPIC = Permission(
+    AclOperation.DESCRIBE,
+    AclResourceType.TOPIC,
+    "TOPIC_AUTHORIZATION_FAILED for its partitions; they are left out if all were asked for",
+)
+
+
+def is_coordinated_by(broker_id: int, node: Node, group_id: str) -> bool:
+    """Whether a broker coordinates this group: it leads the group's partition of the offsets'
+    topic.
+    """
+    return coordinator_of(group_id, node.cache.image.topics.get(COORDINATED_BY[CoordinatorType.GROUP])) == broker_id
+
+
+def receiving_node(node: Node, context: RequestContext) -> int:
+    """Return the id of the node to which the client sent the request."""
+    return context.origin.received_node if context.forwarded else node.broker_id
+
+
+def group_at(node: Node, group_id: str) -> Group | None:
+    """Return a group that exists, as this node knows it."""
+    group = node.security.groups.get(name_of(group_id))
+    return group if group is not None and group.exists(node.cache.image.topics) else None
+
+
+def edit_of(
+    group_id: str, edit: Callable[[Group | None], Group | None], operations: Mapping[str, str | None]
+) -> EntityEdit:
+    kinds = {key: "delete" if operand is None else "set" for key, operand in operations.items()}
+    return EntityEdit(KIND, group_id, group_path(group_id), edit, Map(operations), Map(kinds))
+
+
+def refusing(group_id: str, refusal: Refusal, operations: Mapping[str, str | None]) -> EntityEdit:
+    """Return an edit that refuses a change of a group."""
+
+    def refuse(_group: object) -> Any:
+        raise refusal
+
+    return EntityEdit(KIND, group_id, "", refuse, Map(operations))
+
+
+def has_partition(topics: Mapping[str, Topic], name: str, partition: int) -> bool:
+    """Whether there is such a partition, and its topic is not being deleted."""
+    topic = topics.get(name)
+    return topic is not None and not topic.marked_for_deletion and 0 <= partition < len(topic.partitions)
+
+
+def key_of(topic: str, partition: int) -> str:
+    """Return the key of an offset in the audit log."""
+    return f"{topic}-{partition}"
+
+
+def requested(group_id: str, operations: Mapping[str, str | None]) -> RequestedChange:
+    return RequestedChange(group_id, KIND, operations)

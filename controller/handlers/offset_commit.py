@@ -1,0 +1,180 @@
+"""OffsetCommit (8) sets offsets of a group, as administrators do who reset a group.
+
+The controller keeps them; the node that was asked must be the group's coordinator, as in Kafka. The
+checks and their order are Kafka's. A group has no members, so a commit in the name of one is
+refused.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+from immutables import Map
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.offset_commit import (
+    CommittedOffsetResult,
+    OffsetCommitPartition,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitTopic,
+    OffsetCommitTopicResult,
+)
+from ..clock import now_ms
+from ..errors import Refusal
+from ..metadata.entities import Topic
+from ..metadata.groups import CommittedOffset, Group
+from ..requests.changes import RequestedChange
+from ..requests.context import RequestContext
+from ..requests.spec import Changes, InnerRows, Rows, Spec, copied
+from ..requests.time_slices import TimeSlice
+from .changes import active_controller
+from .entity_changes import EntityEdit, change_entities
+from .groups import (
+    READ_GROUP,
+    READ_TOPIC,
+    edit_of,
+    has_partition,
+    is_coordinated_by,
+    key_of,
+    receiving_node,
+    refusing,
+    requested,
+)
+from .node import Node
+
+
+class _Checked(msgspec.Struct):
+    """What a request asks for, and what was found wrong with it."""
+
+    errors: dict[str, dict[int, ErrorCode]] = {}
+    """The codes of refused partitions, by topic."""
+    offsets: dict[str, dict[int, CommittedOffset]] = {}
+    """The offsets that may be kept, by topic."""
+    first: ErrorCode = ErrorCode.NONE
+    """The first of the codes."""
+
+    def refuse(self, topic: str, partitions: Iterable[int], code: ErrorCode) -> None:
+        self.errors.setdefault(topic, {}).update(dict.fromkeys(partitions, code))
+        self.first = self.first or code
+
+    def refuse_all(self, code: ErrorCode) -> None:
+        """Refuse all that may be kept."""
+        for topic, offsets in self.offsets.items():
+            self.refuse(topic, offsets, code)
+        self.offsets = {}
+
+
+async def handle(node: Node, context: RequestContext, request: OffsetCommitRequest) -> OffsetCommitResponse:
+    """Answer a request at the active controller."""
+    topics = active_controller(node).image.topics
+    checked = await _checked(node, context, request)
+    if checked.offsets and not is_coordinated_by(receiving_node(node, context), node, request.group_id):
+        checked.refuse_all(ErrorCode.NOT_COORDINATOR)
+    elif checked.offsets or checked.first:
+        edit = _edit(request, checked, topics)
+        (change,) = await change_entities(node, context, request, [edit])
+        if change.refusal is not None:
+            checked.refuse_all(change.code)
+    return _response(request, checked)
+
+
+async def _checked(node: Node, context: RequestContext, request: OffsetCommitRequest) -> _Checked:
+    checked, time_slice = _Checked(), TimeSlice()
+    may_group = context.may(READ_GROUP, request.group_id)
+    denied = context.without(READ_TOPIC, [topic.name for topic in request.topics]) if may_group else frozenset()
+    topics, now = active_controller(node).image.topics, now_ms()
+    longest = node.config.integer("offset.metadata.max.bytes")
+    for topic in request.topics:
+        await time_slice.pause()
+        indexes = [each.partition_index for each in topic.partitions]
+        if not may_group:
+            checked.refuse(topic.name, indexes, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        elif topic.name in denied:
+            checked.refuse(topic.name, indexes, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        else:
+            for each in topic.partitions:
+                if not has_partition(topics, topic.name, each.partition_index):
+                    checked.refuse(topic.name, [each.partition_index], ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                elif len(each.committed_metadata or "") > longest:
+                    checked.refuse(topic.name, [each.partition_index], ErrorCode.OFFSET_METADATA_TOO_LARGE)
+                else:
+                    checked.offsets.setdefault(topic.name, {})[each.partition_index] = _offset(each, now)
+    return checked
+
+
+def _offset(asked: OffsetCommitPartition, now: int) -> CommittedOffset:
+    return CommittedOffset(asked.committed_offset, asked.committed_leader_epoch, asked.committed_metadata or "", now)
+
+
+def _edit(request: OffsetCommitRequest, checked: _Checked, topics: Map[str, Topic]) -> EntityEdit:
+    operations = {
+        key_of(topic, index): str(each.offset)
+        for topic, offsets in checked.offsets.items()
+        for index, each in offsets.items()
+    }
+    if not checked.offsets:
+        return refusing(request.group_id, Refusal(checked.first), _operations(request))
+
+    def edit(group: Group | None) -> Group:
+        if request.generation_id_or_member_epoch >= 0:
+            exists = group is not None and group.exists(topics)
+            raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID if exists else ErrorCode.ILLEGAL_GENERATION)
+        after = group or Group(request.group_id)
+        for name, offsets in checked.offsets.items():
+            after = after.with_offsets(topics[name], offsets)
+        return after
+
+    return edit_of(request.group_id, edit, operations)
+
+
+def _response(request: OffsetCommitRequest, checked: _Checked) -> OffsetCommitResponse:
+    """Return the answer, in which a topic has one row, and its refused partitions come first."""
+    names = dict.fromkeys(topic.name for topic in request.topics)
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitTopicResult(
+                name=name,
+                partitions=[
+                    *(
+                        CommittedOffsetResult(partition_index=index, error_code=code)
+                        for index, code in checked.errors.get(name, {}).items()
+                    ),
+                    *(CommittedOffsetResult(partition_index=index) for index in checked.offsets.get(name, ())),
+                ],
+            )
+            for name in names
+        ]
+    )
+
+
+def _operations(request: OffsetCommitRequest) -> dict[str, str | None]:
+    """Return what is asked for, for the audit log."""
+    return {
+        key_of(topic.name, each.partition_index): str(each.committed_offset)
+        for topic in request.topics
+        for each in topic.partitions
+    }
+
+
+def _requested(request: OffsetCommitRequest) -> Sequence[RequestedChange]:
+    return [requested(request.group_id, _operations(request))]
+
+
+def _partitions(topic: OffsetCommitTopic) -> list[dict[str, int]]:
+    return [{"partition_index": each.partition_index} for each in topic.partitions]
+
+
+API = Spec(
+    key=ApiKey.OFFSET_COMMIT,
+    handler=handle,
+    at_controller=True,
+    rows=Rows(
+        "topics",
+        OffsetCommitTopicResult,
+        {"topics": copied("name")},
+        inner=InnerRows("partitions", CommittedOffsetResult, _partitions),
+    ),
+    changes=Changes("offset_commit", _requested),
+    permissions=(READ_GROUP, READ_TOPIC),
+)

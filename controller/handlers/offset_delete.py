@@ -1,0 +1,114 @@
+"""OffsetDelete (47) removes offsets of a group. A group whose last offset is removed exists no
+longer.
+"""
+
+from collections.abc import Sequence
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.offset_delete import (
+    DeletedOffsetResult,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteTopicResult,
+)
+from ..errors import Refusal
+from ..metadata.groups import Group
+from ..requests.changes import RequestedChange
+from ..requests.context import RequestContext
+from ..requests.spec import Changes, Spec
+from ..requests.time_slices import TimeSlice
+from .changes import active_controller
+from .entity_changes import change_entities
+from .groups import (
+    DELETE_GROUP,
+    READ_TOPIC,
+    edit_of,
+    has_partition,
+    is_coordinated_by,
+    key_of,
+    receiving_node,
+    refusing,
+    requested,
+)
+from .node import Node
+
+
+async def handle(node: Node, context: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
+    """Answer a request at the active controller."""
+    topics, codes = active_controller(node).image.topics, await _checked(node, context, request)
+    doomed = {
+        name: [index for index, code in partitions.items() if code == ErrorCode.NONE]
+        for name, partitions in codes.items()
+    }
+
+    def edit(group: Group | None) -> Group | None:
+        if group is None or not group.exists(topics):
+            raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND)
+        for name, partitions in doomed.items():
+            group = group.without_offsets(name, partitions)
+        return group if group.exists(topics) else None
+
+    group_id, operations = request.group_id, _operations(request)
+    change = edit_of(group_id, edit, operations)
+    if not context.may(DELETE_GROUP, group_id):
+        change = refusing(group_id, Refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED), operations)
+    elif not group_id:
+        change = refusing(group_id, Refusal(ErrorCode.INVALID_GROUP_ID), operations)
+    elif not is_coordinated_by(receiving_node(node, context), node, group_id):
+        return OffsetDeleteResponse(error_code=ErrorCode.NOT_COORDINATOR)
+    (outcome,) = await change_entities(node, context, request, [change])
+    if outcome.refusal is not None:
+        return OffsetDeleteResponse(error_code=outcome.code)
+    return _response(codes)
+
+
+async def _checked(
+    node: Node, context: RequestContext, request: OffsetDeleteRequest
+) -> dict[str, dict[int, ErrorCode]]:
+    """Return the code of each partition, NONE for those whose offset is to be removed, by topic."""
+    topics, time_slice = active_controller(node).image.topics, TimeSlice()
+    denied = context.without(READ_TOPIC, [topic.name for topic in request.topics])
+    codes: dict[str, dict[int, ErrorCode]] = {}
+    for topic in request.topics:
+        await time_slice.pause()
+        for each in topic.partitions:
+            code = ErrorCode.NONE
+            if topic.name in denied:
+                code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            elif not has_partition(topics, topic.name, each.partition_index):
+                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            codes.setdefault(topic.name, {})[each.partition_index] = code
+    return codes
+
+
+def _response(codes: dict[str, dict[int, ErrorCode]]) -> OffsetDeleteResponse:
+    return OffsetDeleteResponse(
+        topics=[
+            OffsetDeleteTopicResult(
+                name=name,
+                partitions=[
+                    DeletedOffsetResult(partition_index=index, error_code=code) for index, code in partitions.items()
+                ],
+            )
+            for name, partitions in codes.items()
+        ]
+    )
+
+
+def _operations(request: OffsetDeleteRequest) -> dict[str, str | None]:
+    """Return what is asked for, for the audit log."""
+    return {key_of(topic.name, each.partition_index): None for topic in request.topics for each in topic.partitions}
+
+
+def _requested(request: OffsetDeleteRequest) -> Sequence[RequestedChange]:
+    return [requested(request.group_id, _operations(request))]
+
+
+API = Spec(
+    key=ApiKey.OFFSET_DELETE,
+    handler=handle,
+    at_controller=True,
+    changes=Changes("offset_delete", _requested),
+    permissions=(DELETE_GROUP, READ_TOPIC),
+)

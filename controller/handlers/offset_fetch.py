@@ -1,0 +1,150 @@
+"""OffsetFetch (9) returns the offsets of groups that administrators have set.
+
+What the client may not see is left out if it asked for all topics, and refused if it named them. An
+offset that was never set is -1; in version 0 it is UNKNOWN_TOPIC_OR_PARTITION.
+"""
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.offset_fetch import (
+    FetchedOffset,
+    FetchedOffsetsOfGroup,
+    FetchedOffsetsOfTopic,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetFetchTopic,
+)
+from ..metadata.groups import CommittedOffset, TopicOffsets
+from ..requests.context import RequestContext
+from ..requests.long_answers import note
+from ..requests.spec import InnerRows, Rows, Spec, copied
+from ..requests.time_slices import TimeSlice
+from .groups import DESCRIBE_GROUP, DESCRIBE_TOPIC, group_at, is_coordinated_by
+from .node import Node
+
+MANY_GROUPS_SINCE, ERROR_OF_GROUP_SINCE, NO_ERROR_SINCE = 8, 2, 1
+"""The first versions with several groups, with an error for a whole group, and without an error for
+an offset that was never set.
+"""
+NO_OFFSET = -1
+Topics = Sequence[OffsetFetchTopic] | None
+
+
+async def handle(node: Node, context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
+    time_slice = TimeSlice()
+    if context.api_version >= MANY_GROUPS_SINCE:
+        groups = []
+        for each in request.groups:
+            groups.append(await _group(node, context, time_slice, each.group_id, each.topics))
+            await time_slice.pause()
+        return OffsetFetchResponse(groups=groups)
+    found = await _group(node, context, time_slice, request.group_id, request.topics)
+    if found.error_code and context.api_version < ERROR_OF_GROUP_SINCE:
+        return OffsetFetchResponse(
+            topics=[_refused(topic, ErrorCode(found.error_code), context) for topic in request.topics or ()]
+        )
+    return OffsetFetchResponse(topics=found.topics, error_code=found.error_code)
+
+
+async def _group(
+    node: Node, context: RequestContext, time_slice: TimeSlice, group_id: str, topics: Topics
+) -> FetchedOffsetsOfGroup:
+    code = ErrorCode.NONE
+    if not context.may(DESCRIBE_GROUP, group_id):
+        code = ErrorCode.GROUP_AUTHORIZATION_FAILED
+    elif not is_coordinated_by(node.broker_id, node, group_id):
+        code = ErrorCode.NOT_COORDINATOR
+    if code:
+        note(code, context)
+        return FetchedOffsetsOfGroup(group_id=group_id, error_code=code)
+    group = group_at(node, group_id)
+    kept: Mapping[str, TopicOffsets] = {} if group is None else group.live(node.cache.image.topics)
+    found = _all(context, kept) if topics is None else _named(context, kept, topics)
+    return FetchedOffsetsOfGroup(group_id=group_id, topics=[topic async for topic in _paused(found, time_slice)])
+
+
+async def _paused(
+    topics: Iterable[FetchedOffsetsOfTopic], time_slice: TimeSlice
+) -> AsyncIterator[FetchedOffsetsOfTopic]:
+    for topic in topics:
+        yield topic
+        await time_slice.pause()
+
+
+def _all(context: RequestContext, kept: Mapping[str, TopicOffsets]) -> Iterable[FetchedOffsetsOfTopic]:
+    hidden = context.without(DESCRIBE_TOPIC, list(kept), logs_denials=False)
+    for name, offsets in kept.items():
+        if name not in hidden:
+            yield FetchedOffsetsOfTopic(name=name, partitions=_rows(offsets.partitions, offsets.partitions, context))
+
+
+def _named(
+    context: RequestContext, kept: Mapping[str, TopicOffsets], topics: Sequence[OffsetFetchTopic]
+) -> Iterable[FetchedOffsetsOfTopic]:
+    """Yield the named topics, those that the client may not see last."""
+    denied = context.without(DESCRIBE_TOPIC, [topic.name for topic in topics])
+    for topic in topics:
+        if topic.name not in denied:
+            offsets = kept[topic.name].partitions if topic.name in kept else {}
+            yield FetchedOffsetsOfTopic(name=topic.name, partitions=_rows(topic.partition_indexes, offsets, context))
+    for topic in topics:
+        if topic.name in denied:
+            yield _refused(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED, context)
+
+
+def _rows(
+    indexes: Iterable[int], offsets: Mapping[int, CommittedOffset], context: RequestContext
+) -> list[FetchedOffset]:
+    rows = []
+    for index in indexes:
+        each = offsets.get(index)
+        if each is not None:
+            row = FetchedOffset(
+                partition_index=index,
+                committed_offset=each.offset,
+                committed_leader_epoch=each.leader_epoch,
+                metadata=each.metadata,
+            )
+        else:
+            unset = ErrorCode.NONE if context.api_version >= NO_ERROR_SINCE else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            row = FetchedOffset(partition_index=index, committed_offset=NO_OFFSET, error_code=unset)
+        rows.append(row)
+    return rows
+
+
+def _refused(topic: OffsetFetchTopic, code: ErrorCode, context: RequestContext) -> FetchedOffsetsOfTopic:
+    note(code, context)
+    return FetchedOffsetsOfTopic(
+        name=topic.name,
+        partitions=[
+            FetchedOffset(partition_index=index, committed_offset=NO_OFFSET, error_code=code)
+            for index in topic.partition_indexes
+        ],
+    )
+
+
+def _partitions(topic: OffsetFetchTopic) -> list[dict[str, int]]:
+    return [{"partition_index": index} for index in topic.partition_indexes]
+
+
+API = Spec(
+    key=ApiKey.OFFSET_FETCH,
+    handler=handle,
+    waits_for_update=True,
+    permissions=(DESCRIBE_GROUP, DESCRIBE_TOPIC),
+    rows=Rows(
+        "groups",
+        FetchedOffsetsOfGroup,
+        {"groups": copied("group_id")},
+        since=MANY_GROUPS_SINCE,
+        before=Rows(
+            "topics",
+            FetchedOffsetsOfTopic,
+            {"topics": copied("name")},
+            inner=InnerRows("partitions", FetchedOffset, _partitions),
+            fixed={"committed_offset": NO_OFFSET},
+        ),
+    ),
+)

@@ -1,0 +1,101 @@
+"""The offsets of groups in the store: what every node and the next controller have of them, what
+others write, and what is removed when.
+"""
+
+import trio
+from immutables import Map
+
+from minicontroller.controller.active.entity_writing import stage_group
+from minicontroller.controller.active.jobs import Draft
+from minicontroller.controller.active.offset_expiry import OffsetExpiry
+from minicontroller.controller.config.loading import config_from_mapping
+from minicontroller.controller.metadata.entities import UNREADABLE
+from minicontroller.controller.metadata.groups import CommittedOffset, Group, TopicOffsets
+from minicontroller.controller.store.base import Create, SetData, Store
+from minicontroller.controller.znodes import groups
+from tests.store.worlds import in_both_worlds
+from tests.support.small_cluster import SmallCluster
+
+HOUR_MS, NEVER_OLD_MS = 3_600_000, 2**50
+PATH = groups.group_path("g")
+
+
+def group(
+    cluster: SmallCluster, *offsets: int, topic: str = "t", group_id: str = "g", at_ms: int = NEVER_OLD_MS
+) -> Group:
+    """Return a group with these offsets in the partitions of a topic, from 0 on."""
+    kept = {index: CommittedOffset(offset, 1, "é", at_ms) for index, offset in enumerate(offsets)}
+    return Group(group_id, Map({topic: TopicOffsets(cluster.controller.image.topics[topic].topic_id, Map(kept))}))
+
+
+async def write(cluster: SmallCluster, after: Group | None, name: str = "g") -> None:
+    """Write as a handler does, and wait until every node has it."""
+
+    async def plan(draft: Draft) -> None:
+        stage_group(draft, name, after)
+
+    await cluster.controller.write(plan)
+    await cluster.controller.wait_propagated(None, configs=True)
+
+
+def known(cluster: SmallCluster) -> list[dict[str, list[int]]]:
+    """Return the offsets of each group, as each node knows them."""
+    return [
+        {name: [each.offset for topic in found.topics.values() for each in topic.partitions.values()]
+         for name, found in member.node.security.groups.items()}
+        for _, member in sorted(cluster.members.items())
+    ]  # fmt: skip
+
+
+@in_both_worlds
+async def test_offsets_are_kept_everywhere(cluster: SmallCluster) -> None:
+    """Every node has the offsets when the change is complete, and so has the next controller, which
+    can change and remove them.
+    """
+    await cluster.create("t")
+    await write(cluster, group(cluster, 5, 6))
+    assert known(cluster) == [{"g": [5, 6]}] * 3
+    await cluster.elect_anew()
+    assert cluster.controller.image.groups["g"].topics == group(cluster, 5, 6).topics
+    assert cluster.controller.image.groups_bytes == cluster.controller.image.groups["g"].size > 0
+    await write(cluster, group(cluster, 7, 6))
+    assert known(cluster) == [{"g": [7, 6]}] * 3
+    await write(cluster, None)
+    assert known(cluster) == [{}] * 3
+    assert cluster.controller.image.groups_bytes == 0
+
+
+async def test_what_others_write_is_followed(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
+    """With a notification it is known everywhere; what cannot be read is known to be so, stops
+    nobody, and is not overwritten.
+    """
+    await cluster.create("t")
+    notice = Create(groups.CHANGE_PREFIX, b"g", sequential=True)
+    await other.commit([Create(PATH, groups.encode_group(group(cluster, 1))), notice])
+    await cluster.until(lambda: known(cluster) == [{"g": [1]}] * 3)
+    nonsense = Create(groups.CHANGE_PREFIX, b"\xff/", sequential=True)
+    await other.commit([SetData(PATH, b'{"version":1,"group":"h","topics":{}}'), nonsense, notice])
+    everywhere = [member.node.security for member in cluster.members.values()]
+    await cluster.until(lambda: all(each.groups["g"].version == UNREADABLE for each in everywhere))
+    await cluster.elect_anew()
+    assert cluster.controller.image.groups["g"].version == UNREADABLE
+    await write(cluster, group(cluster, 2, group_id="h"), "h")
+    assert known(cluster) == [{"g": [], "h": [2]}] * 3
+
+
+async def test_offsets_expire(cluster: SmallCluster, autojump_clock: object) -> None:
+    """Offsets that were set longer ago than `offsets.retention.minutes` are removed, and so are
+    those of topics that are gone; a group without any is removed.
+    """
+    await cluster.create("t", "u")
+    now = 10 * HOUR_MS
+    await write(cluster, group(cluster, 1, at_ms=now - 2 * HOUR_MS))
+    await write(cluster, group(cluster, 2, at_ms=now, group_id="young"), "young")
+    await write(cluster, group(cluster, 3, topic="u", at_ms=now, group_id="orphan"), "orphan")
+    await cluster.delete("u")
+    await cluster.until(lambda: "u" not in cluster.controller.image.topics)
+    config = config_from_mapping({"offsets.retention.minutes": "60"})
+    with trio.move_on_after(1):
+        await OffsetExpiry(config, cluster.controller.writer, lambda: now).run()
+    await cluster.controller.wait_propagated(None, configs=True)
+    assert known(cluster) == [{"young": [2]}] * 3
