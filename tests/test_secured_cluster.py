@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.command_line.command import call, environment, running
+from tests.command_line.command import call, complaint, environment, running
 from tests.support.cluster import COMMAND, READY
 from tests.support.ports import free_port
 from tests.support.waiting import until
@@ -84,7 +84,7 @@ def test_a_secured_cluster_step_by_step(tmp_path: Path, zookeeper: ZooKeeperServ
         nodes = 0
         for language, block in blocks(f"{zookeeper.connect}/secured"):
             if language != "console":
-                (tmp_path / block.partition("\n")[0].removeprefix("# ")).write_text(block)
+                (tmp_path / block.split()[1]).write_text(block)
                 continue
             for command, shown in commands(block):
                 if command.startswith(SERVE):
@@ -102,6 +102,7 @@ def test_a_secured_cluster_step_by_step(tmp_path: Path, zookeeper: ZooKeeperServ
     files = {job["tls_config"]["ca_file"], job["authorization"]["credentials_file"]}
     assert all((tmp_path / file).exists() for file in files)
     sample_starts(tmp_path, zookeeper)
+    node_starts_on_a_protected_zookeeper(tmp_path)
 
 
 def sample_starts(folder: Path, zookeeper: ZooKeeperServer) -> None:
@@ -124,3 +125,33 @@ def known(shell: Shell) -> int:
     """How many nodes the first one knows."""
     _, said = shell.run("minicontroller cluster --command-config admin.properties --json")
     return len(json.loads(said)["brokers"])
+
+
+def node_starts_on_a_protected_zookeeper(folder: Path) -> None:
+    """A ZooKeeper with the lines of the last chapter lets in a node that has those of the same
+    chapter, and none without its login.
+    """
+    subprocess.run(["bash", "-c", ". ./certificates.sh; certificate zookeeper localhost"], cwd=folder, check=True)
+    lines = re.sub(r"=(\w+\.pem)", rf"={folder}/\1", (folder / "zoo.cfg").read_text()).splitlines()
+    [port] = re.findall(r"localhost:(\d+)", (folder / "zookeeper.properties").read_text())
+    extra = [f"secureClientPort={port}" if line.startswith("secure") else line for line in lines]
+    options = [f"-Djava.security.auth.login.config={folder / 'jaas.conf'}"]
+    rest = re.sub("^zookeeper.connect=.*", "", (folder / "cluster.properties").read_text(), flags=re.MULTILINE)
+    right = (folder / "zookeeper.properties").read_text() + rest
+    (folder / "right.properties").write_text(right)
+    (folder / "wrong.properties").write_text(re.sub("^zookeeper.s[ae].*", "", right, flags=re.MULTILINE))
+    start = (
+        "serve",
+        "--set",
+        "broker.id=1",
+        "--set",
+        "listeners=CLIENTS://localhost:0,NODES://localhost:0",
+        "--config",
+    )
+    with (
+        ZooKeeperServer(folder / "protected", extra=extra, options=options),
+        running(*start, "right.properties", folder=folder) as node,
+    ):
+        assert node.stdout is not None
+        assert node.stdout.readline().startswith(READY)
+        assert "needs the login" in complaint(*start, "wrong.properties", folder=folder)

@@ -88,6 +88,9 @@ def error_of(code: int, path: str, index: int | None = None) -> StoreError:
         return Unimplemented("This ZooKeeper is too old: 3.6 or newer is needed", path=path, index=index)
     if code == AUTHENTICATION_FAILED:
         return AccessDenied("ZooKeeper refuses the identity of this node", path=path, index=index)
+    if kind is AccessDenied:
+        text = f"ZooKeeper does not let this node use {path}: it needs the login or the certificate of the other nodes"
+        return AccessDenied(text, path=path, index=index)
     if kind is None:
         return StoreError(f"ZooKeeper refuses with error {code}: {path}", path=path, index=index)
     return kind(f"{kind.__name__}: {path}", path=path, index=index)
