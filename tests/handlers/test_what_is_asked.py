@@ -175,7 +175,7 @@ condition = "after == null || after.num_partitions < 100"
 
 [[rule]]
 name = "of some topics"
-operations = ["alter", "alter_broker"]
+operations = "alter"
 topics = "t*"
 condition = "false"
 """
