@@ -40,6 +40,7 @@ from .model import (
     DelegationToken,
     NewTopic,
     PartitionDescription,
+    PartitionReassignment,
     Resource,
     Results,
     ScramCredentialInfo,
@@ -47,6 +48,7 @@ from .model import (
     ScramUpsertion,
     TopicDescription,
     TopicListing,
+    TopicPartition,
 )
 
 if TYPE_CHECKING:
@@ -77,6 +79,7 @@ __all__ = [
     "ErrorCode",
     "NewTopic",
     "PartitionDescription",
+    "PartitionReassignment",
     "PatternType",
     "PermissionType",
     "Resource",
@@ -88,6 +91,7 @@ __all__ = [
     "ScramUpsertion",
     "TopicDescription",
     "TopicListing",
+    "TopicPartition",
     "configure",
     "load_client_config",
 ]

@@ -26,6 +26,7 @@ from .model import (
     CreatedTopic,
     DelegationToken,
     NewTopic,
+    PartitionReassignment,
     Resource,
     Results,
     ScramCredentialInfo,
@@ -33,6 +34,7 @@ from .model import (
     ScramUpsertion,
     TopicDescription,
     TopicListing,
+    TopicPartition,
 )
 from .network import Network, Versions
 
@@ -169,6 +171,39 @@ class AdminClient(Batches):
             return topic_messages.growth(counts, names, timeout_ms=self._timeout_ms, validate_only=validate_only)
 
         return await self._write(list(counts), ApiKey.CREATE_PARTITIONS, request, topic_messages.grown)
+
+    async def alter_partition_reassignments(
+        self, reassignments: Mapping[TopicPartition, Sequence[int] | None]
+    ) -> Results[TopicPartition, None]:
+        """Begin to move the replicas of partitions to these brokers, or cancel that (None), by
+        partition (KIP-455). A success says that it has begun.
+        """
+        from . import reassignment_messages
+
+        asked: Sequence[TopicPartition] = ()
+
+        def request(part: Sequence[TopicPartition], _version: int) -> WireStruct:
+            nonlocal asked
+            asked = tuple(part)
+            return reassignment_messages.alteration(reassignments, part, timeout_ms=self._timeout_ms)
+
+        return await self._write(
+            list(reassignments),
+            ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+            request,
+            lambda answer: reassignment_messages.altered(asked, answer),
+        )
+
+    async def list_partition_reassignments(
+        self, partitions: Sequence[TopicPartition] | None = None
+    ) -> dict[TopicPartition, PartitionReassignment]:
+        """Return those of these partitions, or of all, whose replicas are being moved (KIP-455).
+        Raises AdminError.
+        """
+        from . import reassignment_messages
+
+        question = reassignment_messages.question(partitions, timeout_ms=self._timeout_ms)
+        return await self._write_one(question, ApiKey.LIST_PARTITION_REASSIGNMENTS, reassignment_messages.listed)
 
     async def alter_configs(
         self, changes: Mapping[Resource, Sequence[AlterConfigOp]], *, validate_only: bool = False

@@ -49,6 +49,30 @@ class CreatedTopic(msgspec.Struct, frozen=True):
     replication_factor: int
 
 
+class TopicPartition(msgspec.Struct, frozen=True, order=True):
+    """A partition of a topic."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class PartitionReassignment(msgspec.Struct, frozen=True):
+    """A partition whose replicas are being moved (KIP-455)."""
+
+    replicas: tuple[int, ...]
+    """The broker ids that it is to have, then those that it is not to keep."""
+    adding_replicas: tuple[int, ...]
+    removing_replicas: tuple[int, ...]
+
+    @property
+    def target(self) -> tuple[int, ...]:
+        """The broker ids that the partition is to have."""
+        return tuple(each for each in self.replicas if each not in self.removing_replicas)
+
+
 class ScramCredentialInfo(msgspec.Struct, frozen=True):
     """What a cluster shows of a user's credential; the keys are never shown."""
 

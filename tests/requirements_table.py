@@ -27,7 +27,7 @@ HELD = ""
 OPEN = "open"
 
 TABLE = """
-K4-1 | every administrative operation is available over the wire | reassignment, elections and log directories are not served
+K4-1 | every administrative operation is available over the wire | log directories are not served
 K4-2 | each element of a batch has an outcome of its own |
 K4-3 | a refusal has a code and, where the version has a field for it, a text that says what to change |
 K4-4 | the controller decides changes and answers ListPartitionReassignments; any node answers all other reads |
@@ -51,10 +51,10 @@ K4-D3 | deleting a topic that is already being deleted waits for that deletion a
 K4-D4 | DeleteTopics needs DELETE on the topic |
 K4-D5 | DeleteTopics is answered when the topic has left the metadata |
 K4-D6 | the name of a topic marked for deletion is free at once; its replicas are cleaned up afterwards | the name is free when all replicas and znodes are gone; a topic with replicas on dead brokers waits for them
-K4-A1 | a replica assignment moves existing partitions and places new ones | existing partitions cannot be moved
+K4-A1 | a replica assignment moves existing partitions and places new ones |
 K4-A2 | a replication factor generates a new assignment | open
 K4-A3 | a topic grows to a new total and never shrinks |
-K4-A4 | a partition that is being moved is not moved again (60), or is, as in Kafka | partitions cannot be moved; a topic with a partition that another controller moves cannot grow
+K4-A4 | a partition that is being moved is not moved again (60), or is, as in Kafka |
 K4-A5 | AlterTopics of the kip dialect | open
 K4-A6 | topics can be renamed | open
 K4-L1 | ListAcls of the kip dialect | open
@@ -75,7 +75,7 @@ K201-1 | one class judges creations, changes and deletions of topics and of reco
 K201-2 | the policy sees a topic's counts, replicas, configs and flags |
 K201-3 | the policy sees the cluster as it is, with the earlier elements of the same batch |
 K201-4 | the policy sees who asks, for what, and the state that would result | DeleteRecords is not served
-K201-5 | no way to change a topic evades the policy | AlterPartitionReassignments and DeleteRecords are not served
+K201-5 | no way to change a topic evades the policy | DeleteRecords is not served
 K201-6 | a violation is answered POLICY_VIOLATION with the policy's message, for that topic alone |
 K201-7 | DeleteTopics v0 and v1 and DeleteRecords v0 answer -1 for a violation and log it | DeleteRecords is not served
 K201-8 | validate_only for DeleteTopics and DeleteRecords | open

@@ -37,6 +37,7 @@ from .node_updates import NodeUpdates
 from .offset_expiry import OffsetExpiry
 from .partition_states import LeaderElector
 from .propagation import Propagation
+from .reassignment import Reassignments
 from .rereading import reread
 from .store_watches import StoreWatches, identify
 from .token_expiry import TokenExpiry
@@ -127,6 +128,9 @@ class ActiveController:
         self._updates = NodeUpdates(self.local_nodes, self.propagation)
         self.deletions = Deletions(node.store, self.writer, self.propagation, self.local_nodes)
         self._elector = LeaderElector(node.store, epoch, self._allows_unclean_election)
+        self.reassignments = Reassignments(
+            node.store, self.writer, epoch, elect=self._elector.elect_for_topics, stale=self.states_are_stale
+        )
         self._deletes_topics = node.config.boolean("delete.topic.enable")
         self._watches = StoreWatches(
             node.store,
@@ -134,6 +138,7 @@ class ActiveController:
             self._elector,
             brokers_changed=self.brokers_changed,
             directory_lost=self._directory_lost,
+            reassignments=self.reassignments,
             deletes_topics=self._deletes_topics,
             created=self._created,
         )
@@ -230,6 +235,7 @@ class ActiveController:
         self._nursery = nursery
         await nursery.start(self.propagation.run)
         nursery.start_soon(self.deletions.run)
+        nursery.start_soon(self.reassignments.run)
         while True:
             await wait_connected(self.node.store)
             try:
@@ -270,6 +276,7 @@ class ActiveController:
         if not self._deletes_topics:
             state = state.with_topics(_unmarked(state.topics.values()))
         watches.deletions.send()  # meaningless markers are removed
+        self.reassignments.submitted_changed.send()
         watches.states_known()
         state = await watches.with_notified(with_entities(state, await load_entities(store)))
         image = msgspec.structs.replace(state, controller_id=self.node.broker_id, controller_epoch=self.epoch)
@@ -291,6 +298,7 @@ class ActiveController:
         with contextlib.suppress(ControllerMoved):  # the next controller does it
             await self.write(self._identify_topics, urgent=True)
             await self._elect(self._elector.elect_everywhere)
+            await self.write(self.reassignments.resume, urgent=True)
             self.deletions.resume(self.image)
 
     async def _identify_topics(self, draft: Draft) -> None:
@@ -408,6 +416,7 @@ class ActiveController:
         names = dict.fromkeys(element.topic for element in elements if element.topic is not None)
         for topic in self._updates.topics_changed(before, after, names):
             self.deletions.start(topic)
+        self.reassignments.topics_changed(after, names)
         if after.configs is not before.configs:
             self._updates.configs_changed(after)
         self._updates.entities_changed(after, elements)

@@ -118,6 +118,7 @@ class Channel:
         self._forgotten: dict[str, Topic] = {}
         self._leaders: dict[str, dict[int, bool]] = {}
         self._stops: dict[str, tuple[Topic, set[int]]] = {}
+        self._removals: dict[str, tuple[Topic, set[int]]] = {}
         self._deletions: dict[str, Topic] = {}
         self._wake = trio.Event()
         self._urgent = trio.Event()
@@ -186,6 +187,14 @@ class Channel:
         self._stops[topic.name] = topic, known | {partition}
         self._stir(self._update_number)
 
+    def remove(self, topic: Topic, partition: int) -> None:
+        """Have the node stop and delete its replica of a partition that has moved to other nodes,
+        unless it gets one again meanwhile.
+        """
+        _, known = self._removals.get(topic.name, (topic, set()))
+        self._removals[topic.name] = topic, known | {partition}
+        self._stir(self._update_number)
+
     def delete(self, topic: Topic) -> None:
         """Have the node stop the replicas of a topic that is being deleted, then delete them."""
         self._deletions[topic.name] = topic
@@ -223,6 +232,7 @@ class Channel:
         forgotten, self._forgotten = self._forgotten, {}
         self._never_sent = set()
         stops, self._stops = self._stops, {}
+        removals, self._removals = self._removals, {}
         deletions, self._deletions = self._deletions, {}
         brokers_changed, self._brokers_changed = self._brokers_changed, False
 
@@ -241,11 +251,17 @@ class Channel:
             await self._update_configs(image)
         if stops:
             await self._send(control_requests.stop_replica(image, self.broker, stops, delete=False))
+        if removed := control_requests.still_removed(self._owner.image(), self.broker.broker_id, removals):
+            await self._send(control_requests.stop_replica(image, self.broker, removed, delete=False))
+            await self._send(control_requests.stop_replica(image, self.broker, removed, delete=True))
         if deletions:
             await self._delete_replicas(image, deletions)
 
     async def _leader_and_isr(self, image: Image, leaders: dict[str, dict[int, bool]]) -> None:
-        states = ((state, len(state.partition_states)) for state in control_requests.leader_states(image, leaders))
+        states = (
+            (state, len(state.partition_states))
+            for state in control_requests.leader_states(image, self.broker.broker_id, leaders)
+        )
         listener = self._owner.inter_broker_listener
         for part in await in_parts(states):
             if part:

@@ -58,17 +58,23 @@ topic may exceed it.
 """
 
 
-def leader_states(image: Image, wanted: Mapping[str, Mapping[int, bool]]) -> Iterator[LeaderAndIsrTopicState]:
-    """Yield the states of partitions for LeaderAndIsr. `wanted` maps each topic to its partitions,
-    and each partition to whether its replica on the target is new. A large topic is yielded in
-    several parts.
+def leader_states(
+    image: Image, broker_id: int, wanted: Mapping[str, Mapping[int, bool]]
+) -> Iterator[LeaderAndIsrTopicState]:
+    """Yield the states of partitions for LeaderAndIsr to a broker, without those that have no
+    replica there any more. `wanted` maps each topic to its partitions, and each partition to
+    whether its replica on the broker is new. A large topic is yielded in several parts.
     """
     for name, partitions in wanted.items():
         topic = image.topics.get(name)
         if topic is None or topic.marked_for_deletion:
             continue
         here = [
-            index for index in sorted(partitions) if index < len(topic.partitions) and topic.partitions[index].has_state
+            index
+            for index in sorted(partitions)
+            if index < len(topic.partitions)
+            and (partition := topic.partitions[index]).has_state
+            and broker_id in partition.replicas
         ]
         for start in range(0, len(here), MOST_PARTITIONS):
             states = [
@@ -266,6 +272,20 @@ def replicas_on(broker_id: int, topics: Iterable[Topic]) -> dict[str, tuple[Topi
         topic.name: (topic, {i for i, partition in enumerate(topic.partitions) if broker_id in partition.replicas})
         for topic in topics
     }
+
+
+def still_removed(
+    image: Image, broker_id: int, removals: Mapping[str, tuple[Topic, set[int]]]
+) -> dict[str, tuple[Topic, set[int]]]:
+    """Return the replicas to be removed from a broker, without those that it has got again."""
+    left = {}
+    for name, (topic, partitions) in removals.items():
+        now = image.topics.get(name)
+        known = () if now is None else now.partitions
+        gone = {i for i in partitions if i >= len(known) or broker_id not in known[i].replicas}
+        if gone:
+            left[name] = topic, gone
+    return left
 
 
 def stop_replica(

@@ -133,12 +133,14 @@ class Propagation:
     def _tell_leaders(self, channel: Channel, topic: Topic) -> None:
         for index, partition in enumerate(topic.partitions):
             if partition.has_state and channel.broker.broker_id in partition.replicas:
-                channel.leaders(topic.name, index, is_new=False)
+                channel.leaders(topic.name, index, is_new=channel.broker.broker_id in partition.adding_replicas)
 
     # ------------------------------------------------------------------ topics
 
     def topic_changed(self, before: Topic | None, after: Topic) -> None:
-        """Send all nodes the partitions whose state differs, and LeaderAndIsr to their replicas."""
+        """Send all nodes the partitions whose state differs, LeaderAndIsr to their replicas, and
+        StopReplica to those that were replicas before.
+        """
         self._update_number += 1
         known: tuple[Partition, ...] = ()
         if before is not None and before.topic_id in (after.topic_id, NO_TOPIC_ID):
@@ -155,12 +157,15 @@ class Propagation:
             channel.metadata(self._update_number, after.name, changed, is_new=before is None or not before.was_ever_led)
             for index in changed:
                 partition = after.partitions[index]
-                is_new = index >= len(known) or not known[index].has_state
+                was_replica = index < len(known) and broker_id in known[index].replicas
+                is_new = not was_replica or not known[index].has_state
                 # An ISR changed by its leader (AlterPartition) keeps its leader epoch, and replicas
                 # need not be told.
                 is_news = is_new or not is_named or known[index].leader_epoch != partition.leader_epoch
                 if broker_id in partition.replicas and is_news:
                     channel.leaders(after.name, index, is_new=is_new)
+                elif broker_id not in partition.replicas and was_replica:
+                    channel.remove(after, index)
 
     def liveness_changed(self, topic: Topic, partitions: Iterable[int]) -> None:
         """Send all nodes these partitions, of which only the offline replicas have changed."""

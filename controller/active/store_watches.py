@@ -27,6 +27,7 @@ from .entity_reading import changed_paths, closure, entity_of, read_entities, wi
 from .jobs import ControllerMoved, Draft, Element
 from .loading import ensure_paths, entity_configs, load_broker_configs, load_brokers, load_topics, topic_names
 from .partition_states import LeaderElector
+from .reassignment import Reassignments
 from .writer import Writer
 
 log = logging.getLogger("minicontroller.controller")
@@ -53,6 +54,7 @@ class StoreWatches:
         *,
         brokers_changed: Callable[[Iterable[Broker]], Awaitable[None]],
         directory_lost: Callable[[int], None],
+        reassignments: Reassignments,
         deletes_topics: bool,
         created: dict[str, int] | None,
     ) -> None:
@@ -67,6 +69,7 @@ class StoreWatches:
         self._elector = elector
         self._brokers_changed = brokers_changed
         self._directory_lost = directory_lost
+        self._reassignments = reassignments
         self._deletes_topics = deletes_topics
         self._created = created
         self.notifications, self.states = Signal(), Signal()
@@ -121,6 +124,8 @@ class StoreWatches:
             nursery.start_soon(self._follow, self.entities, self._read_entities, 0.0)
             nursery.start_soon(self._follow, self.notifications, self._read_notifications, 0.0)
             nursery.start_soon(self._follow, self.states, self._read_states, REREAD_STATES_SECONDS)
+            moving = self._reassignments
+            nursery.start_soon(self._follow, moving.submitted_changed, moving.read_submitted, REREAD_STATES_SECONDS)
 
     async def _follow(self, signal: Signal, read: Callable[[], Awaitable[None]], pause: float) -> None:
         while True:

@@ -126,7 +126,7 @@ class Followers:
 
 
 def _data(index: int, partition: Partition, missing: Collection[int]) -> PartitionData:
-    isr = [replica for replica in partition.replicas if replica in partition.isr or replica in missing]
+    isr = [*partition.isr, *missing]
     return PartitionData(
         partition_index=index,
         leader_epoch=partition.leader_epoch,

@@ -156,7 +156,7 @@ class PartitionsPlanner:
             raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
         if topic.marked_for_deletion:
             raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion.")
-        if any(partition.adding_replicas or partition.removing_replicas for partition in topic.partitions):
+        if topic.is_moving:
             raise Refusal(
                 ErrorCode.REASSIGNMENT_IN_PROGRESS, f"A partition reassignment is in progress for the topic '{name}'."
             )

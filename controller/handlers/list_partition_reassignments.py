@@ -1,8 +1,11 @@
-"""ListPartitionReassignments (46): nothing here moves replicas, so the list is always empty,
-whichever topics the request names.
+"""ListPartitionReassignments (46) names the partitions whose replicas are being moved, with the
+replicas that they gain and lose.
 
-The active controller answers, as in Kafka, and every other node forwards the request to it.
+The active controller answers, as in Kafka, and every other node forwards the request to it. Topics
+and partitions that do not exist, or do not move, are left out.
 """
+
+from collections.abc import Iterable
 
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
@@ -14,9 +17,13 @@ from ...protocol.messages.list_partition_reassignments import (
     RequestedTopic,
     TopicReassignment,
 )
+from ..metadata.entities import Topic
+from ..metadata.image import Image
+from ..metadata.reassignment import moving_partitions
 from ..requests.context import RequestContext
 from ..requests.permissions import Permission
 from ..requests.spec import Spec
+from .changes import active_controller
 from .node import Node
 
 DESCRIBE_CLUSTER = Permission(
@@ -25,14 +32,45 @@ DESCRIBE_CLUSTER = Permission(
 
 
 def handle(
-    _node: Node, context: RequestContext, request: ListPartitionReassignmentsRequest
+    node: Node, context: RequestContext, request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
     if context.may(DESCRIBE_CLUSTER):
-        return ListPartitionReassignmentsResponse()
+        return ListPartitionReassignmentsResponse(topics=_moving(active_controller(node).image, request.topics))
     return ListPartitionReassignmentsResponse(
         error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
         error_message="Cluster authorization failed.",
         topics=[_named(topic) for topic in request.topics or ()],
+    )
+
+
+def _moving(image: Image, requested: list[RequestedTopic] | None) -> list[TopicReassignment]:
+    if requested is None:
+        return [_row(topic, moving_partitions(topic)) for _, topic in sorted(image.topics.items()) if topic.is_moving]
+    named: dict[str, dict[int, None]] = {}
+    for wanted in requested:
+        named.setdefault(wanted.name, {}).update(dict.fromkeys(wanted.partition_indexes))
+    rows = []
+    for name, indexes in named.items():
+        topic = image.topic(name)
+        moving = set() if topic is None else set(moving_partitions(topic))
+        if topic is not None and (found := [index for index in indexes if index in moving]):
+            rows.append(_row(topic, found))
+    return rows
+
+
+def _row(topic: Topic, indexes: Iterable[int]) -> TopicReassignment:
+    moving = [(index, topic.partitions[index]) for index in indexes]
+    return TopicReassignment(
+        name=topic.name,
+        partitions=[
+            PartitionReassignment(
+                partition_index=index,
+                replicas=list(partition.replicas),
+                adding_replicas=list(partition.adding_replicas),
+                removing_replicas=list(partition.removing_replicas),
+            )
+            for index, partition in moving
+        ],
     )
 
 

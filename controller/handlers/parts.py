@@ -43,7 +43,8 @@ class Parts:
         self.elements_left = 0
         """The number of elements that the last plan left for later parts."""
         self._plan = plan
-        self._count = count
+        self.count = count
+        """The number of changes of the whole request, which a plan may correct."""
         self._suppositions: list[Callable[[Image], Image]] = []
         """The changes that the earlier parts of a dry run make to the image of its later parts."""
         self._newly_supposed: Sequence[Callable[[Image], Image]] = ()
@@ -55,7 +56,7 @@ class Parts:
         draft.is_supposed = bool(self._suppositions)
         changes = await self._plan(draft, len(self.changes))
         self._newly_supposed = draft.suppositions
-        self.elements_left = max(0, self._count - len(self.changes) - len(changes))
+        self.elements_left = max(0, self.count - len(self.changes) - len(changes))
         self.is_planned = True
         return changes
 
@@ -64,4 +65,4 @@ class Parts:
         self.changes += changes
         self._suppositions += self._newly_supposed
         self.is_planned = False
-        return len(self.changes) >= self._count
+        return len(self.changes) >= self.count

@@ -149,6 +149,11 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
     ),
     "topics": (GaugeMetricFamily, "Topics in this node's image.", ("node",)),
     "partitions": (GaugeMetricFamily, "Partitions in this node's image.", ("node",)),
+    "reassigning_partitions": (
+        GaugeMetricFamily,
+        "Partitions whose replicas are being moved; 0 on nodes that are not the controller.",
+        ("node",),
+    ),
     "leaderless_partitions": (GaugeMetricFamily, "Partitions without a leader in this node's image.", ("node",)),
     "store_session": (GaugeMetricFamily, "1 for the state of this node's session with the store.", ("node", "state")),
     "store_session_changes": (
@@ -368,6 +373,8 @@ def _controller(families: Families, node: str, running: ServingNode) -> None:
     families.add("writer_commits_in_flight", [node], 0 if controller is None else controller.writer.in_flight)
     families.add("commits", [node], metrics.commits)
     families.add("committed_elements", [node], metrics.committed_elements)
+    moving = 0 if controller is None else controller.reassignments.count_moving()
+    families.add("reassigning_partitions", [node], moving)
     families.add("nodes_behind", [node], 0 if controller is None else controller.propagation.behind)
 
 

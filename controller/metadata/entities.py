@@ -52,6 +52,11 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
     def has_state(self) -> bool:
         return self.partition_epoch >= 0
 
+    @property
+    def is_moving(self) -> bool:
+        """Whether its replicas are being moved by a reassignment."""
+        return bool(self.adding_replicas or self.removing_replicas)
+
     def is_online(self, replica: int, live: Container[int]) -> bool:
         """Whether the replica's broker is live and has not lost the replica's directory."""
         return replica in live and replica not in self.lost_replicas
@@ -145,6 +150,11 @@ class Topic(msgspec.Struct, frozen=True, gc=False):
             for each in self.partitions[: last + 1]
         ]
         return msgspec.structs.replace(self, partitions=tuple(partitions))
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether the replicas of some partition are being moved."""
+        return any(partition.is_moving for partition in self.partitions)
 
     @property
     def is_complete(self) -> bool:

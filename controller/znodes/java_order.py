@@ -4,7 +4,7 @@ No reader depends on it. It is kept so that znodes can be compared with Kafka's 
 and Scala's hash maps list keys by hash, within a table that doubles when it is three quarters full.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 
 from ...text.java_hash import java_hash
@@ -33,6 +33,17 @@ def partition_order(count: int) -> Sequence[int]:
     numbers as text.
     """
     return _kept_order(count) if count <= LARGEST_KEPT else _order_of_numbers(count)
+
+
+def numbers_order(numbers: Collection[int]) -> list[int]:
+    """Order some numbers as Scala's mutable map lists them by their text."""
+    mask = table_size(len(numbers)) - 1
+
+    def place(number: int) -> tuple[int, int]:
+        spread = spread_hash(str(number))
+        return spread & mask, spread
+
+    return sorted(numbers, key=place)
 
 
 def _order_of_numbers(count: int) -> Sequence[int]:

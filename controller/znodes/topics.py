@@ -2,6 +2,7 @@
 
 from base64 import urlsafe_b64decode
 from binascii import b2a_base64
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Annotated
 
@@ -10,7 +11,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..metadata.entities import NO_TOPIC_ID, Partition, Topic
 from .content import Epoch, Int, Leader, MalformedZnodeError, Replicas, read, write
-from .java_order import partition_order
+from .java_order import numbers_order, partition_order
 
 URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
@@ -49,13 +50,18 @@ def encode_topic(topic: Topic) -> bytes:
         Assignment(
             partitions={i: partitions[i].replicas for i in partition_order(len(partitions))},
             topic_id=UNSET if topic.topic_id == NO_TOPIC_ID else uuid_text(topic.topic_id),
-            adding_replicas={i: each.adding_replicas for i, each in enumerate(partitions) if each.adding_replicas},
-            removing_replicas={
-                i: each.removing_replicas for i, each in enumerate(partitions) if each.removing_replicas
-            },
+            adding_replicas=_moving({i: each.adding_replicas for i, each in enumerate(partitions)}),
+            removing_replicas=_moving({i: each.removing_replicas for i, each in enumerate(partitions)}),
             version=3,
         )
     )
+
+
+def _moving(replicas: Mapping[int, Replicas]) -> dict[int, Replicas]:
+    """Return the partitions that have any of these replicas, in the order in which Kafka writes
+    them.
+    """
+    return {i: replicas[i] for i in numbers_order([i for i, each in replicas.items() if each])}
 
 
 def least_topic_bytes(partitions: int, replication_factor: int) -> int:

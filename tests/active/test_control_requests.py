@@ -9,6 +9,7 @@ from minicontroller.controller.active.control_requests import (
     leader_and_isr,
     leader_states,
     replicas_on,
+    still_removed,
     stop_replica,
     topic_states,
     update_metadata,
@@ -92,7 +93,7 @@ def test_leader_and_isr() -> None:
     """The header's epoch is the controller's, a partition's that of its state; leaders are named
     where nodes meet.
     """
-    states = leader_states(IMAGE, {"t": {0: True, 1: True, 7: True}, "d": {0: False}, "x": {0: True}})
+    states = leader_states(IMAGE, 2, {"t": {0: True, 1: True, 7: True}, "d": {0: False}, "x": {0: True}})
     request = leader_and_isr(IMAGE, IMAGE.brokers[2], list(states), "NODES")
     assert request == LeaderAndIsrRequest(
         controller_id=1,
@@ -123,6 +124,14 @@ def test_leader_and_isr() -> None:
         ],
         live_leaders=[LeaderAndIsrLiveLeader(broker_id=2, host_name="n2", port=2)],
     )
+
+
+def test_replicas_that_have_moved_away() -> None:
+    """A broker is told nothing of a partition that it has no replica of any more, and is not to
+    delete one that it has got again.
+    """
+    assert list(leader_states(IMAGE, 3, {"t": {0: False}})) == []
+    assert still_removed(IMAGE, 2, {"t": (TOPIC, {0, 1}), "x": (TOPIC, {0})}) == {"t": (TOPIC, {1}), "x": (TOPIC, {0})}
 
 
 def test_update_metadata() -> None:

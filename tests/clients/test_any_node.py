@@ -130,6 +130,25 @@ def test_elects_leaders(wire: Wire, topic: str, everywhere: Callable[..., None],
     assert [each["error_code"] for each in row["partition_result"]] == [84, 3]
 
 
+def test_moves_replicas(wire: Wire, topic: str, everywhere: Callable[..., None]) -> None:
+    """AlterPartitionReassignments works through every node, which shows the result soon."""
+    placed = [{"partition_index": 0, "broker_ids": [1, 2]}]
+    create(wire, {**new(topic, -1, -1), "assignments": placed})
+    everywhere(topic)
+    move = {"name": topic, "partitions": [{"partition_index": 0, "replicas": [2, 3]}]}
+    answer = wire.ask("AlterPartitionReassignments", 0, {"timeout_ms": WAIT_MS, "topics": [move]})
+    assert answer["responses"][0]["partitions"] == [{"partition_index": 0, "error_code": 0, "error_message": None}]
+    body = {"topics": [{"name": topic}], "allow_auto_topic_creation": False}
+    until(
+        lambda: [
+            (each["replica_nodes"], sorted(each["isr_nodes"]))
+            for each in wire.ask("Metadata", 12, body)["topics"][0]["partitions"]
+        ],
+        right=lambda found: found == [([2, 3], [2, 3])],
+    )
+    assert wire.ask("ListPartitionReassignments", 0, {"topics": None})["topics"] == []
+
+
 def test_refuses_with_the_controllers_words(wire: Wire, topic: str) -> None:
     """Codes and texts come through unchanged, row by row, in the order of the request (K4-3)."""
     wish = [new("bad name!"), new(topic), new(f"{topic}-many", 1, 9), new("__cluster_metadata")]

@@ -18,6 +18,7 @@ VERSIONS = {
     "AllocateProducerIds": range(1),
     "AlterClientQuotas": range(2),
     "AlterConfigs": range(3),
+    "AlterPartitionReassignments": range(1),
     "AlterUserScramCredentials": range(1),
     "ApiVersions": range(5),
     "ConsumerGroupDescribe": range(1),

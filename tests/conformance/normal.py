@@ -39,6 +39,7 @@ SORTED_BY: Mapping[str, tuple[str, ...]] = {
 
 ROWS_WITHOUT_ORDER = {
     "Metadata": "topics",
+    "AlterPartitionReassignments": "responses",
     "CreatePartitions": "results",
     "DeleteGroups": "results",
     "ElectLeaders": "replica_election_results",

@@ -42,6 +42,11 @@ from minicontroller.protocol.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
 )
+from minicontroller.protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from minicontroller.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from minicontroller.protocol.messages.describe_client_quotas import ClientQuotaEntity, DescribeClientQuotasRequest
@@ -360,6 +365,28 @@ async def test_leaders_are_elected_for_those_who_may_alter_the_cluster(autojump_
             assert (answer.error_code, [row.error_code for row in topic.partition_result]) == (whole, [each, each])
 
 
+async def test_replicas_are_moved_by_those_who_may_alter_the_cluster(autojump_clock: object) -> None:
+    """Without Alter on the cluster the request is refused as a whole, and in each row."""
+    request = AlterPartitionReassignmentsRequest(
+        topics=[ReassignableTopic(name="a", partitions=[ReassignablePartition(partition_index=0, replicas=[2])])]
+    )
+    async with ruling() as cluster:
+        await cluster.make(wanted("a", placed={0: [1]}))
+        may_not = cluster.client(
+            principal=ALICE, authorization=allowing((CLUSTER, CLUSTER_NAME, AclOperation.DESCRIBE))
+        )
+        refused = await may_not.ask(request, 0)
+        text = "Cluster authorization failed."
+        assert (refused.error_code, refused.error_message) == (31, text)
+        assert [
+            (row.partition_index, row.error_code, row.error_message) for row in refused.responses[0].partitions
+        ] == [(0, 31, text)]
+        assert not cluster.topic("a").is_moving
+        may = cluster.client(principal=ALICE, authorization=allowing((CLUSTER, CLUSTER_NAME, AclOperation.ALTER)))
+        assert (await may.ask(request, 0)).responses[0].partitions[0].error_code == 0
+        assert cluster.topic("a").is_moving
+
+
 async def test_quotas_are_shown_and_changed_by_those_who_may(autojump_clock: object) -> None:
     """DescribeConfigs on the cluster shows them; AlterConfigs, which implies it, changes them."""
     entry = ClientQuotaAlteration(
@@ -386,7 +413,8 @@ def test_every_api_with_a_permission_is_tested_here() -> None:
         ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS, ApiKey.DESCRIBE_CONFIGS, ApiKey.DESCRIBE_CLUSTER,
         ApiKey.DESCRIBE_GROUPS, ApiKey.FIND_COORDINATOR, ApiKey.CREATE_TOPICS, ApiKey.CREATE_PARTITIONS,
         ApiKey.DELETE_TOPICS, ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS,
-        ApiKey.LIST_PARTITION_REASSIGNMENTS, ApiKey.ELECT_LEADERS, ApiKey.DESCRIBE_CLIENT_QUOTAS, ApiKey.ALTER_CLIENT_QUOTAS,
+        ApiKey.LIST_PARTITION_REASSIGNMENTS, ApiKey.ALTER_PARTITION_REASSIGNMENTS, ApiKey.ELECT_LEADERS,
+        ApiKey.DESCRIBE_CLIENT_QUOTAS, ApiKey.ALTER_CLIENT_QUOTAS,
         ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, ApiKey.ALTER_USER_SCRAM_CREDENTIALS,  # in modules of their own
     }  # fmt: skip
     tested |= {ApiKey.DESCRIBE_ACLS, ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS}  # in modules of their own

@@ -1,4 +1,4 @@
-"""ListPartitionReassignments: no replicas are being moved, whatever is asked for."""
+"""ListPartitionReassignments while no replicas are being moved, whatever is asked for."""
 
 from collections.abc import AsyncIterator
 

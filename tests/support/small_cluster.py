@@ -6,7 +6,7 @@ Nodes are told over a link that encodes each request, lets the loop turn, and de
 sessions, the tests do.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from inspect import isawaitable
 from typing import Any
@@ -47,6 +47,11 @@ from minicontroller.protocol.header import RequestHeader, RequestOrigin
 from minicontroller.protocol.messages import alter_configs as alter_configs_message
 from minicontroller.protocol.messages import incremental_alter_configs as incremental_message
 from minicontroller.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse, TopicData
+from minicontroller.protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from minicontroller.protocol.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
 from minicontroller.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -327,6 +332,20 @@ class SmallCluster:
             return refusal.code
         code: int = answer.results[0].error_code
         return code
+
+    async def reassign(self, name: str, moves: Mapping[int, Sequence[int] | None]) -> list[int]:
+        """Begin to move the replicas of these partitions, or cancel that."""
+        rows = [
+            ReassignablePartition(partition_index=index, replicas=None if to is None else list(to))
+            for index, to in moves.items()
+        ]
+        request = AlterPartitionReassignmentsRequest(topics=[ReassignableTopic(name=name, partitions=rows)])
+        node = self.controller_node
+        try:
+            answer = await answer_of(node, context_for(node, ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0), request)
+        except Refusal as refusal:
+            return [refusal.code] * len(moves)
+        return [row.error_code for row in answer.responses[0].partitions]
 
     async def replace_configs(self, name: str, configs: Mapping[str, str]) -> int:
         """AlterConfigs: what is not named is gone."""

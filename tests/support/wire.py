@@ -17,6 +17,8 @@ from kafka.protocol.admin import (
     AlterClientQuotasResponse,
     AlterConfigsRequest,
     AlterConfigsResponse,
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
     CreateAclsRequest,
@@ -94,6 +96,7 @@ Body = dict[str, Any]
 MESSAGES: dict[str, tuple[Any, Any]] = {
     "AlterClientQuotas": (AlterClientQuotasRequest, AlterClientQuotasResponse),
     "AlterConfigs": (AlterConfigsRequest, AlterConfigsResponse),
+    "AlterPartitionReassignments": (AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse),
     "AlterUserScramCredentials": (AlterUserScramCredentialsRequest, AlterUserScramCredentialsResponse),
     "ApiVersions": (ApiVersionsRequest, ApiVersionsResponse),
     "CreateAcls": (CreateAclsRequest, CreateAclsResponse),

@@ -1,0 +1,208 @@
+"""AlterPartitionReassignments (45) moves the replicas of partitions to other brokers, or cancels
+such moves.
+
+The order of the checks is Kafka's (KafkaController.processApiPartitionReassignment). A response
+without an error says that the reassignment has begun; `controller/active/reassignment.py` carries
+it on. The request's timeout means nothing, as in Kafka.
+"""
+
+from collections.abc import Sequence
+
+from ...protocol.acls import AclOperation, AclResourceType
+from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartitionResponse,
+    ReassignableTopicResponse,
+)
+from ..active.jobs import Draft
+from ..active.reassignment import stage
+from ..errors import Refusal
+from ..metadata import reassignment
+from ..metadata.entities import Partition, Topic
+from ..metadata.image import Image
+from ..requests.context import RequestContext
+from ..requests.permissions import Permission
+from ..requests.spec import Changes, Spec
+from .changes import carry_out
+from .node import Node
+from .parts import Parts
+from .planning import PlannedChange, judge_reassignment
+from .requested_changes import reassigned_topics
+
+ALTER_CLUSTER = Permission(AclOperation.ALTER, AclResourceType.CLUSTER, "CLUSTER_AUTHORIZATION_FAILED for the request")
+
+NO_PARTITION = Partition(replicas=())
+
+LARGEST_PLAIN_SET = 4
+"""The size up to which Scala calls a set `Set`; larger ones it calls `HashSet`."""
+
+Wanted = dict[int, Sequence[int] | None]
+"""The wanted replicas by partition; None cancels a reassignment."""
+
+
+async def handle(
+    node: Node, context: RequestContext, request: AlterPartitionReassignmentsRequest
+) -> AlterPartitionReassignmentsResponse:
+    planner = ReassignmentPlanner(node, context, request)
+    try:
+        changes = await carry_out(
+            node, context, request, planner.parts, planner.unbegun, timeout_ms=node.request_timeout_ms
+        )
+    except Refusal as refusal:
+        if refusal.code != ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+            raise
+        changes = [_refused(name, rows, refusal) for name, rows in planner.wanted.items()]
+        rows = _rows(request, changes)
+        return AlterPartitionReassignmentsResponse(
+            error_code=refusal.code, error_message=refusal.message, responses=rows
+        )
+    return AlterPartitionReassignmentsResponse(responses=_rows(request, changes))
+
+
+def _rows(
+    request: AlterPartitionReassignmentsRequest, changes: Sequence[PlannedChange]
+) -> list[ReassignableTopicResponse]:
+    """Return one row for each partition that the request names."""
+    outcomes = {(change.resource, index): change for change in changes for index in change.reassignments or ()}
+    named: dict[str, dict[int, PlannedChange]] = {}
+    for topic in request.topics:
+        rows = named.setdefault(topic.name, {})
+        rows.update((each.partition_index, outcomes[topic.name, each.partition_index]) for each in topic.partitions)
+    return [
+        ReassignableTopicResponse(
+            name=name,
+            partitions=[
+                ReassignablePartitionResponse(
+                    partition_index=index, error_code=change.code, error_message=change.message
+                )
+                for index, change in rows.items()
+            ],
+        )
+        for name, rows in named.items()
+        if rows
+    ]
+
+
+class ReassignmentPlanner:
+    """Judges the partitions of one request, topic by topic. Of two rows about one partition the
+    last counts.
+    """
+
+    def __init__(self, node: Node, context: RequestContext, request: AlterPartitionReassignmentsRequest) -> None:
+        self._node = node
+        self._context = context
+        self.wanted: dict[str, Wanted] = {
+            each.resource: dict(each.reassignments) for each in reassigned_topics(request) if each.reassignments
+        }
+        self._topics = list(self.wanted)
+        self._begins = {0: 0}
+        """The index of the topic with which a part begins, by the number of changes before it. A
+        topic has a change for its valid partitions, and one for each error of the others.
+        """
+        self.parts = Parts(self.plan, len(self._topics))
+
+    async def plan(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
+        if not self._context.may(ALTER_CLUSTER):
+            raise Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+        changes: list[PlannedChange] = []
+        index = self._begins[first]
+        while index < len(self._topics) and not (changes and draft.is_over):
+            await draft.time_slice.pause()
+            changes += await self._plan_topic(draft, self._topics[index])
+            index += 1
+        planned = first + len(changes)
+        self._begins[planned] = index
+        self.parts.count = planned + len(self._topics) - index
+        return changes
+
+    def unbegun(self, refusal: Refusal) -> Sequence[PlannedChange]:
+        done = self.parts.changes
+        left = self._topics[self._begins[len(done)] :]
+        return [*done, *(_refused(name, self.wanted[name], refusal) for name in left)]
+
+    async def _plan_topic(self, draft: Draft, name: str) -> list[PlannedChange]:
+        topic = draft.image.topic(name)
+        begun: dict[int, Partition] = {}
+        refused: dict[tuple[ErrorCode, str | None], PlannedChange] = {}
+        for index, replicas in self.wanted[name].items():
+            await draft.time_slice.pause()
+            try:
+                begun[index] = _begun(draft.image, topic, index, replicas)
+            except Refusal as refusal:
+                change = refused.setdefault((refusal.code, refusal.message), _refused(name, {}, refusal))
+                change.reassignments = {**(change.reassignments or {}), index: replicas}
+        changes = list(refused.values())
+        if topic is not None and begun:
+            changes.insert(0, await self._staged(draft, topic, begun))
+        return changes
+
+    async def _staged(self, draft: Draft, topic: Topic, begun: dict[int, Partition]) -> PlannedChange:
+        change = PlannedChange(
+            resource=topic.name, reassignments={index: self.wanted[topic.name][index] for index in begun}
+        )
+        try:
+            await judge_reassignment(self._node, self._context, draft, change, topic)
+            change.element = stage(draft, topic, begun, draft.image.controller_epoch)
+        except Refusal as refusal:
+            change.refusal = refusal
+        return change
+
+
+def _refused(topic: str, rows: Wanted, refusal: Refusal) -> PlannedChange:
+    return PlannedChange(resource=topic, reassignments=rows, refusal=refusal)
+
+
+def _begun(image: Image, topic: Topic | None, index: int, wanted: Sequence[int] | None) -> Partition:
+    """Return the partition as its reassignment begins. Raises Refusal."""
+    live = image.live_ids()
+    partition = topic.partitions[index] if topic is not None and 0 <= index < len(topic.partitions) else NO_PARTITION
+    if wanted is not None:
+        _check_replicas(partition, tuple(wanted), live)
+    elif not partition.is_moving:
+        raise Refusal(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress.")
+    if topic is None or topic.marked_for_deletion or partition is NO_PARTITION:
+        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
+    replicas = reassignment.origin(partition) if wanted is None else tuple(wanted)
+    if not reassignment.keeps_records(partition, replicas):
+        raise _wrong("Only replicas that would be removed are in sync, so the records of the partition would be lost.")
+    return reassignment.reassign(partition, replicas, live)
+
+
+def _check_replicas(partition: Partition, wanted: tuple[int, ...], live: frozenset[int]) -> None:
+    """Raise INVALID_REPLICA_ASSIGNMENT if no partition can have these replicas, or if this one
+    would get a replica on a broker that is not live.
+    """
+    if not wanted:
+        raise _wrong("Empty replica list specified in partition reassignment.")
+    if len(set(wanted)) != len(wanted):
+        raise _wrong(f"Duplicate replica ids in partition reassignment replica list: {_listed(wanted)}")
+    if any(each < 0 for each in wanted):
+        raise _wrong(f"Invalid broker id in replica list: {_listed(wanted)}")
+    added = reassignment.added(partition, wanted)
+    if not live.issuperset(added):
+        name = "Set" if len(live) <= LARGEST_PLAIN_SET else "HashSet"
+        raise _wrong(
+            "Replica assignment has brokers that are not alive. "
+            f"Replica list: {_listed(added)}, live broker list: {_listed(sorted(live), name)}"
+        )
+
+
+def _listed(ids: Sequence[int], name: str = "ArrayBuffer") -> str:
+    """Write ids as Kafka's texts have them, with the name of Scala's collection."""
+    return f"{name}({', '.join(map(str, ids))})"
+
+
+def _wrong(text: str) -> Refusal:
+    return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
+
+
+API = Spec(
+    key=ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+    handler=handle,
+    at_controller=True,
+    permissions=(ALTER_CLUSTER,),
+    changes=Changes("alter_partition_reassignments", reassigned_topics),
+)

@@ -1,0 +1,41 @@
+"""`/admin/reassign_partitions`, in which tools before Kafka 2.4 ask the controller to move
+replicas.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import Struct
+
+from .content import Int, MalformedZnodeError, Replicas, Text, read, write
+
+SubmittedReassignments = dict[tuple[str, int], tuple[int, ...]]
+"""The wanted replicas by topic and partition."""
+
+
+class Row(Struct):
+    topic: Text
+    partition: Int
+    replicas: Replicas
+
+
+class ReassignPartitions(Struct):
+    version: Int = 1
+    partitions: list[Row] = []
+
+
+READER = msgspec.json.Decoder(ReassignPartitions)
+
+
+def decode_reassignments(data: bytes | None) -> SubmittedReassignments:
+    """Decode the znode; of two rows about one partition the last counts. Raises
+    MalformedZnodeError.
+    """
+    content = read("the reassignment", data, READER)
+    if content.version != 1:
+        raise MalformedZnodeError(f"version {content.version} of the reassignment is unknown")
+    return {(row.topic, row.partition): row.replicas for row in content.partitions}
+
+
+def encode_reassignments(wanted: Mapping[tuple[str, int], tuple[int, ...]]) -> bytes:
+    return write(ReassignPartitions(partitions=[Row(*partition, replicas) for partition, replicas in wanted.items()]))
