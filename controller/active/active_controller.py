@@ -31,6 +31,7 @@ from .channel import LinkFactory
 from .deletion import Deletions
 from .entity_reading import load_entities, with_entities
 from .jobs import ControllerMoved, Draft, Element, InDoubt, observation
+from .leader_rebalance import LeaderRebalance
 from .loading import ensure_paths, load
 from .local_nodes import DynamicConfigsView, FollowedEntities, LocalNode, LocalNodes
 from .node_updates import NodeUpdates
@@ -257,6 +258,7 @@ class ActiveController:
             tasks.start_soon(self._finish_predecessors_work)
             tasks.start_soon(TokenExpiry(self.node.config, self.writer).run)
             tasks.start_soon(OffsetExpiry(self.node.config, self.writer).run)
+            tasks.start_soon(LeaderRebalance(self.node.config, self.writer, self.epoch).run)
             try:
                 await self.writer.run()
             except (InDoubt, ControllerMoved, SessionExpired) as error:

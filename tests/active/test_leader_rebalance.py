@@ -1,0 +1,50 @@
+"""Leadership returns to preferred leaders by itself."""
+
+import pytest
+import trio
+
+from tests.handlers.ruling import ruling, wanted
+from tests.handlers.test_elect_leaders import Elections
+
+SETTINGS = {"leader.imbalance.check.interval.seconds": "7"}
+BEFORE_THE_FIRST_CHECK, AFTER_IT, AFTER_THE_SECOND = 4.0, 5.5, 12.5
+"""Seconds since the election of the controller: checks come after 5 and after 12."""
+
+
+async def elections_with_a_lost_leader(elections: Elections) -> None:
+    """Broker 2 was gone, is back, and is in sync with partition 0 only."""
+    await elections.live(1, 3)
+    await elections.live(1, 2, 3)
+    await elections.in_sync(0, 3, 2)
+
+
+async def test_preferred_leaders_that_are_back_lead_again(autojump_clock: object) -> None:
+    """The first check comes five seconds after the election. It leaves partitions alone whose
+    preferred leader is not in sync; a later check finds it in sync.
+    """
+    async with ruling(SETTINGS) as cluster:
+        await cluster.make(wanted("t", placed={0: [2, 3], 1: [1, 2], 2: [2, 1]}))
+        elections = Elections(cluster)
+        await elections_with_a_lost_leader(elections)
+        await trio.sleep(BEFORE_THE_FIRST_CHECK)
+        assert elections.leaders() == [3, 1, 1]
+        await trio.sleep(AFTER_IT - BEFORE_THE_FIRST_CHECK)
+        assert elections.leaders() == [2, 1, 1]
+        await elections.in_sync(2, 1, 2)
+        await trio.sleep(AFTER_THE_SECOND - AFTER_IT)
+        assert elections.leaders() == [2, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"auto.leader.rebalance.enable": "false"}, {"leader.imbalance.per.broker.percentage": "100"}],
+    ids=["off", "tolerated"],
+)
+async def test_it_can_be_turned_off_or_tolerated(settings: dict[str, str], autojump_clock: object) -> None:
+    """Nothing is moved if it is turned off, or below the percentage that a broker tolerates."""
+    async with ruling(SETTINGS | settings) as cluster:
+        await cluster.make(wanted("t", placed={0: [2, 3], 1: [1, 2], 2: [2, 1]}))
+        elections = Elections(cluster)
+        await elections_with_a_lost_leader(elections)
+        await trio.sleep(AFTER_THE_SECOND)
+        assert elections.leaders() == [3, 1, 1]
