@@ -166,9 +166,7 @@ def _check_advertised(bound: tuple[ListenerAddress, ...], told: tuple[ListenerAd
     names, told_names = {endpoint.name for endpoint in bound}, [endpoint.name for endpoint in told]
     for endpoint in told:
         if endpoint.host == ANY_ADDRESS:
-            reason = (
-                f"{ANY_ADDRESS} is every interface and cannot be connected to: advertise an address that clients reach"
-            )
+            reason = f"{ANY_ADDRESS} is every interface and nobody can connect to it: set advertised.listeners to addresses that clients reach"
             raise ListenerFault(key, reason)
         if endpoint.name not in names:
             valid = ", ".join(sorted(names))
