@@ -205,6 +205,23 @@ class AdminClient(Batches):
         question = reassignment_messages.question(partitions, timeout_ms=self._timeout_ms)
         return await self._write_one(question, ApiKey.LIST_PARTITION_REASSIGNMENTS, reassignment_messages.listed)
 
+    async def elect_leaders(
+        self, partitions: Sequence[TopicPartition] | None = None, *, unclean: bool = False
+    ) -> Results[TopicPartition, None]:
+        """Elect the preferred leaders of these partitions, or of all that are led by others
+        (KIP-460). `unclean` elects replicas that are not in sync where no in-sync one is left, so
+        that records are lost.
+        """
+        from . import election_messages
+
+        def request(part: Sequence[TopicPartition] | None, _version: int = 0) -> WireStruct:
+            return election_messages.election(part, unclean=unclean, timeout_ms=self._timeout_ms)
+
+        if partitions is None:
+            return await self._write_one(request(None), ApiKey.ELECT_LEADERS, election_messages.all_elected)
+        named = list(dict.fromkeys(partitions))
+        return await self._write(named, ApiKey.ELECT_LEADERS, request, election_messages.elected)
+
     async def alter_configs(
         self, changes: Mapping[Resource, Sequence[AlterConfigOp]], *, validate_only: bool = False
     ) -> Results[Resource, None]:

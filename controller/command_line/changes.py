@@ -1,10 +1,10 @@
-"""Parses arguments of commands: settings, changes of configs, and replica assignments."""
+"""Parses arguments of commands: settings, changes of configs, partitions and assignments."""
 
 from collections.abc import Sequence
 
 import click
 
-from ...client.model import AlterConfigOp
+from ...client.model import AlterConfigOp, TopicPartition
 from ...protocol.config_resources import ConfigOperation
 from .typed import INT32
 
@@ -55,3 +55,18 @@ def parse_assignment(
     if not rows or not all(0 <= broker <= INT32 for replicas in rows for broker in replicas):
         raise click.BadParameter(f"{text!r} is not of the form 1:2,2:3 (broker ids, a group for each partition).")
     return rows
+
+
+def parse_partitions(
+    _context: click.Context, _parameter: click.Parameter, texts: Sequence[str]
+) -> tuple[TopicPartition, ...]:
+    """Parse partitions as Kafka prints them, such as `orders-0`. Raises click.BadParameter."""
+    return tuple(dict.fromkeys(parse_partition(text) for text in texts))
+
+
+def parse_partition(text: str) -> TopicPartition:
+    """Parse a partition as Kafka prints it, such as `orders-0`. Raises click.BadParameter."""
+    topic, _, number = text.rpartition("-")
+    if not (topic and number.isascii() and number.isdecimal()) or len(number) > len(str(INT32)) or int(number) > INT32:
+        raise click.BadParameter(f"{text!r} is not TOPIC-PARTITION, such as orders-0.")
+    return TopicPartition(topic, int(number))

@@ -8,16 +8,8 @@ from ... import client
 from ...client.model import PartitionReassignment, Results, TopicPartition
 from ...text.escaping import escaped
 from .admin_options import AdminOptions, ChangeResult, admin_options, ask, conclude, print_json
+from .changes import parse_partition, parse_partitions
 from .typed import INT32
-
-NOT_A_PARTITION = "is not TOPIC-PARTITION, such as orders-0."
-
-
-def parse_partitions(
-    _context: click.Context, _parameter: click.Parameter, texts: Sequence[str]
-) -> tuple[TopicPartition, ...]:
-    """Parse partitions as Kafka prints them, such as `orders-0`. Raises click.BadParameter."""
-    return tuple(dict.fromkeys(_partition(text) for text in texts))
 
 
 def parse_moves(
@@ -29,7 +21,7 @@ def parse_moves(
     moves: dict[TopicPartition, tuple[int, ...]] = {}
     for text in texts:
         name, _, brokers = text.partition("=")
-        partition = _partition(name)
+        partition = parse_partition(name)
         try:
             replicas = tuple(int(broker) for broker in brokers.split(":"))
         except ValueError:
@@ -40,13 +32,6 @@ def parse_moves(
             raise click.BadParameter(f"{name} is named twice.")
         moves[partition] = replicas
     return moves
-
-
-def _partition(text: str) -> TopicPartition:
-    topic, _, number = text.rpartition("-")
-    if not (topic and number.isascii() and number.isdecimal()) or len(number) > len(str(INT32)) or int(number) > INT32:
-        raise click.BadParameter(f"{text!r} {NOT_A_PARTITION}")
-    return TopicPartition(topic, int(number))
 
 
 @click.group()

@@ -8,6 +8,7 @@ import pytest
 
 from tests.client.installed import Installed
 from tests.support.cluster import Cluster, controller_id, other_ids
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -46,6 +47,30 @@ def test_a_topic_from_its_making_to_its_end(command: Installed, topic: str) -> N
     altered = command("topics", "alter", topic, "--partitions", "3", "--delete-config", "retention.ms")
     assert altered == (0, f"{topic}: altered (configs)\n{topic}: altered (partitions)\n", "")
     assert command("topics", "delete", topic) == (0, f"{topic}: deleted\n", "")
+
+
+def test_replicas_that_move_and_a_leader_that_is_elected(command: Installed, topic: str) -> None:
+    """Another order of the replicas is a move; the preferred leader is elected, by a command unless
+    the cluster was faster; a second election is not needed.
+    """
+    partition = f"{topic}-0"
+    command("topics", "create", topic, "--assignment", "1:2")
+    moved = command("reassignments", "start", f"{partition}=2:1")
+    assert moved == (0, f"{partition}: moves to 2,1\n", "")
+    until(lambda: command.json("reassignments", "list", topic)["reassignments"], right=lambda moving: not moving)
+    elected = command("leaders", "elect", partition)
+    assert elected.code == 0 and elected.stdout in (f"{partition}: elected\n", f"{partition}: needs no election\n")
+    until(lambda: leader(command, topic), right=lambda broker_id: broker_id == 2)
+    needless = command.json("leaders", "elect", partition)["results"]
+    assert needless == [{"topic": topic, "partition": 0, "elected": False, "ok": True, "error": None}]
+    assert command("leaders", "elect", "--all").code == 0
+    assert command("leaders", "elect").code == 2
+
+
+def leader(command: Installed, topic: str) -> int:
+    [described] = command.json("topics", "describe", topic)["topics"]
+    broker_id: int = described["partitions"][0]["leader"]
+    return broker_id
 
 
 def test_the_shape_of_topics_for_machines(command: Installed, topic: str) -> None:
