@@ -87,6 +87,9 @@ def test_a_secured_cluster_step_by_step(tmp_path: Path, zookeeper: ZooKeeperServ
                 (tmp_path / block.split()[1]).write_text(block)
                 continue
             for command, shown in commands(block):
+                if command.startswith("minicontroller up "):
+                    ends_well(tmp_path, *shlex.split(command)[1:])
+                    continue
                 if command.startswith(SERVE):
                     node = stack.enter_context(running(*shlex.split(command)[1:], folder=tmp_path))
                     assert node.stdout is not None
@@ -121,6 +124,22 @@ def sample_starts(folder: Path, zookeeper: ZooKeeperServer) -> None:
         assert call("users", "list", *arguments, folder=folder) == (0, "", "No users.\n")
 
 
+def ends_well(folder: Path, *arguments: str) -> None:
+    """A cluster in memory lets its administrator in, and ends."""
+    login = (
+        (folder / "admin.properties")
+        .read_text()
+        .replace("SCRAM-SHA-512", "PLAIN")
+        .replace("scram.Scram", "plain.Plain")
+    )
+    (folder / "tests.properties").write_text(re.sub('password=".*"', 'password="admin-secret"', login))
+    with running(*arguments, folder=folder) as cluster:
+        assert cluster.stdout is not None
+        servers = cluster.stdout.readline().removeprefix(READY).split()[0]
+        chosen = ("--bootstrap-server", servers, "--command-config", "tests.properties")
+        assert call("acls", "list", *chosen, folder=folder) == (0, "", "No ACLs.\n")
+
+
 def known(shell: Shell) -> int:
     """How many nodes the first one knows."""
     _, said = shell.run("minicontroller cluster --command-config admin.properties --json")
@@ -131,7 +150,7 @@ def node_starts_on_a_protected_zookeeper(folder: Path) -> None:
     """A ZooKeeper with the lines of the last chapter lets in a node that has those of the same
     chapter, and none without its login.
     """
-    subprocess.run(["bash", "-c", ". ./certificates.sh; certificate zookeeper localhost"], cwd=folder, check=True)
+    subprocess.run(["bash", "-c", ". ./certificates.sh; certificate zookeeper DNS:localhost"], cwd=folder, check=True)
     lines = re.sub(r"=(\w+\.pem)", rf"={folder}/\1", (folder / "zoo.cfg").read_text()).splitlines()
     [port] = re.findall(r"localhost:(\d+)", (folder / "zookeeper.properties").read_text())
     extra = [f"secureClientPort={port}" if line.startswith("secure") else line for line in lines]
