@@ -31,12 +31,12 @@ from .channel import LinkFactory
 from .deletion import Deletions
 from .entity_reading import load_entities, with_entities
 from .jobs import ControllerMoved, Draft, Element, InDoubt, observation
-from .leader_rebalance import LeaderRebalance
 from .loading import ensure_paths, load
 from .local_nodes import DynamicConfigsView, FollowedEntities, LocalNode, LocalNodes
 from .node_updates import NodeUpdates
 from .offset_expiry import OffsetExpiry
 from .partition_states import LeaderElector
+from .preferred_leaders import LeaderRebalance, SubmittedElections
 from .propagation import Propagation
 from .reassignment import Reassignments
 from .rereading import reread
@@ -132,6 +132,7 @@ class ActiveController:
         self.reassignments = Reassignments(
             node.store, self.writer, epoch, elect=self._elector.elect_for_topics, stale=self.states_are_stale
         )
+        self._submitted_elections = SubmittedElections(node.store, self.writer, epoch)
         self._deletes_topics = node.config.boolean("delete.topic.enable")
         self._watches = StoreWatches(
             node.store,
@@ -139,7 +140,10 @@ class ActiveController:
             self._elector,
             brokers_changed=self.brokers_changed,
             directory_lost=self._directory_lost,
-            reassignments=self.reassignments,
+            submissions=(
+                (self.reassignments.submitted_changed, self.reassignments.read_submitted),
+                (self._submitted_elections.changed, self._submitted_elections.read),
+            ),
             deletes_topics=self._deletes_topics,
             created=self._created,
         )
@@ -279,6 +283,7 @@ class ActiveController:
             state = state.with_topics(_unmarked(state.topics.values()))
         watches.deletions.send()  # meaningless markers are removed
         self.reassignments.submitted_changed.send()
+        self._submitted_elections.changed.send()
         watches.states_known()
         state = await watches.with_notified(with_entities(state, await load_entities(store)))
         image = msgspec.structs.replace(state, controller_id=self.node.broker_id, controller_epoch=self.epoch)

@@ -27,7 +27,6 @@ from .entity_reading import changed_paths, closure, entity_of, read_entities, wi
 from .jobs import ControllerMoved, Draft, Element
 from .loading import ensure_paths, entity_configs, load_broker_configs, load_brokers, load_topics, topic_names
 from .partition_states import LeaderElector
-from .reassignment import Reassignments
 from .writer import Writer
 
 log = logging.getLogger("minicontroller.controller")
@@ -54,14 +53,15 @@ class StoreWatches:
         *,
         brokers_changed: Callable[[Iterable[Broker]], Awaitable[None]],
         directory_lost: Callable[[int], None],
-        reassignments: Reassignments,
+        submissions: Iterable[tuple[Signal, Callable[[], Awaitable[None]]]],
         deletes_topics: bool,
         created: dict[str, int] | None,
     ) -> None:
         """Prepare to follow the watches. `brokers_changed` is awaited with all registered brokers,
-        `directory_lost` called with the id of a broker that has lost a log directory.
-        `deletes_topics` is the config `delete.topic.enable`; `created` is filled as `load_topics`
-        does.
+        `directory_lost` called with the id of a broker that has lost a log directory. `submissions`
+        are the znodes in which other programs ask for something: each is read when its signal is
+        sent. `deletes_topics` is the config `delete.topic.enable`; `created` is filled as
+        `load_topics` does.
         """
         self.brokers, self.topics, self.deletions, self.configs = Signal(), Signal(), Signal(), Signal()
         self._store = store
@@ -69,7 +69,7 @@ class StoreWatches:
         self._elector = elector
         self._brokers_changed = brokers_changed
         self._directory_lost = directory_lost
-        self._reassignments = reassignments
+        self._submissions = submissions
         self._deletes_topics = deletes_topics
         self._created = created
         self.notifications, self.states = Signal(), Signal()
@@ -124,8 +124,8 @@ class StoreWatches:
             nursery.start_soon(self._follow, self.entities, self._read_entities, 0.0)
             nursery.start_soon(self._follow, self.notifications, self._read_notifications, 0.0)
             nursery.start_soon(self._follow, self.states, self._read_states, REREAD_STATES_SECONDS)
-            moving = self._reassignments
-            nursery.start_soon(self._follow, moving.submitted_changed, moving.read_submitted, REREAD_STATES_SECONDS)
+            for signal, read_submission in self._submissions:
+                nursery.start_soon(self._follow, signal, read_submission, REREAD_STATES_SECONDS)
 
     async def _follow(self, signal: Signal, read: Callable[[], Awaitable[None]], pause: float) -> None:
         while True:

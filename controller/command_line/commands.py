@@ -58,8 +58,8 @@ for name, place, summary in (
     ("leaders", ".leaders:leaders", "Elect leaders of partitions."),
     ("policy", ".policy:policy", "Check rules for topics, and try them on requests."),
     ("quotas", ".quotas:quotas", "List, set and remove the quotas of users, clients and addresses."),
-    ("tokens", ".tokens:tokens", "Create, list, renew and expire delegation tokens."),
     ("reassignments", ".reassignments:reassignments", "List, start and cancel moves of replicas."),
+    ("tokens", ".tokens:tokens", "Create, list, renew and expire delegation tokens."),
     ("topics", ".topics:topics", "List, describe, create, alter and delete topics."),
     ("users", ".users:users", "List, set and remove the users who log in by SCRAM."),
 ):

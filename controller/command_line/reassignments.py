@@ -43,7 +43,10 @@ def reassignments() -> None:
 @click.argument("topics", metavar="[TOPIC]...", nargs=-1)
 @admin_options
 def list_reassignments(*, topics: Sequence[str], options: AdminOptions) -> None:
-    """Show the partitions whose replicas are being moved, of these topics or of all."""
+    """Show the partitions whose replicas are being moved.
+
+    Without a TOPIC, show those of all topics.
+    """
 
     async def question(admin: "client.AdminClient") -> dict[TopicPartition, PartitionReassignment]:
         found = await admin.list_partition_reassignments()
@@ -82,7 +85,9 @@ def _ids(ids: Sequence[int]) -> str:
 @click.argument("moves", metavar="TOPIC-PARTITION=BROKER:...", nargs=-1, required=True, callback=parse_moves)
 @admin_options
 def start(*, moves: dict[TopicPartition, tuple[int, ...]], options: AdminOptions) -> None:
-    """Move the replicas of partitions to these brokers, the preferred leader first.
+    """Move the replicas of partitions to other brokers.
+
+    The first broker becomes the preferred leader.
 
     A success says that the move has begun; `reassignments list` shows it until it is done.
     """

@@ -170,7 +170,7 @@ class ElectionPlanner:
 
     def _is_needed(self, partition: Partition, live: Container[int]) -> bool:
         if self._type is ElectionType.PREFERRED:
-            return partition.leader != partition.replicas[0]
+            return not partition.is_led_as_preferred
         return not partition.is_online(partition.leader, live)
 
     def _unfinished(self, image: Image) -> dict[str, Sequence[int]]:

@@ -57,6 +57,11 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
         """Whether its replicas are being moved by a reassignment."""
         return bool(self.adding_replicas or self.removing_replicas)
 
+    @property
+    def is_led_as_preferred(self) -> bool:
+        """Whether the preferred leader leads: the first replica of the assignment."""
+        return self.leader == self.replicas[0]
+
     def is_online(self, replica: int, live: Container[int]) -> bool:
         """Whether the replica's broker is live and has not lost the replica's directory."""
         return replica in live and replica not in self.lost_replicas

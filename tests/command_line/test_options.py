@@ -26,11 +26,13 @@ def test_help_names_every_command(tmp_path: Path) -> None:
             "cluster",
             "configs",
             "demo",
+            "leaders",
             "ping",
             "pipeline",
             "policy",
             "protocol",
             "quotas",
+            "reassignments",
             "serve",
             "tokens",
             "topics",
@@ -41,7 +43,11 @@ def test_help_names_every_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "group", ["acls", "audit", "configs", "pipeline", "policy", "protocol", "quotas", "tokens", "topics", "users"]
+    "group",
+    [
+        *("acls", "audit", "configs", "leaders", "pipeline", "policy", "protocol", "quotas", "reassignments"),
+        *("tokens", "topics", "users"),
+    ],
 )
 def test_help_of_a_group_is_not_cut(tmp_path: Path, group: str) -> None:
     """Each command of a group has a line in the group's help that is whole on a terminal of 80

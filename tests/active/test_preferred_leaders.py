@@ -1,10 +1,16 @@
 """Leadership returns to preferred leaders by itself."""
 
+import json
+
 import pytest
 import trio
 
+from minicontroller.controller.store.base import Create, SetData, Store
+from minicontroller.controller.znodes import layout
 from tests.handlers.ruling import ruling, wanted
 from tests.handlers.test_elect_leaders import Elections
+from tests.store.worlds import in_both_worlds
+from tests.support.small_cluster import SmallCluster
 
 SETTINGS = {"leader.imbalance.check.interval.seconds": "7"}
 BEFORE_THE_FIRST_CHECK, AFTER_IT, AFTER_THE_SECOND = 4.0, 5.5, 12.5
@@ -48,3 +54,30 @@ async def test_it_can_be_turned_off_or_tolerated(settings: dict[str, str], autoj
         await elections_with_a_lost_leader(elections)
         await trio.sleep(AFTER_THE_SECOND)
         assert elections.leaders() == [3, 1, 1]
+
+
+@in_both_worlds
+async def test_old_tools_ask_in_the_store(cluster: SmallCluster, other: Store) -> None:
+    """An election that a tool asks for in `/admin/preferred_replica_election` is made, and the
+    znode is removed; partitions that do not exist, and what cannot be read, harm nothing.
+    """
+    await cluster.create("t", replication_factor=2)
+    (before,) = cluster.controller.image.topics["t"].partitions
+    swapped = before.replicas[::-1]
+    assert await cluster.reassign("t", {0: swapped}) == [0]
+    await cluster.until(lambda: cluster.controller.image.topics["t"].partitions[0].replicas == swapped)
+    await cluster.until_quiet()
+    await other.commit([Create(layout.PREFERRED_REPLICA_ELECTION, asked(("t", 0), ("t", 7), ("unknown", 0)))])
+    await cluster.until(lambda: cluster.controller.image.topics["t"].partitions[0].leader == swapped[0])
+    await cluster.until_quiet()
+    assert await other.get(layout.PREFERRED_REPLICA_ELECTION) is None
+    await other.commit([Create(layout.PREFERRED_REPLICA_ELECTION, b"no json")])
+    await other.commit([SetData(layout.PREFERRED_REPLICA_ELECTION, asked(("t", 0)))])
+    await cluster.until_quiet()
+    assert cluster.controller.image.topics["t"].partitions[0].leader == swapped[0]
+
+
+def asked(*partitions: tuple[str, int]) -> bytes:
+    """Return the znode as kafka-preferred-replica-election wrote it."""
+    rows = [{"topic": topic, "partition": index} for topic, index in partitions]
+    return json.dumps({"version": 1, "partitions": rows}).encode()
