@@ -75,10 +75,18 @@ def test_prose_is_as_wide_as_in_the_program(document: Path) -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_somewhere(document: Path) -> None:
-    """Each link to a file of the repository has its file."""
-    targets = re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text())
-    missing = [target for target in targets if not (document.parent / target).exists()]
+    """Each link to a file has its file, and each link to a chapter its heading."""
+    links = re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", document.read_text())
+    missing = [target for target, _ in links if not (document.parent / target).exists()]
     assert missing == []
+    chapters = [(document.parent / target if target else document, chapter) for target, chapter in links if chapter]
+    assert [chapter for page, chapter in chapters if chapter not in headings(page)] == []
+
+
+def headings(document: Path) -> set[str]:
+    """The names by which links call the headings of a document."""
+    titles = [line.lstrip("# ") for _, line in prose(document) if line.startswith("#")]
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def test_a_cluster_for_tests(tmp_path: Path) -> None:
