@@ -7,6 +7,7 @@ knows that it was removed. HMACs are secrets, and are never logged.
 
 import hmac
 import logging
+from collections import Counter
 from collections.abc import Callable
 
 from ..clock import now_ms
@@ -17,6 +18,15 @@ from ..security.scram_credentials import ScramCredential, TokenCredential, deriv
 from .cluster_security import EntityChanges
 
 log = logging.getLogger("minicontroller.security")
+
+MAX_CHARACTERS = 8 * 1024 * 1024
+"""The most characters in the tokens that one principal has created: some 20,000 usual ones. Whoever
+may log in may create tokens, and ZooKeeper and every node keep them in memory.
+"""
+MAX_CHARACTERS_OF_TOKEN = 64 * 1024
+"""The most characters in one token, because many may be created at the same time."""
+SIZE_OF_TOKEN = 250
+"""The size of what a token has besides principals."""
 
 
 class DelegationTokens:
@@ -34,6 +44,8 @@ class DelegationTokens:
         that takes some milliseconds.
         """
         self._other_key_is_known = False
+        self._characters: Counter[str] = Counter()
+        """How many characters the tokens have that a principal has created, by principal."""
 
     @property
     def key(self) -> TokenKey | None:
@@ -48,13 +60,23 @@ class DelegationTokens:
             if token is None:
                 self._forget(token_id)
                 continue
+            self._count(self._tokens.get(token_id), -1)
+            self._count(token, 1)
             self._tokens[token_id] = token
             if token_id not in self._hmacs:
                 found = self._hmacs[token_id] = self._key.hmac(token_id)
                 self._ids[found] = token_id
 
+    def _count(self, token: DelegationToken | None, sign: int) -> None:
+        if token is not None:
+            self._characters[token.requester] += sign * _size(token)
+
     def _forget(self, token_id: str) -> None:
-        if self._tokens.pop(token_id, None) is not None:
+        token = self._tokens.pop(token_id, None)
+        if token is not None:
+            self._count(token, -1)
+            if not self._characters[token.requester]:
+                del self._characters[token.requester]
             del self._ids[self._hmacs.pop(token_id)]
             for mechanism in [name for each, name in self._credentials if each == token_id]:
                 del self._credentials[token_id, mechanism]
@@ -62,6 +84,11 @@ class DelegationTokens:
     def all(self) -> list[tuple[DelegationToken, bytes]]:
         """Return all tokens with their HMACs, those that have expired included."""
         return [(token, self._hmacs[token_id]) for token_id, token in self._tokens.items()]
+
+    def have_room_for(self, token: DelegationToken) -> bool:
+        """Return whether the principal that creates a token may have one more of this size."""
+        size = _size(token)
+        return size <= MAX_CHARACTERS_OF_TOKEN and self._characters[token.requester] + size <= MAX_CHARACTERS
 
     def with_hmac(self, token_hmac: bytes) -> DelegationToken | None:
         """Return the token with this HMAC, or None if there is none."""
@@ -103,3 +130,7 @@ class DelegationTokens:
                 "here by the tokens that it creates",
                 ", which has none" if self._key is None else "",
             )
+
+
+def _size(token: DelegationToken) -> int:
+    return SIZE_OF_TOKEN + len(token.owner) + len(token.requester) + sum(map(len, token.renewers))

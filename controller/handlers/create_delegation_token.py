@@ -15,6 +15,7 @@ from ...protocol.messages.create_delegation_token import (
     CreateDelegationTokenRequest,
     CreateDelegationTokenResponse,
 )
+from ..broker.delegation_tokens import MAX_CHARACTERS, MAX_CHARACTERS_OF_TOKEN
 from ..clock import now_ms
 from ..errors import Refusal
 from ..metadata.entities import DelegationToken
@@ -89,7 +90,7 @@ def _new_token(node: Node, context: RequestContext, request: CreateDelegationTok
     now, longest = now_ms(), node.config.integer("delegation.token.max.lifetime.ms")
     wanted = request.max_lifetime_ms
     max_ms = now + (longest if wanted <= 0 else min(wanted, longest))
-    return DelegationToken(
+    token = DelegationToken(
         token_id=base64.urlsafe_b64encode(new_id()).decode().rstrip("="),
         owner=owner,
         requester=requester,
@@ -98,6 +99,13 @@ def _new_token(node: Node, context: RequestContext, request: CreateDelegationTok
         expires_ms=min(max_ms, now + node.config.integer("delegation.token.expiry.time.ms")),
         max_ms=max_ms,
     )
+    if not node.delegation_tokens.have_room_for(token):
+        raise Refusal(
+            ErrorCode.INVALID_REQUEST,
+            f"A token has {MAX_CHARACTERS_OF_TOKEN} characters at most, and all tokens that one user has created "
+            f"{MAX_CHARACTERS}: name fewer renewers, or expire some tokens.",
+        )
+    return token
 
 
 def _creation(token: DelegationToken, operations: Mapping[str, str | None]) -> EntityEdit:

@@ -13,7 +13,7 @@ import trio.testing
 
 from minicontroller.audit.event import Decision, Effect
 from minicontroller.controller.broker.cluster_security import EntityChanges
-from minicontroller.controller.broker.delegation_tokens import DelegationTokens
+from minicontroller.controller.broker.delegation_tokens import MAX_CHARACTERS, DelegationTokens
 from minicontroller.controller.clock import now_ms
 from minicontroller.controller.metadata.entities import DelegationToken
 from minicontroller.controller.security.caller import Caller, Listener
@@ -220,14 +220,35 @@ async def test_principals_have_types(wanted: dict[str, Any]) -> None:
         assert answer.error_code == ErrorCode.INVALID_PRINCIPAL_TYPE
 
 
-@pytest.mark.parametrize("count", [5_000, 9_000, 20_000])
+def many_renewers(count: int = 600) -> list[CreatableRenewers]:
+    return renewers(*(f"{number:0100}" for number in range(count)))
+
+
+@pytest.mark.parametrize("count", [600, 650, 9_000, 20_000])
 async def test_a_token_has_room_for_so_many_renewers(count: int) -> None:
-    """More renewers than fit into a znode are refused, and so are more than the audit log takes."""
+    """More renewers than a token or the audit log takes are refused."""
     async with cluster_with_tokens() as cluster:
         client = cluster.client(principal=ALICE)
-        made = await create(client, renewers=renewers(*(f"{number:0100}" for number in range(count))))
-        assert made.error_code == (ErrorCode.NONE if count == 5_000 else ErrorCode.INVALID_REQUEST)
-        assert len(await seen(client)) == (1 if count == 5_000 else 0)
+        made = await create(client, renewers=many_renewers(count))
+        assert made.error_code == (ErrorCode.NONE if count == 600 else ErrorCode.INVALID_REQUEST)
+        assert len(await seen(client)) == (1 if count == 600 else 0)
+
+
+async def test_nobody_fills_the_memory_of_the_cluster_with_tokens() -> None:
+    """All tokens that somebody has created, renewed or not, have a bound, which others do not
+    share and which an expired token makes room under.
+    """
+    async with cluster_with_tokens() as cluster:
+        alice, bob = cluster.client(principal=ALICE), cluster.client(principal=BOB)
+        made = [await create(alice, renewers=many_renewers())]
+        await alice.ask(RenewDelegationTokenRequest(hmac=made[0].hmac, renew_period_ms=DAY_MS // 2), 2)
+        while made[-1].error_code == ErrorCode.NONE:
+            made.append(await create(alice, renewers=many_renewers()))
+        assert made[-1].error_code == ErrorCode.INVALID_REQUEST
+        assert len(made) == MAX_CHARACTERS // 63_270 + 1
+        assert (await create(bob, renewers=many_renewers())).error_code == ErrorCode.NONE
+        await alice.ask(ExpireDelegationTokenRequest(hmac=made[0].hmac, expiry_time_period_ms=-1), 2)
+        assert (await create(alice, renewers=many_renewers())).error_code == ErrorCode.NONE
 
 
 # ------------------------------------------------------------------ renew and expire
