@@ -175,6 +175,27 @@ def test_a_recovering_leader_is_written_as_such() -> None:
     assert decode_partition_state(Partition((1,)), data, 0) == partition
 
 
+MOVING = (
+    b'{"partitions":{"11":[3,1,2],"12":[1,2],"13":[3,1,2],"14":[1,2],"15":[1,2],"16":[1,2],"17":[3,1,2],"18":[1,2],'
+    b'"19":[1,2],"0":[3,1,2],"1":[1,2],"2":[3,1,2],"3":[3,1,2],"4":[3,1,2],"5":[3,1,2],"6":[3,1,2],"7":[3,1,2],'
+    b'"8":[3,1,2],"9":[3,1,2],"10":[3,1,2]},"topic_id":"jrxTjiujRuCZQNCq77kFcg","adding_replicas":{"11":[3],"13":[3],'
+    b'"17":[3],"0":[3],"2":[3],"3":[3],"4":[3],"5":[3],"6":[3],"7":[3],"8":[3],"9":[3],"10":[3]},"removing_replicas":'
+    b'{"11":[2],"13":[2],"17":[2],"0":[2],"2":[2],"3":[2],"4":[2],"5":[2],"6":[2],"7":[2],"8":[2],"9":[2],"10":[2]},'
+    b'"version":3}'
+)
+"""Kafka 3.9.1 wrote this while thirteen of twenty partitions moved from brokers 1 and 2 to 3 and
+1.
+"""
+
+
+def test_a_topic_that_moves() -> None:
+    """The replicas that partitions gain and lose stand in Kafka's order."""
+    topic = decode_topic("mid", MOVING)
+    assert encode_topic(topic) == MOVING
+    assert (topic.partitions[11].adding_replicas, topic.partitions[11].removing_replicas) == ((3,), (2,))
+    assert not topic.partitions[12].is_moving
+
+
 def test_a_topic_without_an_id_stays_without() -> None:
     """A topic from before Kafka 2.8 is read and written without an id, as versions 1 and 2 are."""
     topic = decode_topic("old", b'{"version":1,"partitions":{"0":[1,2]}}')
