@@ -57,7 +57,7 @@ for name, place, summary in (
     ("pipeline", "...pipeline.commands:pipeline", "Analyse the audit log on Spark: tables, reports, back-tests."),
     ("leaders", ".leaders:leaders", "Elect leaders of partitions."),
     ("policy", ".policy:policy", "Check rules for topics, and try them on requests."),
-    ("quotas", ".quotas:quotas", "List, set and remove the quotas of users, clients and addresses."),
+    ("quotas", ".quotas:quotas", "List, set and remove quotas of users, clients and addresses."),
     ("reassignments", ".reassignments:reassignments", "List, start and cancel moves of replicas."),
     ("tokens", ".tokens:tokens", "Create, list, renew and expire delegation tokens."),
     ("topics", ".topics:topics", "List, describe, create, alter and delete topics."),
