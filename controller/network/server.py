@@ -27,7 +27,7 @@ from .connection import Connection, FrameHandler
 from .failures import ConnectionFailures
 from .limits import QUIET_SECONDS, ConnectionLimits, ConnectionQuotas
 from .memory import RequestMemory
-from .tls import TlsTransport
+from .tls import Handshakes, TlsTransport
 from .transport import SocketTransport, Transport
 
 log = logging.getLogger("minicontroller.server")
@@ -78,7 +78,7 @@ class Server:
         self._accepting_clients = trio.CancelScope()
         self._accepting_nodes = trio.CancelScope()
         self._changed = trio.lowlevel.ParkingLot()
-        self._handshakes = trio.Lock()
+        self._handshakes = Handshakes()
         self._refused_now = 0
         self._overloaded, self._refused, self._closed = RateLimitedLog(log), RateLimitedLog(log), RateLimitedLog(log)
 
@@ -247,7 +247,7 @@ class Server:
     def _transport(self, listener: Listener, stream: trio.SocketStream) -> Transport:
         if listener.tls is None:
             return SocketTransport(stream)
-        return TlsTransport(stream, listener.tls.server_context(), turns=self._handshakes)
+        return TlsTransport(stream, listener.tls.server_context(), handshakes=self._handshakes)
 
     async def _guarded(self, connection: Connection) -> None:
         """Run a connection, and log an exception that ends it."""

@@ -8,6 +8,7 @@ as few calls as without TLS. An error of TLS is `Disconnected`, with a text that
 import contextlib
 import socket
 import ssl
+from collections.abc import Iterator
 
 import trio
 
@@ -25,8 +26,39 @@ HANDSHAKE_SECONDS = 10.0  # as long as Kafka's clients try: socket.connection.se
 """How long a handshake may take."""
 MAX_HANDSHAKE_BYTES = 192 * 1024
 """How many bytes of a handshake are read. OpenSSL takes certificates of 100 KiB at most."""
+MOST_HANDSHAKES = 1000
+"""How many handshakes of a node's callers may have begun and not be over. OpenSSL takes up to 400
+KiB for each.
+"""
 MAX_UNASKED_BYTES = 64 * 1024
 """How many bytes that TLS itself wants to send may wait while the other end takes none."""
+
+
+class Handshakes:
+    """The handshakes at the listeners of a node that are not over: they compute in turns, and when
+    there are too many, the oldest is given up, so that their memory is bounded and whoever comes
+    behind them is let in.
+    """
+
+    def __init__(self) -> None:
+        self.turn = trio.Lock()
+        self._unfinished: dict[trio.CancelScope, None] = {}
+
+    @contextlib.contextmanager
+    def one_more(self) -> Iterator[None]:
+        """Count a handshake. Raises HandshakeError if it is given up for later ones."""
+        with trio.CancelScope() as scope:
+            self._unfinished[scope] = None
+            if len(self._unfinished) > MOST_HANDSHAKES:
+                oldest = next(iter(self._unfinished))
+                del self._unfinished[oldest]
+                oldest.cancel()
+            try:
+                yield
+            finally:
+                self._unfinished.pop(scope, None)
+        if scope.cancelled_caught:
+            raise HandshakeError(Explanation("too_slow", f"{MOST_HANDSHAKES} later handshakes are not over either"))
 
 
 class TlsTransport:
@@ -38,16 +70,16 @@ class TlsTransport:
         context: ssl.SSLContext,
         *,
         host: str | None = None,
-        turns: trio.Lock | None = None,
+        handshakes: Handshakes | None = None,
     ) -> None:
         """Take over a stream. `host` is the server that a client has called, None for a server.
-        Handshakes with the same `turns` compute one after the other, and everybody else has a turn
-        between two of them.
+        Handshakes that are counted together compute one after the other, and everybody else has a
+        turn between two of them.
         """
         self._socket = SocketTransport(stream)
         self._context = context
         self._host = host
-        self._turns = turns or trio.Lock()
+        self._handshakes = handshakes or Handshakes()
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls: ssl.SSLObject | None = None
         self._is_secure = False
@@ -95,6 +127,10 @@ class TlsTransport:
     async def _shake_hands(self) -> ssl.SSLObject:
         if self._host is None:  # who says nothing costs nothing but the socket
             await self._read_handshake(0)
+        with self._handshakes.one_more():
+            return await self._finish_handshake()
+
+    async def _finish_handshake(self) -> ssl.SSLObject:
         tls = self._tls = self._context.wrap_bio(
             self._incoming, self._outgoing, server_side=self._host is None, server_hostname=self._host
         )
@@ -105,7 +141,7 @@ class TlsTransport:
 
     async def _advance(self, tls: ssl.SSLObject) -> bool:
         """Go on with the handshake, and return whether it is done."""
-        async with self._turns:
+        async with self._handshakes.turn:
             try:
                 tls.do_handshake()
                 done = True
@@ -143,17 +179,17 @@ class TlsTransport:
         return b""
 
     def _decrypted(self, most: int) -> bytes:
-        assert self._tls is not None
+        tls = self._opened()
         parts: list[bytes] = []
         try:
             while most > 0:
-                part = self._tls.read(most)
+                part = tls.read(most)
                 if not part:
                     self._is_over = True
                     break
                 parts.append(part)
                 most -= len(part)
-                self._may_have_more = self._incoming.pending > 0 or self._tls.pending() > 0
+                self._may_have_more = self._incoming.pending > 0 or tls.pending() > 0
                 if not self._may_have_more:
                     break
         except ssl.SSLWantReadError:
@@ -166,6 +202,12 @@ class TlsTransport:
         if self._outgoing.pending:
             self._send_unasked()
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _opened(self) -> ssl.SSLObject:
+        """Return what encrypts. Raises Disconnected if this end has closed."""
+        if self._tls is None:
+            raise Disconnected("closed from this end")
+        return self._tls
 
     def _explained(self, error: ssl.SSLError) -> str:
         explained = explained_to_server if self._host is None else explained_to_client
@@ -185,7 +227,7 @@ class TlsTransport:
         """Send what the kernel takes at once. Of the bytes after these some may be encrypted
         already, so that the next call has to begin with the same bytes.
         """
-        assert self._tls is not None
+        self._opened()
         if not self._push():
             return 0
         sent, self._promised = self._promised, 0
@@ -200,11 +242,11 @@ class TlsTransport:
 
     def _encrypt(self, view: memoryview, start: int) -> int:
         """Encrypt one part of the data, and return where it ends."""
-        assert self._tls is not None
+        tls = self._opened()
         end = min(start + PART_BYTES, len(view))
         try:
             while start < end:
-                start += self._tls.write(view[start:end])
+                start += tls.write(view[start:end])
         except ssl.SSLError as error:
             raise Disconnected(self._explained(error)) from error
         self._left = self._outgoing.read()
@@ -239,6 +281,9 @@ class TlsTransport:
                 if not self._left:
                     self._socket.send_nowait(self._outgoing.read())
         self._socket.close()
+        # The transport itself may live until the next garbage collection.
+        self._tls, self._left = None, b""
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
 
 
 async def start_tls(stream: trio.SocketStream, context: ssl.SSLContext, host: str) -> TlsTransport:

@@ -3,6 +3,7 @@ cost.
 """
 
 import contextlib
+import resource
 import ssl
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,7 @@ from trio.testing import MockClock
 from minicontroller.controller.config.loading import config_from_mapping
 from minicontroller.controller.config.node_config import NodeConfig
 from minicontroller.controller.errors import ConfigurationError
+from minicontroller.controller.network import tls
 from minicontroller.controller.network.limits import ConnectionLimits
 from minicontroller.controller.network.tls import start_tls
 from minicontroller.controller.network.transport import Disconnected
@@ -235,6 +237,32 @@ async def test_a_thousand_half_handshakes_hold_up_nobody(authority: Authority) -
         for half in halves:
             await half.aclose()
         await until(lambda: not served.server.connections)
+
+
+async def test_half_handshakes_by_the_thousand_take_bounded_memory(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OpenSSL keeps what each has sent, so that the oldest are given up for later ones."""
+    monkeypatch.setattr(tls, "MOST_HANDSHAKES", 50)
+    begin = b"\x16\x03\x01\x40\x00" + b"\x01\x01\xff\x00" + bytes(0x4000 - 4)
+    more = (b"\x16\x03\x01\x40\x00" + bytes(0x4000)) * 6
+    async with serving(listeners=[tls_listener(authority)]) as served:
+        before = resident_bytes()
+        halves = []
+        for _ in range(1000):
+            halves.append(await trio.open_tcp_stream(HOST, served.server.ports["SSL"]))
+            await halves[-1].send_all(begin + more)
+        await until(lambda: served.server.failures.failed_handshakes["too_slow"] == 950)
+        assert resident_bytes() - before < 80_000_000  # 250 KiB for each of all would be 250 MB
+        assert await told(served, client_context(authority)) is None
+        for half in halves:
+            await trio.aclose_forcefully(half)
+        await until(lambda: not served.server.connections)
+
+
+def resident_bytes() -> int:
+    """How much memory this process has."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def hello(authority: Authority) -> bytes:
