@@ -163,6 +163,35 @@ class AdminClient(Batches):
         """Delete one topic. Raises its AdminError."""
         value_of((await self.delete_topics([name]))[name])
 
+    async def delete_records(self, offsets: Mapping[TopicPartition, int]) -> Results[TopicPartition, int]:
+        """Delete the records of partitions before these offsets, -1 for all, and return the offset
+        of the first record that is left, by partition (KIP-107). The leaders of the partitions are
+        asked.
+        """
+        from . import record_messages
+
+        results: Results[TopicPartition, int] = {}
+        pending = list(offsets)
+        until = trio.current_time() + self._config.api_timeout_seconds
+        while pending:
+            metadata = await self._metadata(list({each.topic for each in pending}))
+            by_leader, results_of_others = record_messages.leaders(metadata, pending)
+            results |= results_of_others
+            for leader, part in by_leader.items():
+                results |= await self._write(
+                    part,
+                    ApiKey.DELETE_RECORDS,
+                    lambda some, _version: record_messages.deletion(offsets, some, timeout_ms=self._timeout_ms),
+                    record_messages.deleted,
+                    leader,
+                )
+            pending = [each for each in pending if record_messages.has_moved(results[each])]
+            if trio.current_time() + self._config.retry_backoff_seconds >= until:
+                break
+            if pending:
+                await trio.sleep(self._config.retry_backoff_seconds)
+        return {each: results[each] for each in offsets}
+
     async def create_partitions(self, counts: Mapping[str, int], *, validate_only: bool = False) -> Results[str, None]:
         """Give topics more partitions; `counts` is the new total of each topic."""
         from . import topic_messages

@@ -71,13 +71,13 @@ K590-6 | only a node that proved to be one may forward for clients; anyone else 
 K590-7 | coordinators' topics are created by the controller |
 K590-8 | routing depends on inter.broker.protocol.version | open
 K590-9 | Envelope, by which Kafka's brokers forward, is accepted from nodes that proved to be nodes |
-K201-1 | one class judges creations, changes and deletions of topics and of records | DeleteRecords is not served, so validate_delete_records is never asked
+K201-1 | one class judges creations, changes and deletions of topics and of records |
 K201-2 | the policy sees a topic's counts, replicas, configs and flags |
 K201-3 | the policy sees the cluster as it is, with the earlier elements of the same batch |
-K201-4 | the policy sees who asks, for what, and the state that would result | DeleteRecords is not served
-K201-5 | no way to change a topic evades the policy | DeleteRecords is not served
+K201-4 | the policy sees who asks, for what, and the state that would result |
+K201-5 | no way to change a topic evades the policy |
 K201-6 | a violation is answered POLICY_VIOLATION with the policy's message, for that topic alone |
-K201-7 | DeleteTopics v0 and v1 and DeleteRecords v0 answer -1 for a violation and log it | DeleteRecords is not served
+K201-7 | DeleteTopics v0 and v1 and DeleteRecords v0 answer -1 for a violation and log it |
 K201-8 | validate_only for DeleteTopics and DeleteRecords | open
 K201-9 | policies for Kafka's older interfaces work |
 K201-10 | an older policy beside a new one is a configuration error |

@@ -59,6 +59,7 @@ for name, place, summary in (
     ("policy", ".policy:policy", "Check rules for topics, and try them on requests."),
     ("quotas", ".quotas:quotas", "List, set and remove quotas of users, clients and addresses."),
     ("reassignments", ".reassignments:reassignments", "List, start and cancel moves of replicas."),
+    ("records", ".records:records", "Delete records of partitions."),
     ("tokens", ".tokens:tokens", "Create, list, renew and expire delegation tokens."),
     ("topics", ".topics:topics", "List, describe, create, alter and delete topics."),
     ("users", ".users:users", "List, set and remove the users who log in by SCRAM."),

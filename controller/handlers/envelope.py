@@ -60,7 +60,7 @@ def _inner(ctx: RequestContext, frame: bytes, origin: RequestOrigin) -> tuple[Re
             route.spec.check_readable(message)
     except ProtocolError as error:
         raise Refusal(ErrorCode.UNSUPPORTED_VERSION) from error
-    if route is None or not route.spec.at_controller:
+    if route is None or not (route.spec.at_controller and route.spec.sent_by_kafka):
         raise Refusal(ErrorCode.INVALID_REQUEST)
     inner = msgspec.structs.replace(
         ctx,

@@ -160,8 +160,8 @@ def answered_code(context: RequestContext, change: Change, *, since: int) -> Err
     are older than policies: a violation is answered UNKNOWN_SERVER_ERROR there, and logged.
     """
     version = context.origin.api_version
-    if change.code != ErrorCode.POLICY_VIOLATION or version >= since:
-        return change.code
+    if change.code != ErrorCode.POLICY_VIOLATION or version >= since or change.judgement is None:
+        return change.code  # without a judgement it is Kafka's own: the topic keeps its records (cleanup.policy)
     log.info(
         "%s of topic %s by %s: the policy refused it, which the client is told as UNKNOWN_SERVER_ERROR in version %d: %s",
         context.policy_api, change.resource, context.origin.principal or NOT_AUTHENTICATED, version, change.message or "",

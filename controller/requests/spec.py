@@ -127,7 +127,11 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """
     at_controller: bool = False
     """Whether the handler runs at the active controller, to which every other node forwards the
-    request. Kafka's brokers may send it in an Envelope.
+    request.
+    """
+    sent_by_kafka: bool = True
+    """Whether Kafka's brokers may send it in an Envelope, if it runs at the controller. Kafka has
+    the leaders of partitions answer some requests that the controller answers here.
     """
     receiver: Receiver | None = None
     """The part of a controller API that runs at the node that received the request. Without one the

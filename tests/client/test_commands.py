@@ -73,6 +73,26 @@ def leader(command: Installed, topic: str) -> int:
     return broker_id
 
 
+def test_records_are_deleted(command: Installed, topic: str) -> None:
+    """Of partitions with different leaders, and of one that does not exist, each with an answer of
+    its own.
+    """
+    command("topics", "create", topic, "--assignment", "1:2,2:3,3:1")
+    deleted = command.json("records", "delete", f"{topic}-0", f"{topic}-2=0", f"{topic}-1=7", f"{topic}-9", code=1)
+    done = [{"topic": topic, "partition": index, "low_watermark": 0, "ok": True, "error": None} for index in (0, 2)]
+    failed = {"topic": topic, "low_watermark": None}
+    assert without_messages(deleted) == {
+        "dry_run": False,
+        "results": [
+            *done,
+            refused(1, "OFFSET_OUT_OF_RANGE", **failed, partition=1),
+            refused(3, "UNKNOWN_TOPIC_OR_PARTITION", **failed, partition=9),
+        ],
+    }
+    for wrong in (topic, f"{topic}-0=x", f"{topic}-0=-2", f"{topic}-0={2**63}"):
+        assert command("records", "delete", wrong).code == 2, wrong
+
+
 def test_the_shape_of_topics_for_machines(command: Installed, topic: str) -> None:
     """The JSON of list, describe, create and delete is what docs/commands.md writes down."""
     created = command.json("topics", "create", topic, "--assignment", "1:2", "--config", "cleanup.policy=compact")

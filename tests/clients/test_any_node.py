@@ -81,6 +81,26 @@ def test_deletes(wire: Wire, topic: str, everywhere: Callable[..., None], versio
     everywhere(topic, partitions=0)
 
 
+@pytest.mark.parametrize("version", range(3))
+def test_deletes_records(
+    cluster: Cluster, wire: Wire, topic: str, everywhere: Callable[..., None], version: int
+) -> None:
+    """Every version of DeleteRecords is decided by the controller for the leader of a partition;
+    another node names itself no leader.
+    """
+    create(wire, new(topic, partitions=3))
+    everywhere(topic)
+    rows = [{"partition_index": index, "offset": -1} for index in range(3)]
+    asked = {"topics": [{"name": topic, "partitions": rows}], "timeout_ms": WAIT_MS}
+    (metadata,) = wire.ask("Metadata", 1, {"topics": [{"name": topic}]})["topics"]
+    leaders = {row["partition_index"]: row["leader_id"] for row in metadata["partitions"]}
+    for node, address in cluster.addresses.items():
+        with Wire(address) as leader:
+            (answer,) = leader.ask("DeleteRecords", version, asked)["topics"]
+        codes = {row["partition_index"]: row["error_code"] for row in answer["partitions"]}
+        assert codes == {index: 0 if leads == node else 6 for index, leads in leaders.items()}
+
+
 @pytest.mark.parametrize("version", range(4))
 def test_grows(wire: Wire, topic: str, everywhere: Callable[..., None], version: int) -> None:
     """Every version of CreatePartitions grows it (K590-1, K4-4)."""

@@ -29,6 +29,7 @@ VERSIONS = {
     "CreateTopics": range(8),
     "DeleteAcls": range(4),
     "DeleteGroups": range(3),
+    "DeleteRecords": range(3),
     "DeleteTopics": range(7),
     "DescribeAcls": range(4),
     "DescribeClientQuotas": range(2),

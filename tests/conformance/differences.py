@@ -218,7 +218,7 @@ ADMIN_APIS = {
     50,
     51,
     60,
-} | {8, 9, 42, 47}
+} | {8, 9, 21, 42, 47}
 SERVED = r"ApiVersions-v[0-4]-(plain|software 'a\.b-c' '1-x\.2'|.*, (step [0-9]|after))"
 
 DIFFERENCES = [

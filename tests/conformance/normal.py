@@ -42,6 +42,7 @@ ROWS_WITHOUT_ORDER = {
     "AlterPartitionReassignments": "responses",
     "CreatePartitions": "results",
     "DeleteGroups": "results",
+    "DeleteRecords": "topics",
     "ElectLeaders": "replica_election_results",
     "DescribeAcls": "resources",
     "DescribeClientQuotas": "entries",

@@ -16,6 +16,7 @@ from tests.conformance.cases import (
     cluster,
     create_partitions,
     create_topics,
+    delete_records,
     delete_topics,
     describe_configs,
     elections,
@@ -50,6 +51,7 @@ SCENARIOS: dict[str, list[Case]] = {
     "quotas": quotas.CASES,
     "groups": groups.CASES,
     "offsets": offsets.CASES,
+    "delete_records": delete_records.CASES,
 }
 """Metadata is first, because it looks at an empty cluster; the coordinators' topics are made last.
 """

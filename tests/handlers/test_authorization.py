@@ -48,6 +48,11 @@ from minicontroller.protocol.messages.alter_partition_reassignments import (
     ReassignableTopic,
 )
 from minicontroller.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from minicontroller.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from minicontroller.protocol.messages.describe_client_quotas import ClientQuotaEntity, DescribeClientQuotasRequest
 from minicontroller.protocol.messages.describe_cluster import DescribeClusterRequest
@@ -304,6 +309,17 @@ async def test_topics_are_changed_and_deleted_by_those_who_may(autojump_clock: o
         assert set(cluster.node.cache.image.topics) == set(NAMES) - {"orders"}
 
 
+async def test_records_are_deleted_by_those_who_may(autojump_clock: object) -> None:
+    """Delete on the topic, which is asked for before the topic or its leader is looked up."""
+    async with cluster_with_topics() as cluster:
+        client = cluster.client(principal=ALICE, authorization=allowing((TOPIC, "p", AclOperation.DELETE)))
+        rows = [DeleteRecordsTopic(name=name, partitions=[DeleteRecordsPartition()]) for name in ("p", "audit", "no")]
+        answer = await client.ask(DeleteRecordsRequest(topics=rows, timeout_ms=30_000), 2)
+        codes = {row.name: row.partitions[0].error_code for row in answer.topics}
+        leads = cluster.topic("p").partitions[0].leader == cluster.node.broker_id
+        assert codes == {"p": 0 if leads else 6, "audit": 29, "no": 29}
+
+
 async def test_configs_are_changed_by_those_who_may(autojump_clock: object) -> None:
     """AlterConfigs on the topic, or on the cluster for brokers; the messages are null."""
     async with cluster_with_topics() as cluster:
@@ -412,7 +428,7 @@ def test_every_api_with_a_permission_is_tested_here() -> None:
     tested = {
         ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS, ApiKey.DESCRIBE_CONFIGS, ApiKey.DESCRIBE_CLUSTER,
         ApiKey.DESCRIBE_GROUPS, ApiKey.FIND_COORDINATOR, ApiKey.CREATE_TOPICS, ApiKey.CREATE_PARTITIONS,
-        ApiKey.DELETE_TOPICS, ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        ApiKey.DELETE_TOPICS, ApiKey.DELETE_RECORDS, ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS,
         ApiKey.LIST_PARTITION_REASSIGNMENTS, ApiKey.ALTER_PARTITION_REASSIGNMENTS, ApiKey.ELECT_LEADERS,
         ApiKey.DESCRIBE_CLIENT_QUOTAS, ApiKey.ALTER_CLIENT_QUOTAS,
         ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, ApiKey.ALTER_USER_SCRAM_CREDENTIALS,  # in modules of their own

@@ -35,6 +35,7 @@ SPOKEN = {
     ApiKey.SASL_HANDSHAKE: (0, 1, None),
     ApiKey.API_VERSIONS: (0, 4, 3),
     ApiKey.CREATE_TOPICS: (0, 7, 5),
+    ApiKey.DELETE_RECORDS: (0, 2, 2),
     ApiKey.DELETE_TOPICS: (0, 6, 4),
     ApiKey.DESCRIBE_ACLS: (0, 3, 2),
     ApiKey.CREATE_ACLS: (0, 3, 2),

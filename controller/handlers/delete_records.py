@@ -1,0 +1,240 @@
+"""DeleteRecords (21) deletes the records of partitions before an offset.
+
+Partitions of these nodes have no records: their high watermark is 0, and a deletion that is allowed
+leaves everything as it is. It is judged and recorded all the same. Clients send it to the leaders
+of the partitions, which do not know the configs of topics, so that the leader has the controller
+decide, under the caller's name. The order of the checks is Kafka's
+(ReplicaManager.deleteRecordsOnLocalLog).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from ...policies.configs.canonical import canonical_configs
+from ...policies.configs.effective import EffectiveConfigs
+from ...protocol.acls import AclOperation, AclResourceType
+from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+    DeleteRecordsTopicResult,
+)
+from ..active.jobs import Draft
+from ..errors import Refusal
+from ..metadata.entities import Topic
+from ..metadata.image import Image
+from ..requests.context import RequestContext
+from ..requests.permissions import Permission
+from ..requests.spec import Changes, Fields, Handler, InnerRows, Rows, Spec, copied
+from .changes import carry_out
+from .node import Node
+from .parts import Parts
+from .planning import PlannedChange, answered_code, default_configs, judge_record_deletion
+from .requested_changes import topics_with_deleted_records
+
+DELETE_TOPIC = Permission(AclOperation.DELETE, AclResourceType.TOPIC, "TOPIC_AUTHORIZATION_FAILED for the topic")
+KNOWS_POLICIES = 1
+"""The first version whose clients are answered POLICY_VIOLATION (KIP-201)."""
+HIGH_WATERMARK = -1
+"""The offset that stands for the end of a partition."""
+END = 0
+"""The low and the high watermark of a partition without records."""
+NO_WATERMARK = -1
+CLEANUP_POLICY, DELETE = "cleanup.policy", "delete"
+
+Partition = tuple[str, int]
+"""A topic's name and the index of a partition."""
+
+
+async def receive(
+    node: Node, context: RequestContext, request: DeleteRecordsRequest, ask_controller: Handler
+) -> DeleteRecordsResponse:
+    """Answer a request of a client at the node that received it: partitions that it does not lead
+    itself, and the others as the controller decides.
+    """
+    if node.cache.is_behind:
+        await node.cache.wait_expected_update()
+    wanted = {
+        (topic.resource, index): offset
+        for topic in topics_with_deleted_records(request)  # of a partition that is named twice the last offset counts
+        for index, offset in (topic.delete_records_offsets or {}).items()
+    }
+    image = node.cache.image
+    elsewhere = {
+        (name, index): code
+        for name, index in wanted
+        if context.may(DELETE_TOPIC, name) and (code := _refused_here(node, image, name, index)) is not None
+    }
+    left = {partition: offset for partition, offset in wanted.items() if partition not in elsewhere}
+    codes: dict[Partition, int] = dict(elsewhere)
+    throttle_time_ms = 0
+    if left:
+        response = await ask_controller(node, context, _request(left, request.timeout_ms))
+        throttle_time_ms = response.throttle_time_ms
+        codes |= {
+            (topic.name, row.partition_index): row.error_code for topic in response.topics for row in topic.partitions
+        }
+    return _response({partition: codes[partition] for partition in wanted}, throttle_time_ms)
+
+
+def _refused_here(node: Node, image: Image, name: str, index: int) -> ErrorCode | None:
+    """Return why another node has to be asked; None if this node leads the partition, or if the
+    controller refuses it in any case, because the topic is internal.
+    """
+    topic = image.topic(name)
+    if topic is None or not 0 <= index < len(topic.partitions):
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if topic.is_internal or topic.partitions[index].leader == node.broker_id:
+        return None
+    return ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+async def handle(node: Node, context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
+    """Answer a request at the active controller, whichever node leads the partitions."""
+    planner = RecordsPlanner(node, context, request)
+    changes = await carry_out(node, context, request, planner.parts, planner.unbegun, timeout_ms=request.timeout_ms)
+    codes: dict[Partition, int] = {}
+    for change in changes:
+        code = answered_code(context, change, since=KNOWS_POLICIES)
+        codes |= dict.fromkeys(((change.resource, index) for index in change.delete_records_offsets or ()), code)
+    return _response(codes, 0)
+
+
+class RecordsPlanner:
+    """Judges the topics of one request. Those partitions of a topic that are refused for the same
+    reason are one change, and those that the policy judges another.
+    """
+
+    def __init__(self, node: Node, context: RequestContext, request: DeleteRecordsRequest) -> None:
+        self._node = node
+        self._context = context
+        self._wanted = [each for each in topics_with_deleted_records(request) if each.delete_records_offsets]
+        self._begins = {0: 0}
+        """The index of the topic with which a part begins, by the number of changes before it."""
+        self.parts = Parts(self.plan, len(self._wanted))
+
+    async def plan(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
+        changes: list[PlannedChange] = []
+        index = self._begins[first]
+        while index < len(self._wanted) and not (changes and draft.is_over):
+            await draft.time_slice.pause()
+            topic = self._wanted[index]
+            changes += await self._plan_topic(draft, topic.resource, topic.delete_records_offsets or {})
+            index += 1
+        planned = first + len(changes)
+        self._begins[planned] = index
+        self.parts.count = planned + len(self._wanted) - index
+        return changes
+
+    def unbegun(self, refusal: Refusal) -> Sequence[PlannedChange]:
+        done = self.parts.changes
+        left = self._wanted[self._begins[len(done)] :]
+        return [
+            *done,
+            *(
+                PlannedChange(
+                    resource=each.resource, delete_records_offsets=each.delete_records_offsets, refusal=refusal
+                )
+                for each in left
+            ),
+        ]
+
+    async def _plan_topic(self, draft: Draft, name: str, offsets: Mapping[int, int]) -> list[PlannedChange]:
+        refused: dict[ErrorCode, dict[int, int]] = {}
+        valid: dict[int, int] = {}
+        check = self._check_of(draft.image, name)
+        for index, offset in offsets.items():
+            code = check(index, offset)
+            (valid if code is None else refused.setdefault(code, {}))[index] = offset
+        changes = [
+            PlannedChange(resource=name, delete_records_offsets=rows, refusal=Refusal(code))
+            for code, rows in refused.items()
+        ]
+        if valid:
+            change = PlannedChange(resource=name, delete_records_offsets=valid, is_done=True)
+            try:
+                await judge_record_deletion(self._node, self._context, draft, change)
+            except Refusal as refusal:
+                change.refusal = refusal
+            changes.insert(0, change)
+        return changes
+
+    def _check_of(self, image: Image, name: str) -> Callable[[int, int], ErrorCode | None]:
+        """Return the check of one partition and offset of a topic, which returns the error, if
+        any.
+        """
+        topic = image.topic(name)
+        refusal = self._refusal(topic, name)
+        if topic is None or refusal is not None:
+            return lambda _index, _offset: refusal
+        partitions = len(topic.partitions)
+        own = EffectiveConfigs(canonical_configs(topic.configs), default_configs(self._node, image))
+        deletes = DELETE in own[CLEANUP_POLICY].split(",")
+
+        def check(index: int, offset: int) -> ErrorCode | None:
+            if not 0 <= index < partitions:
+                return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            if not deletes:
+                return ErrorCode.POLICY_VIOLATION
+            return None if offset in {HIGH_WATERMARK, END} else ErrorCode.OFFSET_OUT_OF_RANGE
+
+        return check
+
+    def _refusal(self, topic: Topic | None, name: str) -> ErrorCode | None:
+        """Return the error of all partitions of a topic, if any."""
+        if not self._context.may(DELETE_TOPIC, name):
+            return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        if topic is None or topic.marked_for_deletion:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return ErrorCode.INVALID_TOPIC_EXCEPTION if topic.is_internal else None
+
+
+# ------------------------------------------------------------------ messages
+
+
+def _request(wanted: Mapping[Partition, int], timeout_ms: int) -> DeleteRecordsRequest:
+    topics: dict[str, list[DeleteRecordsPartition]] = {}
+    for (name, index), offset in wanted.items():
+        topics.setdefault(name, []).append(DeleteRecordsPartition(partition_index=index, offset=offset))
+    return DeleteRecordsRequest(
+        topics=[DeleteRecordsTopic(name=name, partitions=rows) for name, rows in topics.items()], timeout_ms=timeout_ms
+    )
+
+
+def _response(codes: Mapping[Partition, int], throttle_time_ms: int) -> DeleteRecordsResponse:
+    topics: dict[str, list[DeleteRecordsPartitionResult]] = {}
+    for (name, index), code in codes.items():
+        row = DeleteRecordsPartitionResult(
+            partition_index=index, low_watermark=NO_WATERMARK if code else END, error_code=code
+        )
+        topics.setdefault(name, []).append(row)
+    return DeleteRecordsResponse(
+        throttle_time_ms=throttle_time_ms,
+        topics=[DeleteRecordsTopicResult(name=name, partitions=rows) for name, rows in topics.items()],
+    )
+
+
+def _named_partitions(topic: DeleteRecordsTopic) -> Iterator[Fields]:
+    for partition in topic.partitions:
+        yield {"partition_index": partition.partition_index}
+
+
+API = Spec(
+    key=ApiKey.DELETE_RECORDS,
+    handler=handle,
+    receiver=receive,
+    at_controller=True,
+    sent_by_kafka=False,
+    permissions=(DELETE_TOPIC,),
+    rows=Rows(
+        "topics",
+        DeleteRecordsTopicResult,
+        {"topics": copied("name")},
+        fixed={"low_watermark": NO_WATERMARK},
+        inner=InnerRows("partitions", DeleteRecordsPartitionResult, _named_partitions),
+    ),
+    changes=Changes("delete_records", topics_with_deleted_records),
+)
