@@ -15,7 +15,7 @@ from ...protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsRes
 from ...protocol.messages.metadata import MetadataRequest, MetadataResponse
 from ...protocol.registry import KAFKA
 from ...protocol.schema import WireStruct
-from ..network.peer import PeerConnection, PeerUnavailable
+from ..network.peer import CLOSED, CLOSED_DURING_LOGIN, PeerConnection, PeerUnavailable
 from ..security.credentials import Credentials
 
 CLIENT_ID = "minicontroller-ping"
@@ -23,6 +23,8 @@ OLDEST_API_VERSIONS = 0
 """The version of ApiVersions that every broker since 0.10 answers, with the versions it offers."""
 OLDEST_METADATA = 1
 """The first version of Metadata that names the controller and takes an empty list of topics."""
+NO_TLS = "; if the listener has TLS, name a file with security.protocol by --command-config"
+"""The hint in the reason of a node that ends a connection without TLS before it answers."""
 
 
 class NotReady(Exception):  # noqa: N818 - it is an answer
@@ -59,21 +61,21 @@ async def ping(
     async with trio.open_nursery() as nursery:
         logins = () if credentials is None else (credentials,)
         peer = PeerConnection(nursery, host, port, client_id=CLIENT_ID, logins=logins, tls=lambda: tls)
-        verdict = await _verdict(peer, timeout_seconds)
+        verdict = await _verdict(peer, timeout_seconds, hint=NO_TLS if tls is None else "")
         nursery.cancel_scope.cancel()
     if isinstance(verdict, NotReady):
         raise verdict  # outside of the nursery, so that it is not wrapped in a group
     return verdict
 
 
-async def _verdict(peer: PeerConnection, timeout_seconds: float) -> Pulse | NotReady:
+async def _verdict(peer: PeerConnection, timeout_seconds: float, *, hint: str) -> Pulse | NotReady:
     try:
         with trio.fail_after(timeout_seconds):
             return await _feel(peer)
     except NotReady as reason:
         return reason
     except PeerUnavailable as error:
-        return NotReady(f"{error}.")
+        return NotReady(f"{error}{hint if str(error).endswith((CLOSED, CLOSED_DURING_LOGIN)) else ''}.")
     except trio.TooSlowError:
         return NotReady(f"{peer} does not answer within {timeout_seconds:g} seconds.")
 

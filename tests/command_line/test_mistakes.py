@@ -48,7 +48,7 @@ def somebody(answer: bytes | None) -> Iterator[str]:
     ("answer", "said"),
     [
         (None, "does not answer within 0.5 seconds."),
-        (b"", "did not answer: the connection was closed"),
+        (b"", "did not answer: the connection was closed; if the listener has TLS, "),
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "HTTP arrived instead of Kafka's protocol"),
         (b"\x15\x03\x03\x00\x02\x02\x50", "TLS arrived on a connection without TLS"),
         (b"\x00\x00\x00\x00", "a frame of 0 bytes is announced"),
