@@ -20,6 +20,11 @@ MAX_LINES_OF_THE_LINE = 60  # `answer`, which is the whole way of a request
 TESTED_TOGETHER = {"sasl_handshake": "sasl", "sasl_authenticate": "sasl"} | {
     f"{what}_delegation_token": "delegation_tokens" for what in ("create", "renew", "expire", "describe")
 }
+TESTED_TOGETHER |= dict.fromkeys(("consumer_group_describe", "consumer_group_heartbeat"), "update_features")
+TESTED_TOGETHER |= dict.fromkeys(
+    ("allocate_producer_ids", "describe_producers", "describe_transactions", "init_producer_id", "list_transactions"),
+    "producers",
+)
 TESTED_TOGETHER |= dict.fromkeys(("delete_groups", "offset_commit", "offset_delete", "offset_fetch"), "groups")
 """APIs whose tests make one story."""
 

@@ -37,6 +37,7 @@ from .node_updates import NodeUpdates
 from .offset_expiry import OffsetExpiry
 from .partition_states import LeaderElector
 from .preferred_leaders import LeaderRebalance, SubmittedElections
+from .producer_id_blocks import ProducerIdBlocks
 from .propagation import Propagation
 from .reassignment import Reassignments
 from .rereading import reread
@@ -115,6 +116,7 @@ class ActiveController:
             room=node.config.integer("queued.max.requests"),
             reread=self._reread,
         )
+        self.producer_ids = ProducerIdBlocks(node.store, self.writer)
         self.local_nodes = LocalNodes(node.broker_id, node, node.local_nodes)
         self.propagation = Propagation(
             is_here=self.local_nodes.is_here,

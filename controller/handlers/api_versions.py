@@ -6,11 +6,20 @@ answered there. The dispatcher answers a version that is too new, in version 0.
 """
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import Protocol
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
-from ...protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from ...protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
+from ..broker.features import FinalizedFeatures, FollowedFeatures
 from ..requests.context import RequestContext, Routes
 from ..requests.spec import Sender, Spec
 from ..security.caller import MAX_SOFTWARE_CHARACTERS
@@ -21,8 +30,19 @@ begin or end with one of SIGNS.
 """
 SIGNS = "-."
 
+SUPPORTED_FEATURES: Mapping[str, tuple[int, int]] = {}
+"""The lowest and the highest version of the features of this program, by name. Nobody can finalize
+them; they tell other nodes and clients what this node understands.
+"""
 
-def handle(_node: object, ctx: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
+
+class FeaturedNode(Protocol):
+    """The part of a node that answers ApiVersions."""
+
+    features: FollowedFeatures
+
+
+def handle(node: FeaturedNode, ctx: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
     if ctx.caller.is_amid_authentication:
         ctx.caller.break_off_authentication()
         return ApiVersionsResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
@@ -32,7 +52,7 @@ def handle(_node: object, ctx: RequestContext, request: ApiVersionsRequest) -> A
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         if len(name) + len(version) < MAX_SOFTWARE_CHARACTERS:  # longer names are answered and not remembered
             ctx.caller.software = f"{name}/{version}"
-    return advertised(ctx.dispatcher.routes)
+    return advertised(ctx.dispatcher.routes, node.features.current)
 
 
 def _is_software(text: str) -> bool:
@@ -40,13 +60,23 @@ def _is_software(text: str) -> bool:
 
 
 @lru_cache(maxsize=16)
-def advertised(routes: Routes) -> ApiVersionsResponse:
+def advertised(routes: Routes, finalized: FinalizedFeatures) -> ApiVersionsResponse:
     """Return the response that all clients of the same routes share. It must not be changed."""
     return ApiVersionsResponse(
         api_keys=[
             ApiVersion(api_key=route.api.key, min_version=route.api.min_version, max_version=route.api.max_version)
             for route in routes
-        ]
+        ],
+        supported_features=[
+            SupportedFeatureKey(name=name, min_version=least, max_version=most)
+            for name, (least, most) in SUPPORTED_FEATURES.items()
+        ],
+        finalized_features_epoch=finalized.epoch,
+        finalized_features=[
+            FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
+            for name, level in finalized.levels
+            if level > 0
+        ],
     )
 
 

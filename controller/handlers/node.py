@@ -15,7 +15,9 @@ from ..broker.auto_creation import AutoCreation
 from ..broker.cluster_security import ClusterSecurity
 from ..broker.delegation_tokens import DelegationTokens
 from ..broker.dynamic_configs import DynamicConfigs
+from ..broker.features import FollowedFeatures
 from ..broker.node_quotas import NodeQuotas
+from ..broker.producer_ids import ProducerIds
 from ..broker.topic_overrides import TopicOverrides
 from ..config.node_config import NodeConfig
 from ..metadata.cache import MetadataCache
@@ -58,6 +60,10 @@ class Node:
     """The node's view of the cluster, updated by the active controller."""
     metadata_fragments: MetadataFragments = field(default_factory=MetadataFragments)
     """Encoded topics that Metadata responses are made of."""
+    features: FollowedFeatures = field(default_factory=FollowedFeatures)
+    """The finalized features of the cluster."""
+    producer_ids: ProducerIds = field(default_factory=ProducerIds)
+    """The ids that this node has for producers."""
     auto_creation: AutoCreation = field(default_factory=AutoCreation)
     """Automatic creations of topics that are under way at this node."""
     recent_decisions: RecentDecisions = field(default_factory=RecentDecisions)

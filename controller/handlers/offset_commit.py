@@ -76,7 +76,7 @@ async def handle(node: Node, context: RequestContext, request: OffsetCommitReque
         (change,) = await change_entities(node, context, request, [edit])
         if change.refusal is not None:
             checked.refuse_all(change.code)
-    return _response(request, checked)
+    return _response(checked)
 
 
 async def _checked(node: Node, context: RequestContext, request: OffsetCommitRequest) -> _Checked:
@@ -128,9 +128,11 @@ def _edit(request: OffsetCommitRequest, checked: _Checked, topics: Map[str, Topi
     return edit_of(request.group_id, edit, operations)
 
 
-def _response(request: OffsetCommitRequest, checked: _Checked) -> OffsetCommitResponse:
-    """Return the answer, in which a topic has one row, and its refused partitions come first."""
-    names = dict.fromkeys(topic.name for topic in request.topics)
+def _response(checked: _Checked) -> OffsetCommitResponse:
+    """Return the answer, in which a topic has one row. What was refused comes first, among topics
+    and among the partitions of one.
+    """
+    names = dict.fromkeys([*checked.errors, *checked.offsets])
     return OffsetCommitResponse(
         topics=[
             OffsetCommitTopicResult(

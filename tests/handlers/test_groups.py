@@ -251,7 +251,7 @@ RIGHTS: dict[str, tuple[list[tuple[AclResourceType, str, AclOperation]], dict[st
     ),
     "the group and a topic": (
         [(GROUP, "g", READ), (TOPIC, "t", READ)],
-        {"set": [0, NO_TOPIC, NO_TOPIC], "read": (0, [0, NO_TOPIC, NO_TOPIC]), "all": (0, ["t"]), "list": ["g"]},
+        {"set": [NO_TOPIC, NO_TOPIC, 0], "read": (0, [0, NO_TOPIC, NO_TOPIC]), "all": (0, ["t"]), "list": ["g"]},
     ),
     "to describe": (
         [(GROUP, "g", DESCRIBE), (TOPIC, "u", DESCRIBE)],

@@ -64,6 +64,14 @@ SPOKEN = {
     ApiKey.OFFSET_FETCH: (0, 9, 6),
     ApiKey.OFFSET_DELETE: (0, 0, None),
     ApiKey.DELETE_GROUPS: (0, 2, 2),
+    ApiKey.INIT_PRODUCER_ID: (0, 5, 2),
+    ApiKey.UPDATE_FEATURES: (0, 1, 0),
+    ApiKey.DESCRIBE_PRODUCERS: (0, 0, 0),
+    ApiKey.DESCRIBE_TRANSACTIONS: (0, 0, 0),
+    ApiKey.LIST_TRANSACTIONS: (0, 1, 0),
+    ApiKey.ALLOCATE_PRODUCER_IDS: (0, 0, 0),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: (0, 0, 0),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: (0, 0, 0),
 }
 
 ROWS = [(row, version) for row in KAFKA.values() for version in range(row.min_version, row.max_version + 1)]

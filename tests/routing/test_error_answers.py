@@ -69,7 +69,9 @@ def sample(cls: type[Any], version: int) -> Any:
     named = {
         "DeleteTopicsRequest": {"topics": [DeleteTopicState(name="a")]} if version >= 6 else {"topic_names": ["a"]},
         "DescribeGroupsRequest": {"groups": ["a"]},
+        "ConsumerGroupDescribeRequest": {"group_ids": ["a"]},
         "DeleteGroupsRequest": {"groups_names": ["a"]},
+        "DescribeTransactionsRequest": {"transactional_ids": ["a"]},
         "ElectLeadersRequest": {"topic_partitions": [TopicPartitions(topic="a", partitions=[0])]},
         "OffsetFetchRequest": {"groups": [OffsetFetchGroup(group_id="a")]} if version >= 8 else None,
         "FindCoordinatorRequest": {"coordinator_keys": ["a"]} if version >= 4 else {"key": "a"},

@@ -11,6 +11,7 @@ import msgspec
 import trio
 import trustme
 
+from minicontroller.controller.broker.features import FollowedFeatures
 from minicontroller.controller.config.node_config import NodeConfig
 from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.network.limits import ConnectionLimits
@@ -57,6 +58,7 @@ class TinyNode:
 
     def __init__(self, *, controller: object | None = None) -> None:
         self.controller = controller
+        self.features = FollowedFeatures()
         self.seen: list[RequestContext] = []
         self.gate = trio.Event()
         """Opened by the test: what `when_open` answers wait for."""

@@ -1,0 +1,49 @@
+"""AllocateProducerIds (67) gives a broker a block of ids for producers."""
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from ..active.jobs import ControllerMoved
+from ..active.producer_id_blocks import NoBlockLeft
+from ..errors import Refusal
+from ..requests.context import RequestContext
+from ..requests.permissions import CLUSTER_ACTION
+from ..requests.spec import Sender, Spec
+from .node import Node
+
+
+async def handle(
+    node: Node, _context: RequestContext, request: AllocateProducerIdsRequest
+) -> AllocateProducerIdsResponse:
+    return await allocate(node, request)
+
+
+async def allocate(node: Node, request: AllocateProducerIdsRequest) -> AllocateProducerIdsResponse:
+    """Answer a request of the active controller's own node, which arrives by call instead of by
+    network.
+    """
+    controller = node.controller
+    if controller is None:
+        return AllocateProducerIdsResponse(error_code=ErrorCode.NOT_CONTROLLER)
+    broker = controller.image.brokers.get(request.broker_id)
+    if broker is None:
+        return AllocateProducerIdsResponse(error_code=ErrorCode.BROKER_ID_NOT_REGISTERED)
+    if broker.epoch != request.broker_epoch:
+        return AllocateProducerIdsResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
+    try:
+        block = await controller.producer_ids.next_block(request.broker_id)
+    except ControllerMoved:
+        return AllocateProducerIdsResponse(error_code=ErrorCode.NOT_CONTROLLER)
+    except Refusal as refusal:
+        return AllocateProducerIdsResponse(error_code=refusal.code)
+    except NoBlockLeft:
+        return AllocateProducerIdsResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+    return AllocateProducerIdsResponse(producer_id_start=block.start, producer_id_len=len(block))
+
+
+API = Spec(
+    key=ApiKey.ALLOCATE_PRODUCER_IDS,
+    handler=handle,
+    sender=Sender.NODE,
+    permissions=(CLUSTER_ACTION,),
+)

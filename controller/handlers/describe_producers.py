@@ -1,0 +1,84 @@
+"""DescribeProducers (61) returns the producers of partitions that have a replica here: there are
+none, since nobody can produce.
+"""
+
+from collections.abc import Iterator
+
+from ...protocol.acls import AclOperation, AclResourceType
+from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    DescribeProducersTopic,
+    ProducersOfPartition,
+    ProducersOfTopic,
+)
+from ..errors import Refusal
+from ..metadata.entities import Topic
+from ..metadata.topic_names import validate_topic_name
+from ..requests.context import RequestContext
+from ..requests.long_answers import note
+from ..requests.permissions import Permission
+from ..requests.spec import InnerRows, Rows, Spec, copied
+from ..requests.time_slices import in_time_slices
+from .node import Node
+
+READ_TOPIC = Permission(AclOperation.READ, AclResourceType.TOPIC, "TOPIC_AUTHORIZATION_FAILED for its partitions")
+NOT_HERE = "This server does not host this topic-partition."
+"""The text of Kafka for a partition of a topic that does not exist."""
+
+
+async def handle(node: Node, context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
+    return DescribeProducersResponse(topics=await in_time_slices(_topics(node, context, request)))
+
+
+def _topics(node: Node, context: RequestContext, request: DescribeProducersRequest) -> Iterator[ProducersOfTopic]:
+    denied = context.without(READ_TOPIC, [topic.name for topic in request.topics])
+    for wanted in request.topics:
+        topic, refusal = node.cache.image.topics.get(wanted.name), None
+        if wanted.name in denied:
+            refusal = Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
+        elif topic is None:
+            refusal = _reason(wanted.name)
+        rows = [_partition(node, topic, index, refusal) for index in wanted.partition_indexes]
+        for row in rows:
+            note(row.error_code, context)
+        yield ProducersOfTopic(name=wanted.name, partitions=rows)
+
+
+def _reason(name: str) -> Refusal:
+    """Return why there is no such topic."""
+    try:
+        validate_topic_name(name)
+    except Refusal as refusal:
+        return refusal
+    return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NOT_HERE)
+
+
+def _partition(node: Node, topic: Topic | None, index: int, refusal: Refusal | None) -> ProducersOfPartition:
+    if refusal is not None:
+        return ProducersOfPartition(partition_index=index, error_code=refusal.code, error_message=refusal.message)
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if topic is not None and 0 <= index < len(topic.partitions):
+        is_here = node.broker_id in topic.partitions[index].replicas
+        code = ErrorCode.NONE if is_here else ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return ProducersOfPartition(partition_index=index, error_code=code)
+
+
+def _indexes(topic: DescribeProducersTopic) -> Iterator[dict[str, int]]:
+    return ({"partition_index": index} for index in topic.partition_indexes)
+
+
+API = Spec(
+    key=ApiKey.DESCRIBE_PRODUCERS,
+    handler=handle,
+    waits_for_update=True,
+    permissions=(READ_TOPIC,),
+    rows=Rows(
+        "topics",
+        ProducersOfTopic,
+        {"topics": copied("name")},
+        inner=InnerRows("partitions", ProducersOfPartition, _indexes),
+    ),
+)

@@ -1,0 +1,54 @@
+"""DescribeTransactions (65): there are no transactions, so the coordinator of an id answers
+TRANSACTIONAL_ID_NOT_FOUND.
+"""
+
+from collections.abc import Awaitable, Iterator
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.describe_transactions import (
+    DescribedTransaction,
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+)
+from ..requests.context import RequestContext
+from ..requests.long_answers import are_few, noted, rows_in_time_slices
+from ..requests.spec import Rows, Spec, called
+from .node import Node
+from .transactions import DESCRIBE_TRANSACTIONAL_ID, is_coordinated_here
+
+
+def handle(
+    node: Node, context: RequestContext, request: DescribeTransactionsRequest
+) -> DescribeTransactionsResponse | Awaitable[DescribeTransactionsResponse]:
+    rows = _rows(node, context, request)
+    if are_few(request.transactional_ids):
+        return DescribeTransactionsResponse(transaction_states=list(noted(rows, context)))
+    return _in_time_slices(context, rows)
+
+
+async def _in_time_slices(
+    context: RequestContext, rows: Iterator[DescribedTransaction]
+) -> DescribeTransactionsResponse:
+    return DescribeTransactionsResponse(transaction_states=await rows_in_time_slices(rows, context))
+
+
+def _rows(node: Node, context: RequestContext, request: DescribeTransactionsRequest) -> Iterator[DescribedTransaction]:
+    for name in request.transactional_ids:
+        code = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+        if not context.may(DESCRIBE_TRANSACTIONAL_ID, name):
+            code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        elif not name:
+            code = ErrorCode.INVALID_REQUEST
+        elif not is_coordinated_here(node, name):
+            code = ErrorCode.NOT_COORDINATOR
+        yield DescribedTransaction(transactional_id=name, error_code=code)
+
+
+API = Spec(
+    key=ApiKey.DESCRIBE_TRANSACTIONS,
+    handler=handle,
+    waits_for_update=True,
+    permissions=(DESCRIBE_TRANSACTIONAL_ID,),
+    rows=Rows("transaction_states", DescribedTransaction, {"transactional_ids": called("transactional_id")}),
+)

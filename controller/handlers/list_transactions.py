@@ -1,0 +1,34 @@
+"""ListTransactions (66): there are no transactions, so the list is always empty. States that do not
+exist are named, as in Kafka.
+"""
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from ..requests.context import RequestContext
+from ..requests.spec import Spec
+from .node import Node
+
+STATES = frozenset(
+    {
+        "Empty",
+        "Ongoing",
+        "PrepareCommit",
+        "PrepareAbort",
+        "CompleteCommit",
+        "CompleteAbort",
+        "Dead",
+        "PrepareEpochFence",
+    }
+)
+"""The states that a transaction has in Kafka."""
+
+
+def handle(_node: Node, _context: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse:
+    unknown = sorted({*request.state_filters} - STATES)
+    return ListTransactionsResponse(unknown_state_filters=unknown)
+
+
+API = Spec(
+    key=ApiKey.LIST_TRANSACTIONS,
+    handler=handle,
+)

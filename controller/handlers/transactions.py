@@ -1,0 +1,20 @@
+"""What the APIs of transactions share: which node answers for a transactional id, and what clients
+need permissions for.
+
+Rule: there are no transactions, since there are no records to write.
+"""
+
+from ...protocol.acls import AclOperation, AclResourceType
+from ..metadata.coordinators import COORDINATED_BY, CoordinatorType, coordinator_of
+from ..requests.permissions import Permission
+from .node import Node
+
+DENIED = "TRANSACTIONAL_ID_AUTHORIZATION_FAILED for the id"
+WRITE_TRANSACTIONAL_ID = Permission(AclOperation.WRITE, AclResourceType.TRANSACTIONAL_ID, DENIED)
+DESCRIBE_TRANSACTIONAL_ID = Permission(AclOperation.DESCRIBE, AclResourceType.TRANSACTIONAL_ID, DENIED)
+
+
+def is_coordinated_here(node: Node, transactional_id: str) -> bool:
+    """Whether this node leads the id's partition of the transactions' topic."""
+    topic = node.cache.image.topics.get(COORDINATED_BY[CoordinatorType.TRANSACTION])
+    return coordinator_of(transactional_id, topic) == node.broker_id
