@@ -33,6 +33,7 @@ def test_help_names_every_command(tmp_path: Path) -> None:
             "protocol",
             "quotas",
             "reassignments",
+            "records",
             "serve",
             "tokens",
             "topics",
@@ -45,8 +46,8 @@ def test_help_names_every_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "group",
     [
-        *("acls", "audit", "configs", "leaders", "pipeline", "policy", "protocol", "quotas", "reassignments"),
-        *("tokens", "topics", "users"),
+        *("acls", "audit", "configs", "leaders", "pipeline", "policy", "protocol", "quotas"),
+        *("reassignments", "records", "tokens", "topics", "users"),
     ],
 )
 def test_help_of_a_group_is_not_cut(tmp_path: Path, group: str) -> None:
