@@ -17,6 +17,7 @@ from minicontroller.controller.node.policy_loading import load_policy, load_rule
 from minicontroller.controller.requests.context import RequestContext
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages import alter_configs as altering
+from minicontroller.protocol.messages import alter_partition_reassignments as reassigning
 from minicontroller.protocol.messages import incremental_alter_configs as adjusting
 from minicontroller.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from minicontroller.protocol.messages.create_topics import (
@@ -24,6 +25,11 @@ from minicontroller.protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
+)
+from minicontroller.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
 )
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
 from tests.audit.logs import events_in
@@ -81,7 +87,9 @@ class Life:
         chance = self._chance
         names = chance.sample(NAMES, chance.choice([1, 1, 2, 4]))
         validates = chance.random() < 0.25
-        match chance.choice(["create", "create", "create", "delete", "grow", "alter", "adjust", "broker"]):
+        match chance.choice(
+            ["create", "create", "create", "delete", "grow", "alter", "adjust", "broker", "move", "records"]
+        ):
             case "create":
                 creation = CreateTopicsRequest(
                     topics=[self._wanted(name) for name in names], timeout_ms=TIMEOUT_MS, validate_only=validates
@@ -100,6 +108,10 @@ class Life:
                 adjustment = self._adjustment(names, validates)
                 key = ApiKey.INCREMENTAL_ALTER_CONFIGS
                 await self._ask(key, 1, adjustment)
+            case "move":
+                await self._ask(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, self._moves(names))
+            case "records":
+                await self._ask(ApiKey.DELETE_RECORDS, 2, self._deletion_of_records(names))
             case _:
                 await self._ask(ApiKey.ALTER_CONFIGS, 2, self._of_a_broker())
 
@@ -153,6 +165,39 @@ class Life:
             for name in names
         ]
         return adjusting.IncrementalAlterConfigsRequest(resources=resources, validate_only=validates)
+
+    def _moves(self, names: list[str]) -> reassigning.AlterPartitionReassignmentsRequest:
+        """Some partitions of them to other brokers, or back."""
+        chance = self._chance
+        topics = [
+            reassigning.ReassignableTopic(
+                name=name,
+                partitions=[
+                    reassigning.ReassignablePartition(
+                        partition_index=index,
+                        replicas=None if chance.random() < 0.2 else chance.sample([1, 2, 3], chance.randint(1, 3)),
+                    )
+                    for index in chance.sample(range(4), chance.randint(1, 3))
+                ],
+            )
+            for name in names
+        ]
+        return reassigning.AlterPartitionReassignmentsRequest(topics=topics)
+
+    def _deletion_of_records(self, names: list[str]) -> DeleteRecordsRequest:
+        """Of some partitions, some of them beyond the end."""
+        chance = self._chance
+        topics = [
+            DeleteRecordsTopic(
+                name=name,
+                partitions=[
+                    DeleteRecordsPartition(partition_index=index, offset=chance.choice([-1, 0, 0, 5]))
+                    for index in chance.sample(range(4), chance.randint(1, 3))
+                ],
+            )
+            for name in names
+        ]
+        return DeleteRecordsRequest(topics=topics, timeout_ms=TIMEOUT_MS)
 
     def _of_a_broker(self) -> altering.AlterConfigsRequest:
         configs = [altering.AlterableConfig(name="log.cleaner.threads", value=str(self._chance.randint(1, 4)))]

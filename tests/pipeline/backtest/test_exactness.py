@@ -43,6 +43,21 @@ operations = ["alter"]
 topics = ["b.*"]
 condition = 'int(after.configs["retention.ms"]) < 9'
 
+[[replication]]
+min = 2
+operations = "reassign"
+
+[[rule]]
+name = "keep"
+operations = "delete_records"
+condition = "before.num_partitions < 3 && request.delete_records_offsets.all(p, p < 3)"
+
+[[rule]]
+name = "moved alone"
+action = "warn"
+operations = "reassign"
+condition = "request.reassignments.size() == 1 || before.replica_assignments == after.replica_assignments"
+
 [[rule]]
 name = "crowded"
 action = "warn"
@@ -80,10 +95,16 @@ class Strict(TopicManagementPolicy):
         before = cluster.topic_state(request.topic)
         if before.num_partitions == neighbour.LIMIT:
             raise ValueError(f"{request.topic} has {before.num_partitions} partitions; {object()}")
+        if request.reassignments and None in request.reassignments.values():
+            raise PolicyViolation(f"{dict(before.replica_assignments)} stays {dict(request.reassignments)}")
 
     def validate_delete_topic(self, request, cluster):
         if request.principal == "User:bob":
             raise PolicyViolation("Bob deletes nothing.")
+
+    def validate_delete_records(self, request, cluster):
+        if request.delete_records_offsets.get(0) == -1:
+            raise PolicyViolation(f"{cluster.topic_state(request.topic).num_partitions} partitions keep records.")
 
 
 class Create:
