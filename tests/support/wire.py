@@ -235,7 +235,11 @@ class Wire:
         self._socket = socket.create_connection((host, int(port)), timeout=timeout)
         self._correlation_id = 0
         if login is not None:
-            self._log_in("\0".join(("", *login)).encode())
+            try:
+                self._log_in("\0".join(("", *login)).encode())
+            except BaseException:
+                self.close()
+                raise
 
     def _log_in(self, token: bytes) -> None:
         handshake = struct.pack(">hhihh", 17, 1, 1, -1, len(PLAIN)) + PLAIN
