@@ -92,6 +92,8 @@ class Normaliser:
                 return sorted(value)
             case "producer_id" if value >= 0 and case.api == "InitProducerId":
                 return "an id"
+            case "log_dir" if value:
+                return "a directory"
             case "documentation" if value:
                 return "documented"
             case "topic_id" if value is not None and not is_zero(value):

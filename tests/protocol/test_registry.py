@@ -24,6 +24,7 @@ from tests.protocol.instances import samples, versions
 # What Kafka 3.9.1's own kafka-clients says of each API: lowest and highest version, first flexible
 # one.
 SPOKEN = {
+    ApiKey.LIST_OFFSETS: (0, 9, 6),
     ApiKey.METADATA: (0, 12, 9),
     ApiKey.LEADER_AND_ISR: (0, 7, 4),
     ApiKey.STOP_REPLICA: (0, 4, 2),
@@ -43,6 +44,7 @@ SPOKEN = {
     ApiKey.DESCRIBE_CONFIGS: (0, 4, 4),
     ApiKey.ALTER_CONFIGS: (0, 2, 2),
     ApiKey.SASL_AUTHENTICATE: (0, 2, 2),
+    ApiKey.DESCRIBE_LOG_DIRS: (0, 4, 2),
     ApiKey.CREATE_PARTITIONS: (0, 3, 2),
     ApiKey.CREATE_DELEGATION_TOKEN: (0, 3, 2),
     ApiKey.RENEW_DELEGATION_TOKEN: (0, 2, 2),

@@ -47,8 +47,13 @@ from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateR
 from minicontroller.protocol.registry import KAFKA
 from tests.support.small_server import CLIENTS, TINY_HANDLERS, TinyNode, serving
 
+WITHOUT_ERRORS = {(ApiKey.DESCRIBE_LOG_DIRS, version) for version in range(3)}
+"""The versions whose responses have no place for an error of the whole request."""
 EVERY_VERSION = [
-    (api.key, version) for api in KAFKA.values() for version in range(api.min_version, api.max_version + 1)
+    (api.key, version)
+    for api in KAFKA.values()
+    for version in range(api.min_version, api.max_version + 1)
+    if (api.key, version) not in WITHOUT_ERRORS
 ]
 
 
@@ -72,6 +77,7 @@ def sample(cls: type[Any], version: int) -> Any:
         "ConsumerGroupDescribeRequest": {"group_ids": ["a"]},
         "DeleteGroupsRequest": {"groups_names": ["a"]},
         "DescribeTransactionsRequest": {"transactional_ids": ["a"]},
+        "DescribeLogDirsRequest": {},
         "ElectLeadersRequest": {"topic_partitions": [TopicPartitions(topic="a", partitions=[0])]},
         "OffsetFetchRequest": {"groups": [OffsetFetchGroup(group_id="a")]} if version >= 8 else None,
         "FindCoordinatorRequest": {"coordinator_keys": ["a"]} if version >= 4 else {"key": "a"},

@@ -45,6 +45,8 @@ from kafka.protocol.admin import (
     DescribeConfigsResponse,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
     DescribeProducersRequest,
     DescribeProducersResponse,
     DescribeTopicPartitionsRequest,
@@ -67,6 +69,8 @@ from kafka.protocol.admin import (
     UpdateFeaturesResponse,
 )
 from kafka.protocol.consumer import (
+    ListOffsetsRequest,
+    ListOffsetsResponse,
     OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetDeleteRequest,
@@ -122,6 +126,8 @@ MESSAGES: dict[str, tuple[Any, Any]] = {
     "IncrementalAlterConfigs": (IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse),
     "InitProducerId": (InitProducerIdRequest, InitProducerIdResponse),
     "ListGroups": (ListGroupsRequest, ListGroupsResponse),
+    "DescribeLogDirs": (DescribeLogDirsRequest, DescribeLogDirsResponse),
+    "ListOffsets": (ListOffsetsRequest, ListOffsetsResponse),
     "ListPartitionReassignments": (ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse),
     "ListTransactions": (ListTransactionsRequest, ListTransactionsResponse),
     "Metadata": (MetadataRequest, MetadataResponse),
