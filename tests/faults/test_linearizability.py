@@ -17,6 +17,7 @@ from tests.faults.detector.history import (
     DESCRIBE,
     GROW,
     OK,
+    REASSIGN,
     REFUSED,
     REPLACE,
     STRANGER,
@@ -51,6 +52,15 @@ def seen(began: float, ended: float, node: int = 0, **configs: str) -> Operation
 
 def is_possible(before: Topic | None, *operations: Operation) -> bool:
     return check(initial(before), operations) is None
+
+
+def test_where_a_partition_is() -> None:
+    """It is in the end where the last one moved it that was acknowledged, or one in doubt."""
+    moves = [op(REASSIGN, 1, 2, replicas=(1, 2)), op(REASSIGN, 3, 4, replicas=(3,))]
+    doubt = op(REASSIGN, 5, None, UNKNOWN, replicas=(2,))
+    for replicas, others, right in (((3,), [], True), ((1, 2), [], False), ((2,), [], False), ((2,), [doubt], True)):
+        end = op(DESCRIBE, 6, 7, node=0, partitions=3, replicas=replicas)
+        assert is_possible(THREE, *moves, *others, end) is right
 
 
 def test_what_follows_its_order_is_possible() -> None:

@@ -104,6 +104,16 @@ class Tree:
             if value is not None
         }
 
+    def moving(self) -> list[str]:
+        """The topics whose replicas are being moved."""
+        topics = self.topics
+        found = self.jsons([f"{TOPICS}/{topic}" for topic in topics])
+        return [
+            topic
+            for topic, value in zip(topics, found, strict=True)
+            if value is not None and (value.get("adding_replicas") or value.get("removing_replicas"))
+        ]
+
     @property
     def brokers(self) -> set[int]:
         return {int(name) for name in self.children(f"{BROKERS}/ids")}

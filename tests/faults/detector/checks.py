@@ -25,10 +25,13 @@ EXPECTED = {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ErrorCode.INVALID_PARTITIONS,
         ErrorCode.INVALID_TOPIC_EXCEPTION,
+        ErrorCode.REASSIGNMENT_IN_PROGRESS,
     },
     # The second: another program writes the same faster than it can be read.
     "alter": {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_UPDATE_VERSION},
     "replace": {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_UPDATE_VERSION},
+    # The second: a broker is not registered now.
+    "reassign": {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_REPLICA_ASSIGNMENT},
     "describe": {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE},
     "configs": {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
 }
@@ -107,6 +110,7 @@ def _last_look(window: Window, entity: str) -> list[Operation]:
             partitions=0 if topic is None else topic.partitions,
             topic_id="" if topic is None else topic.topic_id,
             configs={} if topic is None else topic.configs,
+            replicas=() if topic is None else topic.replicas,
         )
 
     return [look(1, DESCRIBE), look(2, CONFIGS)]

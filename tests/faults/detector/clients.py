@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 import trio
 
+from tests.faults.detector.arena import NODES
 from tests.faults.detector.connection import Connection, Lost, Request, open_connection
 from tests.faults.detector.history import (
     ALTER,
@@ -22,6 +23,7 @@ from tests.faults.detector.history import (
     DELETE,
     DESCRIBE,
     GROW,
+    REASSIGN,
     REPLACE,
     UNKNOWN,
     Operation,
@@ -42,6 +44,8 @@ MOST_DOUBTS = 12
 the outcome.
 """
 MOST_AT_ONCE = 5
+WRITES = (CREATE,) * 3 + (DELETE,) * 2 + (GROW,) * 2 + (ALTER,) * 3 + (REPLACE, REASSIGN, REASSIGN)
+"""What is asked about a topic, as often as it stands here."""
 RETRY_SECONDS = 0.1
 
 
@@ -180,10 +184,7 @@ class Client:
             kind = CONFIGS if dice.random() < habits.reads else dice.choice((ALTER, ALTER, ALTER, REPLACE))
         else:
             entity = f"topics/t{dice.randrange(TOPICS)}"
-            if dice.random() < habits.reads:
-                kind = dice.choice((DESCRIBE, DESCRIBE, CONFIGS))
-            else:
-                kind = dice.choice((CREATE, CREATE, CREATE, DELETE, DELETE, GROW, GROW, ALTER, ALTER, ALTER, REPLACE))
+            kind = dice.choice((DESCRIBE, DESCRIBE, CONFIGS)) if dice.random() < habits.reads else dice.choice(WRITES)
         operation = self._journal.new(
             client=self._name, node=self._node, connection=self._number, entity=entity, kind=kind, outcome=UNKNOWN
         )
@@ -201,6 +202,8 @@ class Client:
             operation.partitions = dice.randint(1, 3)
         elif kind == GROW:
             operation.partitions = dice.randint(2, 9)
+        elif kind == REASSIGN:
+            operation.replicas = tuple(dice.sample(range(1, NODES + 1), dice.randint(1, NODES)))
         if kind in (CREATE, REPLACE):
             keys = [key for key in KEYS[group] if dice.random() < 0.5]
             operation.configs = {key: self._journal.value() for key in keys}

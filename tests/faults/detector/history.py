@@ -16,16 +16,19 @@ OK, REFUSED, UNKNOWN = "ok", "refused", "unknown"
 STRANGER = "stranger"
 """The client that writes to the tree and asks no node."""
 
-CREATE, DELETE, GROW, ALTER, REPLACE, DESCRIBE, CONFIGS = (
+CREATE, DELETE, GROW, ALTER, REPLACE, REASSIGN, DESCRIBE, CONFIGS = (
     "create",
     "delete",
     "grow",
     "alter",
     "replace",
+    "reassign",
     "describe",
     "configs",
 )
-"""Kinds: the last two read. ALTER is IncrementalAlterConfigs, REPLACE the legacy AlterConfigs."""
+"""Kinds: the last two read. ALTER is IncrementalAlterConfigs, REPLACE the legacy AlterConfigs,
+REASSIGN moves partition 0.
+"""
 
 DEFAULT = "<default>"
 
@@ -40,6 +43,8 @@ class Topic(msgspec.Struct, frozen=True, omit_defaults=True):
     topic_id: str = ""
     partitions: int = 0
     configs: Configs = {}
+    replicas: tuple[int, ...] = ()
+    """Of partition 0."""
 
 
 class Operation(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -66,6 +71,8 @@ class Operation(msgspec.Struct, kw_only=True, omit_defaults=True):
     configs: Configs = {}
     """Asked for, or seen."""
     steps: list[Step] = []
+    replicas: tuple[int, ...] = ()
+    """Of partition 0: asked for, or seen in the tree."""
     only_validated: bool = False
     after: int | None = None
     """The operation before it on the same connection."""
@@ -131,6 +138,7 @@ def told(operation: Operation, since: float = 0.0) -> str:
     what = {
         CREATE: f"create with {operation.partitions} partitions",
         GROW: f"grow to {operation.partitions} partitions",
+        REASSIGN: f"reassign to {operation.replicas}",
     }.get(operation.kind, operation.kind)
     if operation.kind in (CREATE, REPLACE) and operation.configs:
         what += f" and {operation.configs}" if operation.kind == CREATE else f" by {operation.configs}"

@@ -17,6 +17,7 @@ from tests.faults.detector.history import (
     DELETE,
     DESCRIBE,
     GROW,
+    REASSIGN,
     REFUSED,
     REPLACE,
     UNKNOWN,
@@ -41,6 +42,8 @@ class State(msgspec.Struct, frozen=True):
     topic_id: str = ""
     partitions: int = 0
     configs: Items = frozenset()
+    replicas: tuple[int, ...] = ()
+    """Where partition 0 is, or is moving to; empty while only the controller knows."""
 
 
 GONE = State()
@@ -50,6 +53,7 @@ TELLING = {
     GROW: {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_PARTITIONS, ErrorCode.INVALID_TOPIC_EXCEPTION},
     ALTER: {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
     REPLACE: {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
+    REASSIGN: {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
     DESCRIBE: {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
     CONFIGS: {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
 }
@@ -63,7 +67,7 @@ LISTS_BY_DEFAULT = {"log.cleanup.policy": "delete"}
 def initial(topic: Topic | None) -> State:
     if topic is None:
         return GONE
-    return State(ALIVE, topic.topic_id, topic.partitions, frozenset(topic.configs.items()))
+    return State(ALIVE, topic.topic_id, topic.partitions, frozenset(topic.configs.items()), topic.replicas)
 
 
 def tells(operation: Operation) -> bool:
@@ -111,6 +115,8 @@ def _done(state: State, operation: Operation) -> State | None:
             return msgspec.structs.replace(state, configs=altered(state.configs, operation.steps))
         case "replace" if alive:
             return msgspec.structs.replace(state, configs=seen)
+        case "reassign" if alive:
+            return msgspec.structs.replace(state, replicas=operation.replicas)
         case "describe" if alive and _same(state, operation):
             return state
         case "configs" if alive and state.configs == seen:
@@ -137,7 +143,8 @@ def _same(state: State, operation: Operation) -> bool:
     ids = {state.topic_id, operation.topic_id} - {""}
     may_be_less = operation.node != 0 and not operation.is_fresh
     as_many = operation.partitions == state.partitions or (may_be_less and operation.partitions < state.partitions)
-    return len(ids) < 2 and as_many
+    moved = operation.replicas and state.replicas and operation.replicas != state.replicas
+    return len(ids) < 2 and as_many and not moved
 
 
 def altered(before: Items, steps: list[Step]) -> Items:
@@ -166,4 +173,5 @@ def shown(state: State) -> str:
     if state.phase != ALIVE:
         return "no topic" if state.phase == ABSENT else "a topic that is being deleted"
     topic = f"{state.partitions} partitions, " if state.partitions else ""
+    topic += f"on {state.replicas}, " if state.replicas else ""
     return f"{topic}{dict(sorted(state.configs))}{f', id {state.topic_id[:8]}' if state.topic_id else ''}"

@@ -10,6 +10,7 @@ from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages import (
     alter_configs,
+    alter_partition_reassignments,
     create_partitions,
     create_topics,
     delete_topics,
@@ -19,7 +20,7 @@ from minicontroller.protocol.messages import (
     metadata,
 )
 from tests.faults.detector.connection import Request
-from tests.faults.detector.history import OK, REFUSED, UNKNOWN, Operation
+from tests.faults.detector.history import OK, REASSIGN, REFUSED, UNKNOWN, Operation
 
 TOPIC, BROKER = 2, 4
 SOURCES = {"topic": 1, "broker": 2, "default": 3}
@@ -59,12 +60,14 @@ def take(answer: Any, operation: Operation) -> None:
 
 
 def _row(answer: Any, operation: Operation) -> tuple[Any, int]:
+    if operation.kind == REASSIGN and answer.error_code:
+        return answer, answer.error_code
     rows = next(
         value
         for value in (getattr(answer, name, None) for name in ("topics", "responses", "results"))
         if value is not None
     )
-    (row,) = rows
+    (row,) = rows[0].partitions if operation.kind == REASSIGN else rows
     return row, row.error_code
 
 
@@ -148,6 +151,13 @@ def _replace(operation: Operation, _dice: random.Random, _timeout_ms: int) -> Re
     )
 
 
+def _reassign(operation: Operation, _dice: random.Random, timeout_ms: int) -> Request:
+    partition = alter_partition_reassignments.ReassignablePartition(replicas=list(operation.replicas))
+    topic = alter_partition_reassignments.ReassignableTopic(name=name_of(operation.entity), partitions=[partition])
+    message = alter_partition_reassignments.AlterPartitionReassignmentsRequest(timeout_ms=timeout_ms, topics=[topic])
+    return Request(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, message)
+
+
 def _describe(operation: Operation, dice: random.Random, _timeout_ms: int) -> Request:
     name = name_of(operation.entity)
     if dice.random() < 0.5:
@@ -173,6 +183,7 @@ MAKERS: dict[str, Callable[[Operation, random.Random, int], Request]] = {
     "grow": _grow,
     "alter": _alter,
     "replace": _replace,
+    "reassign": _reassign,
     "describe": _describe,
     "configs": _configs,
 }
@@ -209,6 +220,7 @@ READERS: dict[str, Callable[[Any, Operation], None]] = {
     "grow": _nothing,
     "alter": _nothing,
     "replace": _nothing,
+    "reassign": _nothing,
     "describe": _described,
     "configs": _configured,
 }

@@ -41,6 +41,7 @@ def settle(arena: Arena) -> list[str]:
         for node in arena.nodes:
             until(partial(_pass, node))
         until(lambda: arena.tree.children("/admin/delete_topics"), right=lambda names: not names)
+        until(arena.tree.moving, right=lambda names: not names)
     except FAULTS as error:
         return [f"the cluster does not settle: {type(error).__name__} {error!s:.600}", *_dead(arena)]
     return []
@@ -88,7 +89,10 @@ def look(tree: Tree) -> dict[str, Topic]:
         value, configs = tree.jsons([f"/brokers/topics/{name}", f"/config/topics/{name}"])
         if value is not None:
             found[f"topics/{name}"] = Topic(
-                _hex(value.get("topic_id", "")), len(value["partitions"]), (configs or {}).get("config", {})
+                _hex(value.get("topic_id", "")),
+                len(value["partitions"]),
+                (configs or {}).get("config", {}),
+                tuple(value["partitions"].get("0", ())),
             )
     for name in (DEFAULT, *map(str, range(1, NODES + 1))):
         configs = tree.json(f"/config/brokers/{name}")
