@@ -12,9 +12,10 @@ from ..protocol.error_codes import ErrorCode
 from ..protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from ..protocol.schema import WireStruct
 from . import metadata_messages
-from .batches import Batches, each_of, value_of
+from .batches import each_of, value_of
 from .configuration import ClientConfig
 from .errors import AdminError
+from .group_calls import GroupCalls
 from .model import (
     AclBinding,
     AclBindingFilter,
@@ -39,7 +40,7 @@ from .model import (
 from .network import Network, Versions
 
 
-class AdminClient(Batches):
+class AdminClient(GroupCalls):
     """Reads and changes the topics and configs of a cluster.
 
     Calls that name several elements return a dict with a value or an AdminError for each. All calls

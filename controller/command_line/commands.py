@@ -55,6 +55,7 @@ for name, place, summary in (
     ("configs", ".configs:configs", "Show and change the configs of topics and brokers."),
     ("demo", ".demo:demo", "Run a cluster with a policy, and show its answers."),
     ("pipeline", "...pipeline.commands:pipeline", "Analyse the audit log on Spark: tables, reports, back-tests."),
+    ("groups", ".groups:groups", "List and delete groups, and set their offsets."),
     ("leaders", ".leaders:leaders", "Elect leaders of partitions."),
     ("policy", ".policy:policy", "Check rules for topics, and try them on requests."),
     ("quotas", ".quotas:quotas", "List, set and remove quotas of users, clients and addresses."),

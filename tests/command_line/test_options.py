@@ -26,6 +26,7 @@ def test_help_names_every_command(tmp_path: Path) -> None:
             "cluster",
             "configs",
             "demo",
+            "groups",
             "leaders",
             "ping",
             "pipeline",
@@ -46,7 +47,7 @@ def test_help_names_every_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "group",
     [
-        *("acls", "audit", "configs", "leaders", "pipeline", "policy", "protocol", "quotas"),
+        *("acls", "audit", "configs", "groups", "leaders", "pipeline", "policy", "protocol", "quotas"),
         *("reassignments", "records", "tokens", "topics", "users"),
     ],
 )
