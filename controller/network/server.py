@@ -125,7 +125,7 @@ class Server:
         answered. The nodes connect again.
         """
         for connection in self.connections:
-            if connection.caller.from_peer and not connection.caller.listener.sasl:
+            if connection.caller.rests_on_proof:
                 connection.drain()
 
     async def _drain(self, leaving: set[Connection], grace_seconds: float) -> None:

@@ -148,6 +148,14 @@ class Caller:
         return self.listener.sasl and self.sasl is not None and self.sasl.state is SaslState.START
 
     @property
+    def rests_on_proof(self) -> bool:
+        """Whether the caller is a node by the proof between nodes alone, and not also as the user
+        of the nodes.
+        """
+        user = self.listener.node_user
+        return self.from_peer and (user is None or self.sasl is None or self.sasl.username != user.username)
+
+    @property
     def is_amid_authentication(self) -> bool:
         """Whether an authentication at a listener with SASL has begun and is not over."""
         return self.listener.sasl and self.sasl is not None and self.sasl.state is SaslState.EXCHANGE

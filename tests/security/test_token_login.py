@@ -333,10 +333,11 @@ async def test_each_node_may_have_a_subject_of_its_own(
         listener = Listener(name="N", sasl=True, inter_broker=True, mechanisms=mechanisms, node_user=login)
         caller = Caller(listener, "host", 1)
         assert caller.sasl is not None
-        caller.sasl._mechanism = "OAUTHBEARER"
+        caller.sasl._mechanism, caller.sasl.username = "OAUTHBEARER", subject
         caller.is_ours = is_ours
         caller.authenticated_as(Proved(subject))
         assert caller.from_peer is is_node
+        assert caller.rests_on_proof is (subject == "node-2" and is_node)  # so that it ends with the secret
 
 
 # ------------------------------------------------------------------ the configuration
