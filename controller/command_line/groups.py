@@ -106,7 +106,10 @@ def describe(*, names: Sequence[str], options: AdminOptions) -> None:
 @click.argument("offsets", metavar="TOPIC-PARTITION=OFFSET...", nargs=-1, required=True, callback=_offsets)
 @admin_options
 def set_offsets(*, group: str, offsets: dict[TopicPartition, OffsetAndMetadata], options: AdminOptions) -> None:
-    """Set offsets of a group without members, which is created if it does not exist."""
+    """Set offsets of a group that has no members.
+
+    The group is created if it does not exist.
+    """
     results = ask(options, lambda admin: admin.alter_consumer_group_offsets(group, offsets))
     done = {partition: f"set to {wanted.offset}" for partition, wanted in offsets.items()}
     conclude(options, [_changed(group, partition, result, done[partition]) for partition, result in results.items()])
@@ -117,7 +120,10 @@ def set_offsets(*, group: str, offsets: dict[TopicPartition, OffsetAndMetadata],
 @click.argument("partitions", metavar="TOPIC-PARTITION...", nargs=-1, required=True, callback=_partitions)
 @admin_options
 def delete_offsets(*, group: str, partitions: Sequence[TopicPartition], options: AdminOptions) -> None:
-    """Remove offsets of a group. A group without any exists no longer."""
+    """Remove offsets of a group.
+
+    A group without any exists no longer.
+    """
     results = ask(options, lambda admin: admin.delete_consumer_group_offsets(group, partitions))
     conclude(options, [_changed(group, partition, result, "removed") for partition, result in results.items()])
 
