@@ -1,5 +1,6 @@
 """Envelope (58) carries a client's request that a Kafka broker forwards (K590-9). The inner request
-runs with its own principal, address and version.
+runs with its own principal, address and version. A node of this program sends a request in it whose
+own header has no tags, and says in the header of the Envelope who the client is.
 
 The checks have Kafka's order. Two are made earlier by the dispatcher: an envelope at a listener
 that is not between nodes ends the connection, and a sender that is not a node is refused.
@@ -30,11 +31,14 @@ FRAME_SIZE_BYTES = 4
 async def handle(node: Node, ctx: RequestContext, request: EnvelopeRequest) -> EnvelopeResponse:
     if node.controller is None:
         raise Refusal(ErrorCode.NOT_CONTROLLER)
-    principal, by_token = _principal(request.request_principal)
-    client_host = _address(request.client_host_address)
-    origin = RequestOrigin(principal, client_host, by_token=by_token)
+    origin = ctx.origin if ctx.forwarded else _origin(request)
     inner, route, message = _inner(ctx, request.request_data, origin)
-    return await _answer(inner, route, message)
+    return await _answer(ctx, inner, route, message)
+
+
+def _origin(request: EnvelopeRequest) -> RequestOrigin:
+    principal, by_token = _principal(request.request_principal)
+    return RequestOrigin(principal, _address(request.client_host_address), by_token=by_token)
 
 
 def _principal(data: bytes | None) -> tuple[str | None, bool]:
@@ -60,28 +64,32 @@ def _inner(ctx: RequestContext, frame: bytes, origin: RequestOrigin) -> tuple[Re
             route.spec.check_readable(message)
     except ProtocolError as error:
         raise Refusal(ErrorCode.UNSUPPORTED_VERSION) from error
-    if route is None or not (route.spec.at_controller and route.spec.sent_by_kafka):
+    if route is None or not (route.spec.at_controller and (route.spec.sent_by_kafka or ctx.forwarded)):
         raise Refusal(ErrorCode.INVALID_REQUEST)
+    if not ctx.forwarded:
+        origin = msgspec.structs.replace(origin, api_version=header.api_version, correlation_id=header.correlation_id)
     inner = msgspec.structs.replace(
         ctx,
         spec=route.spec,
         api_version=header.api_version,
         correlation_id=header.correlation_id,
         client_id=header.client_id,
-        origin=msgspec.structs.replace(origin, api_version=header.api_version, correlation_id=header.correlation_id),
+        origin=origin,
         forwarded=True,
     )
     return inner, route, message
 
 
-async def _answer(ctx: RequestContext, route: Route, message: Any) -> EnvelopeResponse:
+async def _answer(ctx: RequestContext, inner: RequestContext, route: Route, message: Any) -> EnvelopeResponse:
     """Answer an envelope. NOT_CONTROLLER anywhere in the inner response becomes the error of the
-    envelope, so that the sender looks for the new controller.
+    envelope, so that the sender looks for the new controller. The update for which the sender has
+    to wait is in the header of the Envelope, because not every inner header has room for it.
     """
-    response = await ctx.dispatcher.respond(ctx, route, message)
-    if ErrorCode.NOT_CONTROLLER in error_codes(ctx.spec, response):
+    response = await inner.dispatcher.respond(inner, route, message)
+    ctx.update_number, inner.update_number = inner.update_number, -1
+    if ErrorCode.NOT_CONTROLLER in error_codes(inner.spec, response):
         raise Refusal(ErrorCode.NOT_CONTROLLER)
-    return EnvelopeResponse(response_data=ctx.dispatcher.encode(ctx, message, response)[FRAME_SIZE_BYTES:])
+    return EnvelopeResponse(response_data=inner.dispatcher.encode(inner, message, response)[FRAME_SIZE_BYTES:])
 
 
 API = Spec(

@@ -167,10 +167,22 @@ def _partitions(topic: OffsetCommitTopic) -> list[dict[str, int]]:
     return [{"partition_index": each.partition_index} for each in topic.partitions]
 
 
+def _to_newest_version(request: OffsetCommitRequest) -> OffsetCommitRequest:
+    """Return the request without the times of older versions, which are not followed."""
+    topics = [
+        msgspec.structs.replace(
+            topic, partitions=[msgspec.structs.replace(each, commit_timestamp=-1) for each in topic.partitions]
+        )
+        for topic in request.topics
+    ]
+    return msgspec.structs.replace(request, topics=topics, retention_time_ms=-1)
+
+
 API = Spec(
     key=ApiKey.OFFSET_COMMIT,
     handler=handle,
     at_controller=True,
+    to_newest_version=_to_newest_version,
     rows=Rows(
         "topics",
         OffsetCommitTopicResult,

@@ -20,7 +20,10 @@ from typing import Any, Protocol
 import msgspec
 import trio
 
+from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
+from ...protocol.header import RequestHeader
+from ...protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from ...protocol.registry import KAFKA
 from ...protocol.schema import WireStruct
 from ..errors import Refusal
@@ -44,6 +47,7 @@ whole timeout and the network needs time.
 SUCCEEDED_SECONDS = 0.5
 """The time that a node waits for a controller that has a successor."""
 DEFAULT_TIMEOUT_SECONDS = 30.0  # Kafka: request.timeout.ms
+FRAME_SIZE_BYTES = 4
 
 
 class ControllerNode(Protocol):
@@ -180,17 +184,12 @@ class Forwarder:
         """Return the controller's answer, or None if the request certainly was not carried out.
         Raises Refusal.
         """
-        key, update_number, answer = ctx.spec.key, -1, None
+        update_number, answer = -1, None
         with trio.move_on_at(deadline + REPLY_GRACE_SECONDS) as scope:
             try:
-                header, answer = await self._peer(controller).ask(
-                    key,
-                    KAFKA[key].max_version,
-                    _newest_version(ctx, _with_time_left(request, deadline)),
-                    client_id=ctx.client_id,
-                    origin=msgspec.structs.replace(ctx.origin, received_node=self._broker_id),
+                update_number, answer = await self._asked(
+                    self._peer(controller), ctx, _newest_version(ctx, _with_time_left(request, deadline))
                 )
-                update_number = header.update_number
             except TooLargeForPeer as error:
                 self.outcomes["too_large"] += 1
                 raise Refusal(ErrorCode.INVALID_REQUEST, str(error)) from error
@@ -212,6 +211,25 @@ class Forwarder:
             raise Refusal(ErrorCode.REQUEST_TIMED_OUT, "The controller did not answer in time.")
         self._cache.expect_update(update_number)
         return answer
+
+    async def _asked(self, peer: PeerConnection, ctx: RequestContext, request: Any) -> tuple[int, WireStruct | None]:
+        """Return the number of the update to wait for, and the controller's answer, or None if it
+        is the controller no longer. Raises PeerUnavailable, and Refusal.
+        """
+        key, version = ctx.spec.key, KAFKA[ctx.spec.key].max_version
+        origin = msgspec.structs.replace(ctx.origin, received_node=self._broker_id)
+        if KAFKA[key].flexible(version):
+            header, answer = await peer.ask(key, version, request, client_id=ctx.client_id, origin=origin)
+            return header.update_number, answer
+        inner = RequestHeader(key, version, ctx.correlation_id, ctx.client_id)
+        envelope = EnvelopeRequest(request_data=KAFKA.encode_request(inner, request)[FRAME_SIZE_BYTES:])
+        header, answer = await peer.ask(ApiKey.ENVELOPE, 0, envelope, client_id=ctx.client_id, origin=origin)
+        assert isinstance(answer, EnvelopeResponse)
+        if answer.error_code == ErrorCode.NOT_CONTROLLER:
+            return -1, None
+        if answer.error_code or answer.response_data is None:
+            raise Refusal(ErrorCode(answer.error_code or ErrorCode.UNKNOWN_SERVER_ERROR))
+        return header.update_number, KAFKA.decode_response(key, version, answer.response_data)[1]
 
     def _peer(self, controller: _Controller) -> PeerConnection:
         broker, endpoint = controller.broker, controller.endpoint

@@ -1,6 +1,6 @@
 """Two real servers, one of which forwards to the other."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -10,6 +10,7 @@ from minicontroller.controller.metadata.cache import MetadataCache
 from minicontroller.controller.metadata.entities import Broker, Endpoint
 from minicontroller.controller.network.limits import ConnectionLimits
 from minicontroller.controller.requests.context import RequestContext
+from minicontroller.controller.requests.spec import Handler
 from minicontroller.controller.routing.forwarding import Forwarder, Logins
 from minicontroller.controller.security.caller import Listener
 from minicontroller.controller.security.credentials import PlainCredentials
@@ -93,15 +94,18 @@ async def pair(
     elected: bool = True,
     forwards: bool = True,
     limits: ConnectionLimits | None = None,
+    handlers: Mapping[ApiKey, Handler] | None = None,
 ) -> AsyncIterator[Pair]:
+    """`handlers` are those of further APIs at both nodes."""
     recorder, cache = Recorder(), MetadataCache()
     far_handlers = {
         **TINY_HANDLERS,
         ApiKey.CREATE_TOPICS: far_handler or recorder.create,
         ApiKey.DELETE_TOPICS: recorder.delete,
+        **(handlers or {}),
     }
     near_node = TinyNode()
-    near_handlers = {**far_handlers, ApiKey.CREATE_TOPICS: near_handler or recorder.create}
+    near_handlers = {**far_handlers, ApiKey.CREATE_TOPICS: near_handler or far_handlers[ApiKey.CREATE_TOPICS]}
     async with AsyncExitStack() as stack:
         far = await stack.enter_async_context(
             serving(handlers=far_handlers, listeners=[CLIENTS, far_listener], limits=limits)
