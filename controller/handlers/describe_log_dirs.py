@@ -5,7 +5,6 @@ The size of a directory's volume is unknown (-1), because nothing is written the
 """
 
 from collections.abc import AsyncIterator, Collection, Mapping
-from zlib import crc32
 
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
@@ -17,6 +16,8 @@ from ...protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
+from ..broker.log_dirs import holds
+from ..metadata.entities import Topic
 from ..requests.context import RequestContext
 from ..requests.permissions import Permission
 from ..requests.spec import Spec
@@ -39,28 +40,21 @@ async def handle(node: Node, context: RequestContext, request: DescribeLogDirsRe
     asked: dict[str, set[int]] | None = None
     if request.topics is not None:
         asked = {}
-        for topic in request.topics:
-            asked.setdefault(topic.topic, set()).update(topic.partitions)
-    log_dirs = _log_dirs(node)
-    found: dict[str, list[DescribeLogDirsTopic]] = {log_dir: [] for log_dir in log_dirs}
-    async for name, indexes in _replicas(node, asked):
+        for named in request.topics:
+            asked.setdefault(named.topic, set()).update(named.partitions)
+    found: dict[str, list[DescribeLogDirsTopic]] = {path: [] for path in node.log_dirs.paths}
+    async for topic, indexes in _replicas(node, asked):
         rows: dict[str, list[DescribeLogDirsPartition]] = {}
         for index in indexes:
-            log_dir = log_dirs[crc32(f"{name}-{index}".encode()) % len(log_dirs)]
-            rows.setdefault(log_dir, []).append(DescribeLogDirsPartition(partition_index=index))
-        for log_dir, partitions in rows.items():
-            found[log_dir].append(DescribeLogDirsTopic(name=name, partitions=partitions))
+            partition = DescribeLogDirsPartition(partition_index=index)
+            rows.setdefault(node.log_dirs.path_of(topic, index), []).append(partition)
+        for path, partitions in rows.items():
+            found[path].append(DescribeLogDirsTopic(name=topic.name, partitions=partitions))
     results = [DescribeLogDirsResult(log_dir=log_dir, topics=topics) for log_dir, topics in found.items()]
     return DescribeLogDirsResponse(results=results)
 
 
-def _log_dirs(node: Node) -> list[str]:
-    """Return the configured directories, without repetitions."""
-    text = node.config.string("log.dirs") or node.config.string("log.dir")
-    return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
-
-
-async def _replicas(node: Node, asked: Mapping[str, Collection[int]] | None) -> AsyncIterator[tuple[str, list[int]]]:
+async def _replicas(node: Node, asked: Mapping[str, Collection[int]] | None) -> AsyncIterator[tuple[Topic, list[int]]]:
     """Yield the partitions, by topic, of which this node has a replica and which are asked for."""
     image, time_slice = node.cache.image, TimeSlice()
     for name in list(image.topics) if asked is None else asked:
@@ -69,13 +63,9 @@ async def _replicas(node: Node, asked: Mapping[str, Collection[int]] | None) -> 
         if topic is None:
             continue
         indexes = range(len(topic.partitions)) if asked is None else sorted(asked[name])
-        hosted = [
-            index
-            for index in indexes
-            if 0 <= index < len(topic.partitions) and node.broker_id in topic.partitions[index].replicas
-        ]
-        if hosted:
-            yield name, hosted
+        held = [index for index in indexes if holds(topic, index, node.broker_id)]
+        if held:
+            yield topic, held
 
 
 API = Spec(

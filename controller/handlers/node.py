@@ -16,6 +16,7 @@ from ..broker.cluster_security import ClusterSecurity
 from ..broker.delegation_tokens import DelegationTokens
 from ..broker.dynamic_configs import DynamicConfigs
 from ..broker.features import FollowedFeatures
+from ..broker.log_dirs import LogDirs
 from ..broker.node_quotas import NodeQuotas
 from ..broker.producer_ids import ProducerIds
 from ..broker.topic_overrides import TopicOverrides
@@ -62,6 +63,8 @@ class Node:
     """Encoded topics that Metadata responses are made of."""
     features: FollowedFeatures = field(default_factory=FollowedFeatures)
     """The finalized features of the cluster."""
+    log_dirs: LogDirs = field(init=False)
+    """The directories of this node, in which its replicas would lie."""
     producer_ids: ProducerIds = field(default_factory=ProducerIds)
     """The ids that this node has for producers."""
     auto_creation: AutoCreation = field(default_factory=AutoCreation)
@@ -119,6 +122,7 @@ class Node:
         self.quotas = NodeQuotas(self.security, self.dynamic_configs)
         self.delegation_tokens = DelegationTokens(token_key(self.config))
         self.security.on_change(self.delegation_tokens.follow)
+        self.log_dirs = LogDirs(self.config)
         self.decisions = NodeDecisions(
             self.recent_decisions, broker_id=self.broker_id, cache=self.cache, counts=self.metrics.decisions
         )

@@ -19,6 +19,7 @@ VERSIONS = {
     "AlterClientQuotas": range(2),
     "AlterConfigs": range(3),
     "AlterPartitionReassignments": range(1),
+    "AlterReplicaLogDirs": range(3),
     "AlterUserScramCredentials": range(1),
     "ApiVersions": range(5),
     "ConsumerGroupDescribe": range(1),

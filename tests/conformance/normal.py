@@ -43,6 +43,7 @@ ROWS_WITHOUT_ORDER = {
     "CreatePartitions": "results",
     "DeleteGroups": "results",
     "DeleteRecords": "topics",
+    "AlterReplicaLogDirs": "results",
     "ElectLeaders": "replica_election_results",
     "DescribeAcls": "resources",
     "DescribeClientQuotas": "entries",

@@ -433,7 +433,7 @@ def test_every_api_with_a_permission_is_tested_here() -> None:
         ApiKey.DESCRIBE_CLIENT_QUOTAS, ApiKey.ALTER_CLIENT_QUOTAS,
         ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, ApiKey.ALTER_USER_SCRAM_CREDENTIALS,  # in modules of their own
     }  # fmt: skip
-    tested |= {ApiKey.LIST_OFFSETS, ApiKey.DESCRIBE_LOG_DIRS}  # in modules of their own
+    tested |= {ApiKey.LIST_OFFSETS, ApiKey.DESCRIBE_LOG_DIRS, ApiKey.ALTER_REPLICA_LOG_DIRS}  # in modules of their own
     tested |= {ApiKey.DESCRIBE_ACLS, ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS}  # in modules of their own
     tested |= {ApiKey.CREATE_DELEGATION_TOKEN, ApiKey.DESCRIBE_DELEGATION_TOKEN}
     tested |= {

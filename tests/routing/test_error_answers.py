@@ -27,6 +27,7 @@ from minicontroller.protocol.messages.alter_configs import (
     AlterConfigsResource,
     AlterConfigsResponse,
 )
+from minicontroller.protocol.messages.alter_replica_log_dirs import AlterReplicaLogDir, AlterReplicaLogDirTopic
 from minicontroller.protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicResult,
@@ -77,6 +78,9 @@ def sample(cls: type[Any], version: int) -> Any:
         "ConsumerGroupDescribeRequest": {"group_ids": ["a"]},
         "DeleteGroupsRequest": {"groups_names": ["a"]},
         "DescribeTransactionsRequest": {"transactional_ids": ["a"]},
+        "AlterReplicaLogDirsRequest": {
+            "dirs": [AlterReplicaLogDir(topics=[AlterReplicaLogDirTopic(name="a", partitions=[0])])]
+        },
         "DescribeLogDirsRequest": {},
         "ElectLeadersRequest": {"topic_partitions": [TopicPartitions(topic="a", partitions=[0])]},
         "OffsetFetchRequest": {"groups": [OffsetFetchGroup(group_id="a")]} if version >= 8 else None,

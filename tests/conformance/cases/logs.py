@@ -1,10 +1,12 @@
-"""The logs of partitions without records: ListOffsets and DescribeLogDirs."""
+"""The logs of partitions without records: ListOffsets, DescribeLogDirs and
+AlterReplicaLogDirs.
+"""
 
 from dataclasses import replace
 
 from tests.conformance.case import Body, Case, creation, each_version, new_topic
 
-OFFSETS, LOG_DIRS = "ListOffsets", "DescribeLogDirs"
+OFFSETS, LOG_DIRS, MOVES = "ListOffsets", "DescribeLogDirs", "AlterReplicaLogDirs"
 LATEST, EARLIEST, MAX, EARLIEST_LOCAL, LATEST_TIERED, NOBODYS = -1, -2, -3, -4, -5, -6
 SOME_TIME = 1_700_000_000_000
 CONSUMER = -1
@@ -28,6 +30,14 @@ def named(topic: str, *partitions: int, timestamp: int = LATEST, leader_epoch: i
 
 def of_dirs(topic: str, *partitions: int) -> Body:
     return {"topics": [{"topic": topic, "partitions": list(partitions)}]}
+
+
+def moved(*rows: tuple[str | int, ...]) -> Body:
+    """Return a request of rows of a directory, a topic and its partitions."""
+    dirs: dict[str | int, list[Body]] = {}
+    for path, topic, *partitions in rows:
+        dirs.setdefault(path, []).append({"name": topic, "partitions": partitions})
+    return {"dirs": [{"path": path, "topics": topics} for path, topics in dirs.items()]}
 
 
 ASKED = [
@@ -70,6 +80,13 @@ ASKED = [
     *each_version("no partitions", LOG_DIRS, of_dirs(T)),
     *each_version("partition twice", LOG_DIRS, of_dirs(T, 0, 0)),
     *each_version("nothing", LOG_DIRS, {"topics": []}),
+    *each_version("unknown directory", MOVES, moved(("/no/such", T, 0, 1, 9, -1), ("/no/such", "logs-unknown", 0))),
+    *each_version("relative directory", MOVES, moved((".", T, 0))),
+    *each_version("empty directory", MOVES, moved(("", T, 0))),
+    *each_version("partition twice", MOVES, moved(("/no/such", T, 0, 0))),
+    *each_version("two directories", MOVES, moved(("/no/such", T, 0), ("/nor/this", T, 0, 2))),
+    *each_version("nothing", MOVES, moved()),
+    *each_version("no partitions", MOVES, moved(("/no/such", T))),
 ]  # fmt: skip
 
-CASES = [replace(case, node_1=case.api in (OFFSETS, LOG_DIRS)) for case in ASKED]
+CASES = [replace(case, node_1=case.api in (OFFSETS, LOG_DIRS, MOVES)) for case in ASKED]

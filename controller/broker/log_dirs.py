@@ -1,0 +1,44 @@
+"""The directories that a node is configured with, and in which of them each of its replicas lies.
+
+Nothing is written there. Replicas are spread over the directories by their names, so a restart
+changes nothing but the moves that an administrator has asked for, which are forgotten.
+"""
+
+from zlib import crc32
+
+from ..config.node_config import NodeConfig
+from ..metadata.entities import Topic
+from ..metadata.image import Image
+
+
+class LogDirs:
+    """The directories of one node (`log.dirs`, or `log.dir`)."""
+
+    def __init__(self, config: NodeConfig) -> None:
+        text = config.string("log.dirs") or config.string("log.dir")
+        self.paths = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+        """The directories, each once, in the order of the configuration."""
+        self._moved: dict[tuple[bytes, int], str] = {}
+        """The directories of replicas that were moved, by topic id and partition."""
+
+    def path_of(self, topic: Topic, index: int) -> str:
+        """Return the directory of this node's replica of a partition."""
+        usual = self.paths[crc32(f"{topic.name}-{index}".encode()) % len(self.paths)]
+        return self._moved.get((topic.topic_id, index), usual)
+
+    def move(self, path: str, topic: Topic, index: int) -> None:
+        """Move this node's replica of a partition to another of the directories."""
+        self._moved[topic.topic_id, index] = path
+
+    def forget_all_but(self, image: Image, broker_id: int) -> None:
+        """Forget moves of replicas that this node does not hold any more."""
+        self._moved = {
+            (topic_id, index): path
+            for (topic_id, index), path in self._moved.items()
+            if holds(image.topic_by_id(topic_id), index, broker_id)
+        }
+
+
+def holds(topic: Topic | None, index: int, broker_id: int) -> bool:
+    """Return whether a broker has a replica of a partition, which may not exist."""
+    return topic is not None and 0 <= index < len(topic.partitions) and broker_id in topic.partitions[index].replicas
