@@ -151,23 +151,36 @@ class AdminClient(GroupCalls):
         """Create one topic. Raises its AdminError."""
         return value_of((await self.create_topics([topic], validate_only=validate_only))[topic.name])
 
-    async def delete_topics(self, names: Sequence[str]) -> Results[str, None]:
-        """Delete topics. Kafka's DeleteTopics has no `validate_only`."""
+    async def delete_topics(self, names: Sequence[str], *, validate_only: bool = False) -> Results[str, None]:
+        """Delete topics; with `validate_only` the cluster only checks whether it would, which nodes
+        of minicontroller can alone.
+        """
         from . import topic_messages
 
         def request(part: Sequence[str], version: int) -> WireStruct:
-            return topic_messages.deletion(part, timeout_ms=self._timeout_ms, version=version)
+            return topic_messages.deletion(
+                part, timeout_ms=self._timeout_ms, version=version, validate_only=validate_only
+            )
 
-        return await self._write(list(dict.fromkeys(names)), ApiKey.DELETE_TOPICS, request, topic_messages.deleted)
+        once = list(dict.fromkeys(names))
+        if validate_only:
+            try:
+                await self._check_dry_runs()
+            except AdminError as error:
+                return dict.fromkeys(once, error)
+        return await self._write(once, ApiKey.DELETE_TOPICS, request, topic_messages.deleted)
 
     async def delete_topic(self, name: str) -> None:
         """Delete one topic. Raises its AdminError."""
         value_of((await self.delete_topics([name]))[name])
 
-    async def delete_records(self, offsets: Mapping[TopicPartition, int]) -> Results[TopicPartition, int]:
+    async def delete_records(
+        self, offsets: Mapping[TopicPartition, int], *, validate_only: bool = False
+    ) -> Results[TopicPartition, int]:
         """Delete the records of partitions before these offsets, -1 for all, and return the offset
         of the first record that is left, by partition (KIP-107). The leaders of the partitions are
-        asked.
+        asked. With `validate_only` they only check whether they would, which nodes of
+        minicontroller can alone.
         """
         from . import record_messages
 
@@ -179,10 +192,18 @@ class AdminClient(GroupCalls):
             by_leader, results_of_others = record_messages.leaders(metadata, pending)
             results |= results_of_others
             for leader, part in by_leader.items():
+                try:
+                    if validate_only:
+                        await self._check_dry_runs(leader)
+                except AdminError as error:
+                    results |= dict.fromkeys(part, error)
+                    continue
                 results |= await self._write(
                     part,
                     ApiKey.DELETE_RECORDS,
-                    lambda some, _version: record_messages.deletion(offsets, some, timeout_ms=self._timeout_ms),
+                    lambda some, _version: record_messages.deletion(
+                        offsets, some, timeout_ms=self._timeout_ms, validate_only=validate_only
+                    ),
                     record_messages.deleted,
                     leader,
                 )

@@ -13,6 +13,7 @@ import trio
 
 from ..controller.network.peer import PeerUnavailable
 from ..protocol.api_keys import ApiKey
+from ..protocol.dry_runs import FEATURE
 from ..protocol.error_codes import ErrorCode
 from ..protocol.schema import WireStruct
 from .errors import AdminError, ClusterUnreachable, in_doubt
@@ -114,6 +115,18 @@ class Batches:
                 self._network.forget()
                 await trio.sleep(self._config.retry_backoff_seconds)
         return each_of(elements, results)
+
+    async def _check_dry_runs(self, broker_id: int | None = None) -> None:
+        """Raise AdminError if the controller, or this broker, does not know of dry runs of
+        deletions. Nothing is sent to it then.
+        """
+        try:
+            link = await self._link(broker_id)
+        except PeerUnavailable as error:
+            raise ClusterUnreachable(f"{error}.") from error
+        if FEATURE not in link.features:
+            text = f"{link.address} does not know of dry runs of deletions: it was not asked"
+            raise AdminError(ErrorCode.UNSUPPORTED_VERSION, text)
 
     async def _link(self, broker_id: int | None) -> BrokerLink:
         if broker_id is not None:

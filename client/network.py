@@ -48,6 +48,8 @@ class BrokerLink:
     def __init__(self, peer: PeerConnection, address: Address, config: ClientConfig) -> None:
         self.address = address
         self.versions: Versions = {}
+        self.features: frozenset[str] = frozenset()
+        """The names of the features that the node supports."""
         self._peer = peer
         self._config = config
         self._greeting = trio.Lock()
@@ -79,6 +81,7 @@ class BrokerLink:
             if not self.versions:
                 answer = await self._api_versions()
                 self.versions = {row.api_key: (row.min_version, row.max_version) for row in answer.api_keys}
+                self.features = frozenset(row.name for row in answer.supported_features)
 
     async def _api_versions(self) -> ApiVersionsResponse:
         asked = ApiVersionsRequest(client_software_name=SOFTWARE, client_software_version=__version__)

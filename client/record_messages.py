@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from ..protocol.dry_runs import packed
 from ..protocol.error_codes import ErrorCode
 from ..protocol.messages.delete_records import (
     DeleteRecordsPartition,
@@ -51,15 +52,16 @@ def has_moved(result: object) -> bool:
 
 
 def deletion(
-    offsets: Mapping[TopicPartition, int], part: Sequence[TopicPartition], *, timeout_ms: int
+    offsets: Mapping[TopicPartition, int], part: Sequence[TopicPartition], *, timeout_ms: int, validate_only: bool
 ) -> DeleteRecordsRequest:
     topics: dict[str, list[DeleteRecordsPartition]] = {}
     for each in part:
         row = DeleteRecordsPartition(partition_index=each.partition, offset=offsets[each])
         topics.setdefault(each.topic, []).append(row)
-    return DeleteRecordsRequest(
+    request = DeleteRecordsRequest(
         topics=[DeleteRecordsTopic(name=name, partitions=rows) for name, rows in topics.items()], timeout_ms=timeout_ms
     )
+    return packed(request) if validate_only else request
 
 
 def deleted(answer: WireStruct) -> Results[TopicPartition, int]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from ..protocol.dry_runs import packed
 from ..protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -54,7 +55,12 @@ def created(answer: WireStruct) -> Results[str, CreatedTopic]:
     }
 
 
-def deletion(names: Sequence[str], *, timeout_ms: int, version: int) -> DeleteTopicsRequest:
+def deletion(
+    names: Sequence[str], *, timeout_ms: int, version: int, validate_only: bool = False
+) -> DeleteTopicsRequest:
+    if validate_only:
+        named = [DeleteTopicState(name=name) for name in names]
+        return packed(DeleteTopicsRequest(topics=named, timeout_ms=timeout_ms))
     if version >= BY_ID_SINCE:
         return DeleteTopicsRequest(topics=[DeleteTopicState(name=name) for name in names], timeout_ms=timeout_ms)
     return DeleteTopicsRequest(topic_names=list(names), timeout_ms=timeout_ms)

@@ -78,7 +78,7 @@ K201-4 | the policy sees who asks, for what, and the state that would result |
 K201-5 | no way to change a topic evades the policy |
 K201-6 | a violation is answered POLICY_VIOLATION with the policy's message, for that topic alone |
 K201-7 | DeleteTopics v0 and v1 and DeleteRecords v0 answer -1 for a violation and log it |
-K201-8 | validate_only for DeleteTopics and DeleteRecords | open
+K201-8 | validate_only for DeleteTopics and DeleteRecords |
 K201-9 | policies for Kafka's older interfaces work |
 K201-10 | an older policy beside a new one is a configuration error |
 K201-11 | a policy that fails or hangs allows nothing |

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from ...policies.verdict import PolicyOutcome, RuleAction
+from ...protocol.dry_runs import is_dry_run
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 from ..metadata.cache import MetadataCache
@@ -151,7 +152,7 @@ class NodeDecisions:
         """
         if refusal.code == ErrorCode.NOT_CONTROLLER and context.forwarded:
             return  # the request goes on to another node
-        validate_only = getattr(request, "validate_only", False)
+        validate_only = getattr(request, "validate_only", False) or is_dry_run(request)
         for kind, name in _asked_for(context, request, refusal.code):
             decision = self._decision(context, kind, name, refusal)
             self._append(context, msgspec.structs.replace(decision, validate_only=validate_only))

@@ -41,13 +41,17 @@ def records() -> None:
 @records.command()
 @click.argument("offsets", metavar="TOPIC-PARTITION[=OFFSET]...", nargs=-1, required=True, callback=parse_offsets)
 @click.option("--yes", is_flag=True, help="Delete without asking for confirmation.")
+@click.option("--dry-run", is_flag=True, help="Only check the request, policies included.")
 @admin_options
-def delete(*, offsets: dict[TopicPartition, int], yes: bool, options: AdminOptions) -> None:
-    """Delete the records of partitions before an offset, or all of them."""
+def delete(*, offsets: dict[TopicPartition, int], yes: bool, dry_run: bool, options: AdminOptions) -> None:
+    """Delete the records of partitions before an offset, or all of them.
+
+    --dry-run needs nodes of minicontroller, as Kafka's DeleteRecords has no such option.
+    """
     question = f"Delete records of {escaped(', '.join(map(str, offsets)))}?"
-    if not yes and is_conversation() and not click.confirm(question):
+    if not (yes or dry_run) and is_conversation() and not click.confirm(question):
         raise click.ClickException("Nothing was deleted.")
-    results = ask(options, lambda admin: admin.delete_records(offsets))
+    results = ask(options, lambda admin: admin.delete_records(offsets, validate_only=dry_run))
     conclude(
         options,
         (
@@ -59,6 +63,7 @@ def delete(*, offsets: dict[TopicPartition, int], yes: bool, options: AdminOptio
             )
             for each, result in results.items()
         ),
+        dry_run=dry_run,
     )
 
 

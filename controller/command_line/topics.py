@@ -37,7 +37,6 @@ from .changes import parse_assignment, parse_changes, parse_settings
 from .output import is_conversation, readers_may_leave
 from .typed import INT16, INT32
 
-NO_DRY_RUN = "A deletion has no --dry-run, because Kafka's DeleteTopics request has no validate_only."
 NO_ID = bytes(16)
 
 names_argument = click.argument("names", metavar="NAME...", nargs=-1, required=True)
@@ -262,7 +261,7 @@ def _alteration(name: str, change: str, result: AdminError | None) -> ChangeResu
 @topics.command()
 @names_argument
 @click.option("--yes", is_flag=True, help="Delete without asking for confirmation.")
-@click.option("--dry-run", is_flag=True, help="Not possible: Kafka's DeleteTopics has no such option.")
+@dry_run_option
 @admin_options
 def delete(
     *,
@@ -271,11 +270,13 @@ def delete(
     dry_run: bool,
     options: AdminOptions,
 ) -> None:
-    """Delete topics and their records."""
-    if dry_run:
-        raise click.UsageError(NO_DRY_RUN)
+    """Delete topics and their records.
+
+    --dry-run needs nodes of minicontroller, as Kafka's DeleteTopics has no such option.
+    """
     question = f"Delete {escaped(', '.join(names))} with all records?"
-    if not yes and is_conversation() and not click.confirm(question):
+    if not (yes or dry_run) and is_conversation() and not click.confirm(question):
         raise click.ClickException("Nothing was deleted.")
-    results = ask(options, lambda admin: admin.delete_topics(names))
-    conclude(options, (ChangeResult(name, "deleted", {"topic": name}, result) for name, result in results.items()))
+    results = ask(options, lambda admin: admin.delete_topics(names, validate_only=dry_run))
+    deleted = (ChangeResult(name, "deleted", {"topic": name}, result) for name, result in results.items())
+    conclude(options, deleted, dry_run=dry_run)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Protocol
 
+from ...protocol import dry_runs
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.api_versions import (
@@ -30,7 +31,7 @@ begin or end with one of SIGNS.
 """
 SIGNS = "-."
 
-SUPPORTED_FEATURES: Mapping[str, tuple[int, int]] = {}
+SUPPORTED_FEATURES: Mapping[str, tuple[int, int]] = {dry_runs.FEATURE: dry_runs.FEATURE_VERSIONS}
 """The lowest and the highest version of the features of this program, by name. Nobody can finalize
 them; they tell other nodes and clients what this node understands.
 """

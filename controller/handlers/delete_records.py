@@ -9,10 +9,13 @@ decide, under the caller's name. The order of the checks is Kafka's
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import msgspec
+
 from ...policies.configs.canonical import canonical_configs
 from ...policies.configs.effective import EffectiveConfigs
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
+from ...protocol.dry_runs import is_dry_run, packed, unpack
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.delete_records import (
     DeleteRecordsPartition,
@@ -72,12 +75,14 @@ async def receive(
     codes: dict[Partition, int] = dict(elsewhere)
     throttle_time_ms = 0
     if left:
-        response = await ask_controller(node, context, _request(left, request.timeout_ms))
+        asked = msgspec.structs.replace(_request(left, request.timeout_ms), unknown_tags=request.unknown_tags)
+        response = await ask_controller(node, context, asked)
         throttle_time_ms = response.throttle_time_ms
         codes |= {
             (topic.name, row.partition_index): row.error_code for topic in response.topics for row in topic.partitions
         }
-    return _response({partition: codes[partition] for partition in wanted}, throttle_time_ms)
+    # A controller that does not know of dry runs answers nothing, and deletes nothing.
+    return _response({each: codes.get(each, ErrorCode.UNSUPPORTED_VERSION) for each in wanted}, throttle_time_ms)
 
 
 def _refused_here(node: Node, image: Image, name: str, index: int) -> ErrorCode | None:
@@ -95,7 +100,15 @@ def _refused_here(node: Node, image: Image, name: str, index: int) -> ErrorCode 
 async def handle(node: Node, context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
     """Answer a request at the active controller, whichever node leads the partitions."""
     planner = RecordsPlanner(node, context, request)
-    changes = await carry_out(node, context, request, planner.parts, planner.unbegun, timeout_ms=request.timeout_ms)
+    changes = await carry_out(
+        node,
+        context,
+        request,
+        planner.parts,
+        planner.unbegun,
+        timeout_ms=request.timeout_ms,
+        validate_only=planner.validate_only,
+    )
     codes: dict[Partition, int] = {}
     for change in changes:
         code = answered_code(context, change, since=KNOWS_POLICIES)
@@ -111,6 +124,7 @@ class RecordsPlanner:
     def __init__(self, node: Node, context: RequestContext, request: DeleteRecordsRequest) -> None:
         self._node = node
         self._context = context
+        self.validate_only = is_dry_run(request)
         self._wanted = [each for each in topics_with_deleted_records(request) if each.delete_records_offsets]
         self._begins = {0: 0}
         """The index of the topic with which a part begins, by the number of changes before it."""
@@ -154,9 +168,9 @@ class RecordsPlanner:
             for code, rows in refused.items()
         ]
         if valid:
-            change = PlannedChange(resource=name, delete_records_offsets=valid, is_done=True)
+            change = PlannedChange(resource=name, delete_records_offsets=valid, is_done=not self.validate_only)
             try:
-                await judge_record_deletion(self._node, self._context, draft, change)
+                await judge_record_deletion(self._node, self._context, draft, change, validate_only=self.validate_only)
             except Refusal as refusal:
                 change.refusal = refusal
             changes.insert(0, change)
@@ -217,6 +231,10 @@ def _response(codes: Mapping[Partition, int], throttle_time_ms: int) -> DeleteRe
     )
 
 
+def _to_newest_version(request: DeleteRecordsRequest) -> DeleteRecordsRequest:
+    return packed(request) if is_dry_run(request) else request
+
+
 def _named_partitions(topic: DeleteRecordsTopic) -> Iterator[Fields]:
     for partition in topic.partitions:
         yield {"partition_index": partition.partition_index}
@@ -228,6 +246,8 @@ API = Spec(
     receiver=receive,
     at_controller=True,
     sent_by_kafka=False,
+    read_tags=unpack,
+    to_newest_version=_to_newest_version,
     permissions=(DELETE_TOPIC,),
     rows=Rows(
         "topics",

@@ -12,6 +12,7 @@ import msgspec
 from ...policies.interface import DeleteTopicRequest
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
+from ...protocol.dry_runs import is_dry_run, packed, unpack
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.delete_topics import (
     DeletableTopicResult,
@@ -60,9 +61,17 @@ async def handle(node: Node, context: RequestContext, request: DeleteTopicsReque
         RequestedDeletion(topic.name, topic.topic_id) for topic in request.topics
     ]
     once = list(dict.fromkeys(wanted))
-    planner = DeletionPlanner(node, context, once)
+    planner = DeletionPlanner(node, context, once, validate_only=is_dry_run(request))
     parts = Parts(planner.plan, len(once))
-    changes = await carry_out(node, context, request, parts, planner.unbegun, timeout_ms=request.timeout_ms)
+    changes = await carry_out(
+        node,
+        context,
+        request,
+        parts,
+        planner.unbegun,
+        timeout_ms=request.timeout_ms,
+        validate_only=planner.validate_only,
+    )
     outcomes = dict(zip(once, changes, strict=True))
     return DeleteTopicsResponse(
         throttle_time_ms=planner.quota.throttle_ms(),
@@ -86,7 +95,10 @@ class DeletionPlanner:
     not delete it is refused.
     """
 
-    def __init__(self, node: Node, context: RequestContext, wanted: Sequence[RequestedDeletion]) -> None:
+    def __init__(
+        self, node: Node, context: RequestContext, wanted: Sequence[RequestedDeletion], *, validate_only: bool = False
+    ) -> None:
+        self.validate_only = validate_only
         self._node = node
         self._context = context
         self._wanted = wanted
@@ -111,7 +123,10 @@ class DeletionPlanner:
             if wanted.name is None:
                 self.names[wanted] = before.resource
             return PlannedChange(
-                resource=before.resource, refusal=before.refusal, element=_with(draft, before), reached=before.reached
+                resource=before.resource,
+                refusal=before.refusal,
+                element=None if self.validate_only else _with(draft, before),
+                reached=before.reached,
             )
         try:
             topic = self._resolve(draft.image, wanted)
@@ -144,10 +159,14 @@ class DeletionPlanner:
                 self._node,
                 self._context,
                 lambda: DeleteTopicRequest(
-                    **asked_by(self._context, topic.name, validate_only=False), created_ms=created_ms
+                    **asked_by(self._context, topic.name, validate_only=self.validate_only), created_ms=created_ms
                 ),
                 draft,
             )
+            if self.validate_only:
+                marked = msgspec.structs.replace(topic, marked_for_deletion=True)
+                draft.suppose(lambda image: image.with_topics((marked,)))
+                return PlannedChange(resource=topic.name)
             self.quota.count(topic.name, len(topic.partitions))
         except Refusal as refusal:
             return PlannedChange(resource=topic.name, refusal=refusal)
@@ -221,7 +240,8 @@ def _marked(topic: Topic) -> Callable[[Image], bool]:
 def _to_newest_version(request: DeleteTopicsRequest) -> DeleteTopicsRequest:
     """Return the request with its topic names in `topics`, the field of version 6 and later."""
     named = [DeleteTopicState(name=name) for name in request.topic_names]
-    return msgspec.structs.replace(request, topics=[*request.topics, *named], topic_names=[])
+    newest = msgspec.structs.replace(request, topics=[*request.topics, *named], topic_names=[])
+    return packed(newest) if is_dry_run(request) else newest
 
 
 API = Spec(
@@ -229,6 +249,7 @@ API = Spec(
     handler=handle,
     at_controller=True,
     permissions=(DELETE_TOPIC, DESCRIBE_TOPIC),
+    read_tags=unpack,
     to_newest_version=_to_newest_version,
     rows=Rows(
         "responses",

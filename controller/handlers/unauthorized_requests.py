@@ -14,6 +14,7 @@ import msgspec
 import trio
 
 from ...protocol.api_keys import ApiKey
+from ...protocol.dry_runs import is_dry_run
 from ...protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from ..active.jobs import Draft
 from ..errors import Refusal, TooManyChanges
@@ -43,7 +44,7 @@ def record_unauthorized(node: Node, context: RequestContext, request: Any, refus
 
 async def _record(node: Node, context: RequestContext, request: Any, refusal: Refusal) -> None:
     changes = _refused(context, request, refusal)
-    validate_only = getattr(request, "validate_only", False)
+    validate_only = getattr(request, "validate_only", False) or is_dry_run(request)
     with trio.move_on_after(PATIENCE_SECONDS) as scope:
         try:
             if node.controller is not None:

@@ -121,6 +121,10 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Raises ProtocolError for a request that Kafka's own classes do not read, although its bytes
     are in order. It ends the connection, as in Kafka.
     """
+    read_tags: Callable[[Any], None] | None = None
+    """Fills a request with what its tagged fields of this program say. Raises ProtocolError, which
+    ends the connection.
+    """
     waits_for_update: bool = False
     """Whether the handler reads metadata. It then waits until this node has the update that its
     clients' last answers were based on (K4-6).

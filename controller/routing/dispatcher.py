@@ -122,6 +122,8 @@ class Dispatcher:
             header, request, leftover = self._decode_request(frame, caller.from_peer)
             if route.spec.check_readable is not None:
                 route.spec.check_readable(request)
+            if route.spec.read_tags is not None:
+                route.spec.read_tags(request)
         except ProtocolError as error:
             raise MalformedMessage(
                 f"client {client_id_of(frame)!r}, {_name(api_key)} version {version}: {error}"

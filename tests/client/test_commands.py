@@ -6,9 +6,16 @@ from uuid import uuid4
 
 import pytest
 
+from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.dry_runs import packed
+from minicontroller.protocol.header import RequestHeader
+from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from minicontroller.protocol.registry import KAFKA
 from tests.client.installed import Installed
 from tests.support.cluster import Cluster, controller_id, other_ids
+from tests.support.kafka import KafkaCluster
 from tests.support.waiting import until
+from tests.support.wire import Wire, read_answer
 
 pytestmark = pytest.mark.slow
 
@@ -93,6 +100,30 @@ def test_records_are_deleted(command: Installed, topic: str) -> None:
         assert command("records", "delete", wrong).code == 2, wrong
 
 
+def test_a_deletion_is_tried(cluster: Cluster, command: Installed, topic: str) -> None:
+    """K201-8: a dry run says what would come of it and deletes nothing. A Kafka is not asked, and
+    even if it is, it sees nothing to delete.
+    """
+    command("topics", "create", topic, "--assignment", "1:2")
+    tried = command("topics", "delete", topic, f"{topic}-not", "--dry-run")
+    emptied = command("records", "delete", f"{topic}-0", "--dry-run")
+    if isinstance(cluster, KafkaCluster):
+        assert (tried.code, emptied.code) == (1, 1)
+        for outcome in (tried, emptied):
+            assert "UNSUPPORTED_VERSION" in outcome.stderr and "does not know of dry runs" in outcome.stderr
+    else:
+        assert (tried.code, emptied) == (1, (0, f"{topic}-0: would be deleted\n", ""))
+        assert tried.stdout == f"{topic}: would be deleted\n" and "UNKNOWN_TOPIC_OR_PARTITION" in tried.stderr
+    knows = not isinstance(cluster, KafkaCluster)
+    request = packed(DeleteTopicsRequest(topics=[DeleteTopicState(name=topic)], timeout_ms=10_000))
+    frame = KAFKA.encode_request(RequestHeader(ApiKey.DELETE_TOPICS, 6, 1, "force"), request)
+    for address in cluster.addresses.values():
+        with Wire(address) as wire:
+            rows = read_answer("DeleteTopics", 6, wire.exchange(frame))["responses"]
+        assert [(row["name"], row["error_code"]) for row in rows] == ([(topic, 0)] if knows else [])
+    assert command("topics", "describe", topic).code == 0
+
+
 def test_the_shape_of_topics_for_machines(command: Installed, topic: str) -> None:
     """The JSON of list, describe, create and delete is what docs/commands.md writes down."""
     created = command.json("topics", "create", topic, "--assignment", "1:2", "--config", "cleanup.policy=compact")
@@ -163,15 +194,6 @@ def test_a_dry_run_changes_nothing(command: Installed, topic: str) -> None:
     assert command("configs", "set", "--topic", topic, "retention.ms=never", "--dry-run").code == 1
     [described] = command.json("topics", "describe", topic)["topics"]
     assert (len(described["partitions"]), described["configs"]) == (1, {})
-
-
-def test_a_deletion_cannot_be_tried(command: Installed, topic: str) -> None:
-    """Kafka's DeleteTopics has no validate_only: --dry-run says so, and nothing is deleted."""
-    command("topics", "create", topic)
-    outcome = command("topics", "delete", topic, "--dry-run")
-    assert (outcome.code, outcome.stdout) == (2, "")
-    assert "DeleteTopics request has no validate_only" in outcome.stderr
-    assert len(command.json("topics", "list", topic)["topics"]) == 1
 
 
 def test_the_configs_of_a_topic(command: Installed, topic: str) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from minicontroller.protocol.dry_runs import FEATURE
 from tests.conformance.case import Case
 from tests.conformance.normal import A_DUMP
 
@@ -113,6 +114,12 @@ def only_what_is_served(_case: Case, recorded: Any) -> Any:
         return set(ours) >= ADMIN_APIS and all(key == kafkas.get(number, key) for number, key in ours.items())
 
     return {**recorded, "api_keys": in_kafkas_versions}
+
+
+def with_our_feature(_case: Case, recorded: Any) -> Any:
+    if recorded == "closed":
+        return recorded
+    return {**recorded, "supported_features": [{"name": FEATURE, "min_version": 1, "max_version": 1}]}
 
 
 def answered_with_35(_case: Case, _recorded: Any) -> Any:
@@ -278,6 +285,7 @@ DIFFERENCES = [
         with_texts("responses"),
     ),
     Difference("only-what-is-served", SERVED, only_what_is_served),
+    Difference("a-feature-of-ours", SERVED.replace("[0-4]", "[34]"), with_our_feature),
     Difference("blocks-for-nodes-only", "AllocateProducerIds-.*", not_for_clients),
     Difference("no-refusal-unsaid", "OffsetFetch-v1-alice: .*, offsets", refused_partitions),
     Difference("old-header-of-a-new-version", "ApiVersions-v0-version 99 with an old header", answered_with_35),

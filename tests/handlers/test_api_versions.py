@@ -9,6 +9,7 @@ from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.observe.logs import ABOUT, ClientWarnings
 from minicontroller.controller.security.caller import Caller
 from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.dry_runs import FEATURE
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestHeader
 from minicontroller.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -39,12 +40,13 @@ async def test_the_table_is_what_has_a_handler(version: int) -> None:
 
 
 async def test_no_features_are_finalized() -> None:
-    """As in a cluster in ZooKeeper mode, no feature is supported, none is finalized, and the epoch
-    is -1.
+    """As in a cluster in ZooKeeper mode, no feature is finalized, and the epoch is -1. The only
+    supported one says that the node knows dry runs of deletions (K201-8).
     """
     async with serving() as served:
         answer = await advertised(served)
-        assert (answer.supported_features, answer.finalized_features) == ([], [])
+        assert [feature.name for feature in answer.supported_features] == [FEATURE]
+        assert answer.finalized_features == []
         assert (answer.finalized_features_epoch, answer.zk_migration_ready) == (-1, False)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from minicontroller.audit.event import Effect
 from minicontroller.policies import ClusterState, DeleteRecordsRequest, PolicyViolation, TopicManagementPolicy
+from minicontroller.protocol.dry_runs import packed
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages import delete_records as messages
 from tests.audit.logs import decisions_in, found
@@ -148,4 +149,26 @@ async def test_the_policy_is_asked(version: int, tmp_path: Path, caplog: pytest.
         ("t", {0: 0}, "POLICY_VIOLATION", Effect.NONE, True),
         ("u", {0: -1}, "NONE", Effect.APPLIED, True),
         ("compact", {0: 0}, "POLICY_VIOLATION", Effect.NONE, False),
+    ]
+
+
+async def test_a_dry_run(tmp_path: Path) -> None:
+    """K201-8: the same answers, with the policy asked whether it would allow it; the audit log has
+    it as validated.
+    """
+    policy = Keeper()
+    async with ruling({"audit.dir": str(tmp_path)}, policy=policy) as cluster:
+        await make(cluster)
+        answer = await cluster.ask(packed(deleting(("t", {0: 0, 1: 0}), ("u", {0: END, 7: 0}))), LAST)
+    assert rows(answer) == {
+        ("t", 0): (ErrorCode.POLICY_VIOLATION, -1),
+        ("t", 1): (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1),
+        ("u", 0): (0, 0),
+        ("u", 7): (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1),
+    }
+    assert [(each.topic, each.validate_only) for each in policy.asked] == [("t", True), ("u", True)]
+    told = [each for each in decisions_in(tmp_path) if each.operation == "delete_records"]
+    assert [(each.name, each.validate_only, each.effect) for each in told] == [
+        ("t", True, Effect.NONE),
+        ("u", True, Effect.NONE),
     ]

@@ -2,16 +2,20 @@
 duplicates and policies.
 """
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import trio.testing
 
+from minicontroller.audit.replay import Replay
 from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.znodes import layout
 from minicontroller.policies import ClusterState, DeleteTopicRequest, PolicyViolation, TopicManagementPolicy
+from minicontroller.protocol.dry_runs import packed
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
+from tests.audit.logs import decisions_in, events_in, found
 from tests.handlers.asking import Client, broker, image, node_with
 from tests.handlers.ruling import PATIENT_MS, Ruling, creating, ruling, wanted
 
@@ -289,3 +293,33 @@ async def test_a_batch_cannot_pass_a_limit() -> None:
         await cluster.make(wanted("a", 1, 1), wanted("b", 1, 1))
         answer = await cluster.ask(named(LAST, "a", "b"), LAST)
     assert codes(answer) == [0, ErrorCode.POLICY_VIOLATION]
+
+
+@pytest.mark.parametrize("version", [4, 5, 6])
+async def test_a_dry_run(version: int, tmp_path: Path) -> None:
+    """K201-8: everything is checked, the policy included, which sees the topics before it as
+    deleted, and nothing is deleted; the audit log has it as validated.
+    """
+    policy = Keeper()
+    async with ruling({"audit.dir": str(tmp_path)}, policy=policy) as cluster:
+        await cluster.make(*(wanted(name, 1, 1) for name in ("a", "b")))
+        asked = stated(("a", NO_ID), ("nobody", NO_ID), ("a", NO_ID), (None, cluster.topic("b").topic_id))
+        answer = await cluster.ask(packed(asked), version)
+        assert codes(answer) == [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0, ErrorCode.POLICY_VIOLATION]
+        assert answer.responses[3].error_message == ("The last topic stays." if version >= 5 else None)
+        assert not any(topic.marked_for_deletion for topic in cluster.image.topics.values())
+        assert await cluster.store.children(layout.DELETE_TOPICS) == []
+    assert [request.validate_only for request in policy.asked] == [True, True]
+    decisions = [each for each in decisions_in(tmp_path) if each.operation == "delete_topic"]
+    assert [(each.name, each.validate_only, each.error, each.effect.value) for each in decisions] == [
+        ("a", True, "NONE", "none"),
+        ("nobody", True, "UNKNOWN_TOPIC_OR_PARTITION", "none"),
+        ("b", True, "POLICY_VIOLATION", "none"),
+    ]
+    assert found(tmp_path) == []
+    replay = Replay()
+    for event in events_in(tmp_path):
+        if event is decisions[2] or event == decisions[2]:
+            question = replay.question(decisions[2])
+            assert question is not None and question[1].topics() == {"b"}
+        assert list(replay.apply(event)) == []
