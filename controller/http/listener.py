@@ -26,6 +26,8 @@ log = logging.getLogger("minicontroller.http")
 MAX_CONNECTIONS = 100
 STALL_SECONDS = 10.0
 """How long a client may take to read what was sent before it is disconnected."""
+READ_BYTES = 4 * 1024
+"""How much is read at once: thousands of frames of HTTP/2 in one read would hold up the node."""
 PAUSE_SECONDS = 0.1
 OVERLOADED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
 
@@ -79,7 +81,7 @@ class BoundedStream:
 
     async def receive_some(self, max_bytes: int) -> bytes:
         try:
-            return await self._transport.receive(max_bytes)
+            return await self._transport.receive(min(max_bytes, READ_BYTES))
         except Disconnected as error:
             raise trio.BrokenResourceError(str(error)) from error
 

@@ -7,7 +7,10 @@ from contextlib import contextmanager, suppress
 from functools import partial
 
 import pytest
+import trio
 
+from minicontroller.controller.http.listener import READ_BYTES, BoundedStream
+from minicontroller.controller.network.transport import SocketTransport
 from tests.support.cluster import MiniCluster, running_cluster
 from tests.support.http import address_of, ask, create
 from tests.support.waiting import until
@@ -231,3 +234,14 @@ def test_state_is_the_same_for_everyone(cluster: MiniCluster) -> None:
     until(lambda: json.loads(ask(cluster, "/api/state").text)["topics"] == ask(cluster, "/api/topics").json["total"])
     assert [node["id"] for node in state["nodes"]] == [1, 2, 3]
     assert state["controller_here"]
+
+
+async def test_little_is_read_at_once() -> None:
+    """A client that sends thousands of frames of HTTP/2 gives everybody else a turn in between."""
+    ours, theirs = trio.socket.socketpair()
+    stream = BoundedStream(SocketTransport(trio.SocketStream(ours)))
+    with theirs:
+        await theirs.send(bytes(3 * READ_BYTES))
+        sizes = [len(await stream.receive_some(2**16)) for _ in range(3)]
+    stream.close()
+    assert sizes == [READ_BYTES] * 3
