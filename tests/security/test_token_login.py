@@ -38,6 +38,7 @@ from minicontroller.protocol.errors import ProtocolError
 from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeResponse
 from minicontroller.protocol.schema import WireStruct
+from tests.support.certificates import Authority, server_context
 from tests.support.http_endpoint import Endpoint
 from tests.support.waiting import until
 
@@ -238,6 +239,25 @@ async def test_a_token_from_an_endpoint_is_refreshed(autojump_clock: MockClock) 
             await trio.sleep(150)
             assert (endpoint.fetched, shown(login)) == (2, token(exp=NOW + 5000))
             nursery.cancel_scope.cancel()
+
+
+async def test_the_certificate_of_an_endpoint_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The secret is shown to nobody whom the system does not trust."""
+    authority = Authority(tmp_path)
+    body = json.dumps({"access_token": token()}).encode()
+    endpoint = Endpoint(body, server_context(authority.issue("issuer", "127.0.0.1")))
+    async with trio.open_nursery() as nursery:
+        await nursery.start(endpoint.serve)
+        settings = TokenSettings(url=f"https://127.0.0.1:{endpoint.port}/token", client=CLIENT)
+        async with running(settings) as login:
+            await login.tried.wait()
+            assert "its certificate is not trusted: " in shown(login)
+            assert not endpoint.asked
+        monkeypatch.setenv("SSL_CERT_FILE", str(authority.file))
+        async with running(settings) as login:
+            await login.tried.wait()
+            assert shown(login) == token()
+        nursery.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize(

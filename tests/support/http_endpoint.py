@@ -1,13 +1,17 @@
 """A small HTTP server for what nodes fetch: keys and tokens."""
 
+import contextlib
+import ssl
+
 import trio
 
 
 class Endpoint:
     """An HTTP server that answers each connection with the same bytes, after a while."""
 
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body: bytes, tls: ssl.SSLContext | None = None) -> None:
         self.body = body
+        self._tls = tls
         self.status = "200 OK"
         self.delay = 0.0
         self.fetched = 0
@@ -20,9 +24,14 @@ class Endpoint:
         self.port = listeners[0].socket.getsockname()[1]
         await trio.serve_listeners(self._answer, listeners, task_status=task_status)
 
-    async def _answer(self, stream: trio.SocketStream) -> None:
+    async def _answer(self, connection: trio.SocketStream) -> None:
+        stream = connection if self._tls is None else trio.SSLStream(connection, self._tls, server_side=True)
+        with contextlib.suppress(trio.BrokenResourceError):
+            await self._answer_on(stream)
+
+    async def _answer_on(self, stream: trio.abc.Stream) -> None:
         async with stream:
-            self.asked = await stream.receive_some()
+            self.asked = bytes(await stream.receive_some())
             self.fetched += 1
             await trio.sleep(self.delay)
             head = f"HTTP/1.1 {self.status}\r\nContent-Length: {len(self.body)}\r\n\r\n"
