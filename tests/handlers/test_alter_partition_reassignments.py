@@ -15,6 +15,7 @@ from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.metadata.entities import Partition
 from minicontroller.controller.znodes import layout
 from minicontroller.controller.znodes.topics import encode_topic
+from minicontroller.policies import AlterTopicRequest, ClusterState, PolicyViolation, TopicManagementPolicy
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -228,6 +229,43 @@ async def test_not_at_the_controller(cluster: Ruling) -> None:
     """
     answer = await Client(cluster.nodes[2], handlers=SPECS).ask(moving(("t", 0, [3])), 0)
     assert (answer.error_code, answer.responses) == (ErrorCode.NOT_CONTROLLER, [])
+
+
+class Two(TopicManagementPolicy):
+    """Grants two replicas at most, and notes what it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[AlterTopicRequest] = []
+
+    def validate_alter_topic(self, request: AlterTopicRequest, cluster: ClusterState) -> None:  # noqa: ARG002
+        self.asked.append(request)
+        if any(len(row) > 2 for row in (request.reassignments or {}).values() if row is not None):
+            raise PolicyViolation("Two replicas are enough.")
+
+
+async def test_the_policy_is_asked(autojump_clock: object) -> None:
+    """The policy judges the valid partitions of each topic together, and sees the topic as it is to
+    be; a violation refuses those of that topic alone (K201-5).
+    """
+    policy = Two()
+    async with ruling(policy=policy) as cluster:
+        await cluster.make(wanted("t", placed={0: [1], 1: [2]}), wanted("u", placed={0: [1]}))
+        rows = await move(cluster, ("t", 0, [2]), ("t", 1, [1, 2, 3]), ("t", 2, [1]), ("u", 0, [2, 1]), ("x", 0, [1]))
+        refused = (ErrorCode.POLICY_VIOLATION, "Two replicas are enough.")
+        unknown = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
+        assert rows == [
+            ("t", 0, *refused),
+            ("t", 1, *refused),
+            ("t", 2, *unknown),
+            ("u", 0, 0, None),
+            ("x", 0, *unknown),
+        ]
+        first, second = policy.asked
+        assert (first.topic, first.reassignments) == ("t", {0: (2,), 1: (1, 2, 3)})
+        assert dict(first.requested_state.replica_assignments or {}) == {0: (2,), 1: (1, 2, 3)}
+        assert (second.topic, second.api) == ("u", "AlterPartitionReassignments")
+        assert not cluster.topic("t").is_moving
+        assert cluster.topic("u").is_moving
 
 
 async def test_many_topics(cluster: Ruling) -> None:

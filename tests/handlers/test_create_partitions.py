@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import msgspec
 import pytest
 import trio
 import trio.testing
 
 from minicontroller.controller.active.jobs import Draft
 from minicontroller.controller.handlers import SPECS
+from minicontroller.controller.metadata.reassignment import reassign
 from minicontroller.controller.znodes import layout
 from minicontroller.controller.znodes.topics import decode_topic
 from minicontroller.policies import AlterTopicRequest, ClusterState, PolicyViolation, TopicManagementPolicy
@@ -200,7 +200,7 @@ async def test_being_deleted(cluster: Ruling) -> None:
 async def test_being_reassigned(cluster: Ruling) -> None:
     """K4-A4: REASSIGNMENT_IN_PROGRESS, which names the topic, before its count is looked at."""
     two = cluster.topic("two")
-    moving = two.with_partitions({1: msgspec.structs.replace(two.partitions[1], adding_replicas=(3,))})
+    moving = two.with_partitions({1: reassign(two.partitions[1], (9,), cluster.image.live_ids())})
     cluster.controller.writer.adopt(cluster.image.with_topic(moving))
     (row,) = (await cluster.ask(growing(more("two", 0)), LAST)).results
     assert row.error_code == ErrorCode.REASSIGNMENT_IN_PROGRESS
