@@ -423,6 +423,7 @@ class ActiveController:
         self.node.metrics.commits += 1
         self.node.metrics.committed_elements += len(elements)
         names = dict.fromkeys(element.topic for element in elements if element.topic is not None)
+        self.node.metrics.unclean_elections += partition_states.count_unclean_elections(before, after, names)
         for topic in self._updates.topics_changed(before, after, names):
             self.deletions.start(topic)
         self.reassignments.topics_changed(after, names)

@@ -4,7 +4,7 @@ Rule: a state is written only if its znode still has the version on which the el
 an election never overwrites what a leader has written meanwhile.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 
 import msgspec
@@ -194,6 +194,17 @@ def stage_states(
         )
 
     return draft.stage(topic.name, operations, evolve=evolve, holds=holds)
+
+
+def count_unclean_elections(before: Image, after: Image, names: Iterable[str]) -> int:
+    """Count the partitions of these topics that replicas lead which were not in sync."""
+    topics = [(before.topics.get(name), after.topics.get(name)) for name in names]
+    return sum(
+        now is not old and leadership.is_unclean(old, now)
+        for known, topic in topics
+        if known is not None and topic is not None and known.topic_id == topic.topic_id
+        for old, now in zip(known.partitions, topic.partitions, strict=False)
+    )
 
 
 async def release_broker(draft: Draft, broker_id: int, epoch: int) -> dict[str, list[int]]:

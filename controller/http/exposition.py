@@ -122,6 +122,11 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
     "controller_id": (GaugeMetricFamily, "The id of the controller that this node knows; -1 for none.", ("node",)),
     "controller_epoch": (GaugeMetricFamily, "The epoch of the controller that this node knows.", ("node",)),
     "elections_won": (CounterMetricFamily, "Elections that this node won.", ("node",)),
+    "unclean_leader_elections": (
+        CounterMetricFamily,
+        "Partitions that this node as the controller gave a leader that was not in sync: records may be lost.",
+        ("node",),
+    ),
     "writer_waiting_requests": (GaugeMetricFamily, "Changes that wait to be planned.", ("node",)),
     "writer_held_requests": (
         GaugeMetricFamily,
@@ -155,6 +160,11 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
         ("node",),
     ),
     "leaderless_partitions": (GaugeMetricFamily, "Partitions without a leader in this node's image.", ("node",)),
+    "partitions_not_led_as_preferred": (
+        GaugeMetricFamily,
+        "Partitions in this node's image that another replica leads than their first one, or nobody.",
+        ("node",),
+    ),
     "store_session": (GaugeMetricFamily, "1 for the state of this node's session with the store.", ("node", "state")),
     "store_session_changes": (
         CounterMetricFamily,
@@ -367,6 +377,7 @@ def _controller(families: Families, node: str, running: ServingNode) -> None:
     families.add("controller_id", [node], image.controller_id)
     families.add("controller_epoch", [node], image.controller_epoch)
     families.add("elections_won", [node], metrics.elections_won)
+    families.add("unclean_leader_elections", [node], metrics.unclean_elections)
     families.add("writer_waiting_requests", [node], 0 if controller is None else len(controller.writer.queue))
     families.add("writer_held_requests", [node], 0 if controller is None else controller.writer.queue.outside)
     families.add("writer_given_up_requests", [node], 0 if controller is None else controller.writer.queue.given_up)
@@ -385,6 +396,7 @@ def _image(families: Families, node: str, running: ServingNode, figures: TopicTo
     families.add("topics", [node], figures.topics)
     families.add("partitions", [node], figures.partitions)
     families.add("leaderless_partitions", [node], figures.leaderless)
+    families.add("partitions_not_led_as_preferred", [node], figures.not_led_as_preferred)
 
 
 def _store(families: Families, node: str, running: ServingNode) -> None:

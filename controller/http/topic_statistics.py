@@ -24,6 +24,8 @@ class TopicTotals(msgspec.Struct, frozen=True):
     partitions: int = 0
     leaderless: int = 0
     """Partitions without a leader."""
+    not_led_as_preferred: int = 0
+    """Partitions that their preferred leader does not lead, except of topics under deletion."""
     under_deletion: int = 0
     """Topics that are marked for deletion and still there."""
 
@@ -57,14 +59,16 @@ class TopicStatistics:
 
 
 async def _count(image: Image) -> TopicTotals:
-    partitions = leaderless = marked = 0
+    partitions = leaderless = imbalance = marked = 0
     for index, topic in enumerate(image.topics.values(), start=1):
         partitions += len(topic.partitions)
         leaderless += leaderless_partitions(topic)
+        if not topic.marked_for_deletion:
+            imbalance += sum(not partition.is_led_as_preferred for partition in topic.partitions)
         marked += topic.marked_for_deletion
         if index % TOPICS_A_SLICE == 0:
             await trio.lowlevel.checkpoint()
-    return TopicTotals(len(image.topics), partitions, leaderless, marked)
+    return TopicTotals(len(image.topics), partitions, leaderless, imbalance, marked)
 
 
 def leaderless_partitions(topic: Topic) -> int:

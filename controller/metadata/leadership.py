@@ -58,6 +58,15 @@ def elect_preferred(partition: Partition, live: Container[int]) -> Partition | N
     return _written(partition, preferred, partition.isr)
 
 
+def is_unclean(before: Partition, after: Partition) -> bool:
+    """Whether a replica that was not in sync has come to lead, so that records may be lost."""
+    return (
+        after.leader_recovery_state == RECOVERING
+        and after.leader_epoch > before.leader_epoch
+        and after.leader not in before.isr
+    )
+
+
 def controlled_shutdown(partition: Partition, broker_id: int, electable: Container[int]) -> Partition | None:
     """Take a broker that shuts down out of the ISR, and elect another leader if it leads (Kafka:
     ControlledShutdownLeaderElection).

@@ -168,6 +168,8 @@ class NodeMetrics:
 
     def __init__(self) -> None:
         self.elections_won = 0
+        self.unclean_elections = 0
+        """Partitions that got leaders which were not in sync while this node was the controller."""
         self.commits = 0
         """Commits that took effect while this node was the controller."""
         self.committed_elements = 0

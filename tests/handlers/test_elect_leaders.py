@@ -140,7 +140,7 @@ async def test_all_partitions(elections: Elections) -> None:
 
 async def test_an_unclean_election(elections: Elections) -> None:
     """A replica that is not in sync leads if no in-sync one is left, also where the cluster does
-    not allow unclean elections by itself. Its ISR has no other member.
+    not allow unclean elections by itself. Its ISR has no other member. The election is counted.
     """
     await elections.live(1, 3)
     await elections.live(1)
@@ -150,6 +150,7 @@ async def test_an_unclean_election(elections: Elections) -> None:
     assert await elections.codes({"t": (0, 1)}, ElectionType.UNCLEAN) == {("t", 0): NONE, ("t", 1): NOT_NEEDED}
     partition = elections.cluster.topic("t").partitions[0]
     assert (partition.leader, partition.isr, partition.leader_recovery_state) == (2, (2,), 1)
+    assert elections.cluster.controller.node.metrics.unclean_elections == 1
 
 
 async def test_a_topic_that_is_being_deleted(elections: Elections) -> None:

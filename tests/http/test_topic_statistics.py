@@ -10,7 +10,7 @@ from minicontroller.controller.http.views import MAX_ROWS, topics
 from minicontroller.controller.metadata.entities import Partition, Topic
 from minicontroller.controller.metadata.image import Image
 
-LED, HEADLESS = Partition(replicas=(1,), leader=1), Partition(replicas=(2,))
+LED, HEADLESS = Partition(replicas=(1, 2), leader=2), Partition(replicas=(2,))
 
 
 def image(*names: str) -> Image:
@@ -20,10 +20,14 @@ def image(*names: str) -> Image:
 
 
 async def test_figures_are_those_of_the_image() -> None:
-    """Topics, partitions and those without a leader; another image has its own."""
+    """Topics, partitions and those without a leader or without the preferred one; another image has
+    its own.
+    """
     statistics = TopicStatistics()
-    assert await statistics.figures(image("a", "b")) == TopicTotals(topics=2, partitions=4, leaderless=2)
-    assert await statistics.figures(image("a")) == TopicTotals(topics=1, partitions=2, leaderless=1)
+    both = TopicTotals(topics=2, partitions=4, leaderless=2, not_led_as_preferred=4)
+    assert await statistics.figures(image("a", "b")) == both
+    one = TopicTotals(topics=1, partitions=2, leaderless=1, not_led_as_preferred=2)
+    assert await statistics.figures(image("a")) == one
 
 
 async def test_a_list_that_is_a_moment_old_says_so(autojump_clock: trio.testing.MockClock) -> None:
