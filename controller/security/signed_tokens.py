@@ -6,6 +6,8 @@ cluster and for now. The keys come from the configuration alone: what a token sa
 followed, except which of the known ones it means. No error repeats any part of a token.
 """
 
+import base64
+import json
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -161,6 +163,7 @@ def _header(token: str) -> _Header:
     try:
         if len(parts) != 3 or not all(parts):
             raise InvalidTokenError("it is no signed token")
+        _check_names(base64.urlsafe_b64decode(f"{parts[0]}==="))
         fields = jws.extract_compact(token.encode(), registry=REGISTRY).headers()
         header = msgspec.convert(fields, _Header)
     except (JoseError, ValueError, TypeError, KeyError, RecursionError, msgspec.ValidationError):
@@ -172,9 +175,22 @@ def _header(token: str) -> _Header:
 
 def _claims(content: bytes) -> Mapping[str, Any]:
     try:
+        _check_names(content)
         return msgspec.json.decode(content, type=dict[str, Any])
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+    except (msgspec.DecodeError, RecursionError, ValueError):
         raise InvalidTokenError("it has no claims") from None
+
+
+def _check_names(text: bytes) -> None:
+    """Raise ValueError for JSON with a name that stands twice in one object, as Kafka's library
+    does: whoever wrote it and whoever reads it could take different ones.
+    """
+    json.loads(text, object_pairs_hook=_unique)
+
+
+def _unique(pairs: Sequence[tuple[str, Any]]) -> None:
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise ValueError("a name stands twice")
 
 
 def _time(claims: Mapping[str, Any], name: str, *, required: bool) -> float:
