@@ -16,6 +16,7 @@ from minicontroller.controller.handlers.node import Node
 from minicontroller.controller.node.policy_loading import load_policy, load_rules
 from minicontroller.controller.requests.context import RequestContext
 from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.dry_runs import TAG
 from minicontroller.protocol.messages import alter_configs as altering
 from minicontroller.protocol.messages import alter_partition_reassignments as reassigning
 from minicontroller.protocol.messages import incremental_alter_configs as adjusting
@@ -97,6 +98,8 @@ class Life:
                 await self._ask(ApiKey.CREATE_TOPICS, 7, creation)
             case "delete":
                 deletion = DeleteTopicsRequest(topic_names=list(names), timeout_ms=TIMEOUT_MS)
+                if validates:
+                    deletion.unknown_tags = {TAG: b""}  # a dry run, as it is once it was read
                 await self._ask(ApiKey.DELETE_TOPICS, 5, deletion)
             case "grow":
                 wishes = [CreatePartitionsTopic(name=name, count=chance.randint(1, 6)) for name in names]
