@@ -231,7 +231,7 @@ def _entries(node: Node, resource: DescribeConfigsResource, overrides: Overrides
         case ResourceType.BROKER if not name:
             return default_broker_entries(config)
         case ResourceType.BROKER:
-            _check_own_id(node, name, f"{node.broker_id} or an empty name")
+            _check_own_id(node, name, f"{node.broker_id} or empty string,")
             return broker_entries(config)
         case _:
             raise Refusal(ErrorCode.INVALID_REQUEST, "Client metrics have configs on KRaft clusters only.")
@@ -242,16 +242,16 @@ def _check_own_id(node: Node, name: str, expected: str) -> None:
     if number is None:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
     if number != node.broker_id:
-        raise Refusal(ErrorCode.INVALID_REQUEST, f"Unexpected broker id: expected {expected}, but received {name}")
+        raise Refusal(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {expected} but received {name}")
 
 
 def _logger_rows(node: Node, name: str) -> list[DescribeConfigsResourceResult]:
     if not name:
-        raise Refusal(ErrorCode.INVALID_REQUEST, "Loggers belong to one broker: its id must not be empty.")
+        raise Refusal(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
     _check_own_id(node, name, str(node.broker_id))
     return [
-        DescribeConfigsResourceResult(name=logger, value=level, config_source=LOGGER_SOURCE, documentation=None)
-        for logger, level in log_levels.levels().items()
+        DescribeConfigsResourceResult(name=logger, value=level, config_source=LOGGER_SOURCE, documentation="")
+        for logger, level in log_levels.described_levels().items()
     ]
 
 

@@ -2,8 +2,8 @@
 resource.
 """
 
-import logging
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import trio
 
@@ -38,6 +38,8 @@ from .node import Node
 from .planning import PlannedChange
 from .requested_changes import configured_resources, operands, operation_kinds
 
+Text = TypeVar("Text", str, str | None)
+
 PATIENCE_SECONDS = 10.0
 """The seconds that a node waits until the controller has judged and recorded new levels of loggers,
 even if the client has disconnected.
@@ -59,12 +61,12 @@ async def receive(
     for index, resource in enumerate(request.resources):
         if resource.resource_type == ResourceType.BROKER_LOGGER and index not in decided:
             kind, name = kind_and_name(resource.resource_type, resource.resource_name)
-            wanted = operands(resource)
+            wanted = _by_our_names(operands(resource))
             decided[index] = PlannedChange(
                 resource=name,
                 kind=kind,
                 operations=wanted,
-                operation_kinds=operation_kinds(resource),
+                operation_kinds=_by_our_names(operation_kinds(resource)),
                 levels=_levels(wanted),
             )
     if request.validate_only or all(change.refusal is not None for change in decided.values()):
@@ -134,31 +136,44 @@ def _check_of_type(node: Node, context: RequestContext, resource: AlterConfigsRe
 
 def _check_loggers(node: Node, resource: AlterConfigsResource) -> None:
     check_own_id(node, resource.resource_name)
-    known = log_levels.levels()
+    wanted: dict[str, str | None] = {}
     for config in resource.configs:
         if config.config_operation not in (ConfigOperation.SET, ConfigOperation.DELETE):
-            text = f"A log level is set or deleted; operation {config.config_operation} of {config.name} is neither."
+            operation = _operation_name(config.config_operation)
+            text = f"{operation} operation is not allowed for the BROKER_LOGGER resource"
             raise Refusal(ErrorCode.INVALID_REQUEST, text)
-        if config.name not in known:
+        ours = log_levels.logger_name(config.name)
+        if ours is None:
             raise Refusal(ErrorCode.INVALID_CONFIG, f"Logger {config.name} does not exist!")
-        if config.config_operation == ConfigOperation.DELETE and config.name == log_levels.ROOT:
+        level = config.value if config.config_operation == ConfigOperation.SET else None
+        if config.config_operation == ConfigOperation.DELETE and ours == log_levels.ROOT:
             text = f"Removing the log level of the {log_levels.ROOT} logger is not allowed"
             raise Refusal(ErrorCode.INVALID_REQUEST, text)
-        if config.config_operation == ConfigOperation.SET and config.value not in log_levels.LEVELS:
-            text = f"Cannot set the log level of {config.name} to {config.value} as it is not a supported log level"
-            raise Refusal(ErrorCode.INVALID_CONFIG, f"{text}. Valid log levels are {', '.join(log_levels.LEVELS)}")
+        if config.config_operation == ConfigOperation.SET and level not in log_levels.LEVELS:
+            text = f"Cannot set the log level of {config.name} to {level} as it is not a supported log level"
+            valid = ", ".join(sorted(log_levels.LEVELS))
+            raise Refusal(ErrorCode.INVALID_CONFIG, f"{text}. Valid log levels are {valid}")
+        if wanted.setdefault(ours, level) != level:
+            text = f"The logger {ours} is named twice, the second time as {config.name}, with two levels."
+            raise Refusal(ErrorCode.INVALID_REQUEST, text)
+
+
+def _operation_name(operation: int) -> str:
+    return ConfigOperation(operation).name if operation in set(ConfigOperation) else f"UNKNOWN({operation})"
+
+
+def _by_our_names(loggers: Mapping[str, Text]) -> dict[str, Text]:
+    return {log_levels.KAFKA_LOGGERS.get(name, name): value for name, value in loggers.items()}
 
 
 def _levels(wanted: Mapping[str, str | None]) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    known = log_levels.levels()
-    return {name: known[name] for name in wanted}, log_levels.levels_after(wanted)
+    """Return the levels before and after the change, by our names of the loggers."""
+    return log_levels.levels_of(wanted), log_levels.levels_after(wanted)
 
 
 def _alter_loggers(resource: AlterConfigsResource) -> None:
-    for config in resource.configs:
-        logger = logging.getLogger(None if config.name == log_levels.ROOT else config.name)
-        deleted = config.config_operation == ConfigOperation.DELETE
-        logger.setLevel(logging.NOTSET if deleted else log_levels.LEVELS[config.value or ""])
+    for name, level in operands(resource).items():
+        log_levels.set_level(name, level)
 
 
 API = Spec(

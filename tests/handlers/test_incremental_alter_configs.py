@@ -179,7 +179,9 @@ REFUSALS: list[tuple[str, AlterConfigsResource, ErrorCode, Sequence[str]]] = [
     ("level that is not", steps(BROKER_LOGGER, "1", ("root", SET, "LOUD")), CONFIG, ["LOUD", "TRACE"]),
     ("level in lower case", steps(BROKER_LOGGER, "1", ("root", SET, "info")), CONFIG, ["info"]),
     ("no root", steps(BROKER_LOGGER, "1", ("root", DELETE, None)), REQUEST, ["root"]),
-    ("append to a logger", steps(BROKER_LOGGER, "1", ("root", APPEND, "INFO")), REQUEST, ["root"]),
+    ("append to a logger", steps(BROKER_LOGGER, "1", ("root", APPEND, "INFO")), REQUEST, ["APPEND"]),
+    ("logger's operation 9", steps(BROKER_LOGGER, "1", ("root", 9, "INFO")), REQUEST, ["9"]),
+    ("logger by two names", steps(BROKER_LOGGER, "1", ("kafka", SET, "INFO"), ("minicontroller", SET, "WARN")), REQUEST, ["minicontroller"]),
     # Two faults: the one that Kafka finds first.
     ("key twice, null", steps(TOPIC, "a", ("x", SET, "1"), ("x", SET, None)), REQUEST, ["duplicate"]),
     ("null, operation", steps(TOPIC, "a", ("x", 9, None)), REQUEST, ["Null value"]),

@@ -12,7 +12,7 @@ import trio.testing
 
 from minicontroller.audit.event import REDACTED, Decision, Effect, EntityChange
 from minicontroller.controller.active.jobs import Draft, Element
-from minicontroller.controller.config.log_levels import levels_after
+from minicontroller.controller.config.log_levels import KAFKA_LOGGERS, described_levels, levels, levels_after
 from minicontroller.policies import AlterLoggersRequest, ClusterState, PolicyViolation, TopicManagementPolicy
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.incremental_alter_configs import (
@@ -137,6 +137,45 @@ async def test_whatever_the_level_is(tmp_path: Path) -> None:
         if each.policy
     ]
     assert said == [("a", ["few"]), ("b", ["one"])]
+
+
+AUTHORIZER = "minicontroller.authorizer"
+
+PROTECTED = """
+[[rule]]
+name = "protected"
+operations = "alter_loggers"
+condition = '!after.configs.exists(logger, logger == "minicontroller.authorizer" && after.configs[logger] == "FATAL")'
+"""
+
+
+async def test_names_of_kafka(tmp_path: Path) -> None:
+    """A logger by the name that Kafka has for it is ours: a rule that protects ours protects it,
+    and the audit log has our name.
+    """
+    async with ruling({"audit.dir": str(tmp_path)}, policy=TopicManagementPolicy()) as cluster:
+        in_force(cluster, PROTECTED)
+        before = described_levels()["kafka.authorizer.logger"]
+        refused = await cluster.ask(setting(("kafka.authorizer.logger", SET, "FATAL")), 1)
+        allowed = await cluster.ask(setting(("kafka.authorizer.logger", SET, "ERROR"), ("kafka.x", SET, "ERROR")), 1)
+        assert [codes(refused), codes(allowed)] == [[ErrorCode.POLICY_VIOLATION], [ErrorCode.INVALID_CONFIG]]
+        assert described_levels()["kafka.authorizer.logger"] == before
+        assert codes(await cluster.ask(setting(("kafka.authorizer.logger", SET, "ERROR")), 1)) == [0]
+        assert logging.getLogger(AUTHORIZER).level == logging.ERROR
+        assert described_levels()["kafka.authorizer.logger"] == levels()[AUTHORIZER] == "ERROR"
+        assert codes(await cluster.ask(setting(("kafka.authorizer.logger", DELETE, None)), 1)) == [0]
+        assert logging.getLogger(AUTHORIZER).level == logging.NOTSET
+    done = decisions_in(tmp_path)[2]
+    assert (done.config_operations, done.entity and done.entity.requested) == (
+        {AUTHORIZER: "ERROR"},
+        {AUTHORIZER: "ERROR"},
+    )
+
+
+def test_no_name_of_kafka_hides_policies() -> None:
+    """Loggers of policies and of the audit log have their own names only."""
+    assert not {JUDGE, "minicontroller.audit", "minicontroller.decision"} & set(KAFKA_LOGGERS.values())
+    assert all(name.startswith(("minicontroller", "kazoo")) for name in KAFKA_LOGGERS.values())
 
 
 @pytest.mark.parametrize("is_audited", [True, False])
