@@ -15,6 +15,7 @@ from ..config.node_config import NodeConfig
 from ..metadata.entities import UNREADABLE
 from ..metadata.groups import Group
 from ..metadata.image import Image
+from ..requests.time_slices import TimeSlice
 from .entity_writing import stage_group
 from .jobs import ControllerMoved, Draft
 from .writer import Writer
@@ -35,25 +36,26 @@ class OffsetExpiry:
         """Remove offsets until cancelled, or until another controller is elected."""
         with contextlib.suppress(ControllerMoved):  # the next controller does it
             while True:
-                while self._outdated(self._writer.image):
+                while await self._outdated(self._writer.image, TimeSlice()):
                     if not await self._writer.write(self._remove):
                         break
                     log.info("offsets of groups that have expired, or whose topic is gone, are being removed")
                 await trio.sleep(self._pause_seconds)
 
-    def _outdated(self, image: Image) -> list[tuple[str, Group]]:
+    async def _outdated(self, image: Image, time_slice: TimeSlice) -> list[tuple[str, Group]]:
         """Return the groups with offsets to remove, without these, by the name of their znode."""
         since = self._clock_ms() - self._kept_ms
-        kept = (
-            (name, group, group.kept(image.topics, since_ms=since))
-            for name, group in image.groups.items()
-            if group.version != UNREADABLE
-        )
-        return [(name, after) for name, before, after in kept if after is not before]
+        found = []
+        for name, group in image.groups.items():
+            kept = group if group.version == UNREADABLE else group.kept(image.topics, since_ms=since)
+            if kept is not group:
+                found.append((name, kept))
+            await time_slice.pause()
+        return found
 
     async def _remove(self, draft: Draft) -> bool:
         """Stage the removal of what a commit holds of them. Return whether there were any."""
-        outdated = self._outdated(draft.image)
+        outdated = await self._outdated(draft.image, draft.time_slice)
         for name, group in outdated:
             if draft.is_over:
                 break

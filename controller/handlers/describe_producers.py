@@ -17,6 +17,7 @@ from ...protocol.messages.describe_producers import (
 from ..errors import Refusal
 from ..metadata.entities import Topic
 from ..metadata.topic_names import validate_topic_name
+from ..requests.bounds import RowCount
 from ..requests.context import RequestContext
 from ..requests.long_answers import note
 from ..requests.permissions import Permission
@@ -30,6 +31,7 @@ NOT_HERE = "This server does not host this topic-partition."
 
 
 async def handle(node: Node, context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
+    RowCount().add(sum(len(topic.partition_indexes) for topic in request.topics))
     return DescribeProducersResponse(topics=await in_time_slices(_topics(node, context, request)))
 
 

@@ -17,6 +17,7 @@ from ...protocol.messages.offset_fetch import (
     OffsetFetchTopic,
 )
 from ..metadata.groups import CommittedOffset, TopicOffsets
+from ..requests.bounds import RowCount
 from ..requests.context import RequestContext
 from ..requests.long_answers import note
 from ..requests.spec import InnerRows, Rows, Spec, copied
@@ -33,14 +34,14 @@ Topics = Sequence[OffsetFetchTopic] | None
 
 
 async def handle(node: Node, context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
-    time_slice = TimeSlice()
+    time_slice, count = TimeSlice(), RowCount()
     if context.api_version >= MANY_GROUPS_SINCE:
         groups = []
         for each in request.groups:
-            groups.append(await _group(node, context, time_slice, each.group_id, each.topics))
+            groups.append(await _group(node, context, (time_slice, count), each.group_id, each.topics))
             await time_slice.pause()
         return OffsetFetchResponse(groups=groups)
-    found = await _group(node, context, time_slice, request.group_id, request.topics)
+    found = await _group(node, context, (time_slice, count), request.group_id, request.topics)
     if found.error_code and context.api_version < ERROR_OF_GROUP_SINCE:
         return OffsetFetchResponse(
             topics=[_refused(topic, ErrorCode(found.error_code), context) for topic in request.topics or ()]
@@ -49,8 +50,9 @@ async def handle(node: Node, context: RequestContext, request: OffsetFetchReques
 
 
 async def _group(
-    node: Node, context: RequestContext, time_slice: TimeSlice, group_id: str, topics: Topics
+    node: Node, context: RequestContext, bounds: tuple[TimeSlice, RowCount], group_id: str, topics: Topics
 ) -> FetchedOffsetsOfGroup:
+    time_slice, count = bounds
     code = ErrorCode.NONE
     if not context.may(DESCRIBE_GROUP, group_id):
         code = ErrorCode.GROUP_AUTHORIZATION_FAILED
@@ -61,7 +63,12 @@ async def _group(
         return FetchedOffsetsOfGroup(group_id=group_id, error_code=code)
     group = group_at(node, group_id)
     kept: Mapping[str, TopicOffsets] = {} if group is None else group.live(node.cache.image.topics)
-    found = _all(context, kept) if topics is None else _named(context, kept, topics)
+    if topics is None:
+        count.add(sum(len(each.partitions) for each in kept.values()), 0 if group is None else group.size)
+        found = _all(context, kept)
+    else:
+        count.add(sum(len(topic.partition_indexes) for topic in topics), 0 if group is None else group.size)
+        found = _named(context, kept, topics)
     return FetchedOffsetsOfGroup(group_id=group_id, topics=[topic async for topic in _paused(found, time_slice)])
 
 

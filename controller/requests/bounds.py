@@ -22,6 +22,10 @@ MAX_BETWEEN_NODES_BYTES = 128 * 1024 * 1024
 """The largest request or answer between nodes, whatever `socket.request.max.bytes` is. It is the
 same for all nodes of a cluster.
 """
+MAX_ROWS = 200_000
+"""The most rows of an answer with a row for each number in a request, or with all rows of a thing
+each time that the request names it.
+"""
 MAX_REPEATED_BYTES = 1024 * 1024
 """The most bytes of an answer that may be repetition: further rows about one thing, or one error's
 message in many rows.
@@ -101,6 +105,20 @@ def _is_longer(texts: Sequence[str], size: int) -> bool:
     return characters > size or (
         characters * MAX_BYTES_OF_A_CHARACTER > size and len(msgspec.json.encode(texts)) > size
     )
+
+
+class RowCount:
+    """Counts the rows of an answer that a short request can make long."""
+
+    def __init__(self) -> None:
+        self._rows = self._bytes = 0
+
+    def add(self, rows: int, texts: int = 0) -> None:
+        """Count rows before they are made, and the bytes of their texts. Raises INVALID_REQUEST."""
+        self._rows += rows
+        self._bytes += texts
+        if self._rows > MAX_ROWS or self._bytes > MAX_ANSWER_BYTES:
+            raise Refusal(ErrorCode.INVALID_REQUEST, "The answer would be too long: ask for less at a time.")
 
 
 class AnswerSize:

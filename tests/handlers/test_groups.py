@@ -14,6 +14,7 @@ from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.delete_groups import DeleteGroupsRequest
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
 from minicontroller.protocol.messages.describe_groups import DescribeGroupsRequest
+from minicontroller.protocol.messages.describe_producers import DescribeProducersRequest, DescribeProducersTopic
 from minicontroller.protocol.messages.list_groups import ListGroupsRequest
 from minicontroller.protocol.messages.offset_commit import (
     OffsetCommitPartition,
@@ -219,6 +220,22 @@ async def test_offsets_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         assert await commit(cluster, "g", {0: 2}) == [0]
         assert await fetch(cluster, "g") == {0: 2}
         assert cluster.image.groups_bytes == sum(group.size for group in cluster.image.groups.values()) > 0
+
+
+async def test_answers_are_bounded() -> None:
+    """A short request cannot make an answer that fills the memory: neither by naming a group often,
+    nor by very many numbers.
+    """
+    async with ruling() as cluster:
+        await cluster.make(COORDINATORS, wanted("t", 100, 1))
+        await commit(cluster, "g", dict.fromkeys(range(100), 5))
+        often = OffsetFetchRequest(groups=[OffsetFetchGroup(group_id="g", topics=None)] * 2_001)
+        assert {row.error_code for row in (await cluster.ask(often, 9)).groups} == {ErrorCode.INVALID_REQUEST}
+        numbers = [OffsetFetchTopic(name="t", partition_indexes=list(range(200_001)))]
+        assert (await cluster.ask(OffsetFetchRequest(group_id="g", topics=numbers), 7)).error_code == 42
+        producers = [DescribeProducersTopic(name="t", partition_indexes=list(range(200_001)))]
+        (row,) = (await cluster.ask(DescribeProducersRequest(topics=producers), 0)).topics
+        assert {each.error_code for each in row.partitions} == {ErrorCode.INVALID_REQUEST}
 
 
 async def test_metadata_is_bounded_as_in_kafka() -> None:
