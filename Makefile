@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: up zookeeper check test lint unit faults bench bench-pipeline clean
+.PHONY: up zookeeper check test lint unit conformance faults bench bench-pipeline clean
 
 up: $(VENV)/.runtime
 	@$(BIN)/minicontroller up --brokers 3 $(ARGS)
@@ -33,6 +33,12 @@ lint: $(VENV)/.dev build/typing/minicontroller
 # The tests run in several processes, and the tests that share a large program (tests/conftest.py) in one process; `ARGS="... -n 0"` is one process for all.
 unit: $(VENV)/.dev
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadgroup --durations 10 $(ARGS)
+
+# Asks a real Kafka anew (its jars come by Maven), makes the numbers of docs/conformance.md, and compares ours.
+conformance: $(VENV)/.dev java
+	@$(BIN)/python -m tests.conformance.record
+	@$(BIN)/python -m tests.conformance.table
+	@$(BIN)/pytest -q tests/conformance $(ARGS)
 
 # An hour: `make faults SECONDS=3600 SEED=any`; a history that was kept: `make faults REPLAY=build/faults/history-...ndjson`.
 faults: $(VENV)/.dev java
