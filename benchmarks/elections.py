@@ -10,7 +10,7 @@ measured in turns. It is done when Metadata of every node shows the elected lead
 import argparse
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from time import perf_counter
+from time import perf_counter, sleep
 
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages.alter_partition_reassignments import (
@@ -37,6 +37,10 @@ from .reassignment import NAMES, NODES, frame, wait
 TOPICS, PARTITIONS, ROUNDS = 10, 100, 5
 TOPICS_A_REQUEST = 5
 """A real Kafka must answer requests before the driver gives up."""
+QUIET_SECONDS = 10.0
+"""Five seconds after its election a controller moves leaders back by itself, and then not for five
+minutes; rounds begin after that.
+"""
 
 
 def replicas(partition: int, turn: int) -> list[int]:
@@ -140,6 +144,7 @@ def measured(names: Sequence[str], topics: int, rounds: int) -> Mapping[str, lis
             for part in parts(topics):
                 messages.check_created(cluster.at_controller.call(creation(part)))
             cluster.wait_led(messages.metadata(None), topics, PARTITIONS)
+        sleep(QUIET_SECONDS)
         for turn in range(1, rounds + 2):
             for name, cluster in clusters.items():
                 seconds = elected(cluster, topics, turn)
