@@ -4,6 +4,7 @@ Nothing is written there. Replicas are spread over the directories by their name
 changes nothing but the moves that an administrator has asked for, which are forgotten.
 """
 
+from pathlib import Path
 from zlib import crc32
 
 from ..config.node_config import NodeConfig
@@ -15,9 +16,10 @@ class LogDirs:
     """The directories of one node (`log.dirs`, or `log.dir`)."""
 
     def __init__(self, config: NodeConfig) -> None:
-        text = config.string("log.dirs") or config.string("log.dir")
-        self.paths = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
-        """The directories, each once, in the order of the configuration."""
+        self.paths = list(dict.fromkeys(_absolute(path) for path in config.log_dirs))
+        """The directories, each once, in the order of the configuration, written as Kafka tells
+        them.
+        """
         self._moved: dict[tuple[bytes, int], str] = {}
         """The directories of replicas that were moved, by topic id and partition."""
 
@@ -27,18 +29,30 @@ class LogDirs:
         return self._moved.get((topic.topic_id, index), usual)
 
     def move(self, path: str, topic: Topic, index: int) -> None:
-        """Move this node's replica of a partition to another of the directories."""
+        """Move this node's replica of a partition to another of the directories. A replica that is
+        not there yet will begin its life in it.
+        """
         self._moved[topic.topic_id, index] = path
 
-    def forget_all_but(self, image: Image, broker_id: int) -> None:
-        """Forget moves of replicas that this node does not hold any more."""
+    def forget_all_but(self, image: Image) -> None:
+        """Forget moves in topics that are gone."""
         self._moved = {
             (topic_id, index): path
             for (topic_id, index), path in self._moved.items()
-            if holds(image.topic_by_id(topic_id), index, broker_id)
+            if exists(image.topic_by_id(topic_id), index)
         }
 
 
-def holds(topic: Topic | None, index: int, broker_id: int) -> bool:
+def exists(topic: Topic | None, index: int) -> bool:
+    """Return whether there is such a partition."""
+    return topic is not None and 0 <= index < len(topic.partitions)
+
+
+def holds(topic: Topic, index: int, broker_id: int) -> bool:
     """Return whether a broker has a replica of a partition, which may not exist."""
-    return topic is not None and 0 <= index < len(topic.partitions) and broker_id in topic.partitions[index].replicas
+    return exists(topic, index) and broker_id in topic.partitions[index].replicas
+
+
+def _absolute(path: str) -> str:
+    """Return a path as Java's File has it: absolute, without a slash at its end or two in a row."""
+    return str(Path(path).absolute()).replace("//", "/")  # a Path keeps two at its beginning

@@ -100,6 +100,12 @@ class NodeConfig:
         assert isinstance(value, tuple), key
         return value
 
+    @property
+    def log_dirs(self) -> list[str]:
+        """The directories of the logs (`log.dirs`, or else `log.dir`)."""
+        text = self.string("log.dirs") or self.string("log.dir")
+        return [part.strip() for part in text.split(",") if part.strip()]
+
     def value(self, key: str) -> Value:
         """Return the value in force: the first of this node's, all nodes', the file's and the
         default. Raises KeyError for an undeclared key.

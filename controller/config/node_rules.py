@@ -44,6 +44,7 @@ def faults_of(config: NodeConfig) -> list[Fault]:
         *_jaas(config),
         *_connections(config),
         *_request_sizes(config),
+        *_log_dirs(config),
         *_listeners(config),
         *faults_of_zookeeper(config),
     ]
@@ -124,6 +125,12 @@ def _request_sizes(config: NodeConfig) -> Iterator[Fault]:
     of_all, of_one = "queued.max.request.bytes", "socket.request.max.bytes"
     if 0 < config.integer(of_all) < config.integer(of_one):
         yield of_all, f"{of_all} must be at least {of_one}, {config.integer(of_one)}."
+
+
+def _log_dirs(config: NodeConfig) -> Iterator[Fault]:
+    if not config.log_dirs:
+        key = "log.dirs" if config.string("log.dirs") else "log.dir"
+        yield key, "log.dirs or log.dir must name at least one directory."
 
 
 def _listeners(config: NodeConfig) -> Iterator[Fault]:

@@ -14,7 +14,7 @@ from ...protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirTopic,
     AlterReplicaLogDirTopicResult,
 )
-from ..broker.log_dirs import holds
+from ..broker.log_dirs import exists, holds
 from ..requests.context import RequestContext
 from ..requests.long_answers import note
 from ..requests.permissions import Permission
@@ -25,6 +25,10 @@ from .node import Node
 ALTER_CLUSTER = Permission(
     AclOperation.ALTER, AclResourceType.CLUSTER, "CLUSTER_AUTHORIZATION_FAILED for each partition"
 )
+LONGEST_NAME = 215
+"""The most characters of a topic's name, a hyphen and a partition's number together. While Kafka
+moves a replica, its folder has 40 more, and a folder's name has at most 255.
+"""
 
 Row = AlterReplicaLogDirPartitionResult
 
@@ -40,7 +44,7 @@ async def handle(
         note(code, context)
         rows.setdefault(name, []).append(Row(partition_index=index, error_code=code))
         await time_slice.pause()
-    node.log_dirs.forget_all_but(node.cache.image, node.broker_id)
+    node.log_dirs.forget_all_but(node.cache.image)
     return AlterReplicaLogDirsResponse(
         results=[AlterReplicaLogDirTopicResult(topic_name=name, partitions=each) for name, each in rows.items()]
     )
@@ -57,13 +61,20 @@ def _wanted(request: AlterReplicaLogDirsRequest) -> dict[tuple[str, int], str]:
 
 
 def _move(node: Node, path: str, name: str, index: int) -> ErrorCode:
+    """Move a replica, with the checks in Kafka's order (ReplicaManager.alterReplicaLogDirs).
+
+    A replica that this node does not hold yet will be made in the directory: a tool that reassigns
+    partitions asks for that first, and again until the replica is there.
+    """
     topic = node.cache.image.topics.get(name)
+    if len(f"{name}-{index}".encode("utf-16-le", "surrogatepass")) // 2 > LONGEST_NAME:
+        return ErrorCode.INVALID_TOPIC_EXCEPTION
     if path not in node.log_dirs.paths:
         return ErrorCode.LOG_DIR_NOT_FOUND
-    if topic is None or not holds(topic, index, node.broker_id):
-        return ErrorCode.REPLICA_NOT_AVAILABLE
+    if topic is None or not exists(topic, index):
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     node.log_dirs.move(path, topic, index)
-    return ErrorCode.NONE
+    return ErrorCode.NONE if holds(topic, index, node.broker_id) else ErrorCode.REPLICA_NOT_AVAILABLE
 
 
 def _topic(topic: AlterReplicaLogDirTopic) -> Fields:

@@ -139,6 +139,7 @@ def test_a_topic_management_policy_excludes_the_older_policies(older: str) -> No
             "max.connections.per.ip.overrides=x",
             "max.connections.per.ip.overrides: 'x' is not of the form address:count.",
         ),
+        ("log.dirs=,", "log.dirs or log.dir must name at least one directory."),
     ],
 )
 def test_what_kafka_refuses_at_its_start_is_refused(setting: str, fault: str) -> None:

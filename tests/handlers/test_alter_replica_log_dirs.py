@@ -51,12 +51,42 @@ async def test_a_move_is_seen(version: int) -> None:
 
 
 async def test_what_cannot_be_moved() -> None:
-    """A directory that is not configured, and a partition of which the node has no replica."""
+    """A directory that is not configured, a partition that is unknown, and one of which the node
+    has no replica.
+    """
     client = Client(node_with(image(BROKERS, [T]), LOGS), handlers=SPECS)
-    unknown, absent = ErrorCode.LOG_DIR_NOT_FOUND, ErrorCode.REPLICA_NOT_AVAILABLE
-    assert codes(await client.ask(moving("/c", 0, 2), 2)) == {("t", 0): unknown, ("t", 2): unknown}
-    assert codes(await client.ask(moving("/a", 2, 3, -1), 2)) == {("t", index): absent for index in (2, 3, -1)}
-    assert codes(await client.ask(moving("/a", 0, name="unknown"), 2)) == {("unknown", 0): absent}
+    no_dir, absent = ErrorCode.LOG_DIR_NOT_FOUND, ErrorCode.REPLICA_NOT_AVAILABLE
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert codes(await client.ask(moving("/c", 0, 2, 3), 2)) == {("t", index): no_dir for index in (0, 2, 3)}
+    assert codes(await client.ask(moving("/a", 2, 3, -1), 2)) == {
+        ("t", 2): absent,
+        ("t", 3): unknown,
+        ("t", -1): unknown,
+    }
+    assert codes(await client.ask(moving("/a", 0, name="unknown"), 2)) == {("unknown", 0): unknown}
+
+
+@pytest.mark.parametrize(
+    ("name", "index", "fits"), [("y" * 213, 0, True), ("y" * 213, 10, False), ("y" * 214, 0, False)]
+)
+async def test_names_that_are_too_long_for_a_folder(name: str, index: int, fits: bool) -> None:
+    """The length of a name is looked at before everything else, as Kafka does."""
+    client = Client(node_with(image(BROKERS, [T]), LOGS), handlers=SPECS)
+    too_long = ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert codes(await client.ask(moving("/c", index, name=name), 2)) == {
+        (name, index): ErrorCode.LOG_DIR_NOT_FOUND if fits else too_long
+    }
+
+
+@pytest.mark.parametrize("path", ["/a", "/b"])
+async def test_a_replica_is_made_where_it_was_wanted(path: str) -> None:
+    """`kafka-reassign-partitions` asks for a directory before the node has the replica."""
+    node = node_with(image(BROKERS, [T]), LOGS)
+    client = Client(node, handlers=SPECS)
+    assert codes(await client.ask(moving(path, 2), 2)) == {("t", 2): ErrorCode.REPLICA_NOT_AVAILABLE}
+    here = type(T)("t", topic_id=T.topic_id, partitions=(*T.partitions[:2], led(2, 1)))
+    see(node, image(BROKERS, [here]))
+    assert 2 in await in_directory(client, path)
 
 
 async def test_a_topic_of_the_same_name_has_not_moved() -> None:
@@ -69,7 +99,8 @@ async def test_a_topic_of_the_same_name_has_not_moved() -> None:
     again = topic("t", led(1, 2), led(2, 1))
     see(node, image(BROKERS, [type(again)("t", topic_id=b"\7" * 16, partitions=again.partitions)]))
     assert await in_directory(client, "/a") == before
-    await client.ask(moving(other, 9), 2)
+    see(node, image(BROKERS, []))
+    await client.ask(moving(other, 0), 2)
     assert not node.log_dirs._moved
 
 

@@ -1,5 +1,6 @@
 """DescribeLogDirs: a node's directories and the replicas in them."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,3 +52,17 @@ async def test_who_may_not_describe_the_cluster(version: int) -> None:
     rights = allowing((AclResourceType.CLUSTER, CLUSTER_NAME, AclOperation.DESCRIBE))
     answer = await ask(DescribeLogDirsRequest(topics=None), version, principal=ALICE, authorization=rights)
     assert len(answer.results) == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"log.dirs": "//a/,/b//c,/a"}, ["/a", "/b/c"]),
+        ({"log.dir": "d"}, [str(Path("d").absolute())]),
+    ],
+)
+async def test_directories_are_told_as_kafka_does(settings: dict[str, str], told: list[str]) -> None:
+    """Absolute, and without slashes that mean nothing: tools send back what they were told."""
+    client = Client(node_with(CLUSTER, settings), handlers=SPECS)
+    answer = await client.ask(DescribeLogDirsRequest(topics=None), 4)
+    assert [result.log_dir for result in answer.results] == told
