@@ -99,5 +99,6 @@ def _passwords(configs: Mapping[str, str]) -> Iterator[str]:
 
 
 def _refuse(reason: str, names: Collection[str]) -> None:
+    """Refuse these names in the form of Kafka, which people and programs search for."""
     if names:
-        raise Refusal(ErrorCode.INVALID_REQUEST, f"{reason}: [{', '.join(sorted(names))}]")
+        raise Refusal(ErrorCode.INVALID_REQUEST, f"{reason}: Set({', '.join(sorted(names))})")

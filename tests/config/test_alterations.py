@@ -172,15 +172,15 @@ def test_what_may_be_changed_of_a_node(change: Change, per_broker: bool) -> None
 @pytest.mark.parametrize(
     ("wanted", "per_broker", "text"),
     [
-        ([("broker.id", SET, "2")], True, "Cannot update these configs dynamically: [broker.id]"),
-        ([("num.partitions", SET, "2"), ("log.dirs", SET, "/x")], False, "Cannot update these configs dynamically: [log.dirs, num.partitions]"),
-        ([("metadata.completion", SET, "cluster")], True, "Cannot update these configs dynamically: [metadata.completion]"),
-        ([("log.initial.task.delay.ms", SET, "5")], True, "Cannot update these configs dynamically: [log.initial.task.delay.ms]"),
-        ([("ssl.client.auth", SET, "required"), ("broker.id", SET, "3")], False, "Cannot update these configs dynamically: [broker.id]"),
+        ([("broker.id", SET, "2")], True, "Cannot update these configs dynamically: Set(broker.id)"),
+        ([("num.partitions", SET, "2"), ("log.dirs", SET, "/x")], False, "Cannot update these configs dynamically: Set(log.dirs, num.partitions)"),
+        ([("metadata.completion", SET, "cluster")], True, "Cannot update these configs dynamically: Set(metadata.completion)"),
+        ([("log.initial.task.delay.ms", SET, "5")], True, "Cannot update these configs dynamically: Set(log.initial.task.delay.ms)"),
+        ([("ssl.client.auth", SET, "required"), ("broker.id", SET, "3")], False, "Cannot update these configs dynamically: Set(broker.id)"),
         (
             [("ssl.keystore.location", SET, "/x"), ("log.retention.ms", SET, "abc")],
             True,
-            "These security configs can be dynamically updated only per-listener using the listener prefix: [ssl.keystore.location]",
+            "These security configs can be dynamically updated only per-listener using the listener prefix: Set(ssl.keystore.location)",
         ),
         (
             [("ssl.client.auth", SET, "required"), ("log.retention.ms", SET, "abc")],
@@ -190,12 +190,12 @@ def test_what_may_be_changed_of_a_node(change: Change, per_broker: bool) -> None
         (
             [("ssl.client.auth", SET, "required")],
             False,
-            "Cannot update these configs at default cluster level, broker id must be specified: [ssl.client.auth]",
+            "Cannot update these configs at default cluster level, broker id must be specified: Set(ssl.client.auth)",
         ),
         (
             [("listener.name.ext.ssl.client.auth", SET, "required")],
             False,
-            "Cannot update these configs at default cluster level, broker id must be specified: [listener.name.ext.ssl.client.auth]",
+            "Cannot update these configs at default cluster level, broker id must be specified: Set(listener.name.ext.ssl.client.auth)",
         ),
         ([("leader.replication.throttled.rate", SET, "-1")], True, "Invalid value -1 for configuration leader.replication.throttled.rate: Value must be at least 0"),
         ([("num.io.threads", SET, "0")], True, "Invalid value 0 for configuration num.io.threads: Value must be at least 1"),
@@ -207,9 +207,9 @@ def test_what_may_be_changed_of_a_node(change: Change, per_broker: bool) -> None
         ([("log.cleanup.policy", APPEND, "foo")], True, "Invalid value foo for configuration log.cleanup.policy: String must be one of: compact, delete"),
         ([("custom.key", 9, "v")], True, "Unknown operations type 9"),
         ([("log.retention.ms", SET, None)], True, "Null value not supported for : log.retention.ms"),
-        ([("advertised.listeners", SET, "PLAINTEXT://h:1")], True, "These configs can be changed only in the file of the node, which then has to be started again: [advertised.listeners]"),
+        ([("advertised.listeners", SET, "PLAINTEXT://h:1")], True, "These configs can be changed only in the file of the node, which then has to be started again: Set(advertised.listeners)"),
         *(
-            ([(name, SET, value)], True, f"These configs can be changed only in the file of the node, which then has to be started again: [{name}]")
+            ([(name, SET, value)], True, f"These configs can be changed only in the file of the node, which then has to be started again: Set({name})")
             for name, value in {
                 "sasl.enabled.mechanisms": "PLAIN",
                 "listener.name.ext.sasl.enabled.mechanisms": "PLAIN",
