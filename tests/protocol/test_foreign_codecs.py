@@ -40,7 +40,10 @@ def kio_entity(cls: type[WireStruct], version: int) -> Any:
     return getattr(module, cls.__name__)
 
 
-ROUNDED_BY_KIO = {"CreateDelegationToken", "RenewDelegationToken", "ExpireDelegationToken", "DescribeDelegationToken"}
+ROUNDED_BY_KIO = {
+    *("CreateDelegationToken", "RenewDelegationToken", "ExpireDelegationToken", "DescribeDelegationToken"),
+    "DescribeTransactions",
+}
 """The APIs whose times kio takes for dates and durations, which it counts in floats."""
 
 
