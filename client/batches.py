@@ -13,7 +13,6 @@ import trio
 
 from ..controller.network.peer import PeerUnavailable
 from ..protocol.api_keys import ApiKey
-from ..protocol.dry_runs import FEATURE
 from ..protocol.error_codes import ErrorCode
 from ..protocol.schema import WireStruct
 from .errors import AdminError, ClusterUnreachable, in_doubt
@@ -120,6 +119,8 @@ class Batches:
         """Raise AdminError if the controller, or this broker, does not know of dry runs of
         deletions. Nothing is sent to it then.
         """
+        from ..protocol.dry_runs import FEATURE  # which loads the messages of deletions
+
         try:
             link = await self._link(broker_id)
         except PeerUnavailable as error:

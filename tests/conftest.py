@@ -37,10 +37,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def group_of(item: pytest.Item) -> str | None:
-    """Return the group of a test, from its fixtures and the parameters that choose one of them."""
+    """Return the group of a test, from its fixtures, the parameters that choose one of them, and
+    its folder, so that all tests of tests/browser share their pages.
+    """
     fixtures = getattr(item, "fixturenames", ())
     chosen = item.name.partition("[")[2].removesuffix("]").split("-")
-    return next((group for name, group in SHARED.items() if name in fixtures or name in chosen), None)
+    named = {*fixtures, *chosen, item.path.relative_to(TESTS).parts[0]}
+    return next((group for name, group in SHARED.items() if name in named), None)
 
 
 @pytest.fixture(scope="session")
