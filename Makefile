@@ -21,7 +21,7 @@ test: $(VENV)/.dev java chromium lint unit
 
 # A quick check while you work: the linters, and the tests that start no large program and take little time.
 check: $(VENV)/.dev lint
-	$(BIN)/pytest -q -n 4 --dist loadgroup -m "not slow" $(ARGS)
+	$(BIN)/pytest -q -n 4 --dist loadgroup --no-loadscope-reorder -m "not slow" $(ARGS)
 
 lint: $(VENV)/.dev build/typing/minicontroller
 	$(BIN)/ruff check .
@@ -32,7 +32,7 @@ lint: $(VENV)/.dev build/typing/minicontroller
 
 # The tests run in four processes, also on two processors, because most of them wait for others; those that share a large program (tests/conftest.py) run in one. `ARGS="... -n 0"` is one process for all.
 unit: $(VENV)/.dev
-	$(BIN)/pytest -n 4 --dist loadgroup --durations 10 $(ARGS)
+	$(BIN)/pytest -n 4 --dist loadgroup --no-loadscope-reorder --durations 10 $(ARGS)
 
 # Asks a real Kafka anew (its jars come by Maven), makes the numbers of docs/conformance.md, and compares ours.
 conformance: $(VENV)/.dev java

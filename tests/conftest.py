@@ -19,6 +19,10 @@ SHARED = {
     "secured": "zookeeper",
 }
 """Fixtures that start a large program, and the group of the tests that share it."""
+LONG_GROUPS = ("spark", "test_end_to_end.py", "ensemble", "zookeeper", "browser", "kafka", "java")
+"""The groups that take minutes, the longest first. They begin first, so that no process is left
+with one of them while the others have nothing more to do.
+"""
 SLOW_FOLDERS = frozenset({"browser", "command_line", "pipeline"})
 """The folders whose tests run commands, browsers and Spark, and so are slow."""
 
@@ -34,6 +38,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.xdist_group(group or item.path.name))
         if group is not None or item.path.relative_to(TESTS).parts[0] in SLOW_FOLDERS:
             item.add_marker(pytest.mark.slow)
+    items.sort(key=lambda item: place_of(group_of(item) or item.path.name))  # stable
+
+
+def place_of(group: str) -> int:
+    """Return the place of a group in the order in which groups begin."""
+    return LONG_GROUPS.index(group) if group in LONG_GROUPS else len(LONG_GROUPS)
 
 
 def group_of(item: pytest.Item) -> str | None:
