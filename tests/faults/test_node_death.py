@@ -9,7 +9,7 @@ from minicontroller.protocol.error_codes import ErrorCode
 from tests.faults.agreement import expect_agreement, partition_told
 from tests.faults.stream import create, delete, place
 from tests.faults.tree import Tree
-from tests.support.nodes import NodeProcess, Nodes
+from tests.support.nodes import NodeProcess, Nodes, brokers_and_controller
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
@@ -63,7 +63,7 @@ def test_a_deletion_waits_for_a_dead_replica_and_outlives_its_controller(nodes: 
     with controller.wire() as wire:
         place(wire, {"doomed": everywhere, "spared": everywhere})
         x.kill()
-        until(lambda: x.broker_id not in tree.brokers)
+        until(lambda: x.broker_id not in brokers_and_controller(controller)[0])
         assert delete(wire, "doomed") == 0
         assert tree.children("/admin/delete_topics") == ["doomed"]
         assert create(wire, "doomed", replicas=1) == TOPIC_ALREADY_EXISTS
@@ -75,7 +75,7 @@ def test_a_deletion_waits_for_a_dead_replica_and_outlives_its_controller(nodes: 
     assert tree.topics == ["doomed", "spared"]
     nodes.start(x.broker_id)
     until(lambda: tree.topics, right=lambda topics: topics == ["spared"])
-    assert tree.children("/admin/delete_topics") == []
+    until(lambda: tree.children("/admin/delete_topics"), right=lambda marked: marked == [])
     with x.wire() as wire:
         assert create(wire, "doomed", replicas=3) == 0
     assert tree.half_made() == []
