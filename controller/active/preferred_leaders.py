@@ -123,9 +123,9 @@ def _elect_preferred(draft: Draft, topic: Topic, indexes: Collection[int], epoch
     elected = {
         index: state
         for index in indexes
-        if 0 <= index < len(topic.partitions)
-        and not topic.partitions[index].is_led_as_preferred
-        and (state := leadership.elect_preferred(topic.partitions[index], live)) is not None
+        if (partition := topic.partition(index)) is not None
+        and not partition.is_led_as_preferred
+        and (state := leadership.elect_preferred(partition, live)) is not None
     }
     if elected:
         stage_states(draft, topic, elected, epoch)

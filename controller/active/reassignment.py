@@ -250,9 +250,7 @@ def _resumed(partition: Partition, live: frozenset[int]) -> Partition:
 
 
 def _partition(topic: Topic | None, index: int) -> Partition | None:
-    if topic is None or topic.marked_for_deletion or not 0 <= index < len(topic.partitions):
-        return None
-    return topic.partitions[index]
+    return None if topic is None or topic.marked_for_deletion else topic.partition(index)
 
 
 def _is_possible(partition: Partition, replicas: tuple[int, ...]) -> bool:

@@ -39,18 +39,8 @@ class LogDirs:
         self._moved = {
             (topic_id, index): path
             for (topic_id, index), path in self._moved.items()
-            if exists(image.topic_by_id(topic_id), index)
+            if (topic := image.topic_by_id(topic_id)) is not None and topic.partition(index) is not None
         }
-
-
-def exists(topic: Topic | None, index: int) -> bool:
-    """Return whether there is such a partition."""
-    return topic is not None and 0 <= index < len(topic.partitions)
-
-
-def holds(topic: Topic, index: int, broker_id: int) -> bool:
-    """Return whether a broker has a replica of a partition, which may not exist."""
-    return exists(topic, index) and broker_id in topic.partitions[index].replicas
 
 
 def _absolute(path: str) -> str:

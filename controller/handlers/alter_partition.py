@@ -109,10 +109,8 @@ def _judged(image: Image, topic: Topic | None, wanted: PartitionData, by_id: boo
     """
     if topic is None or (by_id and topic.topic_id == NO_TOPIC_ID):
         raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    if not 0 <= wanted.partition_index < len(topic.partitions) or topic.marked_for_deletion:
-        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    now = topic.partitions[wanted.partition_index]
-    if not now.has_state:
+    now = topic.partition(wanted.partition_index)
+    if now is None or not now.has_state or topic.marked_for_deletion:
         raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     isr = tuple(state.broker_id for state in wanted.new_isr_with_epochs) or tuple(wanted.new_isr)
     if wanted.leader_epoch > now.leader_epoch or wanted.partition_epoch > now.partition_epoch:

@@ -158,7 +158,7 @@ def _refused(topic: str, rows: Wanted, refusal: Refusal) -> PlannedChange:
 def _begun(image: Image, topic: Topic | None, index: int, wanted: Sequence[int] | None) -> Partition:
     """Return the partition as its reassignment begins. Raises Refusal."""
     live = image.live_ids()
-    partition = topic.partitions[index] if topic is not None and 0 <= index < len(topic.partitions) else NO_PARTITION
+    partition = (None if topic is None else topic.partition(index)) or NO_PARTITION
     if wanted is not None:
         _check_replicas(partition, tuple(wanted), live)
     elif not partition.is_moving:

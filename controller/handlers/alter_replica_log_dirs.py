@@ -14,7 +14,6 @@ from ...protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirTopic,
     AlterReplicaLogDirTopicResult,
 )
-from ..broker.log_dirs import exists, holds
 from ..requests.context import RequestContext
 from ..requests.long_answers import note
 from ..requests.permissions import Permission
@@ -71,10 +70,11 @@ def _move(node: Node, path: str, name: str, index: int) -> ErrorCode:
         return ErrorCode.INVALID_TOPIC_EXCEPTION
     if path not in node.log_dirs.paths:
         return ErrorCode.LOG_DIR_NOT_FOUND
-    if topic is None or not exists(topic, index):
+    partition = None if topic is None else topic.partition(index)
+    if topic is None or partition is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     node.log_dirs.move(path, topic, index)
-    return ErrorCode.NONE if holds(topic, index, node.broker_id) else ErrorCode.REPLICA_NOT_AVAILABLE
+    return ErrorCode.NONE if node.broker_id in partition.replicas else ErrorCode.REPLICA_NOT_AVAILABLE
 
 
 def _topic(topic: AlterReplicaLogDirTopic) -> Fields:

@@ -90,9 +90,10 @@ def _refused_here(node: Node, image: Image, name: str, index: int) -> ErrorCode 
     controller refuses it in any case, because the topic is internal.
     """
     topic = image.topic(name)
-    if topic is None or not 0 <= index < len(topic.partitions):
+    partition = None if topic is None else topic.partition(index)
+    if topic is None or partition is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if topic.is_internal or topic.partitions[index].leader == node.broker_id:
+    if topic.is_internal or partition.leader == node.broker_id:
         return None
     return ErrorCode.NOT_LEADER_OR_FOLLOWER
 

@@ -16,7 +16,6 @@ from ...protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-from ..broker.log_dirs import holds
 from ..metadata.entities import Topic
 from ..requests.context import RequestContext
 from ..requests.permissions import Permission
@@ -63,7 +62,11 @@ async def _replicas(node: Node, asked: Mapping[str, Collection[int]] | None) -> 
         if topic is None:
             continue
         indexes = range(len(topic.partitions)) if asked is None else sorted(asked[name])
-        held = [index for index in indexes if holds(topic, index, node.broker_id)]
+        held = [
+            index
+            for index in indexes
+            if (partition := topic.partition(index)) is not None and node.broker_id in partition.replicas
+        ]
         if held:
             yield topic, held
 

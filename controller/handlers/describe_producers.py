@@ -62,8 +62,9 @@ def _partition(node: Node, topic: Topic | None, index: int, refusal: Refusal | N
     if refusal is not None:
         return ProducersOfPartition(partition_index=index, error_code=refusal.code, error_message=refusal.message)
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if topic is not None and 0 <= index < len(topic.partitions):
-        is_here = node.broker_id in topic.partitions[index].replicas
+    partition = None if topic is None else topic.partition(index)
+    if partition is not None:
+        is_here = node.broker_id in partition.replicas
         code = ErrorCode.NONE if is_here else ErrorCode.NOT_LEADER_OR_FOLLOWER
     return ProducersOfPartition(partition_index=index, error_code=code)
 

@@ -152,11 +152,12 @@ class ElectionPlanner:
         )
 
     def _elect(self, image: Image, topic: Topic | None, index: int) -> Partition:
-        if topic is None or not 0 <= index < len(topic.partitions):
+        partition = None if topic is None else topic.partition(index)
+        if topic is None or partition is None:
             raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
         if topic.marked_for_deletion:
             raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is being deleted.")
-        partition, live = topic.partitions[index], image.live_ids()
+        live = image.live_ids()
         if not self._is_needed(partition, live):
             raise NOT_NEEDED
         elected = (

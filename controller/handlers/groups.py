@@ -75,7 +75,7 @@ def refusing(group_id: str, refusal: Refusal, operations: Mapping[str, str | Non
 def has_partition(topics: Mapping[str, Topic], name: str, partition: int) -> bool:
     """Whether there is such a partition, and its topic is not being deleted."""
     topic = topics.get(name)
-    return topic is not None and not topic.marked_for_deletion and 0 <= partition < len(topic.partitions)
+    return topic is not None and not topic.marked_for_deletion and topic.partition(partition) is not None
 
 
 def key_of(topic: str, partition: int) -> str:

@@ -94,7 +94,7 @@ class Reading:
             return ErrorCode.INVALID_REQUEST
         if asked.timestamp < 0 and self._version < SUPPORTED_SINCE.get(asked.timestamp, self._version + 1):
             return ErrorCode.UNSUPPORTED_VERSION
-        partition = self._partition(topic, asked.partition_index)
+        partition = self._image.partition(topic, asked.partition_index)
         if partition is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if not self._answers_for(partition):
@@ -110,12 +110,8 @@ class Reading:
             return self._broker_id in partition.replicas
         return partition.leader == self._broker_id
 
-    def _partition(self, topic: str, index: int) -> Partition | None:
-        known = self._image.topics.get(topic)
-        return known.partitions[index] if known is not None and 0 <= index < len(known.partitions) else None
-
     def _answer(self, topic: str, asked: ListOffsetsPartition) -> Row:
-        partition = self._partition(topic, asked.partition_index)
+        partition = self._image.partition(topic, asked.partition_index)
         if partition is None or asked.timestamp not in AT_AN_END:
             return Row(partition_index=asked.partition_index)
         if self._version == 0:

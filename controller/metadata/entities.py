@@ -114,6 +114,10 @@ class Topic(msgspec.Struct, frozen=True, gc=False):
         """The number of replicas of partition 0, as everywhere in Kafka; 0 without partitions."""
         return len(self.partitions[0].replicas) if self.partitions else 0
 
+    def partition(self, index: int) -> Partition | None:
+        """Return a partition by an id that somebody else gave; None if there is no such one."""
+        return self.partitions[index] if 0 <= index < len(self.partitions) else None
+
     def with_partitions(self, changed: Mapping[int, Partition], *, version: int | None = None) -> "Topic":
         """Return the topic with some partitions changed or added. If ids below a new one are
         missing, their partitions are unknown. `version` is that of the topic znode, if it was

@@ -14,7 +14,7 @@ from immutables import Map
 
 from ...policies.topic_counts import TopicCounts
 from ...protocol.acls import ResourcePattern
-from .entities import NO_TOPIC_ID, AclEntries, Broker, DelegationToken, EntityConfigs, Topic
+from .entities import NO_TOPIC_ID, AclEntries, Broker, DelegationToken, EntityConfigs, Partition, Topic
 from .groups import Group
 from .topic_names import NameIndex
 
@@ -60,6 +60,11 @@ class Image(msgspec.Struct, frozen=True):
 
     def topic(self, name: str) -> Topic | None:
         return self.topics.get(name)
+
+    def partition(self, name: str, index: int) -> Partition | None:
+        """Return a partition of the topic of this name; None if there is no such one."""
+        topic = self.topics.get(name)
+        return None if topic is None else topic.partition(index)
 
     def topic_by_id(self, topic_id: bytes) -> Topic | None:
         name = self.topic_names.get(topic_id)
