@@ -27,8 +27,9 @@ from ..requests.context import RequestContext
 from ..requests.permissions import Permission
 from ..requests.spec import Changes, Spec
 from .changes import carry_out
+from .entity_changes import refuse_request
 from .node import Node
-from .parts import Parts
+from .parts import PartsOfElements
 from .planning import PlannedChange, judge_reassignment
 from .requested_changes import reassigned_topics
 
@@ -47,19 +48,27 @@ async def handle(
     node: Node, context: RequestContext, request: AlterPartitionReassignmentsRequest
 ) -> AlterPartitionReassignmentsResponse:
     planner = ReassignmentPlanner(node, context, request)
-    try:
-        changes = await carry_out(
-            node, context, request, planner.parts, planner.unbegun, timeout_ms=node.request_timeout_ms
-        )
-    except Refusal as refusal:
-        if refusal.code != ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
-            raise
-        changes = [_refused(name, rows, refusal) for name, rows in planner.wanted.items()]
-        rows = _rows(request, changes)
-        return AlterPartitionReassignmentsResponse(
-            error_code=refusal.code, error_message=refusal.message, responses=rows
-        )
+    if not context.may(ALTER_CLUSTER):
+        return await _unauthorized(node, context, request, planner)
+    changes = await carry_out(
+        node, context, request, planner.parts, planner.unbegun, timeout_ms=node.request_timeout_ms
+    )
     return AlterPartitionReassignmentsResponse(responses=_rows(request, changes))
+
+
+async def _unauthorized(
+    node: Node, context: RequestContext, request: AlterPartitionReassignmentsRequest, planner: "ReassignmentPlanner"
+) -> AlterPartitionReassignmentsResponse:
+    """Return the response that refuses the request and each partition that it names."""
+    refusal = Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+    try:
+        await refuse_request(node, context, request, refusal)
+    except Refusal as recorded:
+        return AlterPartitionReassignmentsResponse(
+            error_code=recorded.code,
+            error_message=recorded.message,
+            responses=_rows(request, planner.unbegun(recorded)),
+        )
 
 
 def _rows(
@@ -97,33 +106,16 @@ class ReassignmentPlanner:
         self.wanted: dict[str, Wanted] = {
             each.resource: dict(each.reassignments) for each in reassigned_topics(request) if each.reassignments
         }
-        self._topics = list(self.wanted)
-        self._begins = {0: 0}
-        """The index of the topic with which a part begins, by the number of changes before it. A
-        topic has a change for its valid partitions, and one for each error of the others.
-        """
-        self.parts = Parts(self.plan, len(self._topics))
-
-    async def plan(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
-        if not self._context.may(ALTER_CLUSTER):
-            raise Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
-        changes: list[PlannedChange] = []
-        index = self._begins[first]
-        while index < len(self._topics) and not (changes and draft.is_over):
-            await draft.time_slice.pause()
-            changes += await self._plan_topic(draft, self._topics[index])
-            index += 1
-        planned = first + len(changes)
-        self._begins[planned] = index
-        self.parts.count = planned + len(self._topics) - index
-        return changes
+        self.parts = PartsOfElements(list(self.wanted), self._plan_topic)
 
     def unbegun(self, refusal: Refusal) -> Sequence[PlannedChange]:
-        done = self.parts.changes
-        left = self._topics[self._begins[len(done)] :]
-        return [*done, *(_refused(name, self.wanted[name], refusal) for name in left)]
+        refused = (_refused(name, self.wanted[name], refusal) for name in self.parts.unbegun)
+        return [*self.parts.changes, *refused]
 
     async def _plan_topic(self, draft: Draft, name: str) -> list[PlannedChange]:
+        """Plan a change for the valid partitions of a topic, and one for each error of the
+        others.
+        """
         topic = draft.image.topic(name)
         begun: dict[int, Partition] = {}
         refused: dict[tuple[ErrorCode, str | None], PlannedChange] = {}

@@ -34,7 +34,7 @@ from ..requests.permissions import Permission
 from ..requests.spec import Changes, Fields, Handler, InnerRows, Rows, Spec, copied
 from .changes import carry_out
 from .node import Node
-from .parts import Parts
+from .parts import PartsOfElements
 from .planning import PlannedChange, answered_code, default_configs, judge_record_deletion
 from .requested_changes import topics_with_deleted_records
 
@@ -126,38 +126,18 @@ class RecordsPlanner:
         self._node = node
         self._context = context
         self.validate_only = is_dry_run(request)
-        self._wanted = [each for each in topics_with_deleted_records(request) if each.delete_records_offsets]
-        self._begins = {0: 0}
-        """The index of the topic with which a part begins, by the number of changes before it."""
-        self.parts = Parts(self.plan, len(self._wanted))
-
-    async def plan(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
-        changes: list[PlannedChange] = []
-        index = self._begins[first]
-        while index < len(self._wanted) and not (changes and draft.is_over):
-            await draft.time_slice.pause()
-            topic = self._wanted[index]
-            changes += await self._plan_topic(draft, topic.resource, topic.delete_records_offsets or {})
-            index += 1
-        planned = first + len(changes)
-        self._begins[planned] = index
-        self.parts.count = planned + len(self._wanted) - index
-        return changes
+        wanted = {each.resource: each.delete_records_offsets or {} for each in topics_with_deleted_records(request)}
+        self.parts = PartsOfElements([each for each in wanted.items() if each[1]], self._plan_topic)
 
     def unbegun(self, refusal: Refusal) -> Sequence[PlannedChange]:
-        done = self.parts.changes
-        left = self._wanted[self._begins[len(done)] :]
-        return [
-            *done,
-            *(
-                PlannedChange(
-                    resource=each.resource, delete_records_offsets=each.delete_records_offsets, refusal=refusal
-                )
-                for each in left
-            ),
-        ]
+        refused = (
+            PlannedChange(resource=name, delete_records_offsets=offsets, refusal=refusal)
+            for name, offsets in self.parts.unbegun
+        )
+        return [*self.parts.changes, *refused]
 
-    async def _plan_topic(self, draft: Draft, name: str, offsets: Mapping[int, int]) -> list[PlannedChange]:
+    async def _plan_topic(self, draft: Draft, topic: tuple[str, Mapping[int, int]]) -> list[PlannedChange]:
+        name, offsets = topic
         refused: dict[ErrorCode, dict[int, int]] = {}
         valid: dict[int, int] = {}
         check = self._check_of(draft.image, name)

@@ -7,7 +7,7 @@ unless the request fills more than one commit.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from ..active.jobs import Draft
 from ..metadata.image import Image
@@ -66,3 +66,35 @@ class Parts:
         self._suppositions += self._newly_supposed
         self.is_planned = False
         return len(self.changes) >= self.count
+
+
+class PartsOfElements(Parts, Generic[W]):
+    """A request of which each element has one change or several, as a topic has when some of its
+    partitions are refused: their number is known only when all elements are planned.
+    """
+
+    def __init__(
+        self, elements: Sequence[W], plan_one: Callable[[Draft, W], Awaitable[Sequence[PlannedChange]]]
+    ) -> None:
+        super().__init__(self._plan_part, len(elements))
+        self._elements = elements
+        self._plan_one = plan_one
+        self._begins = {0: 0}
+        """The index of the element with which a part begins, by the number of changes before it."""
+
+    @property
+    def unbegun(self) -> Sequence[W]:
+        """The elements that no part has carried out."""
+        return self._elements[self._begins[len(self.changes)] :]
+
+    async def _plan_part(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
+        changes: list[PlannedChange] = []
+        index = self._begins[first]
+        while index < len(self._elements) and not (changes and draft.is_over):
+            await draft.time_slice.pause()
+            changes += await self._plan_one(draft, self._elements[index])
+            index += 1
+        planned = first + len(changes)
+        self._begins[planned] = index
+        self.count = planned + len(self._elements) - index
+        return changes
