@@ -99,7 +99,7 @@ class EntityChange(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_def
     defaults. Absent if none differed.
     """
     default_configs: dict[str, str] = {}
-    """The same defaults as they would be if the request were allowed."""
+    """The default configs as they would be if the request were allowed."""
 
 
 class NamedState(msgspec.Struct, frozen=True, kw_only=True):

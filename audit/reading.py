@@ -92,8 +92,8 @@ class FileText:
         self.failure: OSError | None = None
         """Why the file could not be read this time."""
         self.problem: UnreadableLineError | None = None
-        """The same as a sentence, or that the content of the file is cut or broken and will never
-        be read to its end.
+        """The sentence that says why, or that the content of the file is cut or broken and will
+        never be read to its end.
         """
 
     def __iter__(self) -> Iterator[bytes]:

@@ -187,7 +187,7 @@ def check_correlation(frames: Sequence[bytes], answers: Sequence[bytes]) -> None
 
 
 def numbered(frame: bytes, count: int) -> list[bytes]:
-    """The same request many times, each with a correlation id of its own."""
+    """Return a request `count` times, each with a correlation id of its own."""
     head, tail = frame[:8], frame[12:]
     return [head + SIZE.pack(number) + tail for number in range(1, count + 1)]
 

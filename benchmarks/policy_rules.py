@@ -38,7 +38,7 @@ its end.
 
 
 class InPython(TopicManagementPolicy):
-    """The same fifty, as somebody would write them."""
+    """The fifty rules, as somebody would write them in Python."""
 
     def validate_create_topic(self, request: CreateTopicRequest, cluster: ClusterState) -> None:  # noqa: ARG002
         state = request.requested_state

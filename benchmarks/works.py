@@ -73,12 +73,12 @@ def create_one_by_one(bench: Bench) -> Figures:
 
 
 def create_elsewhere(bench: Bench) -> Figures:
-    """The same through a node that is not the controller and forwards."""
+    """Create topics through a node that is not the controller and forwards."""
     return _create(bench, [bench.cluster.elsewhere])
 
 
 def create_side_by_side(bench: Bench) -> Figures:
-    """The same over 16 connections to the controller."""
+    """Create topics over 16 connections to the controller."""
     with opened(bench, CONNECTIONS) as connections:
         return _create(bench, connections)
 

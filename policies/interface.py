@@ -54,7 +54,7 @@ class TopicState(msgspec.Struct, frozen=True, kw_only=True):
     compact` is `compact`. Judge these values: they take effect.
     """
     raw_configs: Mapping[str, str] = NO_CONFIGS
-    """The same configs as they were written and are stored."""
+    """The configs as they were written and are stored."""
     marked_for_deletion: bool = False
     """Whether the topic was deleted and its clean-up is not complete."""
     internal: bool = False
@@ -228,7 +228,7 @@ class AlterBrokerConfigsRequest(EntityRequest, frozen=True, kw_only=True):
     file of the controller's node taken into account.
     """
     default_configs: Mapping[str, str] = NO_CONFIGS
-    """The same defaults after the change."""
+    """The default configs after the change."""
 
     @property
     def effective_configs(self) -> Mapping[str, str]:

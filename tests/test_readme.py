@@ -37,7 +37,7 @@ def examples(language: str) -> list[str]:
 
 
 def arguments(number: int) -> list[str]:
-    """Of the n-th command that is shown."""
+    """Return the arguments of the n-th command that is shown."""
     command = shlex.split(examples("console")[number].splitlines()[0])
     assert command[:2] == ["$", "minicontroller"]
     return command[2:]
@@ -190,7 +190,7 @@ def properties(page: str) -> list[str]:
 
 
 def test_the_first_user_whose_password_is_written_nowhere(tmp_path: Path, zookeeper: ZooKeeperServer) -> None:
-    """The same page: its administrator makes a user, who logs in by SCRAM."""
+    """The administrator of docs/who-is-asking.md makes a user, who logs in by SCRAM."""
     page = (ROOT / "docs" / "who-is-asking.md").read_text()
     here = properties(page)[1].replace("127.0.0.1:2181/", f"{zookeeper.connect}/scram-")
     clients, nodes = (str(free_port()) for _ in range(2))

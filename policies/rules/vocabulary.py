@@ -120,6 +120,6 @@ METHODS: Mapping[str, tuple[tuple[frozenset[str], ...], Type]] = {
         for name in ("getFullYear", "getMonth", "getDate", "getDayOfWeek", "getHours", "getMinutes", "getSeconds")
     },
 }
-"""The same, the first argument being what they are called on. Times are in UTC; months and days of
-the week count from 0.
+"""Methods by name, as `FUNCTIONS`; their first argument is what they are called on. Times are in
+UTC; months and days of the week count from 0.
 """

@@ -93,8 +93,8 @@ async def serves(cluster: SmallCluster, topic: str) -> None:
 
 
 async def storm(world: World, nursery: trio.Nursery) -> None:
-    """The same before there is any node, while they run, and for a controller that is elected
-    later.
+    """Write malformed znodes before there is any node, while nodes run, and before another
+    controller is elected.
     """
     other = await world.open()
     await write(other)

@@ -428,8 +428,8 @@ async def test_what_was_acknowledged_before_the_end_is_known(autojump_clock: obj
 
 
 async def test_a_broker_born_again_is_told_everything_again(world: World, autojump_clock: object) -> None:
-    """The same id with another registration is another broker: it has forgotten all, and its epoch
-    is in the requests.
+    """A broker that registers its id anew has forgotten everything, and its new epoch is in the
+    requests.
     """
     world.change(topic("t", 2))
     await world.register(1, 2)

@@ -156,7 +156,7 @@ def test_an_event_is_of_the_kind_that_it_says() -> None:
 
 
 def decoded(event: Decision) -> Decision:
-    """The same event, read from its line."""
+    """Return the event as it is read from its line."""
     again = decode(encode(event))
     assert isinstance(again, Decision)
     return again

@@ -103,7 +103,7 @@ action = "warn"
 
 
 class QuotingClass(TopicManagementPolicy):
-    """The same."""
+    """Decides as `QUOTING` does."""
 
     def validate_alter_broker_configs(self, request: AlterBrokerConfigsRequest, cluster: ClusterState) -> None:  # noqa: ARG002
         key = "my.plugin.token"

@@ -157,7 +157,7 @@ CONTRAST = """([one, other]) => {
   const [low, high] = [light(one), light(other)].sort((a, b) => a - b);
   return (high + 0.05) / (low + 0.05);
 }"""
-"""Of two of the page's colours, as WCAG defines it."""
+"""The contrast of two of the page's colours, as WCAG defines it."""
 
 
 def test_paper_is_white_and_whole(browser: Browser, out: Path) -> None:

@@ -81,8 +81,8 @@ def leader(command: Installed, topic: str) -> int:
 
 
 def test_records_are_deleted(command: Installed, topic: str) -> None:
-    """Of partitions with different leaders, and of one that does not exist, each with an answer of
-    its own.
+    """Partitions with different leaders, and one that does not exist, each have an answer of their
+    own.
     """
     command("topics", "create", topic, "--assignment", "1:2,2:3,3:1")
     deleted = command.json("records", "delete", f"{topic}-0", f"{topic}-2=0", f"{topic}-1=7", f"{topic}-9", code=1)

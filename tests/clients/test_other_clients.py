@@ -48,7 +48,7 @@ def wanted(nodes: Secured, listener: str, topic: str) -> Mapping[str, str]:
 
 
 async def by_aiokafka(told: Mapping[str, str]) -> str:
-    """The same with aiokafka. Returns what it was refused with."""
+    """Create topics with aiokafka, and return what one of them was refused with."""
     context = ssl.create_default_context(cafile=told["ca"])
     login: dict[str, Any] = {"security_protocol": "SSL"}
     if "cert" in told:

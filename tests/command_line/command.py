@@ -22,7 +22,7 @@ class Outcome(NamedTuple):
 
 
 def environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Of this process, without what would configure a node."""
+    """Return the environment of this process without what would configure a node."""
     mine = {name: value for name, value in os.environ.items() if not name.startswith(("KAFKA_", "MINICONTROLLER_"))}
     return {**mine, "COLUMNS": "120", **(variables or {})}
 

@@ -144,8 +144,8 @@ class Case:
 
 
 def each_version(name: str, api: str, body: Mapping[str, Any], *, since: int = 0, **how: Any) -> list[Case]:
-    """The same request in every version from `since` on; `{v}` in a topic's name becomes the
-    version.
+    """Return a case for every version of a request from `since` on; `{v}` in a topic's name becomes
+    the version.
     """
     return [Case(name, api, version, fill(body, version, api), **how) for version in VERSIONS[api] if version >= since]
 

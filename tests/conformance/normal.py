@@ -57,7 +57,7 @@ CLUSTER_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
 
 class Normaliser:
-    """Of the answers of one cluster."""
+    """Makes the answers of one cluster comparable with those of another."""
 
     def __init__(self, addresses: Mapping[int, str], topic_ids: Mapping[str, str], tokens: Mapping[str, Token]) -> None:
         self._node_by_port = {int(address.rpartition(":")[2]): number for number, address in addresses.items()}

@@ -37,7 +37,7 @@ def findings(request: pytest.FixtureRequest) -> Iterator[Findings]:
 
 @pytest.fixture(scope="module", params=SECURED_WAYS)
 def secured_findings(request: pytest.FixtureRequest) -> Iterator[Findings]:
-    """The same on a fresh cluster whose clients log in and need ACLs."""
+    """The findings of a fresh cluster whose clients log in and need ACLs."""
     store, way = store_of(request, "secured")
     with running_any(store, KAFKA_SETTINGS if ON_KAFKA else SECURED_SETTINGS, login(ADMIN)) as cluster:
         yield all_found(cluster, way, SECURED, login(ADMIN))

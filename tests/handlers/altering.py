@@ -12,7 +12,9 @@ Response = alter_configs.AlterConfigsResponse | incremental_alter_configs.Increm
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 
 NOT_NUMBERS = ["abc", "", " 1", "1 ", "1\n", "1_0", "1.0", "0x1", "+", "2147483648"]
-"""Of BROKER_LOGGER too; an empty name of BROKER is every node."""
+"""Names that are no broker id, neither of a BROKER nor of a BROKER_LOGGER, but that an empty name
+of a BROKER stands for every node.
+"""
 NODE_1 = ["1", "+1", "01", "\uff11", "0" * 5_000 + "1"]
 """Whatever Java takes for a 1."""
 

@@ -158,7 +158,7 @@ class Client:
         return self.read(answer if isinstance(answer, bytes) else await answer, request, version)
 
     def ask_at_once(self, request: Any, version: int) -> Any:
-        """The same for what has to be answered without waiting."""
+        """Return the response to a request that has to be answered without waiting."""
         answer = self._dispatcher.answer(self._caller, self.frame(request, version))
         assert isinstance(answer, bytes), "it waits"
         return self.read(answer, request, version)

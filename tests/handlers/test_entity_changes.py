@@ -174,7 +174,7 @@ async def test_what_another_program_deleted_in_silence_is_written_again(
 
 
 async def test_a_dry_run_writes_nothing(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
-    """Of a request that only validates, later edits see the earlier ones, and the store none."""
+    """In a dry run later edits see the earlier ones, and the store sees none."""
     seen = []
 
     def look(entries: Any) -> Any:

@@ -39,7 +39,7 @@ condition = '''request.broker == "1" && principal == "User:platform"
 
 
 class Audible(TopicManagementPolicy):
-    """The same."""
+    """Decides as `AUDIBLE` does."""
 
     def validate_alter_loggers(self, request: AlterLoggersRequest, cluster: ClusterState) -> None:  # noqa: ARG002
         silenced = [name for name, level in request.after.items() if level != request.before[name]]

@@ -79,7 +79,7 @@ condition = 'request.broker != "1"'
 
 
 class InPython(TopicManagementPolicy):
-    """The same."""
+    """Decides as `RULES` does."""
 
     def validate_alter_broker_configs(self, request: AlterBrokerConfigsRequest, cluster: ClusterState) -> None:  # noqa: ARG002
         if request.broker == "1":

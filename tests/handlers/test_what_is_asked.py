@@ -43,7 +43,7 @@ condition = '!("{LIST}" in request.config_operation_kinds) || !(request.config_o
 
 
 class Kept(TopicManagementPolicy):
-    """The same."""
+    """Decides as `KEPT` does."""
 
     def validate_alter_topic(self, request: AlterTopicRequest, cluster: ClusterState) -> None:  # noqa: ARG002
         kinds = request.config_operation_kinds or {}
@@ -182,7 +182,7 @@ condition = "false"
 
 
 class NoFewer(TopicManagementPolicy):
-    """The same."""
+    """Decides as `NO_FEWER` does."""
 
     def validate_alter_broker_configs(self, request: AlterBrokerConfigsRequest, cluster: ClusterState) -> None:  # noqa: ARG002
         key = "log.cleaner.threads"

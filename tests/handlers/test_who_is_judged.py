@@ -42,7 +42,7 @@ condition = 'request.client_id == "{SERVICE}"'
 
 
 class Owned(TopicManagementPolicy):
-    """The same."""
+    """Decides as `OWNED` does."""
 
     def validate_delete_topic(self, request: DeleteTopicRequest, cluster: ClusterState) -> None:  # noqa: ARG002
         if request.principal not in {OWNER, FRIEND}:
@@ -50,7 +50,7 @@ class Owned(TopicManagementPolicy):
 
 
 class Served(TopicManagementPolicy):
-    """The same."""
+    """Decides as `SERVED` does."""
 
     def validate_create_topic(self, request: CreateTopicRequest, cluster: ClusterState) -> None:  # noqa: ARG002
         if request.client_id != SERVICE:
@@ -147,7 +147,7 @@ condition = "principal != null"
 
 
 class Known(TopicManagementPolicy):
-    """The same."""
+    """Decides as `KNOWN` does."""
 
     def validate_create_topic(self, request: CreateTopicRequest, cluster: ClusterState) -> None:  # noqa: ARG002
         if request.principal is None:

@@ -47,8 +47,8 @@ def now() -> str:
 
 
 def rebuilt(person: Person, moment: str) -> dict[str, int]:
-    """The same, from the events until a moment: by the rules for a replay that docs/audit.md gives,
-    and nothing of the program.
+    """Return the topics as the events until a moment leave them, by the rules for a replay that
+    docs/audit.md gives, without any code of the program.
     """
     shown = person("audit", "show", "audit", "--json", "--until", moment)
     assert (shown.code, shown.stderr) == (0, "")

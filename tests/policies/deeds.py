@@ -224,7 +224,7 @@ class Looking(TopicManagementPolicy):
 
 
 def plain(value: object) -> object:
-    """The same for whatever kind of mapping or sequence shows it."""
+    """Return a value as lists, so that it compares equal whatever mapping or sequence shows it."""
     if isinstance(value, Mapping):
         return sorted((key, plain(each)) for key, each in value.items())
     if hasattr(value, "__struct_fields__"):

@@ -187,7 +187,7 @@ def test_everything_compiles() -> None:
 
 
 def test_codecs_are_made_once() -> None:
-    """The same function comes back for the same message and version."""
+    """Asking twice for the codec of a message and a version returns one function."""
     assert encoder(CreateTopicsRequest, 7) is encoder(CreateTopicsRequest, 7)
     assert decoder(CreateTopicsRequest, 7) is decoder(CreateTopicsRequest, 7)
     assert decoder(CreateTopicsRequest, 7) is not decoder(CreateTopicsRequest, 6)

@@ -172,8 +172,8 @@ FORMS = (
 def test_an_entry_alone_says_what_the_map_says(
     form: str, map_: str, operations: Mapping[str, str | None] | None, key: str
 ) -> None:
-    """The same is allowed and the same refused as where parentheses keep the map from being looked
-    into beforehand.
+    """An expression decides as it does with parentheses, which keep the map from being looked into
+    beforehand.
     """
     change = msgspec.structs.replace(alter(configs={"b": "1"}), config_operations=operations)
     known = cluster({change.topic: create(configs={"a": "1", "c": "2"}).requested_state})

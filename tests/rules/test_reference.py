@@ -151,7 +151,7 @@ def searched(method: str, one: Meaning, other: Meaning) -> Meaning:
 
 
 def a_string(value: object) -> str:
-    """Of null no string is known."""
+    """Return a string; anything else, null too, is an error of the evaluation."""
     if not isinstance(value, str):
         raise EvaluationError
     return value

@@ -19,7 +19,9 @@ def authority_fixture(tmp_path: Path) -> Authority:
 
 
 def as_pkcs12(pem: Path, password: str = PASSWORD) -> Path:
-    """The same key and chain in PKCS #12; without a key a trust store as keytool writes it."""
+    """Return the key and chain of a PEM file in PKCS #12; without a key, a trust store as keytool
+    writes it.
+    """
     text = pem.read_bytes()
     certificates = x509.load_pem_x509_certificates(text)
     lock = BestAvailableEncryption(password.encode())

@@ -67,8 +67,8 @@ def test_who_connects_proves_himself() -> None:
 
 
 def test_a_proof_is_good_once() -> None:
-    """The same hello and the same proof on another connection: the nonce of the other end is
-    another one.
+    """A proof that is repeated on another connection fails, because the other end has another nonce
+    there.
     """
     recorded = []
     tokens, exchange = to_two().exchange(), member(2).exchange()

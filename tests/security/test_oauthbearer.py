@@ -298,7 +298,7 @@ def test_a_token_with_any_character_changed_is_refused(data: st.DataObject) -> N
 @cases
 @given(st.lists(st.binary(max_size=30) | st.sampled_from([b"{}", b'{"alg":"RS256"}', b"[]", b"null"]), max_size=5))
 def test_any_text_in_place_of_a_token_is_refused(parts: list[bytes]) -> None:
-    """Of any parts."""
+    """A text made of any parts is nobody's token."""
     assert verdict(".".join(map(part, parts))) != "alice"
 
 

@@ -161,7 +161,7 @@ def test_recorded_messages_prove_nothing_in_another_exchange() -> None:
 @cases
 @given(st.data())
 def test_a_proof_with_any_bit_wrong_proves_nothing(data: st.DataObject) -> None:
-    """Also one that is too short, too long, or of zeros."""
+    """A proof that is too short, too long, or of zeros proves nothing either."""
     client, exchange = ScramClient("sha256", "alice", SECRET, "abc"), begun()
     final = client.final(challenge_of(exchange.step(client.first())))
     head, _, proof = final.rpartition(b",p=")
@@ -201,7 +201,7 @@ def test_what_a_server_stores_does_not_let_anybody_in() -> None:
     ],
 )
 def test_a_final_message_in_another_form_proves_nothing(final: str) -> None:
-    """Also with a proof that would be right in the right form."""
+    """A proof that would be right in the right form does not help."""
     client, exchange = ScramClient("sha256", "alice", SECRET, "abc"), begun()
     honest = client.final(challenge_of(exchange.step(client.first()))).decode()
     nonce = honest.split(",")[1][2:]

@@ -12,7 +12,7 @@ from tests.support.wire import Wire
 
 
 class Answer:
-    """Of one HTTP request."""
+    """The response to one HTTP request."""
 
     def __init__(self, response: http.client.HTTPResponse) -> None:
         self.status = response.status

@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "minicontroller"
-"""Of all checkouts: what was downloaded or built."""
+"""The directory in which all checkouts keep what they downloaded or built."""
 
 PROJECT = Path(__file__).parents[1] / "java" / "admin-client"
 MISSING = [tool for tool in ("mvn", "javac") if shutil.which(tool) is None]
 LIMIT_SECONDS = 270
-"""Of one Maven, after it has waited for others."""
+"""The seconds that one Maven may take once it no longer waits for others."""
 
 VERSIONS = ["3.9.1", "4.1.0"]
 """Kafka's last line with ZooKeeper, and one after it, whose client negotiates other versions."""

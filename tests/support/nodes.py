@@ -173,7 +173,7 @@ class Nodes:
 
     @classmethod
     def of(cls, nodes: Iterable[NodeProcess]) -> Self:
-        """Of these, by their ids from 1."""
+        """Return a cluster of these nodes, whose ids count from 1."""
         cluster = cls(Path(), ())
         cluster.nodes = list(nodes)
         return cluster

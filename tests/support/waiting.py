@@ -22,7 +22,7 @@ def until(look: Callable[[], Seen], *, right: Callable[[Seen], bool] = bool, wit
 
 
 def at_last(look: Callable[[], Seen], *, right: Callable[[Seen], bool], within: float) -> Seen:
-    """The same without an error: at the deadline what it is then."""
+    """Return what `look` returns as soon as it is right, or what it returns at the deadline."""
     deadline = time.monotonic() + within
     while not right(seen := look()) and time.monotonic() < deadline:
         time.sleep(PAUSE_SECONDS)

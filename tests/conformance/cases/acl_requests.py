@@ -66,7 +66,7 @@ EVERYTHING = {
 
 
 def by(user: str, cases: list[Case]) -> list[Case]:
-    """The same cases asked by a user, who is named in their keys."""
+    """Return these cases as a user asks them, who is named in their keys."""
     return [replace(case, name=f"{user}: {case.name}", user=user) for case in cases]
 
 

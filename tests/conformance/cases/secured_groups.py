@@ -42,7 +42,9 @@ def setup() -> list[Case]:
 
 
 def asked(state: str, *, all_versions: bool = False) -> list[Case]:
-    """The same questions in each state of the ACLs. None of them changes anything in any state."""
+    """Return the questions that are asked in each state of the ACLs. None of them changes
+    anything in any state.
+    """
     fetch_many = {
         "groups": [
             {"group_id": GROUP, "topics": NAMED},
