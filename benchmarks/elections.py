@@ -9,30 +9,19 @@ measured in turns. It is done when Metadata of every node shows the elected lead
 
 import argparse
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from time import perf_counter, sleep
 
 from minicontroller.protocol.api_keys import ApiKey
-from minicontroller.protocol.messages.alter_partition_reassignments import (
-    AlterPartitionReassignmentsRequest,
-    AlterPartitionReassignmentsResponse,
-    ReassignablePartition,
-    ReassignableTopic,
-)
-from minicontroller.protocol.messages.create_topics import (
-    CreatableReplicaAssignment,
-    CreatableTopic,
-    CreateTopicsRequest,
-)
 from minicontroller.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 from minicontroller.protocol.registry import KAFKA
 
 from . import messages
 from .cluster import Cluster
 from .driver import DriverError
-from .peers import SYSTEMS
-from .peers.base import CannotRunError, System
-from .reassignment import NAMES, NODES, frame, wait
+from .reassignment import NAMES
+from .turns import NODES, TIMEOUT_MS, check_reassigned, creation, frame, in_turns, reassignment, running, wait_until
 
 TOPICS, PARTITIONS, ROUNDS = 10, 100, 5
 TOPICS_A_REQUEST = 5
@@ -43,47 +32,21 @@ minutes; rounds begin after that.
 """
 
 
-def replicas(partition: int, turn: int) -> list[int]:
+def replicas(turn: int, partition: int) -> list[int]:
     """Return the replicas of a partition in this round, whose first one is to lead."""
     pair = [partition % NODES + 1, (partition + 1) % NODES + 1]
     return pair if turn % 2 == 0 else pair[::-1]
 
 
-def creation(names: Sequence[str]) -> bytes:
-    rows = [CreatableReplicaAssignment(partition_index=index, broker_ids=replicas(index, 0)) for index in indexes()]
-    topics = [CreatableTopic(name=name, num_partitions=-1, replication_factor=-1, assignments=rows) for name in names]
-    return frame(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(topics=topics, timeout_ms=120_000))
-
-
-def turning(names: Sequence[str], turn: int) -> bytes:
-    rows = [ReassignablePartition(partition_index=index, replicas=replicas(index, turn)) for index in indexes()]
-    request = AlterPartitionReassignmentsRequest(
-        topics=[ReassignableTopic(name=name, partitions=rows) for name in names], timeout_ms=120_000
-    )
-    return frame(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, request)
-
-
 ELECTION = frame(
-    ApiKey.ELECT_LEADERS, 2, ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=120_000)
+    ApiKey.ELECT_LEADERS, 2, ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=TIMEOUT_MS)
 )
-
-
-def indexes() -> range:
-    return range(PARTITIONS)
 
 
 def parts(topics: int) -> Iterator[Sequence[str]]:
     """Return the names of the topics, in groups that one request names."""
     names = [f"elected-{number}" for number in range(topics)]
     return (names[start : start + TOPICS_A_REQUEST] for start in range(0, topics, TOPICS_A_REQUEST))
-
-
-def check_turned(answer: bytes) -> None:
-    _, response = KAFKA.decode_response(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, answer)
-    assert isinstance(response, AlterPartitionReassignmentsResponse)
-    codes = {row.error_code for topic in response.responses for row in topic.partitions}
-    if response.error_code or codes != {0}:
-        raise DriverError(f"the reassignment is refused: {response.error_code}, {codes}")
 
 
 def check_elected(answer: bytes, topics: int) -> None:
@@ -100,7 +63,7 @@ def shows(answer: bytes, topics: int, turn: int, *, elected: bool) -> bool:
     return len(found) == topics and all(
         len(topic.partitions) == PARTITIONS
         and all(
-            list(row.replica_nodes) == (wanted := replicas(row.partition_index, turn))
+            list(row.replica_nodes) == (wanted := replicas(turn, row.partition_index))
             and row.leader_id == wanted[0 if elected else -1]
             for row in topic.partitions
         )
@@ -108,54 +71,37 @@ def shows(answer: bytes, topics: int, turn: int, *, elected: bool) -> bool:
     )
 
 
-def elected(cluster: Cluster, topics: int, turn: int) -> tuple[float, float]:
+def elected(topics: int, cluster: Cluster, turn: int) -> tuple[float, float]:
     """Elect all leaders, and return the seconds to the answer, and until every node shows them."""
-    question = messages.metadata(None)
-    begin = perf_counter()
     for names in parts(topics):
-        check_turned(cluster.at_controller.call(turning(names, turn)))
-    for node in cluster.nodes:
-        while not shows(cluster[node].call(question), topics, turn, elected=False):
-            wait(begin)
+        request = reassignment(names, PARTITIONS, partial(replicas, turn))
+        check_reassigned(cluster.at_controller.call(request), len(names) * PARTITIONS)
+    wait_shown(cluster, topics, turn, elected=False)
     begin = perf_counter()
     answer = cluster.at_controller.call(ELECTION)
     answered = perf_counter() - begin
     check_elected(answer, topics)
-    for node in cluster.nodes:
-        while not shows(cluster[node].call(question), topics, turn, elected=True):
-            wait(begin)
+    wait_shown(cluster, topics, turn, elected=True)
     return answered, perf_counter() - begin
 
 
-def measured(names: Sequence[str], topics: int, rounds: int) -> Mapping[str, list[tuple[float, float]]]:
-    """Return the seconds of each round by system. A first round is not counted."""
-    systems: list[System] = []
-    clusters: dict[str, Cluster] = {}
-    times: dict[str, list[tuple[float, float]]] = {}
-    try:
-        for name in names:
-            system = SYSTEMS[name]()
-            if (missing := system.missing()) is not None:
-                raise CannotRunError(missing)
-            system.prepare()
-            systems.append(system)
-            system.start()
-            clusters[name] = cluster = Cluster.discover(system)
+def wait_shown(cluster: Cluster, topics: int, turn: int, *, elected: bool) -> None:
+    """Wait until every node shows the replicas of this round."""
+    question = messages.metadata(None)
+    for node in cluster.nodes:
+        wait_until(lambda at=cluster[node]: shows(at.call(question), topics, turn, elected=elected))  # type: ignore[misc]
+
+
+def measured(names: Sequence[str], topics: int, rounds: int) -> dict[str, list[tuple[float, float]]]:
+    """Return the seconds of each round by system."""
+    with running(names) as clusters:
+        for cluster in clusters.values():
             for part in parts(topics):
-                messages.check_created(cluster.at_controller.call(creation(part)))
+                request = creation(part, PARTITIONS, partial(replicas, 0))
+                messages.check_created(cluster.at_controller.call(request))
             cluster.wait_led(messages.metadata(None), topics, PARTITIONS)
         sleep(QUIET_SECONDS)
-        for turn in range(1, rounds + 2):
-            for name, cluster in clusters.items():
-                seconds = elected(cluster, topics, turn)
-                if turn > 1:
-                    times.setdefault(name, []).append(seconds)
-    finally:
-        for cluster in clusters.values():
-            cluster.close()
-        for system in systems:
-            system.close()
-    return times
+        return in_turns(clusters, rounds, partial(elected, topics))
 
 
 def main() -> None:

@@ -87,6 +87,7 @@ class System(ABC):
     def __init__(self) -> None:
         self.addresses: list[Address] = []
         self.nodes: dict[int, Process] = {}  # by broker id, for those that are separate processes
+        self.settings: dict[str, str] = {}  # keys of server.properties besides those that it has always
         self._folder: Path | None = None
 
     @classmethod
@@ -118,6 +119,10 @@ class System(ABC):
 
     def restart_node(self, node_id: int) -> None:
         raise NotImplementedError(f"{self.name} is one process, no node of it can be restarted")
+
+    def more_properties(self) -> str:
+        """The lines of server.properties that `settings` adds."""
+        return "".join(f"{key}={value}\n" for key, value in self.settings.items())
 
     def pids(self) -> list[int]:
         return [process.pid for process in self.nodes.values()]

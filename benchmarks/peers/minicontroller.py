@@ -38,7 +38,9 @@ class OnMemory(System):
         log = self.folder / "log.txt"
         log.unlink(missing_ok=True)
         command = [*self.interpreter, "-m", "minicontroller", "up", "--brokers", "3", "--port", "0"]
-        process = Process([*command, "--store", self.store(), "--set", "auto.create.topics.enable=false"], log=log)
+        settings = {"auto.create.topics.enable": "false", **self.settings}
+        sets = [each for key, value in settings.items() for each in ("--set", f"{key}={value}")]
+        process = Process([*command, "--store", self.store(), *sets], log=log)
         self.nodes[0] = process
         self.addresses = wait_for_ready_line(process, READY_SECONDS)
 
@@ -88,6 +90,7 @@ class Processes(WithZooKeeper):
                 zookeeper=self.zookeeper(),
                 session_ms=SESSION_MS,
             )
+            + self.more_properties()
         )
         command = [sys.executable, "-m", "minicontroller", "serve", "--config", str(properties)]
         self.nodes[node_id] = Process(command, log=home / "log.txt")

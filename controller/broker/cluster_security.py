@@ -71,6 +71,8 @@ class ClusterSecurity:
         """
         self.acls: dict[ResourcePattern, AclEntries] = {}
         """The ACLs of all resource patterns. Those with the version UNREADABLE are not known."""
+        self.acl_state = object()
+        """Stands for these ACLs: another object after each change of one."""
         self.acl_index = AclIndex(allow_everyone=dynamic_configs.current.boolean("allow.everyone.if.no.acl.found"))
         """The index of the ACLs. Unreadable ones deny everything."""
         self.configs: dict[str, EntityConfigs] = {}
@@ -349,6 +351,7 @@ class ClusterSecurity:
         assert pattern is not None and (entity is None or isinstance(entity, AclEntries))
         if entity == self.acls.get(pattern):
             return
+        self.acl_state = object()
         changes.acls[pattern] = entity or NO_ACL_ENTRIES
         is_readable = entity is None or entity.version != UNREADABLE
         self.acl_index.set_resource(pattern, changes.acls[pattern].entries if is_readable else NOBODY)

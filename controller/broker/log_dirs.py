@@ -22,6 +22,10 @@ class LogDirs:
         """
         self._moved: dict[tuple[bytes, int], str] = {}
         """The directories of replicas that were moved, by topic id and partition."""
+        self.moves = 0
+        """The number of changes of where replicas lie. What was described at another one may be
+        wrong.
+        """
 
     def path_of(self, topic: Topic, index: int) -> str:
         """Return the directory of this node's replica of a partition."""
@@ -33,9 +37,11 @@ class LogDirs:
         not there yet will begin its life in it.
         """
         self._moved[topic.topic_id, index] = path
+        self.moves += 1
 
     def forget_all_but(self, image: Image) -> None:
         """Forget moves in topics that are gone."""
+        self.moves += 1
         self._moved = {
             (topic_id, index): path
             for (topic_id, index), path in self._moved.items()

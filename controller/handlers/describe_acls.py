@@ -1,20 +1,24 @@
 """DescribeAcls (29) returns the ACLs that match a filter, as this node follows them."""
 
-from collections.abc import Awaitable, Collection, Iterable, Iterator
+from collections.abc import Awaitable, Collection, Iterable, Iterator, Sequence
 from operator import itemgetter
+from typing import cast
 
 from ...protocol.acls import AccessControlEntry, AclOperation, AclResourceType, ResourcePattern
 from ...protocol.api_keys import ApiKey
+from ...protocol.compiler import encoder
 from ...protocol.messages.describe_acls import (
     AclDescription,
     DescribeAclsRequest,
     DescribeAclsResource,
     DescribeAclsResponse,
 )
+from ..metadata.kept_rows import Joined
 from ..requests.context import RequestContext
-from ..requests.long_answers import AT_ONCE, rows_in_time_slices
+from ..requests.long_answers import AT_ONCE
 from ..requests.permissions import Permission
 from ..requests.spec import Spec
+from ..requests.time_slices import in_time_slices
 from .acl_filters import AclFilter, acl_filter, check_filter_readable, check_request
 from .node import Node
 
@@ -28,19 +32,27 @@ def handle(
     node: Node, context: RequestContext, request: DescribeAclsRequest
 ) -> DescribeAclsResponse | Awaitable[DescribeAclsResponse]:
     check_request(context, DESCRIBE_CLUSTER, NO_AUTHORIZER)
-    wanted, acls = acl_filter(request), node.security.acls
+    wanted, acls, state = acl_filter(request), node.security.acls, node.security.acl_state
+    kept = node.described_acls.get(state, (wanted, context.api_version))
+    if kept is not None:
+        return _response(kept)
     found = [(pattern, acls[pattern].entries) for pattern in wanted.patterns(acls)]
     rows = _resources(wanted, found)
-    return _response(rows) if len(found) <= AT_ONCE else _in_time_slices(rows, context)
+    return _response(list(rows)) if len(found) <= AT_ONCE else _in_time_slices(node, context, wanted, rows, state)
 
 
-async def _in_time_slices(rows: Iterable[DescribeAclsResource], context: RequestContext) -> DescribeAclsResponse:
-    """Answer with very many ACLs."""
-    return _response(await rows_in_time_slices(rows, context))
+async def _in_time_slices(
+    node: Node, context: RequestContext, wanted: AclFilter, rows: Iterator[DescribeAclsResource], state: object
+) -> DescribeAclsResponse:
+    """Answer with very many ACLs, and keep the answer for those who ask the same of this state."""
+    encode = encoder(DescribeAclsResource, context.api_version)
+    joined = Joined(await in_time_slices(map(encode, rows)))
+    node.described_acls.keep(state, (wanted, context.api_version), joined, joined.size)
+    return _response(joined)
 
 
-def _response(rows: Iterable[DescribeAclsResource]) -> DescribeAclsResponse:
-    return DescribeAclsResponse(error_message="", resources=list(rows))
+def _response(rows: Sequence[DescribeAclsResource] | Joined) -> DescribeAclsResponse:
+    return DescribeAclsResponse(error_message="", resources=cast("list[DescribeAclsResource]", rows))
 
 
 def _resources(

@@ -6,9 +6,11 @@ next page begins.
 
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from itertools import chain
+from typing import cast
 
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
+from ...protocol.compiler import encoder
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.describe_topic_partitions import (
     Cursor,
@@ -20,6 +22,7 @@ from ...protocol.messages.describe_topic_partitions import (
 from ..errors import Refusal
 from ..metadata.entities import INTERNAL_TOPICS, Topic
 from ..metadata.image import Image
+from ..metadata.kept_rows import Joined
 from ..metadata.partition_view import endpoints_at, known_partitions, view
 from ..metadata.topic_names import is_valid_topic_name
 from ..requests.context import RequestContext
@@ -47,14 +50,38 @@ START = Cursor()
 def handle(
     node: Node, context: RequestContext, request: DescribeTopicPartitionsRequest
 ) -> DescribeTopicPartitionsResponse | Awaitable[DescribeTopicPartitionsResponse]:
+    if not request.topics:
+        return _page_of_everything(node, context, request)
     names = _names(node.cache.image, request)
     if len(request.topics) > MANY:
         return _in_time_slices(node, context, request, names)
-    denied = context.without(DESCRIBE_TOPIC, names, logs_denials=bool(request.topics))
+    denied = context.without(DESCRIBE_TOPIC, names)
     response = DescribeTopicPartitionsResponse(topics=[])
     page = _page(node, context, request, [name for name in names if name not in denied], response)
-    response.topics = list(noted(chain(page, _unauthorized(request, denied)), context))
+    response.topics = list(noted(chain(page, _unauthorized(denied)), context))
     return response
+
+
+def _page_of_everything(
+    node: Node, context: RequestContext, request: DescribeTopicPartitionsRequest
+) -> DescribeTopicPartitionsResponse:
+    """Return a page of all topics that the client may describe, which is kept until the image
+    changes.
+    """
+    image, viewer = node.cache.image, context.viewer
+    cursor = request.cursor or START
+    limit = request.response_partition_limit
+    question = (viewer, context.api_version, context.listener, cursor.topic_name, cursor.partition_index, limit)
+    made = None if viewer is None else node.described_partitions.get(image, question)
+    if made is None:
+        names = _names(image, request)
+        denied = context.without(DESCRIBE_TOPIC, names, logs_denials=False)
+        response = DescribeTopicPartitionsResponse(topics=[])
+        page = _page(node, context, request, [name for name in names if name not in denied], response)
+        made = Joined([*map(encoder(Row, context.api_version), page)]), response.next_cursor
+        if viewer is not None:
+            node.described_partitions.keep(image, question, made, made[0].size + len(cursor.topic_name))
+    return DescribeTopicPartitionsResponse(topics=cast("list[Row]", made[0]), next_cursor=made[1])
 
 
 async def _in_time_slices(
@@ -64,13 +91,13 @@ async def _in_time_slices(
     denied = frozenset(name for name, may in zip(names, allowed, strict=True) if not may)
     response = DescribeTopicPartitionsResponse(topics=[])
     page = _page(node, context, request, [name for name in names if name not in denied], response)
-    response.topics = await rows_in_time_slices(chain(page, _unauthorized(request, denied)), context)
+    response.topics = await rows_in_time_slices(chain(page, _unauthorized(denied)), context)
     return response
 
 
-def _unauthorized(request: DescribeTopicPartitionsRequest, denied: frozenset[str]) -> Iterator[Row]:
+def _unauthorized(denied: frozenset[str]) -> Iterator[Row]:
     """Yield rows of the topics that the request names and the client may not describe."""
-    for name in sorted(denied) if request.topics else ():
+    for name in sorted(denied):
         yield Row(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name, partitions=[])
 
 

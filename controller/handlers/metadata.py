@@ -135,8 +135,8 @@ def _divided(
 
 def _all_topics(node: Node, context: RequestContext, request: MetadataRequest) -> Sequence[Element]:
     """Return the topics that the client may describe, in the order of their names."""
-    fragments, authorization = _fragments(node, context, request), context.dispatcher.authorization
-    if authorization is None:
+    fragments, viewer = _fragments(node, context, request), context.viewer
+    if context.dispatcher.authorization is None:
         return fragments.all_topics()
 
     def described() -> list[bytes]:
@@ -144,10 +144,7 @@ def _all_topics(node: Node, context: RequestContext, request: MetadataRequest) -
         allowed = compress(names, context.may_each(DESCRIBE_TOPIC, names, logs_denials=False))
         return _found(node, context, request, list(allowed))
 
-    if authorization.generation is None:
-        return described()
-    viewer = (authorization.generation, context.origin.principal, context.origin.client_host)
-    return fragments.kept(viewer, described)
+    return described() if viewer is None else fragments.kept(viewer, described)
 
 
 def _found(node: Node, context: RequestContext, request: MetadataRequest, names: Sequence[str]) -> list[bytes]:

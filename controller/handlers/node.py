@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from random import Random
 
+from ...protocol.messages.describe_topic_partitions import Cursor
 from ..active.active_controller import ActiveController
 from ..audit.decisions import NodeDecisions, RecentDecisions
 from ..audit.log import AuditLog
@@ -23,6 +24,7 @@ from ..broker.topic_overrides import TopicOverrides
 from ..config.node_config import NodeConfig
 from ..metadata.cache import MetadataCache
 from ..metadata.fragments import MetadataFragments
+from ..metadata.kept_rows import Joined, KeptRows
 from ..observe.metrics import NodeMetrics
 from ..policy.cluster_view import TopicStates
 from ..policy.rule_files import RuleFiles
@@ -61,6 +63,12 @@ class Node:
     """The node's view of the cluster, updated by the active controller."""
     metadata_fragments: MetadataFragments = field(default_factory=MetadataFragments)
     """Encoded topics that Metadata responses are made of."""
+    described_partitions: KeptRows[tuple[Joined, Cursor | None]] = field(default_factory=KeptRows)
+    """Encoded pages of DescribeTopicPartitions, each with the cursor of the next one."""
+    described_log_dirs: KeptRows[Joined] = field(default_factory=KeptRows)
+    """Encoded directories with all replicas of this node."""
+    described_acls: KeptRows[Joined] = field(default_factory=KeptRows)
+    """Encoded ACLs by resource pattern."""
     features: FollowedFeatures = field(default_factory=FollowedFeatures)
     """The finalized features of the cluster."""
     log_dirs: LogDirs = field(init=False)

@@ -16,6 +16,7 @@ from ...protocol.compiler import encoder
 from ...protocol.messages.metadata import MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic
 from .entities import Broker, Endpoint, Partition, Topic
 from .image import Image
+from .kept_rows import Joined, KeptRows
 from .partition_view import endpoints_at, known_partitions, view, view_before_v6, view_in_v0
 
 FLEXIBLE_SINCE = 9
@@ -26,8 +27,6 @@ MAX_DIALECTS = 8
 """How many dialects are kept, each with up to one fragment for each topic: the clients of a cluster
 use few versions at few listeners.
 """
-MAX_KEPT_BYTES = 8 * 1024 * 1024
-"""How many bytes of joined topics are kept for different viewers in one dialect."""
 SLACK = 256
 """Fragments of deleted topics are dropped when there are more than this many."""
 
@@ -39,27 +38,6 @@ class Dialect(NamedTuple):
     listener: str
     with_operations: bool
     """Whether the client asked for the authorized operations of each topic."""
-
-
-class Joined(list[bytes]):
-    """Encoded elements of an array, joined to one. Its length is the number of the elements, and
-    iteration gives the joined bytes; so an encoder, which writes the length and then each element,
-    writes the array without a loop over its elements.
-    """
-
-    __slots__ = ("_count",)
-
-    def __init__(self, elements: Sequence[bytes]) -> None:
-        super().__init__((b"".join(elements),))
-        self._count = len(elements)
-
-    def __len__(self) -> int:
-        return self._count
-
-    @property
-    def size(self) -> int:
-        """The number of their bytes."""
-        return len(self[0])
 
 
 class DialectFragments:
@@ -78,8 +56,7 @@ class DialectFragments:
         self._image: Image | None = None
         self._topics: dict[str, tuple[Topic, bytes]] = {}
         self._all: Joined | None = None
-        self._kept: dict[Hashable, Joined] = {}
-        self._kept_bytes = 0
+        self._kept = KeptRows[Joined]()
 
     @property
     def size(self) -> int:
@@ -93,7 +70,6 @@ class DialectFragments:
             return
         self._image = image
         self._all = None
-        self._forget()
         if before is None or (image.brokers is not before.brokers and image.brokers != before.brokers):
             self._topics.clear()
             self.reachable = endpoints_at(image.brokers, self._dialect.listener)
@@ -122,19 +98,11 @@ class DialectFragments:
         """Return the topics that `make` returns for a viewer, joined. They are kept until the image
         changes, or until those of other viewers need the memory.
         """
-        joined = self._kept.get(viewer)
+        joined = self._kept.get(self._image, viewer)
         if joined is None:
             joined = Joined(make())
-            self._kept_bytes += joined.size
-            if self._kept_bytes > MAX_KEPT_BYTES:
-                self._forget()
-                self._kept_bytes = joined.size
-            self._kept[viewer] = joined
+            self._kept.keep(self._image, viewer, joined, joined.size)
         return joined
-
-    def _forget(self) -> None:
-        self._kept.clear()
-        self._kept_bytes = 0
 
     def all_topics(self) -> Joined:
         """Return the encoded elements of all topics of the image, in the order of their names."""

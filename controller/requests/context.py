@@ -2,7 +2,7 @@
 answers.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -130,6 +130,17 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
             client_id=self.client_id,
             api_key=self.spec.key if self.origin.api_key < 0 else self.origin.api_key,
         )
+
+    @property
+    def viewer(self) -> Hashable:
+        """What decides which resources the client may see: whoever has an equal one may see the
+        same. None if decisions may change at any time.
+        """
+        authorization = self.dispatcher.authorization
+        if authorization is None:
+            return ()
+        generation = authorization.generation
+        return None if generation is None else (generation, self.origin.principal, self.origin.client_host)
 
     def may(self, permission: Permission, name: str = CLUSTER_NAME, *, logs_denial: bool = True) -> bool:
         """Return whether the client has a permission for the resource of this name. `logs_denial`

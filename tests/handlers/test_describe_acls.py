@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicontroller.controller.handlers.acl_filters import PATTERN_TYPES, TYPES, acl_filter
+from minicontroller.controller.requests.long_answers import AT_ONCE
 from minicontroller.protocol.acls import AclOperation, AclResourceType, PatternType, PermissionType, ResourcePattern
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.errors import MalformedMessage
@@ -57,6 +58,17 @@ async def test_each_filter_finds_what_kafka_finds() -> None:
         await create(cluster, *ALL)
         for fields, expected in FOUND:
             assert await describe(cluster, finding(**fields)) == sorted(map(row_of, expected)), fields
+
+
+async def test_very_many_again() -> None:
+    """Whoever asks again for very many ACLs is told of them as they are by then."""
+    many = [acl(f"t-{number}") for number in range(AT_ONCE + 1)]
+    async with ruling() as cluster:
+        await create(cluster, *many)
+        for found in (many, many, [*many, READ_T]):
+            await create(cluster, *found)
+            assert await describe(cluster, finding()) == sorted(map(row_of, found))
+            assert await describe(cluster, finding(permission_type=PermissionType.DENY)) == []
 
 
 @pytest.mark.parametrize("version", range(NEWEST + 1))

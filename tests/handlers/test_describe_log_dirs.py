@@ -9,7 +9,7 @@ from minicontroller.controller.handlers import SPECS
 from minicontroller.protocol.acls import CLUSTER_NAME, AclOperation, AclResourceType
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
-from tests.handlers.asking import Client, broker, image, led, node_with, topic
+from tests.handlers.asking import Client, broker, image, led, node_with, see, topic
 from tests.handlers.test_authorization import ALICE, allowing
 
 LOGS = {"log.dirs": "/a, /b,/a"}
@@ -30,6 +30,29 @@ async def test_each_replica_is_in_one_directory(version: int) -> None:
     assert {each.name for result in answer.results for each in result.topics} == {"t"}
     assert all((row.partition_size, row.offset_lag, row.is_future_key) == (0, 0, False) for row in rows)
     assert all(result.topics for result in answer.results)
+
+
+async def test_replicas_that_moved_or_came() -> None:
+    """Whoever asks again is told where the replicas lie by then, and of new ones."""
+    node = node_with(CLUSTER, LOGS)
+    client = Client(node, handlers=SPECS)
+
+    async def told() -> dict[tuple[str, int], str]:
+        answer = await client.ask(DescribeLogDirsRequest(topics=None), 4)
+        return {
+            (each.name, row.partition_index): result.log_dir
+            for result in answer.results
+            for each in result.topics
+            for row in each.partitions
+        }
+
+    before = await told()
+    assert await told() == before
+    other = next(path for path in node.log_dirs.paths if path != before["t", 3])
+    node.log_dirs.move(other, node.cache.image.topics["t"], 3)
+    assert await told() == {**before, ("t", 3): other}
+    see(node, CLUSTER.with_topics([topic("other", led(1))]))
+    assert set(await told()) == {*before, ("other", 0)}
 
 
 async def test_some_partitions() -> None:

@@ -8,13 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicontroller.controller.metadata.entities import UNKNOWN_PARTITION, Topic
+from minicontroller.protocol.acls import AclOperation, AclResourceType
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
     TopicRequest,
 )
-from tests.handlers.asking import Client, broker, image, led, node_with, topic, topic_id
+from tests.handlers.asking import Client, broker, image, led, node_with, see, topic, topic_id
+from tests.handlers.test_authorization import ALICE, allowing
 
 Page = tuple[list[tuple[str | None, list[int]]], tuple[str, int] | None]
 CLUSTER = image(
@@ -46,6 +48,22 @@ async def ask(*names: str, **how: Any) -> Page:
 async def test_all_topics() -> None:
     """No names are all topics, in the order of their names."""
     assert await ask() == ([("a", [0]), ("b", [0, 1, 2]), ("c", [0, 1])], None)
+
+
+async def test_all_topics_again() -> None:
+    """A client that asks again, and another one, see the topics as they are by then, and each what
+    it may see.
+    """
+    node = node_with(CLUSTER)
+    may_see_a = allowing((AclResourceType.TOPIC, "a", AclOperation.DESCRIBE))
+    alice = Client(node, principal=ALICE, authorization=may_see_a)
+    for _ in range(2):
+        assert page(Client(node).ask_at_once(wanting(), 0)) == ([("a", [0]), ("b", [0, 1, 2]), ("c", [0, 1])], None)
+        assert page(Client(node).ask_at_once(wanting(limit=1), 0)) == ([("a", [0])], ("b", 0))
+        assert page(alice.ask_at_once(wanting(), 0)) == ([("a", [0])], None)
+    see(node, image([broker(1), broker(2)], [topic("a", led(1), led(2))]))
+    assert page(Client(node).ask_at_once(wanting(), 0)) == ([("a", [0, 1])], None)
+    assert page(alice.ask_at_once(wanting(), 0)) == ([("a", [0, 1])], None)
 
 
 async def test_named_topics() -> None:

@@ -51,6 +51,7 @@ class Kafka(WithZooKeeper):
                 session_ms=SESSION_MS,
                 data=home / "data",
             )
+            + self.more_properties()
         )
         command = java(KAFKA_WITH_ZOOKEEPER, "kafka.Kafka", str(properties), heap="512m", folder=home)
         self.nodes[node_id] = Process(command, log=home / "log.txt")

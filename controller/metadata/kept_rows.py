@@ -1,0 +1,62 @@
+"""Encoded rows of answers, kept for clients that ask the same again.
+
+Rule: what is kept was made of one state, such as an image, and is dropped as soon as somebody asks
+about another state. What else it depends on is its question.
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import Generic, TypeVar
+
+MAX_KEPT_BYTES = 8 * 1024 * 1024
+"""How many bytes are kept of one state, for different questions."""
+QUESTION_BYTES = 1024
+"""The bytes that every question counts for besides its rows."""
+
+T = TypeVar("T")
+
+
+class Joined(list[bytes]):
+    """Encoded elements of an array, joined to one. Its length is the number of the elements, and
+    iteration gives the joined bytes; so an encoder, which writes the length and then each element,
+    writes the array without a loop over its elements.
+    """
+
+    __slots__ = ("_count",)
+
+    def __init__(self, elements: Sequence[bytes]) -> None:
+        super().__init__((b"".join(elements),))
+        self._count = len(elements)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def size(self) -> int:
+        """The number of their bytes."""
+        return len(self[0])
+
+
+class KeptRows(Generic[T]):
+    """What was made of one state for each question, up to MAX_KEPT_BYTES."""
+
+    def __init__(self) -> None:
+        self._state: object = None
+        self._kept: dict[Hashable, T] = {}
+        self._bytes = 0
+
+    def get(self, state: object, question: Hashable) -> T | None:
+        """Return what was made of this state for this question, or None."""
+        return self._kept.get(question) if state is self._state else None
+
+    def keep(self, state: object, question: Hashable, made: T, size: int) -> None:
+        """Keep what has `size` bytes, its question included, until other questions need the memory
+        or there is another state.
+        """
+        size += QUESTION_BYTES
+        if state is not self._state or self._bytes + size > MAX_KEPT_BYTES:
+            self._state = state
+            self._kept.clear()
+            self._bytes = 0
+        if size <= MAX_KEPT_BYTES:
+            self._kept[question] = made
+            self._bytes += size
