@@ -3,7 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: up zookeeper check test lint unit conformance faults bench bench-pipeline clean
+# The tests start hundreds of Python processes, each of which would compile the program anew if nothing kept its bytecode.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: up zookeeper check test lint style types quick unit conformance faults bench bench-pipeline clean
 
 up: $(VENV)/.runtime
 	@$(BIN)/minicontroller up --brokers 3 $(ARGS)
@@ -17,18 +20,33 @@ zookeeper: $(VENV)/.dev java
 	@exec java -Dorg.apache.logging.log4j.level=ERROR -Dzookeeper.jmx.log4j.disable=true -cp "$$($(BIN)/python -c 'from tests.support.zookeeper import class_path; print(class_path())')" \
 	  org.apache.zookeeper.server.ZooKeeperServerMain $(ZOOKEEPER)/zoo.cfg
 
-test: $(VENV)/.dev java chromium lint unit
+test: $(VENV)/.dev java chromium style
+	@$(call beside_types,unit)
 
 # A quick check while you work: the linters, and the tests that start no large program and take little time.
-check: $(VENV)/.dev lint
-	$(BIN)/pytest -q -n 4 --dist loadgroup --no-loadscope-reorder -m "not slow" $(ARGS)
+check: $(VENV)/.dev style
+	@$(call beside_types,quick)
 
-lint: $(VENV)/.dev build/typing/minicontroller
+# Makes a target of tests while mypy and import-linter run beside it; what those say comes last, and the call fails if either fails.
+define beside_types
+mkdir -p build; $(MAKE) --no-print-directory types > build/types.log 2>&1 & types=$$!; \
+$(MAKE) --no-print-directory $(1); tests=$$?; \
+wait $$types; types=$$?; cat build/types.log; exit $$((tests | types))
+endef
+
+lint: style types
+
+style: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev build/typing/minicontroller
 	MYPYPATH=build/typing $(BIN)/mypy -p minicontroller.protocol -p minicontroller.text -p minicontroller.policies -p minicontroller.audit -p minicontroller.controller -p minicontroller.client -p minicontroller.pipeline
 	MYPYPATH=build/typing $(BIN)/mypy tests benchmarks
 	$(BIN)/lint-imports
+
+quick: $(VENV)/.dev
+	$(BIN)/pytest -q -n 4 --dist loadgroup --no-loadscope-reorder -m "not slow" $(ARGS)
 
 # The tests run in four processes, also on two processors, because most of them wait for others; those that share a large program (tests/conftest.py) run in one. `ARGS="... -n 0"` is one process for all.
 unit: $(VENV)/.dev
