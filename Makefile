@@ -41,7 +41,7 @@ style: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 
 types: $(VENV)/.dev build/typing/minicontroller
-	MYPYPATH=build/typing $(BIN)/mypy -p minicontroller.protocol -p minicontroller.text -p minicontroller.policies -p minicontroller.audit -p minicontroller.controller -p minicontroller.client -p minicontroller.pipeline
+	MYPYPATH=build/typing $(BIN)/mypy -p minicontroller.protocol -p minicontroller.text -p minicontroller.policies -p minicontroller.audit -p minicontroller.controller -p minicontroller.client -p minicontroller.gateway -p minicontroller.pipeline
 	MYPYPATH=build/typing $(BIN)/mypy tests benchmarks
 	$(BIN)/lint-imports
 

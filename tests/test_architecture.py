@@ -12,7 +12,7 @@ from minicontroller.protocol.registry import KAFKA
 ROOT = Path(__file__).parents[1]
 MAP = (ROOT / "docs" / "architecture.md").read_text()
 RULES = (ROOT / "CONTRIBUTING.md").read_text()
-PACKAGES = ("protocol", "text", "policies", "audit", "client", "controller", "pipeline")
+PACKAGES = ("protocol", "text", "policies", "audit", "client", "controller", "gateway", "pipeline")
 DRAWINGS = 2
 MAX_LINES = 475
 MAX_LINES_OF_THE_LINE = 60  # `answer`, which is the whole way of a request

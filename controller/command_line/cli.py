@@ -14,7 +14,7 @@ import sys
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-STAYING = frozenset({"audit", "demo", "serve", "up"})
+STAYING = frozenset({"audit", "demo", "gateway", "serve", "up"})
 COLLECT_AFTER = (20_000, 50, 100)
 """The thresholds of the garbage collector, for `gc.set_threshold`. Most objects of this program
 live long: with Python's default of 700, collections took a tenth of a command's start and a quarter

@@ -27,13 +27,20 @@ def _key_values(_context: click.Context, _parameter: click.Parameter, settings: 
     return settings
 
 
-def _address(_context: click.Context, _parameter: click.Parameter, address: str) -> tuple[str, int]:
+def _listen_address(_context: click.Context, _parameter: click.Parameter, address: str) -> tuple[str, int]:
     from ...policies.configs.values import is_number
 
     host, _, port = address.rpartition(":")
-    if not (host and is_number(port, MAX_PORT) and int(port)):
+    if not (host and is_number(port, MAX_PORT)):
         raise click.BadParameter(f"{address!r} is not HOST:PORT.")
     return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def _address(context: click.Context, parameter: click.Parameter, address: str) -> tuple[str, int]:
+    host, port = _listen_address(context, parameter, address)
+    if not port:
+        raise click.BadParameter(f"{address!r} is not HOST:PORT.")
+    return host, port
 
 
 settings_option = partial(click.option, "--set", "settings", multiple=True, metavar="KEY=VALUE", callback=_key_values)
@@ -138,6 +145,46 @@ def serve(file: Path | None, settings: tuple[str, ...], verbose: bool) -> None:
     if file is None and not settings and not any(variable.startswith(PREFIX) for variable in os.environ):
         raise click.UsageError(f"There is no configuration: name a file by --config, or set {PREFIX}... variables.")
     _run(run_one, "" if file is None else read_text(file), str(file or "the environment"), settings, verbose=verbose)
+
+
+@commands.command()
+@click.option("--upstream", required=True, metavar="HOST:PORT,...", help="Brokers of the cluster to begin with.")
+@click.option(
+    "--listen",
+    default="127.0.0.1:19092",
+    show_default=True,
+    metavar="HOST:PORT",
+    callback=_listen_address,
+    help="Where clients begin; the ports of the brokers follow. Port 0: free ports.",
+)
+@click.option(
+    "--config",
+    "file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Properties file: advertised.host, and upstream.* with the keys of a client.",
+)
+@settings_option(help="A key that overrides the file; repeatable.")
+@verbose_option()
+def gateway(
+    *, upstream: str, listen: tuple[str, int], file: Path | None, settings: tuple[str, ...], verbose: bool
+) -> None:
+    """Run a gateway in front of a Kafka cluster. Ctrl-C ends it."""
+    from ...client.configuration import Address
+    from ...gateway.configuration import load_gateway_config
+    from ...gateway.process import run_gateway
+    from ..errors import ConfigurationError
+
+    try:
+        config = load_gateway_config(
+            "" if file is None else read_text(file),
+            str(file or "--set"),
+            settings,
+            upstream=upstream,
+            listen=Address(*listen),
+        )
+    except ConfigurationError as error:
+        raise click.ClickException(str(error)) from None
+    _run(run_gateway, config, verbose=verbose)
 
 
 @commands.command(short_help="Check whether the node at HOST:PORT is ready.")

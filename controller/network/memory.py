@@ -49,7 +49,9 @@ class Holder(Protocol):
 
     caller: Caller
     last_active: float
-    running: int
+
+    @property
+    def running(self) -> int: ...
 
     @property
     def is_leaving(self) -> bool: ...

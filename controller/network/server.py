@@ -15,6 +15,8 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
+from typing import Protocol
 
 import msgspec
 import trio
@@ -52,11 +54,47 @@ class PortTakenError(OSError):
     """Another process listens on the port."""
 
 
+class ServedConnection(Protocol):
+    """An accepted connection, as the server sees it."""
+
+    caller: Caller
+    last_active: float
+    """trio's time of the last sign of the client."""
+
+    @property
+    def running(self) -> int:
+        """How many of its requests wait for something."""
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether the TLS handshake is over, if there is one."""
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether it was told to end."""
+
+    @property
+    def is_waiting_for_us(self) -> bool:
+        """Whether the client waits for a response, and so is not idle."""
+
+    async def run(self) -> None:
+        """Serve until the connection ends. Raises only for defects of this program."""
+
+    def drain(self) -> None:
+        """Read no more, and end when the running requests are answered."""
+
+    def cancel(self) -> None:
+        """End the connection now."""
+
+
+MakeConnection = Callable[[Transport, Caller], ServedConnection]
+
+
 class Acceptor(msgspec.Struct, frozen=True):
-    """One socket of a listener, and what answers the requests that come in at it."""
+    """One socket of a listener, and what makes the connections that it accepts."""
 
     listener: Listener
-    handler: FrameHandler
+    make: MakeConnection
     socket: trio.SocketListener
 
 
@@ -68,13 +106,15 @@ class Server:
     def __init__(self, limits: ConnectionLimits | None = None, rates: ConnectionRates | None = None) -> None:
         self.limits = limits or ConnectionLimits()
         self.rates = rates
-        self.connections: set[Connection] = set()
+        self.connections: set[ServedConnection] = set()
         self.ports: dict[str, int] = {}
         """The bound port of each listener by name, also where the configured port is 0."""
         self.failures = ConnectionFailures()
         self.memory = RequestMemory(self.limits.max_unfinished_bytes)
         self._quotas = ConnectionQuotas(self.limits)
         self._acceptors: list[Acceptor] = []
+        self._begin: Callable[[Acceptor], None] | None = None
+        """Begins to accept, while the server runs."""
         self._accepting_clients = trio.CancelScope()
         self._accepting_nodes = trio.CancelScope()
         self._changed = trio.lowlevel.ParkingLot()
@@ -86,11 +126,20 @@ class Server:
         """Bind listeners whose requests this handler answers. Others can follow, with another
         handler. Raises OSError.
         """
+        await self.open_for(listeners, partial(self._connection, handler))
+
+    async def open_for(self, listeners: Iterable[Listener], make: MakeConnection) -> None:
+        """Bind listeners at which `make` makes the connections; also while the server runs. Raises
+        OSError.
+        """
         for listener in listeners:
             self.failures.failed_authentications.update(dict.fromkeys(listener.mechanisms, 0))
             for opened in await _listening(listener):
-                self._acceptors.append(Acceptor(listener, handler, opened))
+                acceptor = Acceptor(listener, make, opened)
+                self._acceptors.append(acceptor)
                 self.ports[listener.name] = opened.socket.getsockname()[1]
+                if self._begin is not None:
+                    self._begin(acceptor)
 
     @property
     def listeners(self) -> Sequence[Listener]:
@@ -107,9 +156,15 @@ class Server:
                 async with trio.open_nursery() as for_nodes:
                     with self._accepting_clients:
                         async with trio.open_nursery() as for_clients:
+
+                            def begin(acceptor: Acceptor) -> None:
+                                acceptors = for_nodes if acceptor.listener.inter_broker else for_clients
+                                acceptors.start_soon(self._accept, acceptor, nursery)
+
+                            self._begin = begin
                             for each in self._acceptors:
-                                acceptors = for_nodes if each.listener.inter_broker else for_clients
-                                acceptors.start_soon(self._accept, each, nursery)
+                                begin(each)
+                    self._begin = None
             await self._wait(lambda: not self.connections)
             nursery.cancel_scope.cancel()
 
@@ -128,7 +183,7 @@ class Server:
             if connection.caller.rests_on_proof:
                 connection.drain()
 
-    async def _drain(self, leaving: set[Connection], grace_seconds: float) -> None:
+    async def _drain(self, leaving: set[ServedConnection], grace_seconds: float) -> None:
         await trio.lowlevel.checkpoint()
         for connection in leaving:
             connection.drain()
@@ -217,20 +272,23 @@ class Server:
             self._refused.say(logging.WARNING, "refused a connection of %s: the address has too many", host)
             stream.socket.close()
             return
-        connection = Connection(
-            self._transport(listener, stream),
-            Caller(listener, host, port),
-            acceptor.handler,
+        connection = acceptor.make(self._transport(listener, stream), Caller(listener, host, port))
+        if self._quotas.exceeds():
+            self._make_room(self._clients())
+        self.connections.add(connection)
+        nursery.start_soon(self._guarded, connection)
+
+    def _connection(self, handler: FrameHandler, transport: Transport, caller: Caller) -> Connection:
+        return Connection(
+            transport,
+            caller,
+            handler,
             max_request_bytes=self.limits.max_request_bytes,
             memory=self.memory,
             failures=self.failures,
             max_unauthenticated_bytes=self.limits.max_unauthenticated_bytes,
             failed_authentication_delay=self.limits.failed_authentication_delay_seconds,
         )
-        if self._quotas.exceeds():
-            self._make_room(self._clients())
-        self.connections.add(connection)
-        nursery.start_soon(self._guarded, connection)
 
     async def _close_later(self, stream: trio.SocketStream, seconds: float) -> None:
         """Close a refused connection after a while, so that its client does not come again at
@@ -249,7 +307,7 @@ class Server:
             return SocketTransport(stream)
         return TlsTransport(stream, listener.tls.server_context(), handshakes=self._handshakes)
 
-    async def _guarded(self, connection: Connection) -> None:
+    async def _guarded(self, connection: ServedConnection) -> None:
         """Run a connection, and log an exception that ends it."""
         caller = connection.caller
         try:
@@ -264,7 +322,7 @@ class Server:
 
     # ------------------------------------------------------------------ ending connections
 
-    def _clients(self, listener: Listener | None = None) -> Iterator[Connection]:
+    def _clients(self, listener: Listener | None = None) -> Iterator[ServedConnection]:
         """Yield the connections of clients that are not ending, at this listener or at all."""
         return (
             each
@@ -274,7 +332,7 @@ class Server:
             and (listener is None or each.caller.listener is listener)
         )
 
-    def _make_room(self, clients: Iterable[Connection]) -> None:
+    def _make_room(self, clients: Iterable[ServedConnection]) -> None:
         """Close the least important connections, several at a time, because finding them means
         looking at all.
         """
@@ -285,7 +343,7 @@ class Server:
             )
             connection.cancel()
 
-    def _importance(self, connection: Connection) -> tuple[bool, bool, bool, int, float]:
+    def _importance(self, connection: ServedConnection) -> tuple[bool, bool, bool, int, float]:
         """Return a key that orders connections: those whose handshake is not over are the least
         important.
         """

@@ -38,7 +38,7 @@ class Transport(Protocol):
         `expected`, it tries to read before it waits.
         """
 
-    def send_nowait(self, data: bytes) -> int:
+    def send_nowait(self, data: bytes | memoryview) -> int:
         """Send as many bytes as the kernel takes at once, and return their number."""
 
     async def send_rest(self, data: memoryview) -> None:

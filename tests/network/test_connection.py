@@ -72,7 +72,7 @@ async def test_requests_that_come_while_one_runs_are_answered(monkeypatch: pytes
         nursery.start_soon(send_in_pieces)
         await until(lambda: served.node.waiting == 1)
         assert len(served.node.seen) == 1
-        (open_one,) = served.server.connections
+        (open_one,) = served.connections
         assert open_one._frames.buffered_bytes < 1000 + 64 * 1024
         served.node.gate.set()
         for number in range(asked):
@@ -96,7 +96,7 @@ async def test_a_disconnect_cancels_what_its_requests_wait_for() -> None:
         async with await served.connect() as client:
             await client.send(client.encode(7, CREATE) + client.encode(7, CREATE))
             await until(lambda: served.node.waiting == 1)
-        await until(lambda: served.node.cancelled == 1 and not served.server.connections)
+        await until(lambda: served.node.cancelled == 1 and not served.connections)
         assert len(served.node.seen) == 1
         assert await served.alive()
 
@@ -118,7 +118,7 @@ async def test_a_client_that_does_not_read_its_answers_is_not_read() -> None:
         await trio.testing.wait_all_tasks_blocked(0.05)
         answered = len(served.node.seen)
         assert answered < asked / 2
-        (open_one,) = served.server.connections
+        (open_one,) = served.connections
         assert open_one._outbox.queued_bytes < connection.MAX_QUEUED_BYTES + 256_000
         for number in range(1, asked + 1):
             assert (await client.answer(MetadataResponse, 1))[0] == number

@@ -212,7 +212,7 @@ async def test_running_out_of_files_is_waited_out(autojump_clock: MockClock, cap
         await server.open([CLIENTS], idle.dispatcher)
         (acceptor,) = server._acceptors
         failing = OutOfFiles(acceptor.socket, [errno.EMFILE, errno.ENFILE, errno.ENOBUFS])
-        server._acceptors = [Acceptor(CLIENTS, idle.dispatcher, failing)]  # type: ignore[arg-type]
+        server._acceptors = [Acceptor(CLIENTS, acceptor.make, failing)]  # type: ignore[arg-type]
         started = trio.current_time()
         async with trio.open_nursery() as nursery:
             await nursery.start(server.run)

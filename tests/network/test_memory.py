@@ -51,7 +51,7 @@ async def begun(served: Served) -> tuple[Client, bytes]:
 
 def kept(served: Served) -> int:
     """Return the bytes held by the requests of all connections."""
-    return sum(each._frames.buffered_bytes for each in served.server.connections)
+    return sum(each._frames.buffered_bytes for each in served.connections)
 
 
 async def test_large_requests_wait_for_room_and_small_ones_pass() -> None:
@@ -95,14 +95,14 @@ async def test_who_sends_nothing_makes_room(autojump_clock: MockClock) -> None:
     async with serving(limits=LIMITS) as served:
         holders = [await begun(served) for _ in range(2)]
         await trio.sleep(100)
-        both = set(served.server.connections)
+        both = set(served.connections)
         assert len(both) == 2
         client, rest = await begun(served)
         await client.send(rest)
         await client.answer(MetadataResponse, 1)
         assert await holders[0][0].ended()
         assert served.server.memory.closed == 1
-        (closed,) = both - served.server.connections
+        (closed,) = both - served.connections
         assert closed._frames.buffered_bytes == 0
         for each in (client, *(holder for holder, _ in holders)):
             await each.stream.aclose()
@@ -182,7 +182,7 @@ async def test_a_large_request_is_forgotten_when_it_is_answered() -> None:
     """A connection on which nothing comes any more keeps nothing of what came."""
     async with serving() as served, await served.connect() as client:
         await client.ask(1, LARGE, MetadataResponse)
-        (connection,) = served.server.connections
+        (connection,) = served.connections
         assert len(connection._frames._whole) == 0
 
 

@@ -39,7 +39,7 @@ async def test_nobody_works_for_clients_that_are_gone() -> None:
                 await until(lambda: far.waiting == 2)
             await until(partial(_have_gone, far, gone))
         assert len(far.seen) == 4
-        (link,) = (each for each in nodes.far.server.connections if each.caller.forwards)
+        (link,) = (each for each in nodes.far.connections if each.caller.forwards)
         assert link.running == 1
         far.gate.set()
         assert codes((await patient.answer(CreateTopicsResponse, 7))[1]) == [0, 0]
@@ -57,7 +57,7 @@ async def test_a_client_that_is_gone_at_once() -> None:
             async with await nodes.near.connect() as client:
                 await client.send(client.encode(7, CREATE))
                 await trio.testing.wait_all_tasks_blocked()
-        await until(lambda: nodes.far.node.waiting == 0 and not nodes.near.server.connections)
+        await until(lambda: nodes.far.node.waiting == 0 and not nodes.near.connections)
         async with await nodes.near.connect() as client:
             nodes.far.node.gate.set()
             assert codes(await client.ask(7, CREATE, CreateTopicsResponse)) == [0, 0]
@@ -157,7 +157,7 @@ async def test_a_broken_connection_leaves_the_request_in_doubt() -> None:
     async with pair(far_handler=never) as nodes, await nodes.near.connect() as client:
         await client.send(client.encode(7, CREATE))
         await until(lambda: arrived == 1)
-        for connection in nodes.far.server.connections:
+        for connection in nodes.far.connections:
             connection.cancel()
         _, answer = await client.answer(CreateTopicsResponse, 7)
         assert codes(answer) == [ErrorCode.REQUEST_TIMED_OUT] * 2

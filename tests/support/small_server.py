@@ -14,6 +14,7 @@ import trustme
 from minicontroller.controller.broker.features import FollowedFeatures
 from minicontroller.controller.config.node_config import NodeConfig
 from minicontroller.controller.handlers import SPECS
+from minicontroller.controller.network.connection import Connection
 from minicontroller.controller.network.limits import ConnectionLimits
 from minicontroller.controller.network.server import Server
 from minicontroller.controller.quotas.connection_rates import ConnectionRates
@@ -228,6 +229,11 @@ class Served:
         self.server = server
         self.dispatcher = dispatcher
         self.node = node
+
+    @property
+    def connections(self) -> set[Connection]:
+        """The connections that are open."""
+        return {each for each in self.server.connections if isinstance(each, Connection)}
 
     async def connect(self, listener: Listener = CLIENTS) -> Client:
         return Client(await open_stream(self.server.ports[listener.name], listener))

@@ -1,0 +1,63 @@
+"""Puts the addresses of the gateway in the place of those of brokers, by node id only: in Metadata,
+DescribeCluster and FindCoordinator.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, Protocol
+
+from ..client.configuration import Address
+from ..protocol.api_keys import ApiKey
+from ..protocol.messages.describe_cluster import DescribeClusterResponse
+from ..protocol.messages.find_coordinator import FindCoordinatorResponse
+from ..protocol.messages.metadata import MetadataResponse
+
+NO_ADDRESS = Address("", -1)
+"""How Kafka writes that there is no broker."""
+BROKERS = 1
+"""The endpoint type of DescribeCluster that names brokers; another one names controllers."""
+
+
+class KnownBrokers(Protocol):
+    """The brokers that the gateway stands for."""
+
+    async def learn(self, brokers: Mapping[int, Address]) -> None:
+        """Take over the addresses of brokers that are alive, and stand for them from now on."""
+
+    def advertised(self, broker_id: int) -> Address | None:
+        """Return the address of the gateway that stands for a broker."""
+
+
+async def rewrite_metadata(brokers: KnownBrokers, response: MetadataResponse) -> None:
+    await brokers.learn({each.node_id: Address(each.host, each.port) for each in response.brokers})
+    for each in response.brokers:
+        _readdress(each, brokers.advertised(each.node_id))
+
+
+async def rewrite_cluster(brokers: KnownBrokers, response: DescribeClusterResponse) -> None:
+    if response.endpoint_type != BROKERS:
+        response.brokers = []  # controllers have no listener at the gateway
+        return
+    await brokers.learn({each.broker_id: Address(each.host, each.port) for each in response.brokers})
+    for each in response.brokers:
+        _readdress(each, brokers.advertised(each.broker_id))
+
+
+async def rewrite_coordinators(brokers: KnownBrokers, response: FindCoordinatorResponse) -> None:
+    """A coordinator may be a broker that no Metadata has named yet: its address is learned here."""
+    found: Iterable[Any] = (response, *response.coordinators)
+    named = [each for each in found if each.host and each.node_id >= 0]
+    await brokers.learn({each.node_id: Address(each.host, each.port) for each in named})
+    for each in named:
+        _readdress(each, brokers.advertised(each.node_id))
+
+
+def _readdress(row: Any, address: Address | None) -> None:
+    row.host, row.port = (address or NO_ADDRESS).host, (address or NO_ADDRESS).port
+
+
+REWRITERS: Mapping[int, Callable[[KnownBrokers, Any], Awaitable[None]]] = {
+    ApiKey.METADATA: rewrite_metadata,
+    ApiKey.DESCRIBE_CLUSTER: rewrite_cluster,
+    ApiKey.FIND_COORDINATOR: rewrite_coordinators,
+}
+"""What changes the response of an API in place."""

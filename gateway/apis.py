@@ -1,0 +1,85 @@
+"""The APIs that pass through the gateway, and up to which version.
+
+A version is passed only if it is known that its messages carry no address of a broker, or if the
+gateway rewrites them. What is not in the table is hidden from ApiVersions and refused: the APIs
+between brokers and controllers, and whatever Kafka may add later.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from ..protocol.api_keys import ApiKey
+
+NEWEST: Mapping[int, int] = MappingProxyType(
+    {
+        ApiKey.PRODUCE: 9,  # version 10 names the endpoints of other brokers (KIP-951)
+        ApiKey.FETCH: 15,  # version 16 does
+        ApiKey.LIST_OFFSETS: 11,
+        ApiKey.METADATA: 12,
+        ApiKey.OFFSET_COMMIT: 10,
+        ApiKey.OFFSET_FETCH: 10,
+        ApiKey.FIND_COORDINATOR: 6,
+        ApiKey.JOIN_GROUP: 9,
+        ApiKey.HEARTBEAT: 4,
+        ApiKey.LEAVE_GROUP: 5,
+        ApiKey.SYNC_GROUP: 5,
+        ApiKey.DESCRIBE_GROUPS: 6,
+        ApiKey.LIST_GROUPS: 5,
+        ApiKey.SASL_HANDSHAKE: 1,
+        ApiKey.API_VERSIONS: 4,
+        ApiKey.CREATE_TOPICS: 7,
+        ApiKey.DELETE_TOPICS: 6,
+        ApiKey.DELETE_RECORDS: 2,
+        ApiKey.INIT_PRODUCER_ID: 5,
+        ApiKey.OFFSET_FOR_LEADER_EPOCH: 4,
+        ApiKey.ADD_PARTITIONS_TO_TXN: 3,  # brokers use the versions above
+        ApiKey.ADD_OFFSETS_TO_TXN: 4,
+        ApiKey.END_TXN: 4,  # version 5 belongs to the transactions of Produce 12
+        ApiKey.TXN_OFFSET_COMMIT: 4,
+        ApiKey.DESCRIBE_ACLS: 3,
+        ApiKey.CREATE_ACLS: 3,
+        ApiKey.DELETE_ACLS: 3,
+        ApiKey.DESCRIBE_CONFIGS: 4,
+        ApiKey.ALTER_CONFIGS: 2,
+        ApiKey.ALTER_REPLICA_LOG_DIRS: 2,
+        ApiKey.DESCRIBE_LOG_DIRS: 4,
+        ApiKey.SASL_AUTHENTICATE: 2,
+        ApiKey.CREATE_PARTITIONS: 3,
+        ApiKey.CREATE_DELEGATION_TOKEN: 3,
+        ApiKey.RENEW_DELEGATION_TOKEN: 2,
+        ApiKey.EXPIRE_DELEGATION_TOKEN: 2,
+        ApiKey.DESCRIBE_DELEGATION_TOKEN: 3,
+        ApiKey.DELETE_GROUPS: 2,
+        ApiKey.ELECT_LEADERS: 2,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS: 1,
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS: 0,
+        ApiKey.LIST_PARTITION_REASSIGNMENTS: 0,
+        ApiKey.OFFSET_DELETE: 0,
+        ApiKey.DESCRIBE_CLIENT_QUOTAS: 1,
+        ApiKey.ALTER_CLIENT_QUOTAS: 1,
+        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: 0,
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS: 0,
+        ApiKey.DESCRIBE_QUORUM: 1,  # version 2 names the endpoints of the controllers
+        ApiKey.UPDATE_FEATURES: 1,
+        ApiKey.DESCRIBE_CLUSTER: 1,
+        ApiKey.DESCRIBE_PRODUCERS: 0,
+        ApiKey.UNREGISTER_BROKER: 0,
+        ApiKey.DESCRIBE_TRANSACTIONS: 0,
+        ApiKey.LIST_TRANSACTIONS: 1,
+        ApiKey.CONSUMER_GROUP_HEARTBEAT: 1,
+        ApiKey.CONSUMER_GROUP_DESCRIBE: 1,
+        ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: 0,
+        ApiKey.PUSH_TELEMETRY: 0,
+        ApiKey.LIST_CLIENT_METRICS_RESOURCES: 0,
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS: 0,
+    }
+)
+"""The newest version of each API that passes; all older ones do."""
+
+OLDEST: Mapping[int, int] = MappingProxyType({ApiKey.SASL_HANDSHAKE: 1})
+"""The oldest version of an API that passes, where it is not 0. After SaslHandshake 0 come bytes
+without a request around them.
+"""
+
+HIDDEN_FEATURES = frozenset({"transaction.version", "share.version", "streams.version"})
+"""Features that clients use only with APIs or versions that do not pass."""

@@ -1,0 +1,93 @@
+"""A broker as one listener of the gateway offers it to clients."""
+
+import ssl
+from functools import partial
+
+import trio
+
+from ..client.configuration import Address
+from ..controller.network.tls import start_tls
+from ..controller.network.transport import Disconnected, SocketTransport, Transport, notice_death
+from ..protocol.api_keys import ApiKey
+from ..protocol.error_codes import ErrorCode
+from ..protocol.errors import UnsupportedVersion
+from ..protocol.messages.api_versions import ApiVersionsResponse
+from ..protocol.registry import KAFKA
+from . import versions
+from .addresses import REWRITERS
+from .apis import NEWEST, OLDEST
+from .channel import Rewrite
+from .cluster import UpstreamCluster
+from .requests import RequestHead
+
+CONNECT_TIMEOUT_SECONDS = 10.0  # Kafka's clients: socket.connection.setup.timeout.ms
+DEAD_AFTER_SECONDS = 30
+"""After how many seconds without a sign of a broker's machine a connection to it breaks."""
+
+
+class OfferedBroker:
+    """One broker, or any of them, which clients that begin ask for the others."""
+
+    def __init__(self, cluster: UpstreamCluster, broker_id: int | None, *, tls: ssl.SSLContext | None) -> None:
+        """Offer a broker; None stands for any. `tls` is the context of connections to it."""
+        self._cluster = cluster
+        self._broker_id = broker_id
+        self._tls = tls
+
+    async def connect(self) -> Transport:
+        """Connect to the broker, once its address is known. Raises Disconnected."""
+        if self._broker_id is not None:
+            return await self._connected(await self._cluster.address_of(self._broker_id))
+        reasons = []
+        for address in self._cluster.addresses:
+            try:
+                return await self._connected(address)
+            except Disconnected as error:
+                reasons.append(str(error))
+        raise Disconnected("; ".join(reasons))
+
+    async def _connected(self, address: Address) -> Transport:
+        try:
+            with trio.fail_after(CONNECT_TIMEOUT_SECONDS):
+                stream = await trio.open_tcp_stream(address.host, address.port)
+        except (OSError, ValueError, OverflowError, trio.TooSlowError) as error:
+            raise Disconnected(f"{address} cannot be reached") from error
+        notice_death(stream.socket, DEAD_AFTER_SECONDS)
+        if self._tls is None:
+            return SocketTransport(stream)
+        return await start_tls(stream, self._tls, address.host)
+
+    def answer_of(self, head: RequestHead) -> bytes | None:
+        """Return the response of the gateway itself, or None to have the broker answer. Raises
+        UnsupportedVersion.
+        """
+        if OLDEST.get(head.api_key, 0) <= head.version <= NEWEST[head.api_key]:
+            return None
+        if head.api_key == ApiKey.API_VERSIONS:
+            return versions.too_new(head)
+        raise UnsupportedVersion(head.api_key, head.version, head.correlation_id, None)
+
+    def rewrite_of(self, head: RequestHead) -> Rewrite | None:
+        """Return what makes the response of the client of the broker's; None if it passes as it
+        is.
+        """
+        if head.api_key == ApiKey.API_VERSIONS:
+            return partial(_with_common_versions, head)
+        rewriter = REWRITERS.get(head.api_key)
+        if rewriter is None:
+            return None
+
+        async def rewrite(frame: bytes) -> bytes:
+            header, response = KAFKA.decode_response(head.api_key, head.version, frame)
+            await rewriter(self._cluster, response)
+            return KAFKA.encode_response(head.api_key, head.version, header.correlation_id, response)
+
+        return rewrite
+
+
+async def _with_common_versions(head: RequestHead, frame: bytes) -> bytes:
+    version = 0 if int.from_bytes(frame[4:6], signed=True) == ErrorCode.UNSUPPORTED_VERSION else head.version
+    header, response = KAFKA.decode_response(ApiKey.API_VERSIONS, version, frame)
+    assert isinstance(response, ApiVersionsResponse)
+    versions.common(response)
+    return KAFKA.encode_response(ApiKey.API_VERSIONS, version, header.correlation_id, response)

@@ -1,0 +1,229 @@
+"""One client's connection, and the connection to the broker that it stands for.
+
+Each connection of a client has one of its own to the broker, so the broker sees as many connections
+as without the gateway, and its rules of order hold: what it reads first it answers first. Requests
+and responses are moved piece by piece. An end that does not read stops the other end, because a
+piece is read when the one before it was taken.
+
+An answer of the gateway itself stands in one queue with the requests that the broker has to answer,
+so that the client gets all of them in the order of its requests.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+import msgspec
+import trio
+
+from ..controller.network.failures import ConnectionFailures
+from ..controller.network.handshake_errors import HandshakeError
+from ..controller.network.transport import Disconnected, Transport
+from ..controller.observe.logs import about_caller
+from ..controller.security.caller import Caller
+from ..protocol.errors import MalformedMessage, ProtocolError, UnsupportedApi
+from .apis import NEWEST
+from .frames import FrameReader, FrameWriter
+from .requests import RequestHead, read_head
+
+log = logging.getLogger("minicontroller.gateway")
+
+MOST_PENDING = 1000
+"""How many requests of a client may wait for their responses before no more are read."""
+LAST_ANSWERS_SECONDS = 10.0
+"""How long a client that sends no more gets the responses to what it has sent."""
+_CORRELATION_ID_BYTES = 4
+
+Rewrite = Callable[[bytes], Awaitable[bytes]]
+"""Makes the response that the client gets, its size in front, of the broker's without its size."""
+
+
+class Pending(msgspec.Struct):
+    """A request that was read and whose response was not sent yet."""
+
+    correlation_id: int
+    rewrite: Rewrite | None = None
+    """None for a response that passes as it is."""
+    answer: bytes | None = None
+    """The response of the gateway itself, its size in front; the broker does not see the
+    request.
+    """
+
+
+class Broker(Protocol):
+    """What a client has connected to: one broker, or any of them."""
+
+    async def connect(self) -> Transport:
+        """Connect to it, as soon as its address is known. Raises Disconnected."""
+
+    def rewrite_of(self, head: RequestHead) -> Rewrite | None:
+        """Return what becomes of the response to a request; None for nothing."""
+
+    def answer_of(self, head: RequestHead) -> bytes | None:
+        """Return the response of the gateway itself, or None to have the broker answer."""
+
+
+class Channel:
+    """Serves one client until either end closes its connection."""
+
+    def __init__(
+        self, client: Transport, caller: Caller, broker: Broker, *, max_bytes: int, failures: ConnectionFailures
+    ) -> None:
+        self.caller = caller
+        self.last_active = trio.current_time()
+        self.is_secure = False
+        """Whether the TLS handshake is over, if there is one."""
+        self._client = client
+        self._broker = broker
+        self._max_bytes = max_bytes
+        self._failures = failures
+        self._pending: deque[Pending] = deque()
+        self._to_client = FrameWriter(client)
+        self._answered = trio.Event()
+        """Set when a response was sent."""
+        self._own_answers = trio.Lock()
+        self._life = trio.CancelScope()
+        self._draining = False
+        self._reading = trio.CancelScope()
+        self._is_between_requests = False
+
+    @property
+    def running(self) -> int:
+        """How many requests wait for their responses."""
+        return len(self._pending)
+
+    @property
+    def is_leaving(self) -> bool:
+        return self._life.cancel_called
+
+    @property
+    def is_waiting_for_us(self) -> bool:
+        """Whether the broker owes the client a response."""
+        return bool(self._pending)
+
+    def cancel(self) -> None:
+        """End both connections now."""
+        self._life.cancel()
+
+    def drain(self) -> None:
+        """Read no more requests, and end when the broker has answered those that were read."""
+        self._draining = True
+        if self._is_between_requests:  # anywhere else a cancellation could cut a request in two
+            self._reading.cancel()
+
+    async def run(self) -> None:
+        """Serve until the connection ends. Raises only for defects of this program."""
+        try:
+            with self._life:
+                await self._secure()
+                broker = await self._broker.connect()
+                try:
+                    await self._pump(broker)
+                finally:
+                    broker.close()
+        except HandshakeError as error:
+            self._failures.failed_handshake(self.caller, error)
+        except Disconnected as error:
+            log.info("the connection of %s ends: %s", self.caller, error, extra=about_caller(self.caller))
+        except ProtocolError as error:
+            self._failures.protocol_error(self.caller, error, about_caller(self.caller))
+        finally:
+            self._client.close()
+
+    async def _secure(self) -> None:
+        certificate = await self._client.secure()
+        self.is_secure = True
+        if certificate is not None:
+            self.caller.showed_certificate(certificate)
+
+    async def _pump(self, broker: Transport) -> None:
+        failures: list[Exception] = []
+        async with trio.open_nursery() as nursery:
+
+            async def until_it_ends(pump: Callable[[Transport], Awaitable[None]]) -> None:
+                try:
+                    await pump(broker)
+                except (Disconnected, ProtocolError) as error:
+                    failures.append(error)
+                nursery.cancel_scope.cancel()
+
+            nursery.start_soon(until_it_ends, self._pass_requests)
+            nursery.start_soon(until_it_ends, self._pass_responses)
+        if failures:
+            raise failures[0]
+
+    # ------------------------------------------------------------------ requests
+
+    async def _pass_requests(self, broker: Transport) -> None:
+        with self._reading:
+            await self._read_requests(FrameReader(self._client, self._max_bytes), FrameWriter(broker))
+        with trio.move_on_after(LAST_ANSWERS_SECONDS):
+            await self._until(lambda: not self._pending)
+
+    async def _read_requests(self, frames: FrameReader, to_broker: FrameWriter) -> None:
+        """Read requests, and pass them on or answer them, until the client or this gateway comes to
+        an end.
+        """
+        while await self._begins(frames):
+            head = await read_head(frames)
+            if head.api_key not in NEWEST:
+                raise UnsupportedApi(head.api_key, head.version, head.correlation_id, None)
+            answer = self._broker.answer_of(head)
+            if answer is not None:
+                await to_broker.flush()
+                await frames.whole()
+                self._pending.append(Pending(head.correlation_id, answer=answer))
+                await self._send_own_answers()
+            else:
+                if head.has_answer:
+                    self._pending.append(Pending(head.correlation_id, self._broker.rewrite_of(head)))
+                await to_broker.pass_on(frames)
+            if len(self._pending) >= MOST_PENDING:
+                await to_broker.flush()
+                await self._until(lambda: len(self._pending) < MOST_PENDING)
+
+    async def _begins(self, frames: FrameReader) -> bool:
+        if self._draining:
+            return False
+        self._is_between_requests = True
+        size = await frames.begin()
+        self._is_between_requests = False
+        self.last_active = trio.current_time()
+        return size is not None
+
+    async def _until(self, reached: Callable[[], bool]) -> None:
+        """Wait until something holds that can change when a response was sent."""
+        while not reached():
+            self._answered = trio.Event()
+            await self._answered.wait()
+
+    # ------------------------------------------------------------------ responses
+
+    async def _pass_responses(self, broker: Transport) -> None:
+        frames = FrameReader(broker, self._max_bytes)
+        while await frames.begin() is not None:
+            self.last_active = trio.current_time()
+            correlation_id = await frames.look(_CORRELATION_ID_BYTES)
+            await self._send_own_answers()
+            pending = self._pending[0] if self._pending else None
+            if pending is None or correlation_id != pending.correlation_id.to_bytes(4, "big", signed=True):
+                raise MalformedMessage("the broker answered what the client had not asked")
+            if pending.rewrite is None:
+                await self._to_client.pass_on(frames)
+            else:
+                await self._to_client.send(await pending.rewrite(await frames.whole()))
+            self._pending.popleft()
+            await self._send_own_answers()
+            self._answered.set()
+
+    async def _send_own_answers(self) -> None:
+        """Send the answers of the gateway that stand before whatever the broker has to answer."""
+        while self._is_own_answer_next():
+            async with self._own_answers:
+                if self._is_own_answer_next():
+                    await self._to_client.send(self._pending[0].answer or b"")
+                    self._pending.popleft()
+
+    def _is_own_answer_next(self) -> bool:
+        return bool(self._pending) and self._pending[0].answer is not None

@@ -1,0 +1,138 @@
+"""Reads frames from a transport piece by piece, so that a frame of any size costs the memory of one
+piece.
+
+Rule: a frame is begun, its head may be looked at, and then it is taken, whole or in pieces, before
+the next one is begun.
+"""
+
+import struct
+
+from ..controller.network.transport import Disconnected, Transport
+from ..protocol.errors import InvalidFrameSize
+
+PIECE_BYTES = 256 * 1024
+"""The largest piece of a frame, and so the most that is read at once."""
+_SIZE = struct.Struct(">i")
+
+
+class FrameReader:
+    """The frames that one end sends."""
+
+    def __init__(self, transport: Transport, max_bytes: int) -> None:
+        """Read from a transport. A frame of more than `max_bytes` ends the stream."""
+        self.left = 0
+        """How many bytes of the current frame were not taken yet, its size of four bytes
+        included.
+        """
+        self._transport = transport
+        self._max_bytes = max_bytes
+        self._data = b""
+        self._offset = 0
+
+    async def begin(self) -> int | None:
+        """Begin the next frame, and return its size in bytes; None at the end of the stream.
+
+        Raises:
+            InvalidFrameSize: the size is not in 1..max_bytes. The stream cannot be used any more.
+            Disconnected: the stream ended within a frame.
+        """
+        assert self.left == 0, "the frame before was not taken"
+        if not await self._read(_SIZE.size, may_end=True):
+            return None
+        size = self._next_size()
+        if not 0 < size <= self._max_bytes:
+            raise InvalidFrameSize(f"a frame of {size} bytes is announced, 1 to {self._max_bytes} are allowed")
+        self.left = _SIZE.size + size
+        return size
+
+    @property
+    def has_whole_next(self) -> bool:
+        """Whether all bytes of the next frame were read already."""
+        have = len(self._data) - self._offset
+        return have >= _SIZE.size and have >= _SIZE.size + self._next_size()
+
+    async def look(self, count: int) -> bytes:
+        """Return the first `count` bytes of the frame after its size, or all if it has fewer. No
+        piece of it was taken yet. Raises Disconnected.
+        """
+        count = min(_SIZE.size + count, self.left)
+        await self._read(count)
+        return self._data[self._offset + _SIZE.size : self._offset + count]
+
+    async def piece(self) -> memoryview:
+        """Take the next piece of the frame, which has PIECE_BYTES at most; the first one begins
+        with the size. Raises Disconnected.
+        """
+        await self._read(1)
+        end = min(self._offset + self.left, len(self._data))
+        taken = memoryview(self._data)[self._offset : end]
+        self._offset = end
+        self.left -= len(taken)
+        return taken
+
+    async def whole(self) -> bytes:
+        """Take the whole frame, and return it without its size. Raises Disconnected."""
+        taken = await self.look(self.left)
+        self._offset += self.left
+        self.left = 0
+        return taken
+
+    def _next_size(self) -> int:
+        size: int = _SIZE.unpack_from(self._data, self._offset)[0]
+        return size
+
+    async def _read(self, count: int, *, may_end: bool = False) -> bool:
+        """Read until `count` bytes are there. Return False if the stream ends before the first of
+        them and `may_end`.
+        """
+        have = len(self._data) - self._offset
+        if have >= count:
+            return True
+        parts = [self._data[self._offset :]] if have else []
+        self._data, self._offset = b"", 0  # a connection on which nothing comes keeps no memory
+        while have < count:
+            data = await self._transport.receive(PIECE_BYTES)
+            if not data:
+                if may_end and not have:
+                    return False
+                raise Disconnected("the connection was closed within a frame")
+            parts.append(data)
+            have += len(data)
+        self._data = parts[0] if len(parts) == 1 else b"".join(parts)
+        return True
+
+
+class FrameWriter:
+    """Sends the pieces of frames, those of several frames at once if they were read at once."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._pieces: list[bytes | memoryview] = []
+
+    async def pass_on(self, frames: FrameReader) -> None:
+        """Send the frame that was begun, or keep it if the next one can be sent with it: `flush`
+        comes before anything else is awaited. Raises Disconnected.
+        """
+        while True:
+            self._pieces.append(await frames.piece())
+            if frames.left or not frames.has_whole_next:
+                await self.flush()
+            if not frames.left:
+                return
+
+    async def send(self, frame: bytes) -> None:
+        """Send a frame that is made already. Raises Disconnected."""
+        self._pieces.append(frame)
+        await self.flush()
+
+    async def flush(self) -> None:
+        """Send what was kept, waiting for the kernel where it does not take all. Raises
+        Disconnected.
+        """
+        if not self._pieces:
+            return
+        data = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        self._pieces.clear()
+        sent = self._transport.send_nowait(data)
+        if sent < len(data):
+            await self._transport.send_rest(memoryview(data)[sent:])

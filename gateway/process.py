@@ -1,0 +1,42 @@
+"""Runs a gateway in this process, until a signal.
+
+Rule: the first SIGINT or SIGTERM lets the requests that were read be answered. The second one ends
+the process immediately.
+"""
+
+import logging
+import signal
+from collections.abc import AsyncIterator
+
+import trio
+
+from ..controller.network.descriptors import raise_limit
+from ..controller.node.process import say
+from .app import Gateway
+from .configuration import GatewayConfig
+
+log = logging.getLogger("minicontroller.gateway")
+
+
+async def run_gateway(config: GatewayConfig) -> None:
+    """Run a gateway until a signal. Raises OSError if an address is taken."""
+    raise_limit()
+    for warning in config.upstream.warnings:
+        log.warning("%s", warning)
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async with trio.open_nursery() as nursery:
+            gateway = Gateway(config, nursery)
+            nursery.start_soon(_stop_on_signal, signals, gateway, nursery)
+            await gateway.run(lambda: say(f"ready: bootstrap.servers={gateway.bootstrap}"))
+            nursery.cancel_scope.cancel()
+
+
+async def _stop_on_signal(signals: AsyncIterator[int], gateway: Gateway, nursery: trio.Nursery) -> None:
+    stopping = False
+    async for number in signals:
+        if stopping or not gateway.is_serving:
+            nursery.cancel_scope.cancel()
+            return
+        stopping = True
+        log.info("%s: stopping; signal again to exit immediately", signal.Signals(number).name)
+        gateway.stop()

@@ -1,0 +1,29 @@
+"""ApiVersions through the gateway: what broker and gateway have in common (KIP-511)."""
+
+from ..protocol.api_keys import ApiKey
+from ..protocol.error_codes import ErrorCode
+from ..protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from ..protocol.registry import KAFKA
+from .apis import HIDDEN_FEATURES, NEWEST, OLDEST
+from .requests import RequestHead
+
+
+def common(response: ApiVersionsResponse) -> None:
+    """Leave the versions that pass, and the features that need no others."""
+    response.api_keys = [
+        ApiVersion(api_key=row.api_key, min_version=oldest, max_version=newest)
+        for row in response.api_keys
+        if (newest := min(row.max_version, NEWEST.get(row.api_key, -1)))
+        >= (oldest := max(row.min_version, OLDEST.get(row.api_key, 0)))
+    ]
+    response.supported_features = [each for each in response.supported_features if each.name not in HIDDEN_FEATURES]
+    response.finalized_features = [each for each in response.finalized_features if each.name not in HIDDEN_FEATURES]
+
+
+def too_new(head: RequestHead) -> bytes:
+    """Return the response to ApiVersions in a version that does not pass: in version 0, with the
+    versions of ApiVersions alone, so that the client asks again.
+    """
+    row = ApiVersion(api_key=ApiKey.API_VERSIONS, min_version=0, max_version=NEWEST[ApiKey.API_VERSIONS])
+    response = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[row])
+    return KAFKA.encode_response(ApiKey.API_VERSIONS, 0, head.correlation_id, response)

@@ -1,0 +1,164 @@
+"""A gateway in front of a real Kafka 3.9.1: data, groups, administration, and brokers that come and
+go.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Message, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from kafka import KafkaProducer
+
+from tests.support.gateway import GatewayProcess, running_gateway
+from tests.support.kafka import KafkaCluster, running_kafka
+from tests.support.maven import needs_maven
+from tests.support.waiting import PATIENCE_SECONDS, until
+
+pytestmark = [needs_maven, pytest.mark.slow]
+
+LARGE_BYTES = 20_000_000
+MEMORY_BYTES = 100 * 1024 * 1024
+
+
+@pytest.fixture(scope="module", name="kafka")
+def kafka_fixture() -> Iterator[KafkaCluster]:
+    settings = {
+        "message.max.bytes": str(2 * LARGE_BYTES),
+        "group.initial.rebalance.delay.ms": "0",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "transaction.state.log.num.partitions": "2",
+    }
+    with running_kafka(2, settings) as kafka:
+        yield kafka
+
+
+@pytest.fixture(scope="module")
+def gateway(kafka: KafkaCluster) -> Iterator[GatewayProcess]:
+    with running_gateway(kafka.bootstrap) as gateway:
+        yield gateway
+
+
+def created(gateway: GatewayProcess, topic: str) -> None:
+    admin = AdminClient({"bootstrap.servers": gateway.bootstrap})
+    admin.create_topics([NewTopic(topic, 4, 2)])[topic].result(PATIENCE_SECONDS)
+
+
+def consumed(gateway: GatewayProcess, topic: str, count: int) -> list[bytes]:
+    """Consume records in a group, from the beginning, and commit."""
+    settings = {
+        "bootstrap.servers": gateway.bootstrap,
+        "group.id": f"group-{topic}",
+        "auto.offset.reset": "earliest",
+        "fetch.message.max.bytes": 2 * LARGE_BYTES,
+    }
+    consumer = Consumer(settings)
+    consumer.subscribe([topic])
+    got: list[bytes] = []
+
+    def all_of_them() -> list[bytes]:
+        got.extend(value_of(message) for message in consumer.consume(1000, 0.5))
+        return got
+
+    try:
+        until(all_of_them, right=lambda seen: len(seen) >= count)
+        consumer.commit(asynchronous=False)
+    finally:
+        consumer.close()
+    return got
+
+
+def value_of(message: Message) -> bytes:
+    assert message.error() is None, message.error()
+    value = message.value()
+    assert isinstance(value, bytes)
+    return value
+
+
+def test_records_go_in_and_come_out(gateway: GatewayProcess) -> None:
+    """A client makes a topic, produces, and consumes in a group, whose coordinator is found and
+    reached through the gateway.
+    """
+    created(gateway, "orders")
+    producer = Producer({"bootstrap.servers": gateway.bootstrap, "compression.type": "gzip", "acks": "all"})
+    sent = [f"order {number}".encode() for number in range(5000)]
+    for value in sent:
+        producer.produce("orders", value)
+    assert producer.flush(PATIENCE_SECONDS) == 0
+    assert sorted(consumed(gateway, "orders", len(sent))) == sorted(sent)
+
+
+def test_records_without_an_answer(gateway: GatewayProcess) -> None:
+    """A producer with `acks=0` gets no responses, and what it asks for besides is answered."""
+    created(gateway, "unanswered")
+    producer = KafkaProducer(bootstrap_servers=gateway.bootstrap, acks=0)
+    for number in range(100):
+        producer.send("unanswered", str(number).encode())
+    producer.flush(PATIENCE_SECONDS)
+    assert len(producer.partitions_for("unanswered")) == 4
+    producer.close()
+    assert len(consumed(gateway, "unanswered", 100)) == 100
+
+
+def test_a_large_record_takes_little_memory(gateway: GatewayProcess) -> None:
+    """Requests and responses of twenty megabytes pass through a process that keeps pieces of
+    them.
+    """
+    created(gateway, "large")
+    producer = Producer({"bootstrap.servers": gateway.bootstrap, "message.max.bytes": 2 * LARGE_BYTES})
+    value = bytes(range(256)) * (LARGE_BYTES // 256)
+    for _ in range(8):
+        producer.produce("large", value)
+        assert producer.flush(PATIENCE_SECONDS) == 0
+    assert consumed(gateway, "large", 8) == [value] * 8
+    assert most_resident_bytes(gateway.pid) < MEMORY_BYTES
+
+
+def most_resident_bytes(pid: int) -> int:
+    """Return how much memory a process has had at most."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) * 1024
+
+
+def test_transactions(gateway: GatewayProcess) -> None:
+    """A transaction that is committed is read, and one that is aborted is not."""
+    created(gateway, "paid")
+    producer = Producer({"bootstrap.servers": gateway.bootstrap, "transactional.id": "till"})
+    producer.init_transactions(PATIENCE_SECONDS)
+    for value, commits in ((b"aborted", False), (b"committed", True)):
+        producer.begin_transaction()
+        producer.produce("paid", value)
+        producer.flush(PATIENCE_SECONDS)
+        if commits:
+            producer.commit_transaction(PATIENCE_SECONDS)
+        else:
+            producer.abort_transaction(PATIENCE_SECONDS)
+    assert consumed(gateway, "paid", 1) == [b"committed"]
+
+
+def test_a_broker_that_comes_back(kafka: KafkaCluster, gateway: GatewayProcess) -> None:
+    """A client goes on when a broker has gone and come back: what was acknowledged is there, and
+    nothing is lost.
+    """
+    created(gateway, "survivor")
+    errors: list[object] = []
+    producer = Producer({"bootstrap.servers": gateway.bootstrap, "acks": "all", "message.timeout.ms": 60_000})
+
+    def produce(first: int) -> None:
+        for number in range(first, first + 100):
+            producer.produce("survivor", str(number).encode(), on_delivery=lambda error, _: errors.append(error))
+        producer.poll(0)
+
+    produce(0)
+    assert producer.flush(PATIENCE_SECONDS) == 0
+    process = kafka.processes["broker-2"]
+    process.terminate()  # one that is killed cannot come back before its session has expired
+    process.wait()
+    produce(100)
+    kafka.start_broker(2)
+    produce(200)
+    until(lambda: producer.flush(0.5) == 0)
+    assert errors == [None] * 300
+    assert sorted(set(consumed(gateway, "survivor", 300)), key=int) == [str(number).encode() for number in range(300)]

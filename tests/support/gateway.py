@@ -1,0 +1,88 @@
+"""A gateway as people run it: a process in front of a cluster."""
+
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from tests.support.cluster import COMMAND
+from tests.support.waiting import until
+from tests.support.wire import Wire
+
+READY = "ready: bootstrap.servers="
+STOP_SECONDS = 30.0
+
+
+class GatewayProcess:
+    """One `minicontroller gateway` on free ports."""
+
+    def __init__(self, upstream: str, *, settings: Mapping[str, str] | None = None) -> None:
+        arguments = ["gateway", "--upstream", upstream, "--listen", "127.0.0.1:0"]
+        for key, value in (settings or {}).items():
+            arguments += ["--set", f"{key}={value}"]
+        self._process = subprocess.Popen(
+            [COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        self._lines: list[str] = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def output(self) -> str:
+        return "".join(self._lines)
+
+    @property
+    def bootstrap(self) -> str:
+        """Where clients begin, once the gateway serves."""
+        line = until(self._ready_line)
+        return line.removeprefix(READY).split()[0]
+
+    @property
+    def addresses(self) -> dict[int, str]:
+        """The gateway's address for each broker, by id, as clients are told it."""
+        with Wire(self.bootstrap) as wire:
+            brokers = wire.ask("Metadata", 1, {"topics": []})["brokers"]
+        return {broker["node_id"]: f"{broker['host']}:{broker['port']}" for broker in brokers}
+
+    def stop(self) -> None:
+        """Ctrl-C, and what must be true afterwards."""
+        self._process.terminate()
+        try:
+            code = self._process.wait(STOP_SECONDS)
+        finally:
+            self.kill()
+        assert code == 0, f"SIGTERM ended it with code {code}; it said:\n{self.output}"
+        assert "Traceback" not in self.output, self.output
+
+    def kill(self) -> None:
+        """SIGKILL, and its end."""
+        self._process.kill()
+        self._process.wait()
+        self._reader.join(STOP_SECONDS)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    def _ready_line(self) -> str:
+        assert self._process.poll() is None, f"the gateway ended; it said:\n{self.output}"
+        return next((line for line in self._lines if line.startswith(READY)), "")
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        self._lines.extend(iter(self._process.stdout.readline, ""))
+
+
+@contextmanager
+def running_gateway(upstream: str, *, settings: Mapping[str, str] | None = None) -> Iterator[GatewayProcess]:
+    """A gateway for the length of the block, which ends in good order."""
+    gateway = GatewayProcess(upstream, settings=settings)
+    try:
+        assert gateway.bootstrap
+        yield gateway
+    except BaseException:
+        gateway.kill()
+        raise
+    gateway.stop()
