@@ -1,6 +1,7 @@
 """Fixtures for every test."""
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,12 +34,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     the other tests of a file, too, which share what their file starts. `make check` leaves out
     those that need a large program.
     """
+    places = []
     for item in items:
         group = group_of(item)
         item.add_marker(pytest.mark.xdist_group(group or item.path.name))
-        if group is not None or item.path.relative_to(TESTS).parts[0] in SLOW_FOLDERS:
+        if group is not None or folder_of(item.path) in SLOW_FOLDERS:
             item.add_marker(pytest.mark.slow)
-    items.sort(key=lambda item: place_of(group_of(item) or item.path.name))  # stable
+        places.append(place_of(group or item.path.name))
+    items[:] = [item for _, _, item in sorted(zip(places, range(len(items)), items, strict=True))]
+
+
+@cache  # there are many more tests than files
+def folder_of(path: Path) -> str:
+    """Return the folder in tests/ that a file stands in."""
+    return path.relative_to(TESTS).parts[0]
 
 
 def place_of(group: str) -> int:
@@ -52,7 +61,7 @@ def group_of(item: pytest.Item) -> str | None:
     """
     fixtures = getattr(item, "fixturenames", ())
     chosen = item.name.partition("[")[2].removesuffix("]").split("-")
-    named = {*fixtures, *chosen, item.path.relative_to(TESTS).parts[0]}
+    named = {*fixtures, *chosen, folder_of(item.path)}
     return next((group for name, group in SHARED.items() if name in named), None)
 
 

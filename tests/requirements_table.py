@@ -8,6 +8,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -120,18 +121,20 @@ def requirements() -> list[Requirement]:
     return [Requirement(name, text, missing) for name, text, missing in rows]
 
 
+@cache
 def claims() -> Mapping[str, list[str]]:
     """Return the tests (path::name) by the ids of requirements in their docstrings."""
     found: dict[str, list[str]] = defaultdict(list)
     for path in sorted(TESTS.rglob("test_*.py")):
-        for name, docstring in _tests(path):
+        text = path.read_text()
+        for name, docstring in _tests(text) if FAMILIES.search(text) else ():
             for requirement in dict.fromkeys(FAMILIES.findall(docstring)):
                 found[requirement].append(f"{path.relative_to(TESTS.parent)}::{name}")
     return found
 
 
-def _tests(path: Path) -> Iterator[tuple[str, str]]:
-    for node in ast.walk(ast.parse(path.read_text())):
+def _tests(text: str) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("test_"):
             yield node.name, ast.get_docstring(node) or ""
 

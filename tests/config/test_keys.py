@@ -9,6 +9,7 @@ from minicontroller.controller.config.environment import doubts_about, key_of_va
 from minicontroller.controller.config.keys import KEYS, UpdateMode, base_name, key_named, nearest_key, synonyms_of
 from minicontroller.controller.config.topic_configs import TOPIC_KEYS
 from minicontroller.policies.configs.values import KeyType
+from tests.support.grouped import grouped
 
 RECORDED = Path(__file__).parents[1] / "vectors" / "describe_configs" / "broker_static.json"
 
@@ -25,7 +26,7 @@ def test_every_key_of_a_kafka_broker_is_declared() -> None:
             assert (key.update_mode is UpdateMode.READ_ONLY) == entry["read_only"], key.name
 
 
-@pytest.mark.parametrize("name", sorted(KEYS))
+@grouped("name", {"all keys": [(name,) for name in sorted(KEYS)]})
 def test_every_default_is_valid(name: str) -> None:
     """A default is a value that its key would take, or no value, or the empty one."""
     default = KEYS[name].default

@@ -19,7 +19,7 @@ SMALL = {**FOR_LITTLE, "spark.driver.memory": "1g"}
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if HERE in item.path.parents:
+        if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.timeout(PATIENCE_SECONDS))
 
 

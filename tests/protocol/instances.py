@@ -5,9 +5,9 @@ codecs.
 import base64
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import groupby
 from typing import Any
 
-import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -28,6 +28,7 @@ from minicontroller.protocol.schema import (
     WireStruct,
     layout_of,
 )
+from tests.support.grouped import Test, grouped
 
 RANGES = {"b": 8, "h": 16, "i": 32, "q": 64}
 
@@ -41,10 +42,13 @@ HEADERS: list[type[WireStruct]] = [RequestHeader, ResponseHeader]
 Case = tuple[type[WireStruct], int]
 
 
-def cases(*, of: Callable[[type[WireStruct], int], bool] = lambda _cls, _version: True) -> pytest.MarkDecorator:
-    """Every message in every version (of those that `of` wants), as a parameter of a test."""
+def cases(*, of: Callable[[type[WireStruct], int], bool] = lambda _cls, _version: True) -> Callable[[Test], Test]:
+    """Run a test with every message in every version, of those that `of` wants. The versions of one
+    message are one item of pytest.
+    """
     wanted = [case for case in versions([*MESSAGES, *HEADERS]) if of(*case)]
-    return pytest.mark.parametrize(("cls", "version"), wanted, ids=[f"{cls.__name__}-{v}" for cls, v in wanted])
+    by_message = groupby(wanted, lambda case: case[0].__name__)
+    return grouped("cls, version", {name: list(each) for name, each in by_message})
 
 
 def versions(classes: list[type[WireStruct]]) -> Iterator[Case]:

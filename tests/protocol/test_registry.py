@@ -20,6 +20,7 @@ from minicontroller.protocol.messages.metadata import MetadataRequest
 from minicontroller.protocol.registry import KAFKA, Api, Registry
 from minicontroller.protocol.schema import WireStruct
 from tests.protocol.instances import samples, versions
+from tests.support.grouped import grouped
 
 # What Kafka 3.9.1's own kafka-clients says of each API: lowest and highest version, first flexible
 # one.
@@ -77,8 +78,10 @@ SPOKEN = {
     ApiKey.CONSUMER_GROUP_DESCRIBE: (0, 0, 0),
 }
 
-ROWS = [(row, version) for row in KAFKA.values() for version in range(row.min_version, row.max_version + 1)]
-every_row = pytest.mark.parametrize(("row", "version"), ROWS, ids=[f"{row.name}-{version}" for row, version in ROWS])
+every_row = grouped(
+    "row, version",
+    {row.name: [(row, version) for version in range(row.min_version, row.max_version + 1)] for row in KAFKA.values()},
+)
 
 
 def test_all_versions_of_kafka_3_9() -> None:

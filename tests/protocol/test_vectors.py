@@ -4,19 +4,20 @@ and with a tail.
 
 import struct
 
-import pytest
-
 from minicontroller.protocol.compiler import decoder, encoder
 from minicontroller.protocol.frame import FrameBuffer
 from minicontroller.protocol.registry import KAFKA
 from minicontroller.protocol.schema import WireStruct
 from tests.protocol.instances import MESSAGES, plain, versions
 from tests.protocol.vectors import Vector, api_folder, load
+from tests.support.grouped import grouped
 
 VECTORS = list(load())
 CLASSES = {cls.__name__: cls for cls in MESSAGES}
 
-every_vector = pytest.mark.parametrize("vector", VECTORS, ids=[f"{v.message}-{v.version}" for v in VECTORS])
+every_vector = grouped(
+    "vector", {name: [(vector,) for vector in VECTORS if vector.message == name] for name in CLASSES}
+)
 
 
 def framed(vector: Vector) -> bytes:

@@ -46,21 +46,22 @@ from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataR
 from minicontroller.protocol.messages.offset_fetch import OffsetFetchGroup
 from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from minicontroller.protocol.registry import KAFKA
+from tests.support.grouped import grouped
 from tests.support.small_server import CLIENTS, TINY_HANDLERS, TinyNode, serving
 
 WITHOUT_ERRORS = {(ApiKey.DESCRIBE_LOG_DIRS, version) for version in range(3)}
 """The versions whose responses have no place for an error of the whole request."""
-EVERY_VERSION = [
-    (api.key, version)
+EVERY_VERSION = {
+    api.name: [
+        (api.key, version)
+        for version in range(api.min_version, api.max_version + 1)
+        if (api.key, version) not in WITHOUT_ERRORS
+    ]
     for api in KAFKA.values()
-    for version in range(api.min_version, api.max_version + 1)
-    if (api.key, version) not in WITHOUT_ERRORS
-]
+}
 
 
-@pytest.mark.parametrize(
-    ("key", "version"), EVERY_VERSION, ids=[f"{key.name}-{version}" for key, version in EVERY_VERSION]
-)
+@grouped("key, version", EVERY_VERSION)
 def test_every_error_form_can_be_said_in_every_version(key: ApiKey, version: int) -> None:
     """The form encodes in each version, whatever the request named, and carries the code."""
     request = sample(KAFKA[key].request, version)
