@@ -1,6 +1,7 @@
 """Fixtures for every test."""
 
-from collections.abc import Iterator
+import gc
+from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -26,6 +27,19 @@ with one of them while the others have nothing more to do.
 """
 SLOW_FOLDERS = frozenset({"browser", "command_line", "pipeline"})
 """The folders whose tests run commands, browsers and Spark, and so are slow."""
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the garbage collector away from what stays for as long as the process lasts, thousands
+    of tests and hundreds of modules: it would take half of the time of collecting them.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses and before tests are dealt out to processes
