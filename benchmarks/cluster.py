@@ -71,6 +71,11 @@ class Cluster:
         """A node that is not the controller."""
         return self[next(node_id for node_id in self.nodes if node_id != self.controller)]
 
+    def forget(self, node_id: int) -> None:
+        """Close the connection to a node that is gone."""
+        if (connection := self.connections.pop(node_id, None)) is not None:
+            connection.close()
+
     def close(self) -> None:
         for connection in self.connections.values():
             connection.close()
@@ -80,13 +85,13 @@ class Cluster:
         """Asks every node with this Metadata frame until each shows that many topics with all
         partitions led.
         """
-        return self._wait(frame, lambda answer: messages.all_led(answer, topics, partitions))
+        return self.wait(frame, lambda answer: messages.all_led(answer, topics, partitions))
 
     def wait_gone(self, frame: bytes) -> Waited:
         """Asks every node with this Metadata frame, which names the topics, until none of them
         knows one.
         """
-        return self._wait(frame, gone)
+        return self.wait(frame, gone)
 
     def wait_creatable(self, names: Sequence[str]) -> Waited:
         """Asks the controller whether it would create the topics, until it would."""
@@ -117,13 +122,16 @@ class Cluster:
             self.wait_gone(messages.metadata(batch))
             self.wait_creatable(batch)
 
-    def _wait(self, frame: bytes, done: Callable[[bytes], bool]) -> Waited:
+    def wait(self, frame: bytes, done: Callable[[bytes], bool]) -> Waited:
+        """Ask every node with this frame until the answers of all are as wanted."""
         begin = perf_counter()
         waiting = list(self.nodes)
+        before: dict[int, bytes] = {}
         for polls in itertools.count(1):
             answers = {node_id: self[node_id].call(frame) for node_id in waiting}
             stamp = perf_counter()  # before decoding, which is the driver's own time
-            waiting = [node_id for node_id in waiting if not done(answers[node_id])]
+            waiting = [node for node in waiting if answers[node] == before.get(node) or not done(answers[node])]
+            before = answers
             if not waiting:
                 return Waited(stamp - begin, polls)
             self._check_time(begin)

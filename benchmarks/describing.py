@@ -45,7 +45,7 @@ from minicontroller.protocol.schema import WireStruct
 from . import messages
 from .cluster import Cluster, batches
 from .driver import DriverError, numbered, one_by_one
-from .turns import NODES, creation, frame, in_turns, running, wait_until
+from .turns import NODES, creation, frame, in_turns, running, say, wait_until
 
 SYSTEMS: Final = ("minicontroller-memory", "minicontroller-zookeeper", "kafka")
 TOPICS, PARTITIONS, ACLS_OF_A_TOPIC = 1000, 10, 10
@@ -181,6 +181,7 @@ def of_all_configs(request: DescribeConfigsRequest) -> Row:
 
 def fill(cluster: Cluster) -> None:
     """Create the topics and the ACLs."""
+    say(f"{cluster.system.name}: topics and ACLs are created")
     for names in batches(NAMES, TOPICS_A_REQUEST):
         messages.check_created(cluster.at_controller.call(creation(names, PARTITIONS, replicas, CONFIGS)))
         check_acls_created(cluster.at_controller.call(acl_creation(names)))

@@ -1,17 +1,18 @@
 """`python -m benchmarks.elections`: how long it takes to elect the preferred leaders of all
 partitions, beside a real Kafka.
 
-Rule: before each round the order of the two replicas of every partition is turned round, which
-moves no data and no leader, so afterwards no partition is led by its preferred leader. One
-ElectLeaders request then names all partitions by null. The systems are up side by side and are
-measured in turns. It is done when Metadata of every node shows the elected leaders.
+Rule: all partitions prefer one node. Before each round that node is killed and started again, so
+afterwards all partitions are led by another one. One ElectLeaders request then names all partitions
+by null. The systems are up side by side and are measured in turns. It is done when Metadata of
+every node shows the elected leaders.
 """
 
 import argparse
+import signal
 import statistics
 from collections.abc import Iterator, Sequence
 from functools import partial
-from time import perf_counter, sleep
+from time import perf_counter
 
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
@@ -20,27 +21,30 @@ from minicontroller.protocol.registry import KAFKA
 from . import messages
 from .cluster import Cluster
 from .driver import DriverError
-from .reassignment import NAMES
-from .turns import NODES, TIMEOUT_MS, check_reassigned, creation, frame, in_turns, reassignment, running, wait_until
+from .turns import NODES, TIMEOUT_MS, creation, frame, in_turns, running, say, wait_until
 
-TOPICS, PARTITIONS, ROUNDS = 10, 100, 5
+NAMES = ("minicontroller-processes", "kafka")
+TOPICS, PARTITIONS, ROUNDS = 100, 100, 1
 TOPICS_A_REQUEST = 5
 """A real Kafka must answer requests before the driver gives up."""
-QUIET_SECONDS = 10.0
-"""Five seconds after its election a controller moves leaders back by itself, and then not for five
-minutes; rounds begin after that.
-"""
-
-
-def replicas(turn: int, partition: int) -> list[int]:
-    """Return the replicas of a partition in this round, whose first one is to lead."""
-    pair = [partition % NODES + 1, (partition + 1) % NODES + 1]
-    return pair if turn % 2 == 0 else pair[::-1]
-
+STOP_SECONDS = 30.0
+SETTINGS = {"auto.leader.rebalance.enable": "false"}
+"""No controller moves leaders back by itself."""
 
 ELECTION = frame(
     ApiKey.ELECT_LEADERS, 2, ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=TIMEOUT_MS)
 )
+
+EVERYTHING = messages.metadata(None)
+
+
+def preferred(cluster: Cluster) -> int:
+    """Return the node that all partitions prefer, which is not the controller."""
+    return cluster.controller % NODES + 1
+
+
+def replicas(cluster: Cluster) -> list[int]:
+    return [preferred(cluster), preferred(cluster) % NODES + 1]
 
 
 def parts(topics: int) -> Iterator[Sequence[str]]:
@@ -57,50 +61,66 @@ def check_elected(answer: bytes, topics: int) -> None:
         raise DriverError(f"not all are elected: {response.error_code}, {len(codes)} partitions, {set(codes)}")
 
 
-def shows(answer: bytes, topics: int, turn: int, *, elected: bool) -> bool:
-    """Return whether Metadata shows the replicas of this round, led by the first or by the last."""
+def shows(topics: int, leader: int, isr: Sequence[int], answer: bytes) -> bool:
+    """Return whether Metadata has this leader and this ISR everywhere."""
     found = messages.read_metadata(answer).topics
     return len(found) == topics and all(
         len(topic.partitions) == PARTITIONS
-        and all(
-            list(row.replica_nodes) == (wanted := replicas(turn, row.partition_index))
-            and row.leader_id == wanted[0 if elected else -1]
-            for row in topic.partitions
-        )
+        and all(row.leader_id == leader and sorted(row.isr_nodes) == sorted(isr) for row in topic.partitions)
         for topic in found
     )
 
 
-def elected(topics: int, cluster: Cluster, turn: int) -> tuple[float, float]:
+def bounce(cluster: Cluster, topics: int) -> None:
+    """Kill the preferred node, and start it again, so that all partitions are led by the other."""
+    first, second = pair = replicas(cluster)
+    process = cluster.system.nodes[first]
+    process.send(signal.SIGKILL)
+    process.wait(STOP_SECONDS)
+    cluster.forget(first)
+    say(f"{cluster.system.name}: node {first} is gone")
+    wait_until(lambda: shows(topics, second, [second], cluster.at_controller.call(EVERYTHING)), pause=1)
+    say(f"{cluster.system.name}: all are led by node {second}")
+    cluster.system.restart_node(first)
+    wait_until(lambda: answers(cluster, first))
+    wait_until(lambda: shows(topics, second, pair, cluster.at_controller.call(EVERYTHING)), pause=1)
+    cluster.wait(EVERYTHING, partial(shows, topics, second, pair))
+    say(f"{cluster.system.name}: node {first} is back and in sync")
+
+
+def answers(cluster: Cluster, node: int) -> bool:
+    try:
+        cluster[node].call(messages.metadata([]))
+    except (OSError, DriverError):
+        cluster.forget(node)
+        return False
+    return True
+
+
+def elected(topics: int, cluster: Cluster, _turn: int) -> tuple[float, float]:
     """Elect all leaders, and return the seconds to the answer, and until every node shows them."""
-    for names in parts(topics):
-        request = reassignment(names, PARTITIONS, partial(replicas, turn))
-        check_reassigned(cluster.at_controller.call(request), len(names) * PARTITIONS)
-    wait_shown(cluster, topics, turn, elected=False)
+    bounce(cluster, topics)
     begin = perf_counter()
     answer = cluster.at_controller.call(ELECTION)
     answered = perf_counter() - begin
+    shown = cluster.wait(EVERYTHING, partial(shows, topics, preferred(cluster), replicas(cluster)))
     check_elected(answer, topics)
-    wait_shown(cluster, topics, turn, elected=True)
-    return answered, perf_counter() - begin
+    return answered, answered + shown.seconds
 
 
-def wait_shown(cluster: Cluster, topics: int, turn: int, *, elected: bool) -> None:
-    """Wait until every node shows the replicas of this round."""
-    question = messages.metadata(None)
-    for node in cluster.nodes:
-        wait_until(lambda at=cluster[node]: shows(at.call(question), topics, turn, elected=elected))  # type: ignore[misc]
+def create(cluster: Cluster, topics: int) -> None:
+    say(f"{cluster.system.name}: topics are created")
+    pair = replicas(cluster)
+    for names in parts(topics):
+        messages.check_created(cluster.at_controller.call(creation(names, PARTITIONS, lambda _: pair)))
+    cluster.wait(EVERYTHING, partial(shows, topics, pair[0], pair))
 
 
 def measured(names: Sequence[str], topics: int, rounds: int) -> dict[str, list[tuple[float, float]]]:
     """Return the seconds of each round by system."""
-    with running(names) as clusters:
+    with running(names, SETTINGS) as clusters:
         for cluster in clusters.values():
-            for part in parts(topics):
-                request = creation(part, PARTITIONS, partial(replicas, 0))
-                messages.check_created(cluster.at_controller.call(request))
-            cluster.wait_led(messages.metadata(None), topics, PARTITIONS)
-        sleep(QUIET_SECONDS)
+            create(cluster, topics)
         return in_turns(clusters, rounds, partial(elected, topics))
 
 

@@ -108,7 +108,14 @@ def _all_topics(
     )
 
 
-def _failover(title: str, signum: signal.Signals, goal: Goal) -> Line:
+def _failover(
+    title: str,
+    signum: signal.Signals,
+    goal: Goal,
+    *,
+    stage: str = "failover",
+    prepare: Callable[[Bench], None] = _nothing,
+) -> Line:
     return Line(
         run=functools.partial(lifetimes.failover, signum=signum),
         figures={
@@ -116,10 +123,21 @@ def _failover(title: str, signum: signal.Signals, goal: Goal) -> Line:
             "beyond": Figure(f"next create after {title}: beyond the end of its session", "s", less=True),
             "pause": Figure(f"longest pause of creates around {title}", "s", less=True),
         },
-        stage="failover",
+        stage=stage,
+        prepare=prepare,
         goals=(goal,),
         suits=_killable,
         rounds=3,
+    )
+
+
+def _failover_among_many(title: str, signum: signal.Signals, figure: str) -> Line:
+    return _failover(
+        f"{title} of 10,000 partitions with 2 replicas",
+        signum,
+        Goal(figure, PROCESSES, 1),
+        stage="failover-huge",
+        prepare=functools.partial(_hold, topics=1000, partitions=10, replicas=2),
     )
 
 
@@ -238,4 +256,6 @@ LINES: Final[dict[str, Line]] = {
     ),
     "kill": _failover("SIGKILL of the controller (session 6 s)", signal.SIGKILL, Goal("beyond", PROCESSES, 0.5)),
     "term": _failover("SIGTERM of the controller", signal.SIGTERM, Goal("pause", PROCESSES, 0.2)),
+    "kill-10000": _failover_among_many("SIGKILL of the controller", signal.SIGKILL, "beyond"),
+    "term-10000": _failover_among_many("SIGTERM of the controller", signal.SIGTERM, "pause"),
 }

@@ -10,6 +10,7 @@ and Metadata of every node shows all partitions led where they are to be.
 import argparse
 import statistics
 from collections.abc import Sequence
+from functools import partial
 from time import perf_counter
 
 from minicontroller.protocol.api_keys import ApiKey
@@ -42,7 +43,7 @@ def moves_nothing(answer: bytes) -> bool:
     return not response.topics
 
 
-def arrived(answer: bytes, turn: int) -> bool:
+def arrived(turn: int, answer: bytes) -> bool:
     found = messages.read_metadata(answer).topics
     return len(found) == TOPICS and all(
         len(topic.partitions) == PARTITIONS
@@ -63,9 +64,8 @@ def moved(cluster: Cluster, turn: int) -> tuple[float, float]:
     answered = perf_counter() - begin
     check_reassigned(answer, TOPICS * PARTITIONS)
     wait_until(lambda: moves_nothing(cluster.at_controller.call(LISTING)))
-    for node in cluster.nodes:
-        wait_until(lambda at=cluster[node]: arrived(at.call(question), turn))  # type: ignore[misc]
-    return answered, perf_counter() - begin
+    listed = perf_counter() - begin
+    return answered, listed + cluster.wait(question, partial(arrived, turn)).seconds
 
 
 def measured(names: Sequence[str], rounds: int) -> dict[str, list[tuple[float, float]]]:

@@ -1,11 +1,14 @@
 """Systems that are up side by side and are measured in turns, and the requests about many
 partitions that several benchmarks send them.
 
-Rule: a first round warms every system up and is not counted.
+Rule: a first round warms every system up and is not counted, unless only one is asked for.
 """
 
 import contextlib
+import signal
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from time import perf_counter, sleep
 from typing import TypeVar
 
@@ -78,17 +81,23 @@ def check_reassigned(answer: bytes, partitions: int) -> None:
         raise DriverError(f"the reassignment is refused: {response.error_code}, {len(codes)} rows, {set(codes)}")
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
+def say(what: str) -> None:
+    """Tell whoever waits how far the benchmark is."""
+    print(f"{datetime.now(UTC):%H:%M:%S} {what}", file=sys.stderr, flush=True)
+
+
+def wait_until(condition: Callable[[], bool], *, pause: float = POLL_SECONDS) -> None:
     begin = perf_counter()
     while not condition():
         if perf_counter() - begin > PATIENCE_SECONDS:
             raise DriverError(f"it is not done after {PATIENCE_SECONDS:.0f} s")
-        sleep(POLL_SECONDS)
+        sleep(pause)
 
 
 @contextlib.contextmanager
 def running(names: Sequence[str], settings: Mapping[str, str] | None = None) -> Iterator[dict[str, Cluster]]:
     """The systems of these names while the block lasts, with these keys besides their own."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is stopped
     with contextlib.ExitStack() as stack:
         clusters: dict[str, Cluster] = {}
         for name in names:
@@ -97,6 +106,7 @@ def running(names: Sequence[str], settings: Mapping[str, str] | None = None) -> 
                 raise CannotRunError(missing)
             stack.callback(system.close)
             system.settings.update(settings or {})
+            say(f"{name} starts")
             system.prepare()
             system.start()
             clusters[name] = cluster = Cluster.discover(system)
@@ -107,8 +117,9 @@ def running(names: Sequence[str], settings: Mapping[str, str] | None = None) -> 
 def in_turns(clusters: Mapping[str, Cluster], rounds: int, measure: Callable[[Cluster, int], T]) -> dict[str, list[T]]:
     """Measure every system in each round, and return the results of the rounds by system."""
     results: dict[str, list[T]] = {name: [] for name in clusters}
-    for turn in range(1, rounds + 2):
+    for turn in range(1 if rounds > 1 else 2, rounds + 2):
         for name, cluster in clusters.items():
+            say(f"{name}: round {turn - 1}")
             result = measure(cluster, turn)
             if turn > 1:
                 results[name].append(result)

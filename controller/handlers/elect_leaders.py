@@ -5,7 +5,7 @@ The order of the checks is Kafka's (KafkaController.processReplicaLeaderElection
 election that is asked for does not need `unclean.leader.election.enable`.
 """
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
@@ -27,6 +27,7 @@ from ..metadata.image import Image
 from ..requests.context import RequestContext
 from ..requests.permissions import Permission
 from ..requests.spec import Changes, Fields, InnerRows, Rows, Spec, copied
+from ..requests.time_slices import TimeSlice
 from .changes import active_controller, carry_out
 from .entity_changes import refuse_request
 from .node import Node
@@ -51,6 +52,7 @@ async def handle(node: Node, context: RequestContext, request: ElectLeadersReque
     if refusal is not None:
         return await _refused(node, context, request, refusal)
     planner = ElectionPlanner(node, request)
+    await planner.read(request)
     changes = await carry_out(
         node,
         context,
@@ -99,16 +101,18 @@ class ElectionPlanner:
 
     def __init__(self, node: Node, request: ElectLeadersRequest) -> None:
         controller = active_controller(node)
+        self._image = controller.image
         self._epoch = controller.epoch
         self._type = ElectionType(request.election_type)
         self._names_all = request.topic_partitions is None
-        self.requested = (
-            _named(request.topic_partitions)
-            if request.topic_partitions is not None
-            else self._unfinished(controller.image)
-        )
+        self.requested: dict[str, Sequence[int]] = {}
         """The partitions to elect leaders for, by topic."""
         self._refusals: dict[str, dict[int, Refusal]] = {}
+
+    async def read(self, request: ElectLeadersRequest) -> None:
+        """Find the partitions that the request names, or all that need an election."""
+        topics = request.topic_partitions
+        self.requested = await self._unfinished() if topics is None else _named(topics)
 
     async def plan(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
         return await each(draft, list(self.requested)[first:], self._plan_topic)
@@ -136,10 +140,10 @@ class ElectionPlanner:
     async def _plan_topic(self, draft: Draft, name: str) -> PlannedChange:
         refusals = self._refusals[name] = {}
         elected: dict[int, Partition] = {}
-        topic = draft.image.topic(name)
+        topic, live = draft.image.topic(name), draft.image.live_ids()
         for index in self.requested[name]:
             try:
-                elected[index] = self._elect(draft.image, topic, index)
+                elected[index] = self._elect(topic, index, live)
             except Refusal as refusal:
                 refusals[index] = refusal
         if topic is None or not elected:
@@ -151,13 +155,12 @@ class ElectionPlanner:
             overtaken=deleted_since(topic),
         )
 
-    def _elect(self, image: Image, topic: Topic | None, index: int) -> Partition:
+    def _elect(self, topic: Topic | None, index: int, live: Collection[int]) -> Partition:
         partition = None if topic is None else topic.partition(index)
         if topic is None or partition is None:
             raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
         if topic.marked_for_deletion:
             raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is being deleted.")
-        live = image.live_ids()
         if not self._is_needed(partition, live):
             raise NOT_NEEDED
         elected = (
@@ -174,15 +177,16 @@ class ElectionPlanner:
             return not partition.is_led_as_preferred
         return not partition.is_online(partition.leader, live)
 
-    def _unfinished(self, image: Image) -> dict[str, Sequence[int]]:
+    async def _unfinished(self) -> dict[str, Sequence[int]]:
         """Return the partitions that need an election."""
-        live = image.live_ids()
-        found = {
-            name: [index for index, partition in enumerate(topic.partitions) if self._is_needed(partition, live)]
-            for name, topic in image.topics.items()
-            if not topic.marked_for_deletion
-        }
-        return {name: indexes for name, indexes in found.items() if indexes}
+        live, time_slice = self._image.live_ids(), TimeSlice()
+        found: dict[str, Sequence[int]] = {}
+        for name, topic in self._image.topics.items():
+            await time_slice.pause()
+            indexes = [index for index, each in enumerate(topic.partitions) if self._is_needed(each, live)]
+            if indexes and not topic.marked_for_deletion:
+                found[name] = indexes
+        return found
 
 
 def _named(topics: Sequence[TopicPartitions]) -> dict[str, Sequence[int]]:
