@@ -4,6 +4,7 @@ Rule: every kind of question is asked of a user with a few ACLs of thousands, un
 the others, and the answers are checked while nothing is timed.
 """
 
+import argparse
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -83,6 +84,7 @@ def questions(index: AclIndex) -> dict[str, tuple[Callable[[], object], int]]:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     index = ten_thousand()
     for name, (ask, decisions) in questions(index).items():
         rounds = []

@@ -5,6 +5,7 @@ Rule: the same made-up history for all kinds of policy; half of its decisions ch
 that nothing can be kept for long.
 """
 
+import argparse
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -141,6 +142,7 @@ def judges() -> dict[str, Judge]:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     print(
         f"{'policy':<20}"
         + "".join(f"{f'{size} topics':>16}" for size in SIZES)

@@ -6,6 +6,7 @@ so that every cluster differs from the one before by one topic, as those of a co
 in place is the least that a policy can cost: no time limit holds for it.
 """
 
+import argparse
 import statistics
 import time
 from collections.abc import Sequence
@@ -108,6 +109,7 @@ async def measure() -> None:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     trio.run(measure)
 
 

@@ -5,6 +5,7 @@ Rule: the same sample of requests for both, in turns, and every verdict is compa
 is timed.
 """
 
+import argparse
 import statistics
 import time
 from collections.abc import Callable
@@ -137,6 +138,7 @@ def _ask(policy: TopicManagementPolicy, cluster: ClusterState, request: CreateTo
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     found = trio.run(measure)
     for name, seconds in found.items():
         ratio = seconds / found["the class in Python" if "runner" not in name else "the runner, the class in Python"]

@@ -7,6 +7,7 @@ a comparison follow each other, and only their ratio is told: the client's own s
 the same for both programs.
 """
 
+import argparse
 import json
 import shutil
 import signal
@@ -51,6 +52,7 @@ SECONDS = 1.5
 CONNECTIONS = 100
 READY_SECONDS = 60.0
 TOPIC = "measured"
+SYSTEMS = ("minicontroller", "kafka")
 ACLS = 1000
 USER, PASSWORD, MECHANISM = "alice", "alice-secret", "SCRAM-SHA-256"
 
@@ -262,11 +264,16 @@ def compare(name: str, folder: Path, zookeeper: str, processes: list[Process]) -
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("systems", nargs="*", metavar="SYSTEM", help=f"{' or '.join(SYSTEMS)}; without any, both")
+    asked = parser.parse_args()
+    if unknown := set(asked.systems) - set(SYSTEMS):
+        parser.error(f"no such system: {', '.join(sorted(unknown))}")
     folder = Path(tempfile.mkdtemp(prefix="security-benchmark-"))
     zookeeper = ZooKeeper(folder)
     processes: list[Process] = []
     try:
-        for name in sys.argv[1:] or ("minicontroller", "kafka"):
+        for name in asked.systems or SYSTEMS:
             compare(name, folder, zookeeper.connect, processes)
     finally:
         for process in processes:
