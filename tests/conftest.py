@@ -3,6 +3,7 @@
 import gc
 from collections.abc import Generator, Iterator
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,8 @@ LONG_GROUPS = ("spark", "test_end_to_end.py", "ensemble", "zookeeper", "browser"
 """The groups that take minutes, the longest first. They begin first, so that no process is left
 with one of them while the others have nothing more to do.
 """
+SHOWN_GROUPS = 8
+"""The number of groups that the summary of a run names."""
 SLOW_FOLDERS = frozenset({"browser", "command_line", "pipeline"})
 """The folders whose tests run commands, browsers and Spark, and so are slow."""
 
@@ -100,7 +103,19 @@ def chroot_fixture(request: pytest.FixtureRequest) -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Figures that tests recorded about themselves."""
+    """Show figures that tests recorded about themselves, and when the longest groups ran: a group
+    runs in one process, so that the longest is the least that all tests can take.
+    """
+    times: dict[str, list[float]] = {}
+    for report in chain.from_iterable(terminalreporter.stats.values()):
+        if isinstance(report, pytest.TestReport) and "@" in report.nodeid:
+            times.setdefault(report.nodeid.rpartition("@")[2], []).extend([report.start, report.stop])
+    began = min(map(min, times.values()), default=0.0)
+    longest = sorted(times, key=lambda group: min(times[group]) - max(times[group]))[:SHOWN_GROUPS]
+    for group in longest:
+        terminalreporter.write_line(
+            f"{group} ran from {min(times[group]) - began:.0f} s to {max(times[group]) - began:.0f} s"
+        )
     for report in terminalreporter.getreports("passed"):
         if report.when == "call" and report.user_properties:
             figures = ", ".join(f"{name} {value}" for name, value in report.user_properties)
