@@ -83,7 +83,7 @@ async def test_a_cluster_without_controller_is_waited_for_and_then_named() -> No
 
     async def test() -> None:
         with pytest.raises(ClusterUnreachable, match="the cluster has no controller"):
-            async with AdminClient.connect(config(node, seconds=0.1)) as admin:
+            async with AdminClient.connect(config(node, seconds=1.0)) as admin:
                 await admin.create_topics([NewTopic("a")])
         assert len(node.heard(MetadataRequest)) > 1
         assert node.heard(CreateTopicsRequest) == []
@@ -204,7 +204,7 @@ async def test_an_address_that_is_none_is_an_error_of_those_who_need_it(host: st
 
     async def test() -> None:
         with pytest.raises(ClusterUnreachable, match="annot reach"):
-            async with AdminClient.connect(config(node, seconds=0.1)) as admin:
+            async with AdminClient.connect(config(node, seconds=1.0)) as admin:
                 await admin.create_topics([NewTopic("a")])
 
     await with_nodes([node], test)

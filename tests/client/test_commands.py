@@ -233,12 +233,15 @@ def test_the_configs_of_brokers(command: Installed) -> None:
     key = "log.cleaner.threads"
     assert command("configs", "set", "--cluster", f"{key}=2").stdout == f"the cluster's default: set {key}\n"
     assert command("configs", "set", "--broker", "2", f"{key}=1").stdout == f"broker 2: set {key}\n"
-    found = command.json("configs", "get", "--broker", "2", "--cluster", key)["resources"]
-    values = [
-        (item["type"], item["name"], entry["value"], entry["from"]) for item in found for entry in item["configs"]
-    ]
-    assert values == [("broker", "2", "1", "broker"), ("broker", None, "2", "cluster default")]
+    wanted = [("broker", "2", "1", "broker"), ("broker", None, "2", "cluster default")]
+    until(lambda: broker_configs(command, key), right=lambda found: found == wanted)  # a Kafka follows its own changes
     assert command("configs", "unset", "--broker", "2", "--cluster", key).code == 0
+
+
+def broker_configs(command: Installed, key: str) -> list[tuple[str, str | None, str, str]]:
+    """A config of broker 2, and of all brokers: whose it is, its value, and where this is from."""
+    found = command.json("configs", "get", "--broker", "2", "--cluster", key)["resources"]
+    return [(item["type"], item["name"], entry["value"], entry["from"]) for item in found for entry in item["configs"]]
 
 
 def test_the_cluster_at_a_glance(command: Installed, cluster: Cluster) -> None:

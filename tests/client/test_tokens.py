@@ -42,7 +42,7 @@ class Tool:
         self._variables = {"MINICONTROLLER_BOOTSTRAP": cluster.bootstrap}
 
     def __call__(self, *arguments: str) -> Outcome:
-        options = ("--command-config", str(self._file), "--timeout", "10")
+        options = ("--command-config", str(self._file), "--timeout", "60")
         return call(*arguments, *options, folder=self._folder, variables=self._variables)
 
     def json(self, *arguments: str, code: int = 0) -> Any:

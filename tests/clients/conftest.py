@@ -87,5 +87,7 @@ def coordinated(cluster: Cluster) -> None:
     """The topic of the group coordinators is made when it is first needed; librdkafka asks three
     times only, then it waits for ever.
     """
-    with Wire(next(iter(cluster.addresses.values()))) as wire:
-        until(lambda: wire.ask("FindCoordinator", 1, {"key": "any"}), right=lambda answer: answer["error_code"] == 0)
+    for address in cluster.addresses.values():
+        with Wire(address) as wire:
+            ask = partial(wire.ask, "FindCoordinator", 1, {"key": "any"})
+            until(ask, right=lambda answer: answer["error_code"] == 0)

@@ -166,7 +166,7 @@ def test_moves_replicas(wire: Wire, topic: str, everywhere: Callable[..., None])
         ],
         right=lambda found: found == [([2, 3], [2, 3])],
     )
-    assert wire.ask("ListPartitionReassignments", 0, {"topics": None})["topics"] == []
+    until(lambda: wire.ask("ListPartitionReassignments", 0, {"topics": None})["topics"] == [])
 
 
 def test_refuses_with_the_controllers_words(wire: Wire, topic: str) -> None:

@@ -32,12 +32,12 @@ def placed(topic: str, *rows: list[int]) -> NewTopic:
 
 def replicas(client: AdminClient, topic: str) -> Mapping[int, list[int]]:
     """By partition, as Metadata shows them."""
-    partitions = client.list_topics(topic, timeout=10).topics[topic].partitions
+    partitions = client.list_topics(topic, timeout=60).topics[topic].partitions
     return {number: partition.replicas for number, partition in partitions.items()}
 
 
 def names(client: AdminClient) -> set[str]:
-    return set(client.list_topics(timeout=10).topics)
+    return set(client.list_topics(timeout=60).topics)
 
 
 def test_creates_a_topic_with_counts(confluent: AdminClient, create: Create, topic: str) -> None:
@@ -45,7 +45,7 @@ def test_creates_a_topic_with_counts(confluent: AdminClient, create: Create, top
     (K4-C4, K4-C5).
     """
     create(NewTopic(topic, num_partitions=4, replication_factor=3))
-    partitions = confluent.list_topics(topic, timeout=10).topics[topic].partitions
+    partitions = confluent.list_topics(topic, timeout=60).topics[topic].partitions
     assert set(partitions) == {0, 1, 2, 3}
     for partition in partitions.values():
         assert len(set(partition.replicas)) == 3

@@ -23,7 +23,7 @@ from tests.support.zookeeper import ZooKeeperServer
 pytestmark = [needs_maven, pytest.mark.slow]
 
 PROGRAM = Path(__file__).parents[1] / "java" / "tokens" / "Tokens.java"
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 90.0
 PAUSE_SECONDS = 0.2
 CHROOT = "/tokens-beside"
 SHA256, SHA512 = "SCRAM-SHA-256", "SCRAM-SHA-512"

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.support.cluster import Cluster, other_ids
-from tests.support.waiting import at_last
+from tests.support.cluster import Cluster, other_ids, until_everywhere
+from tests.support.waiting import PATIENCE_SECONDS, at_last
 from tests.support.wire import Body, Wire
 
 pytestmark = pytest.mark.usefixtures("coordinated")
@@ -22,6 +22,7 @@ def topic(cluster: Cluster) -> Iterator[str]:
     new: dict[str, Any] = {"name": name, "num_partitions": 2, "replication_factor": 1}
     with Wire(cluster.addresses[1]) as wire:
         wire.ask("CreateTopics", 4, {"topics": [{**new, "assignments": [], "configs": []}], "timeout_ms": 10_000})
+        until_everywhere(cluster, name)
         yield name
         wire.ask("DeleteTopics", 3, {"topic_names": [name], "timeout_ms": 10_000})
 
@@ -44,7 +45,7 @@ def coordinator(wire: Wire, group: str) -> int:
         found: Body = wire.ask("FindCoordinator", 4, {"coordinator_keys": [group], "key_type": 0})["coordinators"][0]
         return found
 
-    return int(at_last(ask, right=lambda found: found["error_code"] == 0, within=20)["node_id"])
+    return int(at_last(ask, right=lambda found: found["error_code"] == 0, within=PATIENCE_SECONDS)["node_id"])
 
 
 @pytest.mark.parametrize("version", range(10))
@@ -87,7 +88,7 @@ def test_each_producer_has_an_id_of_its_own(cluster: Cluster) -> None:
                 answer = at_last(
                     lambda wire=wire, version=version, body=body: wire.ask("InitProducerId", version, body),  # type: ignore[misc]
                     right=lambda answer: answer["error_code"] == 0,
-                    within=10,
+                    within=PATIENCE_SECONDS,
                 )
                 found.append(answer["producer_id"])
     assert len(set(found)) == len(found) and min(found) >= 0

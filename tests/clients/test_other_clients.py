@@ -23,11 +23,13 @@ pytestmark = [pytest.mark.slow, unlike_kafka("the real Kafka of these tests has 
 USER, PASSWORD = "olga", "olga,secret="
 REFUSED = {"MUTUAL": "refused to User:alice", "LOGIN": f"refused to User:{USER}"}
 """What the policy says, by the listener."""
+AT_EVERY_NODE = {"metadata.completion": "cluster"}
+"""The user is known to the node that is asked next."""
 
 
 @pytest.fixture(name="nodes", scope="module")
 def nodes_with_a_user(tmp_path_factory: pytest.TempPathFactory, zookeeper: ZooKeeperServer) -> Iterator[Secured]:
-    with secured_nodes(tmp_path_factory.mktemp("other"), zookeeper, "SSL") as secured:
+    with secured_nodes(tmp_path_factory.mktemp("other"), zookeeper, "SSL", AT_EVERY_NODE) as secured:
         info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
         admin = AdminClient({"bootstrap.servers": secured.nodes.bootstrap, "log_level": 0})
         change = UserScramCredentialUpsertion(USER, info, PASSWORD.encode())

@@ -45,7 +45,7 @@ class Secured:
     def __init__(self, addresses: list[str]) -> None:
         self.addresses = addresses
         """In the order of the nodes' ids."""
-        self.controller_id = self.confluent(self.addresses[0]).list_topics(timeout=10).controller_id
+        self.controller_id = self.confluent(self.addresses[0]).list_topics(timeout=60).controller_id
 
     @property
     def not_the_controller(self) -> str:
@@ -134,7 +134,7 @@ def test_confluent_kafka_does_its_work(secured: Secured, topic: str) -> None:
     admin = secured.confluent(secured.not_the_controller)
     admin.create_topics([NewTopic(topic, 2, 3)])[topic].result()
     for address in secured.addresses:
-        until(lambda address=address: topic in secured.confluent(address).list_topics(timeout=10).topics)  # type: ignore[misc]
+        until(lambda address=address: topic in secured.confluent(address).list_topics(timeout=60).topics)  # type: ignore[misc]
     resource = ConfigResource(
         ResourceType.TOPIC,
         topic,
@@ -165,7 +165,7 @@ def test_nobody_is_asked_again(secured: Secured) -> None:
     told = Told()
     log.addHandler(told)
     client = secured.confluent(secured.not_the_controller, more={"debug": "security", "logger": log, "log_level": 7})
-    client.list_topics(timeout=10)
+    client.list_topics(timeout=60)
     client.poll(0)
     assert any("Received SASL frame from broker" in line for line in told.lines)
     assert not any("session lifetime" in line for line in told.lines)

@@ -63,7 +63,9 @@ class Secured:
 
 
 @contextmanager
-def secured_nodes(folder: Path, zookeeper: ZooKeeperServer, between_nodes: str) -> Iterator[Secured]:
+def secured_nodes(
+    folder: Path, zookeeper: ZooKeeperServer, between_nodes: str, more: Mapping[str, str] | None = None
+) -> Iterator[Secured]:
     """By the security protocol between nodes. Their certificates name the address, which each of
     them compares.
     """
@@ -88,6 +90,7 @@ def secured_nodes(folder: Path, zookeeper: ZooKeeperServer, between_nodes: str) 
         "listener.name.mutual.ssl.principal.mapping.rules": "RULE:^OU=([^,]+),.*$/$1/",
         "listener.name.internal.ssl.client.auth": "required",
         "topic.management.policy.class.name": f"{folder / 'policy.py'}:WhoAsks",
+        **(more or {}),
     }
     chroot = f"/{folder.name}"
     with running_nodes(folder, [zookeeper.connect + chroot] * 3, settings) as nodes:
@@ -114,7 +117,7 @@ def test_confluent_kafka_shows_its_certificate(secured: Secured, topic: str) -> 
     admin.create_topics([NewTopic(topic, 2, 3)])[topic].result()
     for address in secured.addresses("MUTUAL"):
         another = secured.confluent(address, ssl_certificate_location=pem, ssl_key_location=pem)
-        until(lambda another=another: topic in another.list_topics(timeout=10).topics)  # type: ignore[misc]
+        until(lambda another=another: topic in another.list_topics(timeout=60).topics)  # type: ignore[misc]
     with pytest.raises(KafkaException, match="refused to User:alice"):
         admin.create_topics([NewTopic(f"{FORBIDDEN}{topic}", 1, 1)])[f"{FORBIDDEN}{topic}"].result()
     admin.delete_topics([topic])[topic].result()

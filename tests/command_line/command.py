@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tests.support.cluster import COMMAND
 
-TIMEOUT_SECONDS = 60.0
+TIMEOUT_SECONDS = 120.0
 
 
 class Outcome(NamedTuple):

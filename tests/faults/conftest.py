@@ -1,14 +1,18 @@
 """A real ensemble of three ZooKeeper servers, and three nodes on it, for tests that break them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.faults.tree import Tree
 from tests.support.nodes import Nodes, running_nodes
+from tests.support.proxy import Proxy
 from tests.support.zookeeper import ZooKeeperEnsemble
 
+LASTING = {"zookeeper.session.timeout.ms": "30000"}
+"""For sessions that must not end, however busy the machine is."""
 Record = Callable[[str, float], None]
 """A figure of a test, by name: seconds, or how many."""
 
@@ -40,3 +44,64 @@ def nodes(tmp_path: Path, ensemble: ZooKeeperEnsemble, chroot: str) -> Iterator[
     """Three nodes that serve and know each other."""
     with running_nodes(tmp_path, [ensemble.connect + chroot] * 3) as nodes:
         yield nodes
+
+
+@pytest.fixture
+def lasting_nodes(tmp_path: Path, ensemble: ZooKeeperEnsemble, chroot: str) -> Iterator[Nodes]:
+    """The same, and their sessions outlive every pause."""
+    with running_nodes(tmp_path, [ensemble.connect + chroot] * 3, LASTING) as nodes:
+        yield nodes
+
+
+class Wired:
+    """Nodes, and the wire to ZooKeeper of each."""
+
+    def __init__(self, nodes: Nodes, proxies: list[Proxy]) -> None:
+        self.nodes = nodes
+        self._proxies = proxies
+
+    def victims(self, who: str) -> list[int]:
+        controller = self.nodes.controller()
+        return {
+            "follower": [self.nodes.others(controller)[0].broker_id],
+            "controller": [controller.broker_id],
+            "all": [node.broker_id for node in self.nodes],
+        }[who]
+
+    def cut(self, broker_ids: list[int]) -> None:
+        for broker_id in broker_ids:
+            self._proxies[broker_id - 1].cut()
+
+    def cut_after(self, broker_id: int, count: int) -> None:
+        """ZooKeeper hears so many bytes more of this node, and nothing behind them."""
+        self._proxies[broker_id - 1].swallow_requests_after(count)
+
+    def mend(self, broker_ids: list[int]) -> None:
+        for broker_id in broker_ids:
+            self._proxies[broker_id - 1].mend()
+
+
+@pytest.fixture
+def wired(tmp_path: Path, ensemble: ZooKeeperEnsemble, chroot: str) -> Iterator[Wired]:
+    """Each node reaches one server of the ensemble, through a proxy of its own."""
+    with running_wired(tmp_path, ensemble, chroot, {}) as wired:
+        yield wired
+
+
+@pytest.fixture
+def lasting_wired(tmp_path: Path, ensemble: ZooKeeperEnsemble, chroot: str) -> Iterator[Wired]:
+    """The same, with sessions that outlive every pause."""
+    with running_wired(tmp_path, ensemble, chroot, LASTING) as wired:
+        yield wired
+
+
+@contextmanager
+def running_wired(
+    folder: Path, ensemble: ZooKeeperEnsemble, chroot: str, settings: Mapping[str, str]
+) -> Iterator[Wired]:
+    with ExitStack() as stack:
+        proxies = [stack.enter_context(Proxy(server.port)) for server in ensemble.servers]
+        nodes = stack.enter_context(running_nodes(folder, [proxy.connect + chroot for proxy in proxies], settings))
+        yield Wired(nodes, proxies)
+        for proxy in proxies:
+            proxy.mend()

@@ -8,7 +8,7 @@ from tests.faults.agreement import expect_nothing_lost
 from tests.faults.conftest import Record
 from tests.faults.stream import created, creation, streaming
 from tests.faults.tree import BROKERS, CONTROLLER, Tree
-from tests.support.nodes import SESSION_TIMEOUT_MS, Nodes
+from tests.support.nodes import Nodes
 from tests.support.waiting import until
 from tests.support.wire import read_answer
 
@@ -33,7 +33,6 @@ def test_nothing_acknowledged_is_lost_when_the_controller_is_killed(nodes: Nodes
     record("seconds_from_expiry_to_next_create", succeeded_at - vacancy.seen_at)
     record("acknowledged", len(stream.acknowledged))
     record("in_doubt", len(stream.in_doubt))
-    assert succeeded_at - killed_at < SESSION_TIMEOUT_MS / 1000 + 5
     expect_nothing_lost(nodes, tree, stream)
 
 

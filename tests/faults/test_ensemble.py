@@ -14,14 +14,14 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("who", ["follower", "leader"])
 def test_a_zookeeper_server_dies(
-    ensemble: ZooKeeperEnsemble, nodes: Nodes, tree: Tree, record: Record, who: str
+    ensemble: ZooKeeperEnsemble, lasting_nodes: Nodes, tree: Tree, record: Record, who: str
 ) -> None:
     """The nodes go to the servers that are left, their sessions live on, and nothing that was
     acknowledged is lost.
     """
     brokers = tree.born()
     server = ensemble.leader() if who == "leader" else ensemble.follower()
-    with streaming(list(nodes)) as stream:
+    with streaming(list(lasting_nodes)) as stream:
         stream.wait_acknowledged(50)
         server.kill()
         try:
@@ -32,5 +32,5 @@ def test_a_zookeeper_server_dies(
     server.wait_until_serving()
     record("longest_pause", stream.longest_pause())
     record("in_doubt", len(stream.in_doubt))
-    expect_nothing_lost(nodes, tree, stream)
+    expect_nothing_lost(lasting_nodes, tree, stream)
     assert tree.born() == brokers, "a session was lost"

@@ -18,12 +18,12 @@ pytestmark = pytest.mark.slow
 NONE, TIMED_OUT = 0, 7
 
 
-def test_nobody_notices_that_the_nodes_agree_on_another_secret(nodes: Nodes, tree: Tree) -> None:
+def test_nobody_notices_that_the_nodes_agree_on_another_secret(lasting_nodes: Nodes, tree: Tree) -> None:
     """K590-6: each time it is deleted they make another one; requests that are under way are
     answered, and no log tells any of them.
     """
     secrets = []
-    with streaming(list(nodes)) as stream:
+    with streaming(list(lasting_nodes)) as stream:
         for _ in range(5):
             stream.wait_acknowledged(20)
             secrets.append(tree.json(MEMBERSHIP)["secret"])
@@ -32,8 +32,8 @@ def test_nobody_notices_that_the_nodes_agree_on_another_secret(nodes: Nodes, tre
         stream.wait_acknowledged(20)
     assert stream.in_doubt == set(), "a client was told of trouble"
     assert len({*secrets, tree.json(MEMBERSHIP)["secret"]}) == 6
-    expect_nothing_lost(nodes, tree, stream)
-    for node in nodes:
+    expect_nothing_lost(lasting_nodes, tree, stream)
+    for node in lasting_nodes:
         assert not any(secret in node.output for secret in secrets)
 
 

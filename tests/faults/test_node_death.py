@@ -76,8 +76,8 @@ def test_a_deletion_waits_for_a_dead_replica_and_outlives_its_controller(nodes: 
     nodes.start(x.broker_id)
     until(lambda: tree.topics, right=lambda topics: topics == ["spared"])
     until(lambda: tree.children("/admin/delete_topics"), right=lambda marked: marked == [])
-    with x.wire() as wire:
-        assert create(wire, "doomed", replicas=3) == 0
+    with x.wire() as wire:  # until the controller, too, has heard that the tree no longer has the topic
+        until(partial(create, wire, "doomed", replicas=3), right=lambda code: code == ErrorCode.NONE)
     assert tree.half_made() == []
     expect_agreement(nodes.running, tree)
 

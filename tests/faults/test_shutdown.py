@@ -18,16 +18,16 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("who", ["controller", "follower"])
-def test_no_client_notices_that_a_node_stops(nodes: Nodes, tree: Tree, record: Record, who: str) -> None:
+def test_no_client_notices_that_a_node_stops(lasting_nodes: Nodes, tree: Tree, record: Record, who: str) -> None:
     """Leaderships move first, another controller rules at once, and the node ends with code 0. What
     was asked of it is done, and what it did not answer was not done: the same request succeeds at
     the next node. No partition is without a leader at any time.
     """
-    controller = nodes.controller()
-    leaving = controller if who == "controller" else nodes.others(controller)[0]
-    staying = nodes.others(leaving)
+    controller = lasting_nodes.controller()
+    leaving = controller if who == "controller" else lasting_nodes.others(controller)[0]
+    staying = lasting_nodes.others(leaving)
     epoch = tree.controller_epoch
-    with streaming(list(nodes)) as stream, watching_leaders(staying) as leaderless:
+    with streaming(list(lasting_nodes)) as stream, watching_leaders(staying) as leaderless:
         stream.wait_acknowledged(50)
         record("seconds_to_end", leaving.stop())
         stream.wait_acknowledged(30)
@@ -36,7 +36,7 @@ def test_no_client_notices_that_a_node_stops(nodes: Nodes, tree: Tree, record: R
     assert stream.in_doubt == set(), "a client was told of trouble"
     assert leaderless == set()
     assert tree.controller_epoch == epoch + (who == "controller")
-    expect_nothing_lost(nodes, tree, stream)
+    expect_nothing_lost(lasting_nodes, tree, stream)
 
 
 @contextmanager

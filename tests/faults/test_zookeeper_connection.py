@@ -2,80 +2,38 @@
 or all; for a moment, or for longer than their sessions live.
 """
 
-from collections.abc import Iterator
-from contextlib import ExitStack
-from pathlib import Path
-
 import pytest
 
 from tests.faults.agreement import expect_nothing_lost
-from tests.faults.conftest import Record
+from tests.faults.conftest import Record, Wired
 from tests.faults.stream import REPLICAS, streaming
 from tests.faults.tree import Tree
-from tests.support.nodes import Nodes, running_nodes
-from tests.support.proxy import Proxy
 from tests.support.waiting import until
 from tests.support.wire import read_answer
-from tests.support.zookeeper import ZooKeeperEnsemble
 
 pytestmark = pytest.mark.slow
 
 REQUEST_TIMED_OUT = 7
 
 
-class Wired:
-    """Nodes, and the wire to ZooKeeper of each."""
-
-    def __init__(self, nodes: Nodes, proxies: list[Proxy]) -> None:
-        self.nodes = nodes
-        self._proxies = proxies
-
-    def victims(self, who: str) -> list[int]:
-        controller = self.nodes.controller()
-        return {
-            "follower": [self.nodes.others(controller)[0].broker_id],
-            "controller": [controller.broker_id],
-            "all": [node.broker_id for node in self.nodes],
-        }[who]
-
-    def cut(self, broker_ids: list[int]) -> None:
-        for broker_id in broker_ids:
-            self._proxies[broker_id - 1].cut()
-
-    def mend(self, broker_ids: list[int]) -> None:
-        for broker_id in broker_ids:
-            self._proxies[broker_id - 1].mend()
-
-
-@pytest.fixture
-def wired(tmp_path: Path, ensemble: ZooKeeperEnsemble, chroot: str) -> Iterator[Wired]:
-    """Each node reaches one server of the ensemble, through a proxy of its own."""
-    with ExitStack() as stack:
-        proxies = [stack.enter_context(Proxy(server.port)) for server in ensemble.servers]
-        nodes = stack.enter_context(running_nodes(tmp_path, [proxy.connect + chroot for proxy in proxies]))
-        yield Wired(nodes, proxies)
-        for proxy in proxies:
-            proxy.mend()
-
-
-def test_a_lost_connection_is_a_pause(wired: Wired, tree: Tree, record: Record) -> None:
+def test_a_lost_connection_is_a_pause(lasting_wired: Wired, tree: Tree, record: Record) -> None:
     """While the connection to ZooKeeper is lost and sessions live, requests wait, nothing is lost,
     and the controller stays.
     """
     epoch, brokers = tree.controller_epoch, tree.born()
-    with streaming(list(wired.nodes)) as stream:
+    with streaming(list(lasting_wired.nodes)) as stream:
         for who in ("follower", "controller", "all"):
             stream.wait_acknowledged(20)
-            victims = wired.victims(who)
-            wired.cut(victims)
+            victims = lasting_wired.victims(who)
+            lasting_wired.cut(victims)
             if who == "follower":
                 stream.wait_acknowledged(20)
-            wired.mend(victims)
+            lasting_wired.mend(victims)
             stream.wait_acknowledged(20)
     record("longest_pause", stream.longest_pause())
     record("acknowledged", len(stream.acknowledged))
     record("in_doubt", len(stream.in_doubt))
-    expect_nothing_lost(wired.nodes, tree, stream)
+    expect_nothing_lost(lasting_wired.nodes, tree, stream)
     assert tree.controller_epoch == epoch
     assert tree.born() == brokers
 
@@ -111,7 +69,8 @@ def test_timed_out_means_not_done(wired: Wired, tree: Tree) -> None:
     """
     kept = [f"kept-{number}" for number in range(4)]
     with wired.nodes.controller().wire() as wire:
-        wire.ask("CreateTopics", 7, {"topics": [_new(name) for name in kept], "timeout_ms": 10_000})
+        made = wire.ask("CreateTopics", 7, {"topics": [_new(name) for name in kept], "timeout_ms": 30_000})
+    assert {row["error_code"] for row in made["topics"]} == {0}
     everybody = wired.victims("all")
     wired.cut(everybody)
     clients = [node.wire() for node in wired.nodes for _ in range(8)]

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -15,6 +16,8 @@ from kazoo.exceptions import (  # type: ignore[import-untyped]
     SessionExpiredError,
 )
 from kazoo.protocol.states import ZnodeStat  # type: ignore[import-untyped]
+
+from tests.support.waiting import PATIENCE_SECONDS
 
 Seen = TypeVar("Seen")
 
@@ -28,13 +31,18 @@ BROKERS, TOPICS, CONFIGS, CONTROLLER, CONTROLLER_EPOCH = (
 
 
 class Tree:
-    """The znodes below a chroot."""
+    """The znodes below a chroot. The server of this session may be behind the others of an
+    ensemble, so each look asks it first to catch up with what the nodes were told; and it may be
+    gone, so each look is repeated until it is answered.
+    """
 
     def __init__(self, connect: str, chroot: str, *, timeout: float = 30) -> None:
-        self.client = KazooClient(connect + chroot, timeout=timeout)
+        self.client = KazooClient(connect, timeout=timeout)
+        self._chroot = chroot
 
     def __enter__(self) -> Self:
-        self.client.start()
+        self.client.start(PATIENCE_SECONDS)
+        self.client.chroot = self._chroot  # given before, it would have to be there, on this server too
         return self
 
     def __exit__(
@@ -50,7 +58,11 @@ class Tree:
 
     def jsons(self, paths: Sequence[str]) -> list[Any]:
         """The same of many, all of them asked for before the first is waited for."""
+        return patiently(partial(self._jsons, paths))
+
+    def _jsons(self, paths: Sequence[str]) -> list[Any]:
         found: list[Any] = []
+        self.catch_up()
         for answer in [self.client.get_async(path) for path in paths]:
             try:
                 found.append(json.loads(answer.get()[0]))
@@ -58,13 +70,19 @@ class Tree:
                 found.append(None)
         return found
 
+    def catch_up(self) -> None:
+        """Have what is asked next answered behind everything that was written before."""
+        self.client.sync_async("/")
+
     def stat(self, path: str) -> ZnodeStat | None:
-        return self.client.exists(path)
+        self.catch_up()
+        return patiently(partial(self.client.exists, path))
 
     def children(self, path: str) -> list[str]:
         """None if there is no such znode is the same as none."""
+        self.catch_up()
         try:
-            return sorted(self.client.get_children(path))
+            return sorted(patiently(partial(self.client.get_children, path)))
         except NoNodeError:
             return []
 
@@ -77,7 +95,8 @@ class Tree:
 
     @property
     def controller_epoch(self) -> int:
-        return int(self.client.get(CONTROLLER_EPOCH)[0])
+        self.catch_up()
+        return int(patiently(partial(self.client.get, CONTROLLER_EPOCH))[0])
 
     @property
     def topics(self) -> list[str]:
@@ -130,7 +149,13 @@ class Tree:
         return Vacancy(self)
 
     def half_made(self) -> list[str]:
-        """What a topic that exists lacks, and what exists without its topic: must be empty."""
+        """What a topic that exists lacks, and what exists without its topic: must be empty. A
+        topic that is made or deleted during a look is whole at the next one.
+        """
+        flaws = self._half_made()
+        return [flaw for flaw in flaws if flaw in self._half_made()] if flaws else []
+
+    def _half_made(self) -> list[str]:
         flaws = []
         assignments, configured = self.assignments(), set(self.children(CONFIGS))
         for topic, assignment in assignments.items():
@@ -145,6 +170,7 @@ class Tree:
 
     def written(self, path: str = "/") -> dict[str, int]:
         """The last transaction that changed each znode's data, all below this path."""
+        self.catch_up()
         found: dict[str, int] = {}
         level = [path]
         while level:

@@ -148,6 +148,7 @@ async def ruling(
         nursery.start_soon(election.run)
         for node in nodes.values():
             await node.cache.wait_cluster(lambda image: image.controller_id in image.brokers)
+        await trio.testing.wait_all_tasks_blocked()  # until the controller has begun its reign, and is idle
         yield Ruling(first, nodes, deaf)
         if first.policy is not None:
             await first.policy.close()

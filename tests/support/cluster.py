@@ -23,8 +23,8 @@ from tests.support.wire import Login, Wire
 
 COMMAND = Path(sys.executable).with_name("minicontroller")
 READY = "ready: bootstrap.servers="
-READY_TIMEOUT_SECONDS = 60.0
-STOP_TIMEOUT_SECONDS = 30.0
+READY_TIMEOUT_SECONDS = 120.0
+STOP_TIMEOUT_SECONDS = 90.0
 
 SAME_AS_KAFKA = {"offsets.topic.replication.factor": "1", "offsets.topic.num.partitions": "4"}
 """What `KafkaCluster` sets, so that one expectation fits both."""

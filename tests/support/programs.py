@@ -15,7 +15,7 @@ from tests.support.maven import CACHE
 
 TESTS = Path(__file__).parents[1]
 GO, JAVASCRIPT = TESTS / "go", TESTS / "javascript"
-BUILD_SECONDS, RUN_SECONDS = 240, 60
+BUILD_SECONDS, RUN_SECONDS = 240, 150
 
 needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="go missing (https://go.dev/dl)")
 needs_npm = pytest.mark.skipif(shutil.which("npm") is None, reason="npm missing (Debian: apt install npm)")

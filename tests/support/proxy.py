@@ -4,6 +4,7 @@ It runs in threads of its own, so that a test may block the event loop meanwhile
 """
 
 import contextlib
+import math
 import socket
 import threading
 import time
@@ -25,6 +26,8 @@ class Proxy:
         self._swallowed: bool | None = None
         """Answers (True), requests (False), or nothing."""
         self._delay_seconds = 0.0
+        self._bytes_left: float = math.inf
+        """Of requests, before they are lost."""
         self._threads: list[threading.Thread] = []
         self._spawn(self._accept)
 
@@ -45,6 +48,7 @@ class Proxy:
         with self._lock:
             self._cut = True
             self._swallowed = None
+            self._bytes_left = math.inf
             for end in self._open:
                 shut(end)
 
@@ -61,6 +65,11 @@ class Proxy:
         """From now on the server hears nothing, and nobody is told, until `cut`."""
         with self._lock:
             self._swallowed = False
+
+    def swallow_requests_after(self, count: int) -> None:
+        """The server hears so many bytes more, and nothing behind them, until `cut`."""
+        with self._lock:
+            self._bytes_left = count
 
     def delay(self, seconds: float) -> None:
         """Each way takes so much longer from now on."""
@@ -110,7 +119,9 @@ class Proxy:
                     time.sleep(self._delay_seconds)
                 # A wire that has lost something carries nothing that comes behind it, also while it
                 # is being cut.
-                lost = lost or self._swallowed is answers
+                if not answers:
+                    self._bytes_left -= len(data)
+                lost = lost or self._swallowed is answers or (not answers and self._bytes_left < 0)
                 if not lost:
                     sink.sendall(data)
         shut(source)

@@ -9,7 +9,7 @@ from typing import TypeVar
 Seen = TypeVar("Seen")
 
 PAUSE_SECONDS = 0.02  # between two questions
-PATIENCE_SECONDS = 40.0  # of a machine that has much else to do
+PATIENCE_SECONDS = 90.0  # of a machine that has much else to do
 
 
 def until(look: Callable[[], Seen], *, right: Callable[[Seen], bool] = bool, within: float = PATIENCE_SECONDS) -> Seen:

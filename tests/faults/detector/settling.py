@@ -16,15 +16,15 @@ from tests.faults.detector.requests import SOURCES, kind_of, name_of, resource_t
 from tests.faults.stream import create, delete
 from tests.faults.tree import Tree
 from tests.support.nodes import NodeProcess
-from tests.support.waiting import until
+from tests.support.waiting import at_last, until
 from tests.support.wire import ConnectionEndedError
 
 BARRIER = "barrier"
 LAST_WORDS = 600
 STAMPED = re.compile(r"\d{4}-\d\d-\d\d \d\d:")
 FAULT = re.compile(r"[ |]*[\w.]+: ")
-WITHIN_SECONDS = 8.0
-"""For nodes that follow a change on their own."""
+WITHIN_SECONDS = 40.0
+"""For nodes that follow a change on their own, and for what was in doubt when all was over."""
 FAULTS = (AssertionError, OSError, ConnectionEndedError, KazooException)
 """How a look at nodes and tree may fail."""
 
@@ -106,8 +106,9 @@ def _hex(topic_id: str) -> str:
 
 def disagreements(arena: Arena, held: Mapping[str, Topic]) -> list[str]:
     """What the tree contradicts itself in, and what nodes say that it does not."""
-    findings = [f"the tree: {flaw}" for flaw in arena.tree.half_made()]
-    findings += _strange_states(arena.tree)
+    flaws = at_last(arena.tree.half_made, right=lambda found: not found, within=WITHIN_SECONDS)
+    findings = [f"the tree: {flaw}" for flaw in flaws]
+    findings += at_last(partial(_strange_states, arena.tree), right=lambda found: not found, within=WITHIN_SECONDS)
     try:
         expect_agreement(arena.nodes.running, arena.tree)
         for node in arena.nodes.running:
