@@ -58,7 +58,7 @@ class Shell:
         raise AssertionError(f"the shell has ended: {said}")
 
     def close(self) -> None:
-        self._process.communicate(timeout=10)
+        self._process.communicate(timeout=60)
 
 
 def blocks(zookeeper: str) -> Iterator[tuple[str, str]]:

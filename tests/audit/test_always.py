@@ -31,7 +31,7 @@ async def refused(world: Ruling) -> ErrorCode:
 
 
 async def refused_whole(world: Ruling) -> ErrorCode:
-    answer = await world.ask(DeleteTopicsRequest(topic_names=["t"], timeout_ms=1000), 5)
+    answer = await world.ask(DeleteTopicsRequest(topic_names=["t"], timeout_ms=30_000), 5)
     return ErrorCode(answer.responses[0].error_code)
 
 

@@ -67,8 +67,8 @@ async def test_deletion_that_is_switched_off(tmp_path: Path) -> None:
     """
     async with ruling({"audit.dir": str(tmp_path), "delete.topic.enable": "false"}) as world:
         await world.make(wanted("t", 1, 1))
-        await world.ask(DeleteTopicsRequest(topic_names=["t", "nobody"], timeout_ms=1000), 5)
-        await world.ask(DeleteTopicsRequest(topic_names=["t"], timeout_ms=1000), 1)
+        await world.ask(DeleteTopicsRequest(topic_names=["t", "nobody"], timeout_ms=30_000), 5)
+        await world.ask(DeleteTopicsRequest(topic_names=["t"], timeout_ms=30_000), 1)
     decisions = decisions_in(tmp_path)[1:]
     assert [(*told(each), each.element, each.elements) for each in decisions] == [
         ("delete_topic", "topic", "t", "TOPIC_DELETION_DISABLED", Effect.NONE, 0, 2),
@@ -86,7 +86,7 @@ async def test_a_request_that_contradicts_itself(tmp_path: Path) -> None:
     """
     async with ruling({"audit.dir": str(tmp_path)}) as world:
         both = DeleteTopicState(name="t", topic_id=b"i" * 16)
-        await world.ask(DeleteTopicsRequest(topics=[both, DeleteTopicState(name="u")], timeout_ms=1000), 6)
+        await world.ask(DeleteTopicsRequest(topics=[both, DeleteTopicState(name="u")], timeout_ms=30_000), 6)
     decisions = decisions_in(tmp_path)
     assert [(each.name, each.error) for each in decisions] == [("t", "INVALID_REQUEST"), ("u", "INVALID_REQUEST")]
     assert_unjudged(decisions)
@@ -104,7 +104,7 @@ async def test_an_unforeseen_exception(tmp_path: Path) -> None:
     )
     async with ruling({"audit.dir": str(tmp_path)}) as world:
         dice, world.node.random = world.node.random, NoDice()
-        request = CreateTopicsRequest(topics=[by_hand, wanted("by-lot", 1, 1)], timeout_ms=1000)
+        request = CreateTopicsRequest(topics=[by_hand, wanted("by-lot", 1, 1)], timeout_ms=30_000)
         answer = await world.ask(request, 7)
         assert [row.error_code for row in answer.topics] == [ErrorCode.UNKNOWN_SERVER_ERROR] * 2
         world.node.random = dice
@@ -126,7 +126,7 @@ async def test_a_topic_that_is_deleted_twice_in_a_request(tmp_path: Path) -> Non
     async with ruling({"audit.dir": str(tmp_path)}) as world:
         await world.make(wanted("t", 1, 1))
         topics = [DeleteTopicState(name="t"), DeleteTopicState(name=None, topic_id=world.topic("t").topic_id)]
-        await world.ask(DeleteTopicsRequest(topics=topics, timeout_ms=1000), 6)
+        await world.ask(DeleteTopicsRequest(topics=topics, timeout_ms=30_000), 6)
     [only] = decisions_in(tmp_path)[1:]
     assert (only.name, only.elements) == ("t", 1)
     assert only.asked_ms is not None

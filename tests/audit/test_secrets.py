@@ -79,7 +79,7 @@ async def test_no_secret_is_written(tmp_path: Path) -> None:
                 replication_factor=1,
                 configs=[CreatableTopicConfig(name="sasl.jaas.config", value=SECRET)],
             )
-            await world.ask(CreateTopicsRequest(topics=[wrong], timeout_ms=1000), 7)
+            await world.ask(CreateTopicsRequest(topics=[wrong], timeout_ms=30_000), 7)
             await world.ask(altering(TOPIC, "t", sasl_jaas_config=SECRET), 2)
             await world.ask(altering(BROKER, "1", ssl_keystore_password=SECRET), 2)
             await world.ask(altering(BROKER, "1", listener_name_plaintext_ssl_key_password=SECRET), 2)

@@ -111,7 +111,7 @@ def login(user: str) -> Login | None:
 
 
 SILENCE_SECONDS = 5.0  # nothing takes Kafka so long here: what is not answered by then is never answered
-SETTLE_SECONDS = 10.0
+SETTLE_SECONDS = 60.0
 STILL_COMING = {14, 15, 16}  # a coordinator that is on its way
 
 READS = {"Metadata", "DescribeConfigs"}
@@ -163,8 +163,12 @@ class Performer:
     every read may need a moment.
     """
 
-    def __init__(self, address: str, *, every_read_settles: bool = False) -> None:
+    def __init__(
+        self, address: str, *, every_read_settles: bool = False, silence_seconds: float = SILENCE_SECONDS
+    ) -> None:
+        """What has no answer after `silence_seconds` has none."""
         self.address = address
+        self._silence_seconds = silence_seconds
         self._settling_apis = READS if every_read_settles else set()
         self.topic_ids: dict[str, str] = {}
         self.tokens: dict[str, Token] = {}
@@ -211,7 +215,7 @@ class Performer:
         name = (case.user, case.dialogue)
         if name not in self._wires:
             user = "" if case.dialogue else case.user
-            self._wires[name] = Wire(self.address, login=login(user), timeout=SILENCE_SECONDS)
+            self._wires[name] = Wire(self.address, login=login(user), timeout=self._silence_seconds)
         return self._wires[name]
 
     def _wait_until_led(self, topics: Sequence[str], user: str) -> None:

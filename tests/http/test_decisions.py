@@ -25,6 +25,7 @@ from tests.handlers.asking import Client, broker, image, node_with
 from tests.handlers.ruling import creating, ruling, wanted
 from tests.support.cluster import MiniCluster, other_ids, running_cluster
 from tests.support.http import ask
+from tests.support.waiting import until
 from tests.support.wire import Wire
 
 POLICY = """
@@ -80,6 +81,11 @@ def last(cluster: MiniCluster) -> Mapping[str, Any]:
     return decision
 
 
+def until_last(cluster: MiniCluster, wanted: tuple[str, str, str, str]) -> None:
+    """Until this is the last decision that is shown."""
+    until(lambda: shown(last(cluster)), right=lambda seen: seen == wanted)
+
+
 def shown(decision: Mapping[str, Any]) -> tuple[str, str, str, str]:
     return decision["api"], decision["kind"], decision["name"], decision["outcome"]
 
@@ -91,7 +97,7 @@ def test_what_is_switched_off_is_told(odd: MiniCluster) -> None:
     with controller_of(odd) as wire:
         (row,) = wire.ask("DeleteTopics", 5, {"topic_names": ["mine"], "timeout_ms": 1000})["responses"]
     assert row["error_message"] is None
-    assert shown(last(odd)) == ("DeleteTopics", "topic", "mine", "TOPIC_DELETION_DISABLED")
+    until_last(odd, ("DeleteTopics", "topic", "mine", "TOPIC_DELETION_DISABLED"))
     assert last(odd)["reason"] == "delete.topic.enable is false."
 
 
@@ -102,13 +108,13 @@ def test_a_node_that_does_not_rule_is_told(odd: MiniCluster) -> None:
     node = other_ids(odd)[0]
     with Wire(odd.addresses[node]) as wire:
         wire.ask("CreateTopics", 5, {"topics": [{"name": "astray", "num_partitions": 1, "replication_factor": 1}]})
-        assert shown(last(odd)) == ("CreateTopics", "topic", "astray", "NOT_CONTROLLER")
+        until_last(odd, ("CreateTopics", "topic", "astray", "NOT_CONTROLLER"))
         assert (last(odd)["node"], last(odd)["reason"]) == (node, "This node is not the controller.")
         wire.ask("Metadata", 9, {"topics": [{"name": "unasked"}], "allow_auto_topic_creation": True})
-        assert shown(last(odd)) == ("Metadata", "topic", "unasked", "NOT_CONTROLLER")
+        until_last(odd, ("Metadata", "topic", "unasked", "NOT_CONTROLLER"))
         body = {"resources": [{"resource_type": 2, "resource_name": "astray", "configs": []}]}
         wire.ask("IncrementalAlterConfigs", 1, body)
-        assert shown(last(odd)) == ("IncrementalAlterConfigs", "topic", "astray", "NOT_CONTROLLER")
+        until_last(odd, ("IncrementalAlterConfigs", "topic", "astray", "NOT_CONTROLLER"))
 
 
 def test_who_is_not_allowed_is_told(odd: MiniCluster) -> None:
@@ -118,12 +124,12 @@ def test_who_is_not_allowed_is_told(odd: MiniCluster) -> None:
     with controller_of(odd) as wire:
         header = RequestHeader(int(ApiKey.STOP_REPLICA), 3, 1, "stranger")
         wire.exchange(KAFKA.encode_request(header, StopReplicaRequest()))
-        assert shown(last(odd)) == ("StopReplica", "request", "", "CLUSTER_AUTHORIZATION_FAILED")
+        until_last(odd, ("StopReplica", "request", "", "CLUSTER_AUTHORIZATION_FAILED"))
         assert last(odd)["client"] == "stranger"
         creates = CreateTopicsRequest(topics=[wanted("for-another", 1, 1)])
         header = RequestHeader(int(ApiKey.CREATE_TOPICS), 7, 1, "stranger", origin=RequestOrigin("User:admin"))
         wire.exchange(KAFKA.encode_request(header, creates))
-    assert shown(last(odd)) == ("CreateTopics", "topic", "for-another", "CLUSTER_AUTHORIZATION_FAILED")
+    until_last(odd, ("CreateTopics", "topic", "for-another", "CLUSTER_AUTHORIZATION_FAILED"))
     assert "principal" not in last(odd)
 
 
@@ -134,10 +140,10 @@ def test_what_a_node_judges_itself_is_told(odd: MiniCluster) -> None:
         level = [{"name": "minicontroller.peer", "config_operation": 0, "value": "INFO"}]
         loggers = {"resource_type": BROKER_LOGGER, "resource_name": str(number), "configs": level}
         wire.ask("IncrementalAlterConfigs", 1, {"resources": [loggers]})
-        assert shown(last(odd)) == ("IncrementalAlterConfigs", "logger", str(number), "NONE")
+        until_last(odd, ("IncrementalAlterConfigs", "logger", str(number), "NONE"))
         other = {"resource_type": BROKER, "resource_name": "77", "configs": []}
         wire.ask("AlterConfigs", 1, {"resources": [other]})
-    assert shown(last(odd)) == ("AlterConfigs", "broker", "77", "INVALID_REQUEST")
+    until_last(odd, ("AlterConfigs", "broker", "77", "INVALID_REQUEST"))
     assert "Unexpected broker id" in last(odd)["reason"]
 
 
@@ -147,7 +153,7 @@ def test_what_came_too_late_is_told(odd: MiniCluster, gate: Path) -> None:
     with controller_of(odd) as wire:
         wire.ask("CreateTopics", 5, {"topics": [topic], "timeout_ms": 100})
     gate.touch()
-    assert shown(last(odd)) == ("CreateTopics", "topic", "slow-one", "REQUEST_TIMED_OUT")
+    until_last(odd, ("CreateTopics", "topic", "slow-one", "REQUEST_TIMED_OUT"))
     assert last(odd)["reason"] == "The change was not begun in time and will not be made."
 
 

@@ -36,6 +36,7 @@ from tests.handlers.ruling import ruling
 from tests.http.conftest import POLICY
 from tests.support.cluster import MiniCluster, running_cluster
 from tests.support.http import ask, create, delete, history, told
+from tests.support.waiting import until
 from tests.support.wire import Wire
 
 LONG_MS = "3600000"
@@ -155,7 +156,7 @@ def test_without_one_it_comes_from_memory(cluster: MiniCluster) -> None:
     create(cluster, "team-short")
     with Wire(cluster.bootstrap.split(",")[0]) as wire:
         wire.ask("DeleteTopics", 5, {"topic_names": ["team-short"], "timeout_ms": 30_000})
-    found = ask(cluster, "/api/deleted?search=SHORT").json
+    found = until(lambda: ask(cluster, "/api/deleted?search=SHORT").json, right=lambda found: bool(found["rows"]))
     assert (found["source"], [row["name"] for row in found["rows"]]) == ("memory", ["team-short"])
     push_out(cluster, "refused")
     first = history(cluster, refused=1)

@@ -197,11 +197,10 @@ def test_rule_files_tell_whether_they_are_in_force(cluster: MiniCluster, folder:
     """
     first = scraped(cluster)
     assert {value(first, name, node="1") for name in ("rule_files_valid", "rules")} == {1, 3}
-    file = folder / "rules.toml"
-    file.write_text("[[partitions]]\nmaks = 1\n")
+    rewrite(folder, "[[partitions]]\nmaks = 1\n")
     until(lambda: value(scraped(cluster), "rule_files_valid"), right=lambda number: number == 0)
     assert value(scraped(cluster), "rule_loads_total", node="1", result="refused") == 1
-    file.write_text("rule_count = 0\n")
+    rewrite(folder, "rule_count = 0\n")
     until(lambda: value(scraped(cluster), "rule_files_valid"), right=lambda number: number == 3)
     until(lambda: value(scraped(cluster), "rules"), right=lambda number: number == 0)
     last = scraped(cluster)
@@ -209,9 +208,15 @@ def test_rule_files_tell_whether_they_are_in_force(cluster: MiniCluster, folder:
     loaded = "rule_files_loaded_timestamp_seconds"
     assert value(last, loaded, node="1") > value(first, loaded, node="1")
     assert not [labels for name, labels in last if name == f"{PREFIX}policy_findings_total"]
-    file.write_text(RULES)
+    rewrite(folder, RULES)
     until(lambda: value(scraped(cluster), "rules"), right=lambda number: number == 9)
     make(cluster, "team-again", partitions=3)
+
+
+def rewrite(folder: Path, rules: str) -> None:
+    """At once, so that no node reads half of it."""
+    (folder / "rules.new").write_text(rules)
+    (folder / "rules.new").rename(folder / "rules.toml")
 
 
 def test_the_audit_log_is_counted(cluster: MiniCluster, folder: Path) -> None:

@@ -21,7 +21,7 @@ from minicontroller.controller.store.zookeeper import ZooKeeperStore
 from tests.support.proxy import Proxy
 from tests.support.zookeeper import ZooKeeperServer
 
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 90.0
 BOTH = ["memory", "zookeeper"]
 on_zookeeper = pytest.mark.parametrize("world", ["zookeeper"], indirect=True)
 in_both_worlds = pytest.mark.parametrize("world", BOTH, indirect=True)

@@ -3,6 +3,7 @@ and clients that see bytes.
 """
 
 import ssl
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Self, TypeVar
@@ -45,6 +46,7 @@ R = TypeVar("R", bound=WireStruct)
 Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
 
 PATIENCE_SECONDS = 60.0
+LOOP_TURNS, THREAD_SECONDS = 200, 0.002
 
 USERS = {"alice": "alice-secret", "ANONYMOUS": "ANONYMOUS-secret", "node": "node-secret"}
 PLAIN = {"PLAIN": lambda: PlainExchange(USERS)}
@@ -277,10 +279,15 @@ async def authenticated(served: Served, username: str, password: str) -> Client:
 
 
 async def until(reached: Callable[[], bool], *, what: str = "the condition") -> None:
-    """Let the server go on until `reached()` holds; fails when nothing moves any more."""
-    for _ in range(200):
-        if reached():
-            return
+    """Let the server go on until `reached()` holds. After some turns of the loop what is still to
+    come can only come from a thread, which is given real time.
+    """
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    turns = 0
+    while not reached():
+        assert time.monotonic() < deadline, f"{what} never came"
+        turns += 1
+        if turns > LOOP_TURNS:
+            time.sleep(THREAD_SECONDS)  # noqa: ASYNC251 - an awaited pause would move a mock clock
         await trio.testing.wait_all_tasks_blocked()
         await trio.lowlevel.checkpoint()
-    raise AssertionError(f"{what} never came")
