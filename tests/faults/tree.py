@@ -153,7 +153,8 @@ class Tree:
         topic that is made or deleted during a look is whole at the next one.
         """
         flaws = self._half_made()
-        return [flaw for flaw in flaws if flaw in self._half_made()] if flaws else []
+        still = set(self._half_made()) if flaws else set()
+        return [flaw for flaw in flaws if flaw in still]
 
     def _half_made(self) -> list[str]:
         flaws = []
