@@ -37,7 +37,7 @@ from tests.support.zookeeper import ZooKeeperServer
 pytestmark = [needs_maven, pytest.mark.slow]
 
 KAFKA_ID = 100
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 90.0
 PAUSE_SECONDS = 0.2
 NAMES = ("orders", "*", "a:b", "ü é", "%2A", "User:x", "-._~")
 PATTERNS = [

@@ -22,7 +22,7 @@ from tests.support.zookeeper import ZooKeeperServer
 
 KAFKA_VERSION = "3.9.1"
 LIBS = CACHE / f"kafka-{KAFKA_VERSION}" / "libs"
-START_TIMEOUT_SECONDS = 90.0
+START_TIMEOUT_SECONDS = 180.0
 SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")  # a third less to compile and collect until it serves
 PAUSE_SECONDS = 0.1  # between two looks at a process that is starting
 
