@@ -4,10 +4,11 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.support.cluster import MiniCluster, running_cluster
 from tests.support.http import create
+from tests.support.waiting import PATIENCE_SECONDS
 
 POLICY = """
 from minicontroller.policies import PolicyViolation, TopicManagementPolicy
@@ -24,8 +25,11 @@ class Teams(TopicManagementPolicy):
 def chromium() -> Iterator[Browser]:
     program = shutil.which("chromium")
     assert program, "the page is tested in Chromium: make chromium"
+    expect.set_options(timeout=PATIENCE_SECONDS * 1000)  # its own are 5 s, which a busy machine needs itself
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=program, timeout=PATIENCE_SECONDS * 1000, args=["--no-sandbox"]
+        )
         yield browser
         browser.close()
 

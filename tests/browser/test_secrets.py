@@ -211,8 +211,10 @@ def plant(world: World) -> None:
         first = f"n,,n={SECRETS['in-a-token-login']},r=nonce,tokenauth=true"
         ask(wire, 2, SaslAuthenticateRequest(auth_bytes=first.encode()))
     for request in (f"/api/topic?name={PAGE}-{SECRETS['in-a-url'][:16]}", f"/?token={PAGE}"):
-        with suppress(urllib.error.HTTPError):
+        try:
             urllib.request.urlopen(world.http + request, timeout=30).close()
+        except urllib.error.HTTPError as error:
+            error.close()  # it holds the connection
     by_http_2(world)
     with suppress(ConnectionEndedError), world.logged_in("alice", SECRETS["that-is-wrong"]) as wire:
         wire.ask("Metadata", 9, {"topics": []})
