@@ -3,14 +3,17 @@
 from collections.abc import Callable
 from functools import partial
 
+import msgspec
 import trio
 
 from ..client.configuration import Address
 from ..client.network import Network
-from ..controller.network.limits import ConnectionLimits
 from ..controller.network.server import Server
 from ..controller.network.transport import Transport
-from ..controller.security.caller import Caller, Listener
+from ..controller.node.endpoints import connection_limits
+from ..controller.security.caller import Caller
+from ..controller.security.listeners import server_listeners
+from ..controller.security.mechanisms import LoginSources
 from .broker import OfferedBroker
 from .channel import Channel
 from .cluster import UpstreamCluster
@@ -25,13 +28,17 @@ GRACE_SECONDS = 5.0
 class Gateway:
     """A gateway in front of one cluster."""
 
-    def __init__(self, config: GatewayConfig, nursery: trio.Nursery) -> None:
-        """Prepare a gateway, whose own connections to the cluster are tasks of the nursery."""
+    def __init__(self, config: GatewayConfig, nursery: trio.Nursery, *, room: int) -> None:
+        """Prepare a gateway, whose own connections to the cluster are tasks of the nursery. `room`
+        is the number of clients for which there are file descriptors. Raises ConfigurationError if
+        TLS cannot be spoken as it is configured.
+        """
         self.bootstrap = config.listen
         """Where clients begin: what they are told, once the gateway serves."""
         self.is_serving = False
         self._config = config
-        self._server = Server(ConnectionLimits())
+        self._server = Server(connection_limits(config.node, room))
+        self._listener = server_listeners(config.node, LoginSources())[0]
         self._cluster = UpstreamCluster(Network(nursery, config.upstream), self._open_listener)
         self._next_port = config.listen.port
         self._stopping = trio.Event()
@@ -45,6 +52,8 @@ class Gateway:
         async with trio.open_nursery() as nursery:
             await nursery.start(self._server.run)
             nursery.start_soon(self._cluster.follow)
+            if self._listener.tls is not None:
+                nursery.start_soon(self._listener.tls.follow, lambda: self._config.node)
             self.is_serving = True
             ready()
             await self._stopping.wait()
@@ -60,7 +69,9 @@ class Gateway:
 
     async def _open(self, broker_id: int | None, name: str) -> Address:
         """Open a listener at the next port, and return the address that clients are given."""
-        listener = Listener(name=name, host=self._config.listen.host, port=self._next_port)
+        listener = msgspec.structs.replace(
+            self._listener, name=name, host=self._config.listen.host, port=self._next_port
+        )
         broker = OfferedBroker(self._cluster, broker_id, tls=self._config.upstream.tls)
         await self._server.open_for([listener], partial(self._channel, broker))
         if self._next_port:

@@ -10,22 +10,27 @@ from collections.abc import AsyncIterator
 
 import trio
 
-from ..controller.network.descriptors import raise_limit
+from ..controller.network.descriptors import raise_limit, room_for_connections
 from ..controller.node.process import say
+from ..controller.observe.logs import use_format
 from .app import Gateway
 from .configuration import GatewayConfig
 
 log = logging.getLogger("minicontroller.gateway")
 
+DESCRIPTORS_OF_A_CLIENT = 2
+"""A client has a connection to the gateway, and one to its broker."""
+
 
 async def run_gateway(config: GatewayConfig) -> None:
     """Run a gateway until a signal. Raises OSError if an address is taken."""
-    raise_limit()
-    for warning in config.upstream.warnings:
+    use_format(config.node.string("log.format"))
+    room = room_for_connections(raise_limit(), 1) // DESCRIPTORS_OF_A_CLIENT
+    for warning in (*config.upstream.warnings, *config.node.warnings):
         log.warning("%s", warning)
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with trio.open_nursery() as nursery:
-            gateway = Gateway(config, nursery)
+            gateway = Gateway(config, nursery, room=room)
             nursery.start_soon(_stop_on_signal, signals, gateway, nursery)
             await gateway.run(lambda: say(f"ready: bootstrap.servers={gateway.bootstrap}"))
             nursery.cancel_scope.cancel()

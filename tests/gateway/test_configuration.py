@@ -44,6 +44,8 @@ def test_everywhere_is_no_address_for_clients(host: str) -> None:
         ("", ("rules=x",), "--set rules: rules is no key of a gateway"),
         ("upstream.bootstrap.servers=x:1", (), "are the option --upstream"),
         ("upstream.security.protocol=TLS", (), "security.protocol must be one of"),
+        ("", ("security.protocol=SASL_SSL",), "must be one of PLAINTEXT, SSL. A login passes on to the broker"),
+        ("", ("max.connections=many",), "max.connections"),
     ],
 )
 def test_mistakes(text: str, settings: tuple[str, ...], said: str) -> None:

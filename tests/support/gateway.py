@@ -48,6 +48,10 @@ class GatewayProcess:
             brokers = wire.ask("Metadata", 1, {"topics": []})["brokers"]
         return {broker["node_id"]: f"{broker['host']}:{broker['port']}" for broker in brokers}
 
+    def wait(self) -> int:
+        """Return the exit code of a gateway that ends by itself."""
+        return self._process.wait(STOP_SECONDS)
+
     def stop(self) -> None:
         """Ctrl-C, and what must be true afterwards."""
         self._process.terminate()
