@@ -162,6 +162,8 @@ async def _decided(
     elements = _elements(draft, changes)
     if audited is not None:
         audited.planned(elements.items(), draft.image, elements_left=parts.elements_left)
+    if not elements:
+        draft.decide()  # that nothing is to be done, too, only the controller can know
     return changes
 
 

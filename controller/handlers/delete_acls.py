@@ -4,7 +4,7 @@ As in Kafka, an ACL that several filters match belongs to the first of them, and
 matches nothing is a success without ACLs.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ...protocol.acls import AccessControlEntry, AclOperation, AclResourceType, ResourcePattern
 from ...protocol.api_keys import ApiKey
@@ -39,8 +39,6 @@ ALTER_CLUSTER = Permission(
 )
 
 Entries = frozenset[AccessControlEntry]
-Matches = dict[ResourcePattern, dict[AccessControlEntry, int]]
-"""The ACLs that filters match, by their patterns, each with the index of its filter."""
 
 
 async def handle(node: Node, context: RequestContext, request: DeleteAclsRequest) -> DeleteAclsResponse:
@@ -49,35 +47,65 @@ async def handle(node: Node, context: RequestContext, request: DeleteAclsRequest
     except Refusal as refusal:
         await refuse_request(node, context, request, refusal)
     filters = [acl_filter(each) for each in request.filters]
-    matches = await _matches(filters, active_controller(node).image.acls)
-    edits = [_removed(pattern, entries) for pattern, entries in matches.items()]
-    changes = await change_entities(node, context, request, edits)
+    removals = await _removals(filters, active_controller(node).image.acls)
+    changes = await change_entities(node, context, request, [each.requested() for each in removals])
     answer = DeleteAclsResponse(filter_results=[_result() for _ in filters])
-    for (pattern, entries), change in zip(matches.items(), changes, strict=True):
-        for entry, index in sorted(entries.items()):
-            answer.filter_results[index].matching_acls.append(_matching(pattern, entry, change))
+    for removal, change in zip(removals, changes, strict=True):
+        for entry, index in removal.removed.items():
+            answer.filter_results[index].matching_acls.append(_matching(removal.pattern, entry, change))
     return answer
 
 
-async def _matches(filters: Sequence[AclFilter], acls: Mapping[ResourcePattern, AclEntries]) -> Matches:
-    found: Matches = {}
+class Removal:
+    """The ACLs of one resource pattern that filters match. They are matched once they are about to
+    be removed, because a change that is under way may add or remove some before.
+    """
+
+    def __init__(self, pattern: ResourcePattern) -> None:
+        self.pattern = pattern
+        self.filters: dict[int, AclFilter] = {}
+        """The filters that are about the pattern, by their indexes in the request."""
+        self.removed: dict[AccessControlEntry, int] = {}
+        """The ACLs that are removed, sorted, each with the index of its filter."""
+        self._operations: dict[str, str | None] = {}
+        self._kinds: dict[str, str] = {}
+
+    def requested(self) -> EntityEdit:
+        return EntityEdit(
+            "acl", pattern_text(self.pattern), acl_path(self.pattern), self._edit, self._operations, self._kinds
+        )
+
+    def match(self, entries: Iterable[AccessControlEntry]) -> None:
+        """Note which of these ACLs the filters match."""
+        self.removed.clear()
+        for entry in sorted(entries):
+            index = next((index for index, each in self.filters.items() if each.matches_entry(entry)), None)
+            if index is not None:
+                self.removed[entry] = index
+        self._operations.clear()
+        self._operations.update(dict.fromkeys(map(entry_text, self.removed)))
+        self._kinds.clear()
+        self._kinds.update(dict.fromkeys(self._operations, "delete"))
+
+    def _edit(self, before: Entries) -> Entries:
+        self.match(before)
+        return before.difference(self.removed)
+
+
+async def _removals(filters: Sequence[AclFilter], acls: Mapping[ResourcePattern, AclEntries]) -> list[Removal]:
+    """Return the removals from the patterns that have ACLs which the filters match, sorted."""
+    found: dict[ResourcePattern, Removal] = {}
     time_slice = TimeSlice()
     for index, each in enumerate(filters):
         for pattern in each.patterns(acls):
-            for entry in acls[pattern].entries:
-                if each.matches_entry(entry):
-                    found.setdefault(pattern, {}).setdefault(entry, index)
+            if any(map(each.matches_entry, acls[pattern].entries)):
+                found.setdefault(pattern, Removal(pattern)).filters[index] = each
             await time_slice.pause()
         await time_slice.pause()
-    return dict(sorted(found.items()))
-
-
-def _removed(pattern: ResourcePattern, entries: Collection[AccessControlEntry]) -> EntityEdit:
-    def edit(before: Entries) -> Entries:
-        return before.difference(entries)
-
-    removed = {entry_text(each): None for each in sorted(entries)}
-    return EntityEdit("acl", pattern_text(pattern), acl_path(pattern), edit, removed, dict.fromkeys(removed, "delete"))
+    for pattern, removal in found.items():
+        removal.match(acls[pattern].entries)
+        await time_slice.pause()
+    return [found[pattern] for pattern in sorted(found)]
 
 
 def _result() -> DeleteAclsFilterResult:

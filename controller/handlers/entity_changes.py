@@ -18,7 +18,7 @@ from ..active.entity_writing import refuse_unreadable, stage_confirmation, stage
 from ..active.jobs import Draft
 from ..errors import Refusal
 from ..requests.context import RequestContext
-from .changes import active_controller, carry_out, refused_whole
+from .changes import carry_out, refused_whole
 from .node import Node
 from .parts import Parts
 from .planning import PlannedChange
@@ -60,9 +60,6 @@ async def change_entities(
     """Carry out the edits of a request at the active controller. Returns their changes in the same
     order; each was refused, or is in force as `metadata.completion` demands. Raises Refusal.
     """
-    active_controller(node)
-    if not edits:
-        return []
     planner = _Planner(edits, validate_only=validate_only)
     changes = await carry_out(
         node,

@@ -5,13 +5,16 @@ audit log.
 from pathlib import Path
 
 import pytest
+import trio
 
+from minicontroller.controller.store.base import SetData
+from minicontroller.controller.znodes import layout
 from minicontroller.protocol.acls import AclOperation, AclResourceType, PatternType, PermissionType
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.errors import MalformedMessage
 from minicontroller.protocol.messages.delete_acls import DeleteAclsRequest
 from tests.audit.logs import decisions_in
-from tests.handlers.acl_requests import ACLS_DECIDE, NEWEST, acl, create, delete, describe, matching, row_of
+from tests.handlers.acl_requests import ACLS_DECIDE, ADMIN, NEWEST, Row, acl, create, delete, describe, matching, row_of
 from tests.handlers.ruling import ruling
 
 READ, WRITE, BOB = acl(), acl(operation=AclOperation.WRITE), acl(principal="User:bob")
@@ -98,6 +101,35 @@ async def test_each_resource_is_an_event_of_the_audit_log(tmp_path: Path) -> Non
     assert literal.config_operations == {"Allow Read to User:alice from *": None, "Allow Read to User:bob from *": None}
     assert prefixed.config_operations == {"Deny Read to User:alice from *": None}
     assert prefixed.operation == "delete_acls"
+
+
+async def test_an_acl_is_removed_once() -> None:
+    """Of requests that come at once each tells what it has removed itself."""
+    rows = sorted(map(row_of, [READ, WRITE, BOB]))
+    removed: list[Row] = []
+    async with ruling() as cluster:
+
+        async def remove() -> None:
+            for found in await delete(cluster, matching("orders")):
+                removed.extend(found)
+
+        await create(cluster, READ, WRITE, BOB)
+        async with trio.open_nursery() as nursery:
+            for _ in range(3):
+                nursery.start_soon(remove)
+        assert sorted(removed) == rows
+
+
+async def test_only_the_controller_knows_that_there_is_nothing_to_remove() -> None:
+    """A controller that does not know yet that another one was elected does not answer from what it
+    remembers.
+    """
+    async with ruling() as cluster:
+        await cluster.nodes[2].store.commit([SetData(layout.CONTROLLER_EPOCH, b"41")])
+        answer = await cluster.ask(
+            DeleteAclsRequest(filters=[matching()]), NEWEST, principal=ADMIN, authorization=ACLS_DECIDE
+        )
+        assert [row.error_code for row in answer.filter_results] == [ErrorCode.NOT_CONTROLLER]
 
 
 async def test_ten_thousand_resources_are_removed_by_one_filter() -> None:

@@ -15,6 +15,11 @@ from tests.support.proxy import Proxy
 from tests.support.zookeeper import ZooKeeperEnsemble
 
 NODES = 3
+AUTHORIZER = {
+    "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
+    "super.users": "User:ANONYMOUS;User:node",
+}
+"""ACLs are kept, and everybody here may do everything."""
 
 
 class Arena(msgspec.Struct):
@@ -53,6 +58,7 @@ def running_arena(
                 ",".join(proxy.connect for proxy in ways[number - 1]) + chroot,
                 {
                     **WITH_A_LISTENER_FOR_NODES,
+                    **AUTHORIZER,
                     "listeners": f"CLIENT://127.0.0.1:0,INTERNAL://127.0.0.1:{ports[number - 1]}",
                     "advertised.listeners": f"CLIENT://127.0.0.1:0,INTERNAL://{inner[number - 1].connect}",
                     "metadata.completion": completion,

@@ -5,15 +5,28 @@ from collections.abc import Sequence
 import msgspec
 
 from minicontroller.protocol.error_codes import ErrorCode
-from tests.faults.detector.history import CONFIGS, DESCRIBE, OK, REFUSED, Operation, Window, by_entity, told
+from tests.faults.detector.history import (
+    ACLS,
+    CONFIGS,
+    DESCRIBE,
+    OK,
+    READS,
+    REFUSED,
+    Operation,
+    Window,
+    by_entity,
+    told,
+)
+from tests.faults.detector.leaders import contradictions
 from tests.faults.detector.linearizability import Contradiction, Undecided, changes_until, check
 from tests.faults.detector.models import changes_nothing, initial, shown
 
-LOST, DONE, STALE, ORDER, ODD, WORLD, TRACEBACK = (
+LOST, DONE, STALE, ORDER, LEADERS, ODD, WORLD, TRACEBACK = (
     "acknowledged and lost",
     "refused and done",
     "stale read",
     "no order explains it",
+    "epochs of a leader contradict each other",
     "answer out of place",
     "the cluster is not as it says",
     "traceback",
@@ -32,6 +45,15 @@ EXPECTED = {
     "replace": {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_UPDATE_VERSION},
     # The second: a broker is not registered now.
     "reassign": {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_REPLICA_ASSIGNMENT},
+    "elect": {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+        ErrorCode.ELECTION_NOT_NEEDED,
+        ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+    },
+    "permit": {ErrorCode.INVALID_UPDATE_VERSION},
+    "revoke": {ErrorCode.INVALID_UPDATE_VERSION},
+    "acls": set(),
     "describe": {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE},
     "configs": {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
 }
@@ -65,6 +87,7 @@ def judge(window: Window) -> Verdict:
         anomalies=[Anomaly(TRACEBACK if "stumbled" in finding else WORLD, finding) for finding in window.findings]
     )
     verdict.anomalies += _odd_answers(window)
+    verdict.anomalies += [Anomaly(LEADERS, text) for text in contradictions(window)]
     for entity, operations in by_entity(window):
         whole = [*operations, *_last_look(window, entity)]
         before = initial(window.before.get(entity))
@@ -113,6 +136,8 @@ def _last_look(window: Window, entity: str) -> list[Operation]:
             replicas=() if topic is None else topic.replicas,
         )
 
+    if entity.startswith("acls/"):
+        return [look(1, ACLS)]
     return [look(1, DESCRIBE), look(2, CONFIGS)]
 
 
@@ -167,7 +192,7 @@ def _cause(window: Window, operations: Sequence[Operation], culprit: Operation) 
     before = initial(window.before.get(culprit.entity))
     for name, outcome in ((LOST, OK), (DONE, REFUSED)):
         suspects = [each for each in near if each.outcome == outcome and each.number >= 0 and each is not culprit]
-        for suspect in reversed([each for each in suspects if each.kind not in (DESCRIBE, CONFIGS)][-SUSPECTS:]):
+        for suspect in reversed([each for each in suspects if each.kind not in READS][-SUSPECTS:]):
             others = [each for each in near if each is not suspect]
             if name == DONE:
                 others.append(msgspec.structs.replace(suspect, outcome=OK, after=None))

@@ -16,23 +16,31 @@ import trio
 from tests.faults.detector.arena import NODES
 from tests.faults.detector.connection import Connection, Lost, Request, open_connection
 from tests.faults.detector.history import (
+    ACLS,
     ALTER,
     CONFIGS,
     CREATE,
     DEFAULT,
     DELETE,
     DESCRIBE,
+    ELECT,
     GROW,
+    PERMIT,
+    READS,
     REASSIGN,
     REPLACE,
+    REVOKE,
     UNKNOWN,
     Operation,
     Step,
 )
 from tests.faults.detector.models import APPEND, REMOVE, SET, SUBTRACT
-from tests.faults.detector.requests import Asked, asked, take
+from tests.faults.detector.requests import PERMITTED, Asked, asked, take
 
 TOPICS = 6
+GUARDED = ("a0", "a1")
+"""The topics that have ACLs."""
+PRINCIPALS = tuple(f"User:{name}" for name in ("ann", "bob", "cy"))
 KEYS = {"topics": ("retention.ms", "max.message.bytes"), "brokers": ("log.retention.ms", "message.max.bytes")}
 LISTS = {
     "topics": ("leader.replication.throttled.replicas", tuple(f"{number}:1" for number in range(5))),
@@ -44,7 +52,7 @@ MOST_DOUBTS = 12
 the outcome.
 """
 MOST_AT_ONCE = 5
-WRITES = (CREATE,) * 3 + (DELETE,) * 2 + (GROW,) * 2 + (ALTER,) * 3 + (REPLACE, REASSIGN, REASSIGN)
+WRITES = (CREATE,) * 3 + (DELETE,) * 2 + (GROW,) * 2 + (ALTER,) * 3 + (REPLACE, REASSIGN, REASSIGN, ELECT, ELECT)
 """What is asked about a topic, as often as it stands here."""
 RETRY_SECONDS = 0.1
 
@@ -88,6 +96,8 @@ class Habits(msgspec.Struct, frozen=True):
     """How likely the next turn is at the same node."""
     brokers: float = 0.25
     """The share of turns that are about the configs of brokers."""
+    acls: float = 0.1
+    """The share of the other turns that are about ACLs."""
     reads: float = 0.35
     validates: float = 0.05
 
@@ -97,11 +107,12 @@ HABITS = (
     Habits(at_once=5, pause_seconds=0.15, stays=1.0),
     Habits(at_once=3, pause_seconds=0.1),
     Habits(brokers=0.9, reads=0.3, pause_seconds=0.08),
+    Habits(brokers=0.0, acls=0.9, reads=0.4, pause_seconds=0.06),
     Habits(brokers=0.9, reads=0.1, at_once=2, pause_seconds=0.08),
     Habits(reads=0.9, pause_seconds=0.06),
     Habits(validates=0.7, pause_seconds=0.1),
 )
-"""Of twelve clients."""
+"""Of thirteen clients."""
 
 
 class Client:
@@ -172,7 +183,7 @@ class Client:
         for each in wanted:
             operation = each.operation
             operation.after = before.get(operation.entity)
-            if operation.kind not in (DESCRIBE, CONFIGS):
+            if operation.kind not in READS:
                 before[operation.entity] = operation.number
 
     # ------------------------------------------------------------------ what it asks
@@ -182,6 +193,9 @@ class Client:
         if dice.random() < habits.brokers:
             entity = f"brokers/{dice.choice((DEFAULT, self._node))}"
             kind = CONFIGS if dice.random() < habits.reads else dice.choice((ALTER, ALTER, ALTER, REPLACE))
+        elif dice.random() < habits.acls:
+            entity = f"acls/{dice.choice(GUARDED)}"
+            kind = ACLS if dice.random() < habits.reads else dice.choice((PERMIT, PERMIT, REVOKE))
         else:
             entity = f"topics/t{dice.randrange(TOPICS)}"
             kind = dice.choice((DESCRIBE, DESCRIBE, CONFIGS)) if dice.random() < habits.reads else dice.choice(WRITES)
@@ -207,6 +221,10 @@ class Client:
         if kind in (CREATE, REPLACE):
             keys = [key for key in KEYS[group] if dice.random() < 0.5]
             operation.configs = {key: self._journal.value() for key in keys}
+        elif kind == PERMIT:
+            operation.steps = [(dice.choice(PRINCIPALS), SET, PERMITTED)]
+        elif kind == REVOKE and dice.random() < 0.7:
+            operation.steps = [(dice.choice(PRINCIPALS), REMOVE, None)]
         elif kind == ALTER:
             operation.steps = self._steps(group)
 

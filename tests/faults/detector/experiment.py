@@ -16,7 +16,7 @@ from tests.faults.detector import floods
 from tests.faults.detector.arena import Arena
 from tests.faults.detector.checks import Verdict, judge
 from tests.faults.detector.clients import HABITS, Client, Habits, Journal
-from tests.faults.detector.history import CONFIGS, DESCRIBE, UNKNOWN, Operation, Window, save, waited
+from tests.faults.detector.history import READS, UNKNOWN, Operation, Window, save, waited
 from tests.faults.detector.settling import disagreements, look, settle, stumbles
 from tests.faults.detector.troubles import BREAKING, TROUBLES, Stage, play, strange_configs
 from tests.faults.tree import patiently
@@ -175,6 +175,6 @@ class Experiment:
             return
         everywhere = self._arena.completion == "cluster"
         for each in window.operations:
-            if each.kind in (DESCRIBE, CONFIGS):
+            if each.kind in READS:
                 each.is_fresh = everywhere or (each.entity.startswith("topics/") and each.node == ruled[0])
                 each.is_fresh_of_node = True

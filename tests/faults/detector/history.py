@@ -16,19 +16,25 @@ OK, REFUSED, UNKNOWN = "ok", "refused", "unknown"
 STRANGER = "stranger"
 """The client that writes to the tree and asks no node."""
 
-CREATE, DELETE, GROW, ALTER, REPLACE, REASSIGN, DESCRIBE, CONFIGS = (
+CREATE, DELETE, GROW, ALTER, REPLACE, REASSIGN, ELECT, PERMIT, REVOKE, DESCRIBE, CONFIGS, ACLS = (
     "create",
     "delete",
     "grow",
     "alter",
     "replace",
     "reassign",
+    "elect",
+    "permit",
+    "revoke",
     "describe",
     "configs",
+    "acls",
 )
-"""Kinds: the last two read. ALTER is IncrementalAlterConfigs, REPLACE the legacy AlterConfigs,
-REASSIGN moves partition 0.
+"""Kinds: the last three read. ALTER is IncrementalAlterConfigs, REPLACE the legacy AlterConfigs,
+REASSIGN moves partition 0, ELECT elects its preferred leader, PERMIT and REVOKE are CreateAcls and
+DeleteAcls.
 """
+READS = frozenset({DESCRIBE, CONFIGS, ACLS})
 
 DEFAULT = "<default>"
 
@@ -38,13 +44,18 @@ Step = tuple[str, int, str | None]
 
 
 class Topic(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a topic looks like; the id is empty where nobody was told of it."""
+    """What a topic looks like; the id is empty where nobody was told of it. Of a broker and of a
+    resource with ACLs the configs alone count: there the principals that may read it.
+    """
 
     topic_id: str = ""
     partitions: int = 0
     configs: Configs = {}
     replicas: tuple[int, ...] = ()
     """Of partition 0."""
+    leader: int = -1
+    leader_epoch: int = -1
+    """Of partition 0, too."""
 
 
 class Operation(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -56,7 +67,9 @@ class Operation(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Whom it was asked of; 0 for the tree itself."""
     connection: int = 0
     entity: str
-    """`topics/<name>` or `brokers/<id>` or `brokers/<default>`, as a path below `/config`."""
+    """`topics/<name>` or `brokers/<id>` or `brokers/<default>`, as a path below `/config`, or
+    `acls/<topic>`.
+    """
     kind: str
     began: float
     ended: float | None = None
@@ -69,10 +82,14 @@ class Operation(msgspec.Struct, kw_only=True, omit_defaults=True):
     topic_id: str = ""
     """Of what was made, or seen."""
     configs: Configs = {}
-    """Asked for, or seen."""
+    """Asked for, or seen; of REVOKE what was removed."""
     steps: list[Step] = []
+    """Of REVOKE the principal that loses its ACL, or none for all of them."""
     replicas: tuple[int, ...] = ()
     """Of partition 0: asked for, or seen in the tree."""
+    leader: int = -1
+    leader_epoch: int = -1
+    """Of partition 0, as DESCRIBE has seen it."""
     only_validated: bool = False
     after: int | None = None
     """The operation before it on the same connection."""
@@ -93,9 +110,7 @@ class Window(msgspec.Struct, kw_only=True):
     ended: float = 0.0
     troubles: list[str] = []
     before: dict[str, Topic] = {}
-    """By entity; of a broker and the default the configs alone. A topic that is not there is none
-    of the keys.
-    """
+    """By entity. A topic that is not there is none of the keys."""
     after: dict[str, Topic] = {}
     operations: list[Operation] = []
     findings: list[str] = []
@@ -139,6 +154,9 @@ def told(operation: Operation, since: float = 0.0) -> str:
         CREATE: f"create with {operation.partitions} partitions",
         GROW: f"grow to {operation.partitions} partitions",
         REASSIGN: f"reassign to {operation.replicas}",
+        ELECT: "elect the preferred leader of",
+        REVOKE: "remove all of",
+        ACLS: "describe",
     }.get(operation.kind, operation.kind)
     if operation.kind in (CREATE, REPLACE) and operation.configs:
         what += f" and {operation.configs}" if operation.kind == CREATE else f" by {operation.configs}"
@@ -151,10 +169,12 @@ def told(operation: Operation, since: float = 0.0) -> str:
         what += " (validate_only)"
     end = "never answered" if operation.ended is None else f"{operation.ended - since:.3f} s"
     seen = ""
-    if operation.kind in (DESCRIBE, CONFIGS) and operation.outcome == OK:
+    if operation.kind in READS and operation.outcome == OK:
         seen = (
             f", saw {operation.partitions} partitions" if operation.kind == DESCRIBE else f", saw {operation.configs}"
         )
+    if operation.kind == REVOKE and operation.outcome == OK:
+        seen = f", removed {sorted(operation.configs)}"
     name = f" id {operation.topic_id[:8]}" if operation.topic_id else ""
     where = f"node {operation.node}" if operation.node else "the tree"
     return (

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from tests.faults.detector.history import CONFIGS, DESCRIBE, OK, STRANGER, UNKNOWN, Operation
+from tests.faults.detector.history import OK, READS, STRANGER, UNKNOWN, Operation
 from tests.faults.detector.models import State, changes_nothing, step, tells
 
 MOST_STATES = 20_000
@@ -46,7 +46,7 @@ class Contradiction(msgspec.Struct, frozen=True):
 
 def is_read(operation: Operation) -> bool:
     """At a node. (A look at the tree in a quiet moment is part of the order.)"""
-    return operation.kind in (DESCRIBE, CONFIGS) and operation.node != 0 and not operation.is_placed
+    return operation.kind in READS and operation.node != 0 and not operation.is_placed
 
 
 class Search:

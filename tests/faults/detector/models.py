@@ -11,15 +11,20 @@ import msgspec
 
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.faults.detector.history import (
+    ACLS,
     ALTER,
     CONFIGS,
     CREATE,
     DELETE,
     DESCRIBE,
+    ELECT,
     GROW,
+    PERMIT,
+    READS,
     REASSIGN,
     REFUSED,
     REPLACE,
+    REVOKE,
     UNKNOWN,
     Operation,
     Step,
@@ -34,8 +39,8 @@ Items = frozenset[tuple[str, str]]
 
 
 class State(msgspec.Struct, frozen=True):
-    """Of a topic; of a broker's configs only those count. A dying topic may be gone already: its
-    end is nobody's operation.
+    """Of a topic; of a broker's configs and of ACLs only those count. A dying topic may be gone
+    already: its end is nobody's operation.
     """
 
     phase: str = ABSENT
@@ -54,6 +59,15 @@ TELLING = {
     ALTER: {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
     REPLACE: {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
     REASSIGN: {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
+    ELECT: {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+        ErrorCode.ELECTION_NOT_NEEDED,
+        ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+    },
+    PERMIT: set(),
+    REVOKE: set(),
+    ACLS: set(),
     DESCRIBE: {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
     CONFIGS: {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
 }
@@ -75,12 +89,12 @@ def tells(operation: Operation) -> bool:
     if operation.outcome == REFUSED:
         return operation.code in TELLING[operation.kind]
     if operation.outcome == UNKNOWN:
-        return operation.kind not in (DESCRIBE, CONFIGS) and not operation.only_validated
+        return operation.kind not in READS and not operation.only_validated
     return True
 
 
 def changes_nothing(operation: Operation) -> bool:
-    return operation.outcome == REFUSED or operation.only_validated or operation.kind in (DESCRIBE, CONFIGS)
+    return operation.outcome == REFUSED or operation.only_validated or operation.kind in READS
 
 
 def step(state: State, operation: Operation) -> State | None:
@@ -98,6 +112,8 @@ def _is_reason(state: State, operation: Operation) -> bool:
             return state.phase != ALIVE
         case ErrorCode.INVALID_TOPIC_EXCEPTION:
             return state.phase == DYING
+        case ErrorCode.ELECTION_NOT_NEEDED | ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE:
+            return state.phase == ALIVE
         case _:
             return state.phase == ALIVE and operation.partitions <= state.partitions
 
@@ -117,6 +133,14 @@ def _done(state: State, operation: Operation) -> State | None:
             return msgspec.structs.replace(state, configs=seen)
         case "reassign" if alive:
             return msgspec.structs.replace(state, replicas=operation.replicas)
+        case "elect" if alive:
+            return state  # who leads is checked by epochs (leaders.py), because leaders change by themselves
+        case "permit":
+            return msgspec.structs.replace(state, configs=altered(state.configs, operation.steps))
+        case "revoke":
+            return _revoked(state, operation)
+        case "acls" if state.configs == seen:
+            return state
         case "describe" if alive and _same(state, operation):
             return state
         case "configs" if alive and state.configs == seen:
@@ -134,6 +158,15 @@ def _done(state: State, operation: Operation) -> State | None:
         case "alter" | "replace" if operation.node == 0:
             return state
     return None
+
+
+def _revoked(state: State, operation: Operation) -> State | None:
+    """What is answered to have been removed was there, and nothing else that was asked for."""
+    named = {key for key, _, _ in operation.steps}
+    removed = frozenset(item for item in state.configs if not named or item[0] in named)
+    if operation.outcome != UNKNOWN and removed != frozenset(operation.configs.items()):
+        return None
+    return msgspec.structs.replace(state, configs=state.configs - removed)
 
 
 def _same(state: State, operation: Operation) -> bool:

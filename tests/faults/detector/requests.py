@@ -6,26 +6,36 @@ from typing import Any
 
 import msgspec
 
+from minicontroller.protocol.acls import AclOperation, AclResourceType, PatternType, PermissionType
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages import (
     alter_configs,
     alter_partition_reassignments,
+    create_acls,
     create_partitions,
     create_topics,
+    delete_acls,
     delete_topics,
+    describe_acls,
     describe_configs,
     describe_topic_partitions,
+    elect_leaders,
     incremental_alter_configs,
     metadata,
 )
 from tests.faults.detector.connection import Request
-from tests.faults.detector.history import OK, REASSIGN, REFUSED, UNKNOWN, Operation
+from tests.faults.detector.history import ACLS, ELECT, OK, REASSIGN, REFUSED, UNKNOWN, Operation
 
 TOPIC, BROKER = 2, 4
 SOURCES = {"topic": 1, "broker": 2, "default": 3}
 """Kafka's numbers of where a config was set: what counts for each kind of entity."""
 
+NAMES_OF_ROWS = ("replica_election_results", "filter_results")
+"""Where answers have their rows, besides those that everybody has."""
+ANY_HOST = "*"
+PERMITTED = "allow"
+"""The value of a principal that may read a resource."""
 DOUBTFUL = {
     ErrorCode.REQUEST_TIMED_OUT,
     ErrorCode.UNKNOWN_SERVER_ERROR,
@@ -60,13 +70,15 @@ def take(answer: Any, operation: Operation) -> None:
 
 
 def _row(answer: Any, operation: Operation) -> tuple[Any, int]:
-    if operation.kind == REASSIGN and answer.error_code:
+    if operation.kind == ACLS or (operation.kind in (REASSIGN, ELECT) and answer.error_code):
         return answer, answer.error_code
     rows = next(
         value
-        for value in (getattr(answer, name, None) for name in ("topics", "responses", "results"))
+        for value in (getattr(answer, name, None) for name in ("topics", "responses", "results", *NAMES_OF_ROWS))
         if value is not None
     )
+    if operation.kind == ELECT:
+        rows = rows[0].partition_result
     (row,) = rows[0].partitions if operation.kind == REASSIGN else rows
     return row, row.error_code
 
@@ -158,6 +170,49 @@ def _reassign(operation: Operation, _dice: random.Random, timeout_ms: int) -> Re
     return Request(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, message)
 
 
+def _elect(operation: Operation, _dice: random.Random, timeout_ms: int) -> Request:
+    topic = elect_leaders.TopicPartitions(topic=name_of(operation.entity), partitions=[0])
+    message = elect_leaders.ElectLeadersRequest(topic_partitions=[topic], timeout_ms=timeout_ms)
+    return Request(ApiKey.ELECT_LEADERS, 2, message)
+
+
+def _permit(operation: Operation, _dice: random.Random, _timeout_ms: int) -> Request:
+    ((principal, _, _),) = operation.steps
+    creation = create_acls.AclCreation(
+        resource_type=AclResourceType.TOPIC,
+        resource_name=name_of(operation.entity),
+        principal=principal,
+        host=ANY_HOST,
+        operation=AclOperation.READ,
+        permission_type=PermissionType.ALLOW,
+    )
+    return Request(ApiKey.CREATE_ACLS, 3, create_acls.CreateAclsRequest(creations=[creation]))
+
+
+def _revoke(operation: Operation, _dice: random.Random, _timeout_ms: int) -> Request:
+    wanted = delete_acls.DeleteAclsFilter(
+        **_literal(operation), principal_filter=operation.steps[0][0] if operation.steps else None
+    )
+    return Request(ApiKey.DELETE_ACLS, 3, delete_acls.DeleteAclsRequest(filters=[wanted]))
+
+
+def _acls(operation: Operation, _dice: random.Random, _timeout_ms: int) -> Request:
+    message = describe_acls.DescribeAclsRequest(**_literal(operation), principal_filter=None)
+    return Request(ApiKey.DESCRIBE_ACLS, 3, message)
+
+
+def _literal(operation: Operation) -> dict[str, Any]:
+    """The ACLs of this resource, in the fields of any filter."""
+    return {
+        "resource_type_filter": AclResourceType.TOPIC,
+        "resource_name_filter": name_of(operation.entity),
+        "pattern_type_filter": PatternType.LITERAL,
+        "host_filter": None,
+        "operation": AclOperation.ANY,
+        "permission_type": PermissionType.ANY,
+    }
+
+
 def _describe(operation: Operation, dice: random.Random, _timeout_ms: int) -> Request:
     name = name_of(operation.entity)
     if dice.random() < 0.5:
@@ -184,6 +239,10 @@ MAKERS: dict[str, Callable[[Operation, random.Random, int], Request]] = {
     "alter": _alter,
     "replace": _replace,
     "reassign": _reassign,
+    "elect": _elect,
+    "permit": _permit,
+    "revoke": _revoke,
+    "acls": _acls,
     "describe": _describe,
     "configs": _configs,
 }
@@ -202,10 +261,24 @@ def _created(row: Any, operation: Operation) -> None:
 def _described(row: Any, operation: Operation) -> None:
     operation.topic_id = row.topic_id.hex()
     operation.partitions = len(row.partitions)
+    for each in row.partitions:
+        if each.partition_index == 0:
+            operation.leader, operation.leader_epoch = each.leader_id, each.leader_epoch
 
 
 def _configured(row: Any, operation: Operation) -> None:
     operation.configs = overrides(row.configs, operation.entity)
+
+
+def _removed(row: Any, operation: Operation) -> None:
+    operation.configs = {each.principal: PERMITTED for each in row.matching_acls if not each.error_code}
+    failed = {each.error_code for each in row.matching_acls} - {0}
+    if failed:
+        operation.code, operation.outcome = min(failed), UNKNOWN
+
+
+def _permitted(answer: Any, operation: Operation) -> None:
+    operation.configs = {each.principal: PERMITTED for resource in answer.resources for each in resource.acls}
 
 
 def overrides(rows: Sequence[Any], entity: str) -> dict[str, str]:
@@ -221,6 +294,10 @@ READERS: dict[str, Callable[[Any, Operation], None]] = {
     "alter": _nothing,
     "replace": _nothing,
     "reassign": _nothing,
+    "elect": _nothing,
+    "permit": _nothing,
+    "revoke": _removed,
+    "acls": _permitted,
     "describe": _described,
     "configs": _configured,
 }

@@ -7,14 +7,15 @@ from functools import partial
 from kazoo.exceptions import KazooException  # type: ignore[import-untyped]
 
 from minicontroller.controller.znodes.topics import uuid_bytes
+from minicontroller.protocol.acls import AclOperation, AclResourceType, PatternType, PermissionType
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.faults.agreement import expect_agreement
 from tests.faults.detector.arena import NODES, Arena
-from tests.faults.detector.clients import TOPICS
+from tests.faults.detector.clients import GUARDED, TOPICS
 from tests.faults.detector.history import DEFAULT, Topic
-from tests.faults.detector.requests import SOURCES, kind_of, name_of, resource_type
+from tests.faults.detector.requests import PERMITTED, SOURCES, kind_of, name_of, resource_type
 from tests.faults.stream import create, delete
-from tests.faults.tree import Tree
+from tests.faults.tree import Tree, state_path
 from tests.support.nodes import NodeProcess
 from tests.support.waiting import at_last, until
 from tests.support.wire import ConnectionEndedError
@@ -42,6 +43,7 @@ def settle(arena: Arena) -> list[str]:
             until(partial(_pass, node))
         until(lambda: arena.tree.children("/admin/delete_topics"), right=lambda names: not names)
         until(arena.tree.moving, right=lambda names: not names)
+        until(partial(_out_of_sync, arena.tree), right=lambda names: not names)
     except FAULTS as error:
         return [f"the cluster does not settle: {type(error).__name__} {error!s:.600}", *_dead(arena)]
     return []
@@ -86,17 +88,23 @@ def look(tree: Tree) -> dict[str, Topic]:
     """Every entity that has a place in a history, as the tree holds it."""
     found: dict[str, Topic] = {}
     for name in (f"t{number}" for number in range(TOPICS)):
-        value, configs = tree.jsons([f"/brokers/topics/{name}", f"/config/topics/{name}"])
+        value, configs, state = tree.jsons([f"/brokers/topics/{name}", f"/config/topics/{name}", state_path(name, 0)])
         if value is not None:
+            led = state or {"leader": -1, "leader_epoch": -1}
             found[f"topics/{name}"] = Topic(
                 _hex(value.get("topic_id", "")),
                 len(value["partitions"]),
                 (configs or {}).get("config", {}),
                 tuple(value["partitions"].get("0", ())),
+                led["leader"],
+                led["leader_epoch"],
             )
     for name in (DEFAULT, *map(str, range(1, NODES + 1))):
         configs = tree.json(f"/config/brokers/{name}")
         found[f"brokers/{name}"] = Topic(configs=(configs or {}).get("config", {}))
+    for name in GUARDED:
+        acls = tree.json(f"/kafka-acl/Topic/{name}") or {"acls": []}
+        found[f"acls/{name}"] = Topic(configs={each["principal"]: PERMITTED for each in acls["acls"]})
     return found
 
 
@@ -116,9 +124,22 @@ def disagreements(arena: Arena, held: Mapping[str, Topic]) -> list[str]:
             for entity in (f"brokers/{DEFAULT}", f"brokers/{node.broker_id}", *topics):
                 right = dict(held[entity].configs)
                 until(partial(_told, node, entity), right=right.__eq__, within=WITHIN_SECONDS)
+            for name in GUARDED:
+                permitted = set(held[f"acls/{name}"].configs)
+                until(partial(_permitted, node, name), right=permitted.__eq__, within=WITHIN_SECONDS)
     except FAULTS as error:
         findings.append(f"a node does not say what the tree holds: {error!s:.1500}")
     return findings
+
+
+def _out_of_sync(tree: Tree) -> list[str]:
+    """The partitions whose ISR lacks a replica, though every node is there."""
+    return [
+        f"{topic}-{number} has the ISR {isr} of {replicas}"
+        for topic, partitions in tree.partitions().items()
+        for number, (_, isr, replicas) in partitions.items()
+        if isr != replicas
+    ]
 
 
 def _strange_states(tree: Tree) -> list[str]:
@@ -135,3 +156,18 @@ def _told(node: NodeProcess, entity: str) -> dict[str, str]:
     with node.wire() as wire:
         (result,) = wire.ask("DescribeConfigs", 4, body)["results"]
     return {row["name"]: row["value"] for row in result["configs"] if row["config_source"] == SOURCES[kind_of(entity)]}
+
+
+def _permitted(node: NodeProcess, name: str) -> set[str]:
+    body = {
+        "resource_type_filter": AclResourceType.TOPIC,
+        "resource_name_filter": name,
+        "pattern_type_filter": PatternType.LITERAL,
+        "principal_filter": None,
+        "host_filter": None,
+        "operation": AclOperation.ANY,
+        "permission_type": PermissionType.ANY,
+    }
+    with node.wire() as wire:
+        resources = wire.ask("DescribeAcls", 3, body)["resources"]
+    return {acl["principal"] for resource in resources for acl in resource["acls"]}
