@@ -286,6 +286,11 @@ class Decision(Event, frozen=True, gc=False, tag="decision"):
     """For `delete_records`: the partitions that the request named with the offsets before which
     records are deleted; -1 is the high watermark. Null for other requests.
     """
+    further_denials: int = 0
+    """How many later elements of the request this event stands for besides its own: they were
+    refused for lack of a permission, too, and have no events. It is above 0 only if a request has
+    more than 10 such elements.
+    """
 
 
 class Removal(Event, frozen=True, kw_only=True, tag="removal"):

@@ -82,6 +82,7 @@ EVENTS = _schema(
         ("partitions_after", _INT),
         ("reassignments", MapType(_INT, ArrayType(_INT, containsNull=False))),
         ("delete_records_offsets", MapType(_INT, _LONG, valueContainsNull=False)),
+        ("further_denials", _INT),
         ("event", _STRING),
         ("cluster_id", _STRING),
         ("day", DateType()),

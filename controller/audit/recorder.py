@@ -34,6 +34,10 @@ BYTES_IN_A_CHUNK = 1 << 20
 """The estimated size in bytes of the topics in one event of a snapshot, because a line of the log
 is bounded. An event holds at least one topic.
 """
+MOST_DENIALS = 10
+"""How many elements of a request have an event each although a permission for them is lacking.
+Those behind them share one, because whoever may do nothing could fill the log otherwise.
+"""
 BYTES_OF_A_REPLICA = 12
 BYTES_OF_A_CHARACTER = 6
 """The most bytes that JSON needs for one character."""
@@ -48,6 +52,8 @@ class ObserverCall(msgspec.Struct, gc=False):
     """The time in seconds by trio's clock."""
     topics: dict[str, Topic | None] = {}
     """The topics after the events of this call so far, if they differ from the image."""
+    denials: list[CompletedElement] = []
+    """Elements of one request, each behind the other, that are to share an event."""
 
 
 def _effect(element: CompletedElement) -> Effect:
@@ -155,6 +161,9 @@ class AuditRecorder:
         is_plain = len(set(names)) == len(names)
         self._image = before
         for element in elements:
+            if element.is_decision_only and self._joins_denials(element, call):
+                continue
+            self._record_denials(call)
             name = element.topic
             old = new = None
             if name is not None:
@@ -164,6 +173,7 @@ class AuditRecorder:
                 else:
                     new = after.topics.get(name) if is_plain else element.evolve(old)
             self._record(element, _effect(element), old, new, call)
+        self._record_denials(call)
         self._image = after
 
     def resolved(self, image: Image | None, element: CompletedElement) -> None:
@@ -198,6 +208,36 @@ class AuditRecorder:
         if element.topic is not None:
             call.topics[element.topic] = new
 
+    # ------------------------------------------------------------------ denials
+
+    def _joins_denials(self, element: CompletedElement, call: ObserverCall) -> bool:
+        """Return whether an element shares an event with other elements that were denied, which is
+        recorded later.
+        """
+        request = element.request
+        if request is None or not request.has_next_denial(element):
+            return False
+        request.denials += 1
+        if request.denials <= MOST_DENIALS:
+            return False
+        if call.denials and call.denials[0].request is not request:
+            self._record_denials(call)
+        call.denials.append(element)
+        return True
+
+    def _record_denials(self, call: ObserverCall) -> None:
+        """Record the elements that share an event, if there are any."""
+        if not call.denials:
+            return
+        (first, *others), call.denials = call.denials, []
+        request = first.request
+        held = None if request is None else request.take(first)
+        assert request is not None and held is not None
+        changes = [taken[1] for each in others if (taken := request.take(each)) is not None]
+        self._record_decision(first, (request, *held), Effect.NONE, (None, None), call, further_denials=len(changes))
+        for change in changes:
+            request.placed(change, request.ordinal, held[1].sequence)
+
     # ------------------------------------------------------------------ events
 
     def _record_decision(
@@ -207,6 +247,8 @@ class AuditRecorder:
         effect: Effect,
         topic: tuple[Topic | None, Topic | None],
         call: ObserverCall,
+        *,
+        further_denials: int = 0,
     ) -> None:
         (request, index, change), (old, new) = held, topic
         if change.kind != "topic":
@@ -233,6 +275,7 @@ class AuditRecorder:
                 after=after,
                 assumed=self._assumed(request, change, call),
                 latency_us=int((call.seconds - request.context.arrived) * 1e6),
+                further_denials=further_denials,
             )
         except Exception as error:  # noqa: BLE001 - `records.made` would handle it, but costs too much here
             event = records.not_made(moment, error)

@@ -105,6 +105,7 @@ def decision(
     after: RecordedState | None,
     assumed: tuple[NamedState, ...],
     latency_us: int,
+    further_denials: int = 0,
 ) -> Decision:
     """Make the event of a decision. Its fields are given by position, because keywords took half of
     the time.
@@ -163,6 +164,7 @@ def decision(
         else None,
         None if change.reassignments is None else _reassignments(change.reassignments),
         None if change.delete_records_offsets is None else dict(change.delete_records_offsets),
+        further_denials,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 import msgspec
 import trio
 
+from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 from ..metadata.entities import Topic
 from ..metadata.image import Image
@@ -18,6 +19,15 @@ from ..requests.changes import Change
 from ..requests.context import RequestContext
 
 NO_IMAGE: Final = Image()
+DENIALS: Final = frozenset(
+    {
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
+        ErrorCode.GROUP_AUTHORIZATION_FAILED,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    }
+)
+"""The codes of refusals for lack of a permission."""
 
 
 class CompletedElement(Protocol):
@@ -86,6 +96,8 @@ class AuditedRequest(msgspec.Struct):
     """The count of undone plans when this part was planned."""
     is_refused: bool = False
     """Whether the plan failed as a whole."""
+    denials: int = 0
+    """The number of its elements so far that were refused for lack of a permission."""
     ordinal: int = 0
     """The ordinal in the log of the last of its events."""
     _open: dict[CompletedElement, tuple[int, Change]] = {}
@@ -108,6 +120,16 @@ class AuditedRequest(msgspec.Struct):
         held = self._open.get(element)
         return held is not None and held[1].is_done
 
+    def has_next_denial(self, element: CompletedElement) -> bool:
+        """Return whether an element belongs to this part and was refused for lack of a permission,
+        before the policy was asked about it.
+        """
+        held = self._open.get(element)
+        if held is None or held[1].judgement is not None:
+            return False
+        refusal = held[1].refusal or element.refusal
+        return refusal is not None and refusal.code in DENIALS
+
     def take(self, element: CompletedElement) -> tuple[int, Change] | None:
         """Remove an element, and return its index in the request and its change."""
         return self._open.pop(element, None)
@@ -122,7 +144,12 @@ class AuditedRequest(msgspec.Struct):
     def next_part(self) -> "AuditedRequest":
         """Begin the next part of the request."""
         return AuditedRequest(
-            self.number, self.context, self.validate_only, self.undone, first=self.first + self.recorded
+            self.number,
+            self.context,
+            self.validate_only,
+            self.undone,
+            first=self.first + self.recorded,
+            denials=self.denials,
         )
 
     async def wait_placed(self) -> None:

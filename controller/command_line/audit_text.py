@@ -89,6 +89,8 @@ def _decided(event: Decision) -> str:
         escaped(event.name) or "(default)",
         event.error if event.error_code else "ok",
     ]
+    if event.further_denials:
+        parts.append(f"and {event.further_denials} more of the request")
     parts += _partitions_named(event)
     if event.policy is not None and event.policy.rule:
         parts.append(f"by {escaped(event.policy.rule)}")

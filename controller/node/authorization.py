@@ -64,6 +64,8 @@ class _Watch:
 
     def denied(self, requester: Requester, action: Action) -> None:
         self._metrics.denied[action.operation, action.resource_type] += 1
+        if self._denials.leaves_out():
+            return
         self._denials.say(
             logging.INFO,
             "%s from %s is denied %s on %s:LITERAL:%s for %s",

@@ -150,12 +150,20 @@ class RateLimitedLog:
         self._until = -math.inf
         self._left_out = 0
 
-    def say(self, level: int, text: str, *arguments: object, extra: Mapping[str, Any] | None = None) -> None:
+    def leaves_out(self) -> bool:
+        """Return whether a line would be left out now, and count it if so. Who asks before making
+        the arguments of a line that comes often saves their cost.
+        """
         now = trio.current_time()
         if now >= self._until:
             self._said, self._until = 0, now + SELDOM_SECONDS
         elif self._said >= self._lines:
             self._left_out += 1
+            return True
+        return False
+
+    def say(self, level: int, text: str, *arguments: object, extra: Mapping[str, Any] | None = None) -> None:
+        if self.leaves_out():
             return
         if self._left_out:
             text = f"{text} ({self._left_out} more were left out)"

@@ -73,6 +73,7 @@ def test_every_field_has_its_place() -> None:
         after=after,
         assumed=(seen,),
         latency_us=77,
+        further_denials=7,
     )
     assert {name: getattr(event, name) for name in event.__struct_fields__} == {
         "schema_version": 1,
@@ -128,6 +129,7 @@ def test_every_field_has_its_place() -> None:
         "entity": None,
         "reassignments": {0: (2,), 1: None},
         "delete_records_offsets": {0: -1},
+        "further_denials": 7,
     }
     assert msgspec.json.decode(msgspec.json.encode(event), type=type(event)) == event
 

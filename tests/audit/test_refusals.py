@@ -11,9 +11,20 @@ import pytest
 
 from minicontroller.audit.event import REDACTED, Decision, Effect
 from minicontroller.controller.audit.log import audit_settings
+from minicontroller.controller.audit.recorder import MOST_DENIALS
 from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.node.app import open_audit
 from minicontroller.controller.requests.bounds import MAX_CHANGES
+from minicontroller.controller.security.acls import AclIndex
+from minicontroller.controller.security.authorizer import AclRules, Authorization
+from minicontroller.protocol.acls import (
+    WILDCARD,
+    AccessControlEntry,
+    AclOperation,
+    AclResourceType,
+    PermissionType,
+    ResourcePattern,
+)
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestHeader, RequestOrigin
@@ -77,6 +88,33 @@ async def test_deletion_that_is_switched_off(tmp_path: Path) -> None:
     ]
     assert_unjudged(decisions)
     assert [each.before is not None for each in decisions] == [True, False, True]
+    assert found(tmp_path) == []
+
+
+async def test_many_denials_share_an_event(tmp_path: Path) -> None:
+    """Of a request of somebody without permissions the first denials have an event each, and one
+    tells how many more follow it. What is allowed between them keeps its place in the order.
+    """
+    names = [f"t-{number}" for number in range(40)]
+    index = AclIndex()
+    create = AccessControlEntry("User:alice", WILDCARD, AclOperation.CREATE, PermissionType.ALLOW)
+    index.set_resource(ResourcePattern(AclResourceType.TOPIC, names[25]), [create])
+    alice = {"principal": "User:alice", "authorization": Authorization(AclRules(index))}
+    async with ruling({"audit.dir": str(tmp_path)}) as world:
+        request = CreateTopicsRequest(topics=[wanted(name, 1, 1) for name in names], timeout_ms=60_000)
+        answer = await world.ask(request, 7, **alice)
+        denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        assert [row.error_code for row in answer.topics] == [denied] * 25 + [ErrorCode.NONE] + [denied] * 14
+        shown = [each for each in world.node.decisions._recent if each.name in names]
+        assert [each.sequence > 0 for each in shown] == [True] * 40
+    decisions = decisions_in(tmp_path)
+    assert_unjudged([each for each in decisions if each.error_code])
+    assert {each.elements for each in decisions} == {40}
+    covered = [n for each in decisions for n in range(each.element, each.element + each.further_denials + 1)]
+    assert covered == list(range(40)), "no element is missing, and none is there twice"
+    assert all(not each.further_denials for each in decisions[:MOST_DENIALS])
+    assert [each.name for each in decisions if not each.error_code] == [names[25]]
+    assert len(decisions) < 30
     assert found(tmp_path) == []
 
 
