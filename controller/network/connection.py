@@ -234,8 +234,8 @@ class Connection:
                 if pending is not None:
                     await self._flush()
                     return pending
-                if self.caller.sasl is not None:
-                    await self._after_authentication()
+                if self.caller.sasl is not None and self.caller.must_leave:
+                    await self._after_failed_authentication()
                 budget -= 1
                 if budget <= 0 or self._is_full():
                     budget = FRAMES_A_TURN
@@ -377,12 +377,11 @@ class Connection:
             case Rejected() | ProvedNode():  # nodes use SaslHandshake version 1
                 return b""
 
-    async def _after_authentication(self) -> None:
-        """End the connection if the request just answered failed to authenticate the client."""
-        if self.caller.must_leave:
-            self._failures.failed_authentication(self.caller)
-            # The client waits, to slow down guessing (connection.failed.authentication.delay.ms).
-            await trio.sleep(self._failed_authentication_delay)
-            await self._flush()
-            self._life.cancel()
-            await trio.lowlevel.checkpoint()
+    async def _after_failed_authentication(self) -> None:
+        """End the connection of a client that the last request failed to authenticate."""
+        self._failures.failed_authentication(self.caller)
+        # The client waits, to slow down guessing (connection.failed.authentication.delay.ms).
+        await trio.sleep(self._failed_authentication_delay)
+        await self._flush()
+        self._life.cancel()
+        await trio.lowlevel.checkpoint()

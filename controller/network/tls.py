@@ -8,7 +8,8 @@ as few calls as without TLS. An error of TLS is `Disconnected`, with a text that
 import contextlib
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
+from typing import Any
 
 import trio
 
@@ -30,6 +31,8 @@ MOST_HANDSHAKES = 1000
 """How many handshakes of a node's callers may have begun and not be over. OpenSSL takes up to 400
 KiB for each.
 """
+RECORD_BYTES = 16 * 1024
+"""The most bytes in one record of TLS, which OpenSSL encrypts in one call."""
 MAX_UNASKED_BYTES = 64 * 1024
 """How many bytes that TLS itself wants to send may wait while the other end takes none."""
 
@@ -77,6 +80,7 @@ class TlsTransport:
         turn between two of them.
         """
         self._socket = SocketTransport(stream)
+        self._read_socket = self._socket.raw_socket.recv
         self._context = context
         self._host = host
         self._handshakes = handshakes or Handshakes()
@@ -162,34 +166,41 @@ class TlsTransport:
 
     # ------------------------------------------------------------------ reading
 
-    async def receive(self, most: int = READ_BYTES, *, expected: bool = True) -> bytes:
+    def receive(self, most: int = READ_BYTES, *, expected: bool = True) -> Coroutine[Any, Any, bytes]:
         if not self._is_secure:  # after a handshake that failed: what still comes, for nobody
-            return await self._socket.receive(most, expected=expected)
+            return self._socket.receive(most, expected=expected)
+        expected = expected or self._may_have_more or self._is_over
+        return self._socket.receive_by(self._read, most, expected=expected)
+
+    def _read(self, most: int) -> bytes:
+        """Read the socket at most once, and decrypt. Raises BlockingIOError if nothing came of it,
+        so that other tasks run before the next attempt.
+        """
         if self._may_have_more and (data := self._decrypted(most)):
-            await trio.lowlevel.checkpoint()
             return data
-        while not self._is_over:
-            data = await self._socket.receive(most, expected=expected)
-            if not data:
-                break
-            self._incoming.write(data)
-            if data := self._decrypted(most):
-                return data
-            expected = False
-        return b""
+        if self._is_over or not (data := self._read_socket(most)):
+            return b""
+        self._incoming.write(data)
+        data = self._decrypted(most)
+        if not data and not self._is_over:
+            raise BlockingIOError
+        return data
 
     def _decrypted(self, most: int) -> bytes:
-        tls = self._opened()
+        tls, incoming = self._opened(), self._incoming
         parts: list[bytes] = []
         try:
             while most > 0:
-                part = tls.read(most)
+                # Encrypted bytes are more than plain ones: OpenSSL gives a record at a time, and
+                # all of it if so much is asked for. Whoever asks for more has it allocated.
+                asked = min(most, incoming.pending or most)
+                part = tls.read(asked)
                 if not part:
                     self._is_over = True
                     break
                 parts.append(part)
                 most -= len(part)
-                self._may_have_more = self._incoming.pending > 0 or tls.pending() > 0
+                self._may_have_more = len(part) == asked or incoming.pending > 0
                 if not self._may_have_more:
                     break
         except ssl.SSLWantReadError:
@@ -227,7 +238,20 @@ class TlsTransport:
         """Send what the kernel takes at once. Of the bytes after these some may be encrypted
         already, so that the next call has to begin with the same bytes.
         """
-        self._opened()
+        if self._left or self._promised or len(data) > RECORD_BYTES:
+            return self._send_parts(data)
+        try:
+            self._opened().write(data)
+        except ssl.SSLError as error:
+            raise Disconnected(self._explained(error)) from error
+        self._left = self._outgoing.read()
+        if not self._push():
+            self._promised = len(data)
+            return 0
+        return len(data)
+
+    def _send_parts(self, data: bytes | memoryview) -> int:
+        """Send what is left and then one part after the other, as far as the kernel takes them."""
         if not self._push():
             return 0
         sent, self._promised = self._promised, 0

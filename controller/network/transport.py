@@ -7,8 +7,8 @@ of `Transport`.
 """
 
 import socket
-from collections.abc import Awaitable, Callable
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Protocol
 
 import trio
 
@@ -33,7 +33,7 @@ class Transport(Protocol):
         None if it has shown none.
         """
 
-    async def receive(self, most: int = READ_BYTES, *, expected: bool = True) -> bytes:
+    def receive(self, most: int = READ_BYTES, *, expected: bool = True) -> Coroutine[Any, Any, bytes]:
         """Return some bytes, or none at the end of the stream. Always a checkpoint. If bytes are
         `expected`, it tries to read before it waits.
         """
@@ -55,6 +55,7 @@ class SocketTransport:
         self._socket = socket.socket(fileno=stream.socket.detach())
         self._socket.setblocking(False)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        self._read = self._socket.recv
 
     @property
     def raw_socket(self) -> socket.socket:
@@ -63,14 +64,20 @@ class SocketTransport:
     async def secure(self) -> None:
         """Do nothing: the bytes go as they are."""
 
-    async def receive(self, most: int = READ_BYTES, *, expected: bool = True) -> bytes:
+    def receive(self, most: int = READ_BYTES, *, expected: bool = True) -> Coroutine[Any, Any, bytes]:
+        return self.receive_by(self._read, most, expected=expected)
+
+    async def receive_by(self, read: Callable[[int], bytes], most: int, *, expected: bool) -> bytes:
+        """Receive by a function that reads the socket once, and raises BlockingIOError if more has
+        to come before it can return anything.
+        """
         if expected:
             await trio.lowlevel.checkpoint()
         else:  # waiting is a checkpoint, and saves a failing system call
             await self._wait(trio.lowlevel.wait_readable)
         while True:
             try:
-                return self._socket.recv(most)
+                return read(most)
             except BlockingIOError:
                 await self._wait(trio.lowlevel.wait_readable)
             except OSError as error:

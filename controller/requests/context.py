@@ -164,6 +164,8 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
         if self.dispatcher.authorization is None:
             return NO_NAMES
         allowed = self.may_each(permission, names, logs_denials=logs_denials)
+        if False not in allowed:
+            return NO_NAMES
         return frozenset(name for name, may in zip(names, allowed, strict=True) if not may)
 
     def check_cluster(self, permission: Permission) -> None:

@@ -165,6 +165,12 @@ class AclIndex:
         self._remembered_count += len(remembered) - before
         return answers
 
+    def allowed_to_one(self, principal: str, host: str, resource_type: AclResourceType, name: str) -> int:
+        """Return the operations that are allowed to one resource, as bits."""
+        remembered = self._remembered.get((principal, host, resource_type))
+        bits = None if remembered is None else remembered.get(name)
+        return self.allowed_to(principal, host, resource_type, (name,))[0] if bits is None else bits
+
     def _allowed(self, principal: str, host: str, resource_type: AclResourceType, name: str) -> int:
         applying = self._patterns[resource_type].applying_to(name)
         if not applying:

@@ -56,11 +56,13 @@ class AclRules:
         self, requester: Requester, operation: AclOperation, resource_type: AclResourceType, names: Sequence[str]
     ) -> Sequence[bool]:
         wanted, host = 1 << operation, java_address(requester.client_host)
+        if len(names) == 1:
+            return [self._acls.allowed_to_one(requester.principal, host, resource_type, names[0]) & wanted != 0]
         return [bits & wanted != 0 for bits in self._acls.allowed_to(requester.principal, host, resource_type, names)]
 
     def operations(self, requester: Requester, resource_type: AclResourceType, name: str) -> int:
         host = java_address(requester.client_host)
-        return self._acls.allowed_to(requester.principal, host, resource_type, (name,))[0]
+        return self._acls.allowed_to_one(requester.principal, host, resource_type, name)
 
 
 class UserAuthorizer:
@@ -154,7 +156,7 @@ class Authorization:
         if requester.principal in self._super_users:
             return [True] * len(names)
         decisions = self._decider.allows(requester, operation, resource_type, names)
-        if logs_denials:
+        if logs_denials and False in decisions:
             for name, allowed in zip(names, decisions, strict=True):
                 if not allowed:
                     self._on_denied(requester, Action(operation, resource_type, name))
