@@ -6,37 +6,28 @@ shared with what is measured.
 """
 
 import argparse
-import shutil
-import signal
+import contextlib
 import ssl
 import statistics
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from time import perf_counter
 
 import trio
 
-from minicontroller.controller.security.credentials import ScramCredentials
-from minicontroller.protocol.header import RequestHeader
-from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
-from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeRequest
-from minicontroller.protocol.registry import KAFKA
-from minicontroller.protocol.schema import WireStruct
-
 from . import messages
 from .driver import SIZE, Connection
-from .peers.base import HOST, Address, Process
-from .peers.java import ZooKeeper
-from .security import AUTHORIZED, MECHANISM, NAMES, PASSWORD, USER, End, certificates, plant, prepared, started
+from .peers.base import HOST, Address
+from .secured import login_frames, world
+from .security import NAMES
 
 CLIENTS = 1000
 QUIET_CREATIONS = 1000
 
 
-async def ask(stream: trio.SSLStream[trio.SocketStream], key: int, version: int, request: WireStruct) -> bytes:
-    await stream.send_all(KAFKA.encode_request(RequestHeader(key, version, 1, "storm"), request))
+async def ask(stream: trio.SSLStream[trio.SocketStream], frame: bytes) -> bytes:
+    await stream.send_all(frame)
     data = bytearray()
     while len(data) < SIZE.size or len(data) < SIZE.size + SIZE.unpack_from(data)[0]:
         part = await stream.receive_some()
@@ -47,18 +38,11 @@ async def ask(stream: trio.SSLStream[trio.SocketStream], key: int, version: int,
 
 async def log_in(port: int, context: ssl.SSLContext) -> None:
     stream = trio.SSLStream(await trio.open_tcp_stream(HOST, port), context, server_hostname=HOST)
-    await ask(stream, 17, 1, SaslHandshakeRequest(mechanism=MECHANISM))
-    exchange = ScramCredentials(USER, PASSWORD, MECHANISM).exchange()
-    token = next(exchange)
-    while True:
-        answer = await ask(stream, 36, 2, SaslAuthenticateRequest(auth_bytes=token))
-        _, response = KAFKA.decode_response(36, 2, answer)
-        assert isinstance(response, SaslAuthenticateResponse)
-        assert response.error_code == 0, response.error_message
-        try:
-            token = exchange.send(response.auth_bytes)
-        except StopIteration:
-            return
+    login = login_frames()
+    with contextlib.suppress(StopIteration):
+        frame = next(login)
+        while True:
+            frame = login.send(await ask(stream, frame))
 
 
 async def storm(port: int, authority: str) -> None:
@@ -106,23 +90,9 @@ def main() -> None:
     if asked.port is not None:
         trio.run(storm, asked.port, asked.authority)
         return
-    folder = Path(tempfile.mkdtemp(prefix="storm-benchmark-"))
-    zookeeper = ZooKeeper(folder)
-    processes: list[Process] = []
-    try:
-        keys, _ = certificates(folder / "minicontroller")
-        plant(zookeeper.connect, "minicontroller")
-        process, addresses = started("minicontroller", folder, zookeeper.connect, keys | AUTHORIZED)
-        processes.append(process)
-        prepared(End(addresses["plain"]))
-        measure(addresses["plain"], addresses["users"][1], folder / "minicontroller.keys" / "authority.pem")
-        process.end(signal.SIGTERM)
-    finally:
-        for process in processes:
-            process.end(signal.SIGKILL)
-            process.reap()
-        zookeeper.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+    with world() as created:
+        node = created.start("minicontroller", authorizes=True)
+        measure(node.plain, node.users[1], created.authority)
 
 
 if __name__ == "__main__":
