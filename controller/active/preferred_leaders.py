@@ -91,7 +91,8 @@ class SubmittedElections:
         self._epoch = epoch
 
     async def read(self) -> None:
-        """Elect preferred leaders as the znode asks, and delete it. Raises ControllerMoved and
+        """Elect preferred leaders as the znode asks, and delete it. A znode that cannot be read is
+        deleted too, as by Kafka, or no tool could ask again. Raises ControllerMoved and
         StoreUnavailable.
         """
         entry = await self._store.get(layout.PREFERRED_REPLICA_ELECTION, self.changed.send)
@@ -100,8 +101,8 @@ class SubmittedElections:
         try:
             partitions = decode_elections(entry.data)
         except MalformedZnodeError as error:
-            log.warning("%s is ignored: %s", layout.PREFERRED_REPLICA_ELECTION, error)
-            return
+            log.warning("%s is deleted: %s", layout.PREFERRED_REPLICA_ELECTION, error)
+            partitions = {}
         elements = await self._writer.write(partial(self._elect, partitions, entry.stat.version), urgent=True)
         if any(each.refusal is not None for each in elements):  # another program has written to one of the znodes
             self.changed.send()

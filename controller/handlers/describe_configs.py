@@ -234,7 +234,7 @@ def _entries(node: Node, resource: DescribeConfigsResource, overrides: Overrides
             _check_own_id(node, name, f"{node.broker_id} or empty string,")
             return broker_entries(config)
         case _:
-            raise Refusal(ErrorCode.INVALID_REQUEST, "Client metrics have configs on KRaft clusters only.")
+            raise Refusal(ErrorCode.INVALID_REQUEST, "Config type client-metrics is only supported on KRaft clusters")
 
 
 def _check_own_id(node: Node, name: str, expected: str) -> None:

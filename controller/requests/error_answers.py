@@ -12,7 +12,7 @@ from ...protocol.error_codes import ErrorCode
 from ...protocol.registry import KAFKA
 from ...protocol.schema import WireStruct
 from .bounds import MAX_REPEATED_BYTES
-from .spec import Fields, Rows, Spec
+from .spec import Fields, InnerRows, Rows, Spec
 
 LOOKED_AT = 16
 """The number of rows of a read's response that are searched for an error. A handler that makes more
@@ -53,16 +53,31 @@ def _rows(rows: Rows, request: Any, code: ErrorCode, message: str | None) -> Fie
 def _count(rows: Rows, things: Collection[Any]) -> int:
     """Return the number of rows with an error code for these things."""
     inner = rows.inner
-    return len(things) if inner is None else sum(1 for thing in things for _ in inner.named(thing))
+    return len(things) if inner is None else sum(_count_inner(inner, thing) for thing in things)
+
+
+def _count_inner(rows: InnerRows, thing: Any) -> int:
+    inner = rows.inner
+    if inner is None:
+        return sum(1 for _ in rows.named(thing))
+    return sum(_count_inner(inner, part) for part in rows.parts(thing))
 
 
 def _row(rows: Rows, thing: Any, fields: Fields, code: ErrorCode, message: str | None) -> WireStruct:
     inner = rows.inner
     if inner is None:
         return rows.row(**fields, **rows.fixed, **_error(rows.row, code, message))
-    error = {**rows.fixed, **_error(inner.row, code, message)}
-    named: Fields = {**fields, inner.field: [inner.row(**each, **error) for each in inner.named(thing)]}
-    return rows.row(**named)
+    return rows.row(**fields, **_inner_rows(inner, thing, rows.fixed, code, message))
+
+
+def _inner_rows(rows: InnerRows, thing: Any, fixed: Fields, code: ErrorCode, message: str | None) -> Fields:
+    """Return the field of a row that has the rows inside it."""
+    inner = rows.inner
+    if inner is None:
+        error = {**fixed, **_error(rows.row, code, message)}
+        return {rows.field: [rows.row(**each, **error) for each in rows.named(thing)]}
+    parts = zip(rows.named(thing), rows.parts(thing), strict=True)
+    return {rows.field: [rows.row(**each, **_inner_rows(inner, part, fixed, code, message)) for each, part in parts]}
 
 
 def _error(struct: type[WireStruct], code: ErrorCode, message: str | None) -> Fields:
@@ -96,7 +111,16 @@ def _rows_with_codes(rows: Rows, response: Any) -> Iterator[Any]:
         if rows.inner is None:
             yield row
         else:
-            yield from getattr(row, rows.inner.field, ())  # an encoded row has none
+            yield from _inner_rows_with_codes(rows.inner, row)
+
+
+def _inner_rows_with_codes(rows: InnerRows, outer: Any) -> Iterator[Any]:
+    found = getattr(outer, rows.field, ())  # an encoded row has none
+    if rows.inner is None:
+        yield from found
+    else:
+        for row in found:
+            yield from _inner_rows_with_codes(rows.inner, row)
 
 
 def first_error(spec: Spec, response: Any) -> int:

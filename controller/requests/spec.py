@@ -50,6 +50,10 @@ class InnerRows(msgspec.Struct, frozen=True, eq=False):
     row: type[WireStruct]
     named: Callable[[Any], Iterable[Fields]]
     """Returns the identifying fields of the rows for one thing that the request names."""
+    inner: "InnerRows | None" = None
+    """The rows inside these, if those have the error codes."""
+    parts: Callable[[Any], Iterable[Any]] = lambda _thing: ()
+    """Returns what the inner rows are about, for each of the rows that `named` returns."""
 
 
 class Rows(msgspec.Struct, frozen=True, eq=False):

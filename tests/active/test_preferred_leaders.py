@@ -5,13 +5,15 @@ import json
 import pytest
 import trio
 
-from minicontroller.controller.store.base import Create, SetData, Store
+from minicontroller.controller.store.base import Create, Store
+from minicontroller.controller.store.signal import Signal
 from minicontroller.controller.znodes import layout
 from tests.handlers.ruling import ruling, wanted
 from tests.handlers.test_elect_leaders import Elections
 from tests.store.worlds import in_both_worlds
 from tests.support.small_cluster import SmallCluster
 
+WITHIN_SECONDS = 30
 SETTINGS = {"leader.imbalance.check.interval.seconds": "7"}
 BEFORE_THE_FIRST_CHECK, AFTER_IT, AFTER_THE_SECOND = 4.0, 5.5, 12.5
 """Seconds since the election of the controller: checks come after 5 and after 12."""
@@ -59,7 +61,8 @@ async def test_it_can_be_turned_off_or_tolerated(settings: dict[str, str], autoj
 @in_both_worlds
 async def test_old_tools_ask_in_the_store(cluster: SmallCluster, other: Store) -> None:
     """An election that a tool asks for in `/admin/preferred_replica_election` is made, and the
-    znode is removed; partitions that do not exist, and what cannot be read, harm nothing.
+    znode is removed. It is removed, too, if it cannot be read, so that a tool can ask again;
+    partitions that do not exist harm nothing.
     """
     await cluster.create("t", replication_factor=2)
     (before,) = cluster.controller.image.topics["t"].partitions
@@ -69,12 +72,21 @@ async def test_old_tools_ask_in_the_store(cluster: SmallCluster, other: Store) -
     await cluster.until_quiet()
     await other.commit([Create(layout.PREFERRED_REPLICA_ELECTION, asked(("t", 0), ("t", 7), ("unknown", 0)))])
     await cluster.until(lambda: cluster.controller.image.topics["t"].partitions[0].leader == swapped[0])
-    await cluster.until_quiet()
-    assert await other.get(layout.PREFERRED_REPLICA_ELECTION) is None
-    await other.commit([Create(layout.PREFERRED_REPLICA_ELECTION, b"no json")])
-    await other.commit([SetData(layout.PREFERRED_REPLICA_ELECTION, asked(("t", 0)))])
-    await cluster.until_quiet()
+    await until_taken(other)
+    for data in (b"no json", b"", b"{", b'{"version":1,"partitions":5}', b'{"version":9}', b"{}"):
+        await other.commit([Create(layout.PREFERRED_REPLICA_ELECTION, data)])
+        await until_taken(other)
+    await other.commit([Create(layout.PREFERRED_REPLICA_ELECTION, asked(("t", 0)))])
+    await until_taken(other)
     assert cluster.controller.image.topics["t"].partitions[0].leader == swapped[0]
+
+
+async def until_taken(store: Store) -> None:
+    """Wait until the controller has removed the znode."""
+    changed = Signal()
+    with trio.fail_after(WITHIN_SECONDS):
+        while await store.get(layout.PREFERRED_REPLICA_ELECTION, changed.send) is not None:
+            await changed.wait()
 
 
 def asked(*partitions: tuple[str, int]) -> bytes:

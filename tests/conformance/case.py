@@ -47,6 +47,7 @@ VERSIONS = {
     "FindCoordinator": range(7),
     "IncrementalAlterConfigs": range(2),
     "InitProducerId": range(6),
+    "LeaveGroup": range(6),
     "ListGroups": range(6),
     "ListOffsets": range(10),
     "ListPartitionReassignments": range(1),
@@ -59,6 +60,7 @@ VERSIONS = {
     "SaslAuthenticate": range(3),
     "SaslHandshake": range(2),
     "UpdateFeatures": range(2),
+    "WriteTxnMarkers": range(2),
 }
 """What Kafka 3.9 speaks of them, all of which is asked."""
 

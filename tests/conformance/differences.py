@@ -51,6 +51,20 @@ def every_row_refused(rows: str, code: int) -> Adapt:
     return adapt
 
 
+def markers_answered(_case: Case, _recorded: Any) -> Any:
+    """Each marker of two has its row."""
+    rows = [(1, "lea-here", 0), (5, "lea-none", 3)]
+    return {
+        "markers": [
+            {
+                "producer_id": number,
+                "topics": [{"name": name, "partitions": [{"partition_index": 0, "error_code": code}]}],
+            }
+            for number, name, code in rows
+        ]
+    }
+
+
 def topic_refused(code: int) -> Adapt:
     """The only topic of a CreateTopics request is refused."""
 
@@ -253,7 +267,7 @@ ADMIN_APIS = (
         60,
     }
     | {8, 9, 21, 42, 47}
-    | {22, 57, 61, 65, 66, 68, 69}
+    | {13, 22, 27, 57, 61, 65, 66, 68, 69}
 )
 SERVED = r"ApiVersions-v[0-4]-(plain|software 'a\.b-c' '1-x\.2'|.*, (step [0-9]|after))"
 
@@ -292,6 +306,7 @@ DIFFERENCES = [
     Difference("no-refusal-unsaid", "OffsetFetch-v1-alice: .*, offsets", refused_partitions),
     Difference("old-header-of-a-new-version", "ApiVersions-v0-version 99 with an old header", answered_with_35),
     Difference("no-request-unanswered", "AlterConfigs-v2-topic twice", every_row_refused("responses", 42)),
+    Difference("no-request-unanswered", "WriteTxnMarkers-v1-some markers here", markers_answered),
     Difference(
         "unusable-placement",
         "CreateTopics-v7-placed (at -1|on unknown node|on negative node|nowhere|partition twice)",

@@ -51,6 +51,7 @@ ROWS_WITHOUT_ORDER = {
     "AlterUserScramCredentials": "results",
     "DescribeUserScramCredentials": "results",
     "ListGroups": "groups",
+    "WriteTxnMarkers": "markers",
 }
 DUMP, A_DUMP = "Request Request(", "a dump of the request"
 CLUSTER_ID = re.compile(r"[A-Za-z0-9_-]{22}")

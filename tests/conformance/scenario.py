@@ -22,6 +22,7 @@ from tests.conformance.cases import (
     elections,
     features,
     groups,
+    leaving,
     loggers,
     logs,
     metadata,
@@ -61,6 +62,7 @@ SCENARIOS: dict[str, list[Case]] = {
     "groups": groups.CASES,
     "offsets": offsets.CASES,
     "delete_records": delete_records.CASES,
+    "leaving": leaving.CASES,
 }
 """Metadata is first, because it looks at an empty cluster; the coordinators' topics are made last.
 """

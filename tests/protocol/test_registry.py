@@ -33,6 +33,8 @@ SPOKEN = {
     ApiKey.CONTROLLED_SHUTDOWN: (0, 3, 3),
     ApiKey.FIND_COORDINATOR: (0, 6, 3),
     ApiKey.DESCRIBE_GROUPS: (0, 5, 5),
+    ApiKey.LEAVE_GROUP: (0, 5, 4),
+    ApiKey.WRITE_TXN_MARKERS: (0, 1, 1),
     ApiKey.LIST_GROUPS: (0, 5, 3),
     ApiKey.SASL_HANDSHAKE: (0, 1, None),
     ApiKey.API_VERSIONS: (0, 4, 3),

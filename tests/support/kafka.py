@@ -1,5 +1,5 @@
-"""A real Apache Kafka 3.9.1 in ZooKeeper mode: the oracle of the conformance recordings and the
-ratio of the benchmarks.
+"""A real Apache Kafka 3.9.1 in ZooKeeper mode, with its command-line tools: the oracle of the
+conformance recordings and the ratio of the benchmarks.
 
 Its jars come from Maven Central into a cache outside the repository, once. Node 1 is the
 controller: it is started first and waited for, so that what is recorded from it is the controller's
@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import IO
 
@@ -21,7 +22,6 @@ from tests.support.wire import ConnectionEndedError, Login, Wire
 from tests.support.zookeeper import ZooKeeperServer
 
 KAFKA_VERSION = "3.9.1"
-LIBS = CACHE / f"kafka-{KAFKA_VERSION}" / "libs"
 START_TIMEOUT_SECONDS = 180.0
 SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")  # a third less to compile and collect until it serves
 PAUSE_SECONDS = 0.1  # between two looks at a process that is starting
@@ -31,10 +31,17 @@ POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
   <groupId>minicontroller</groupId><artifactId>kafka-oracle</artifactId><version>1</version>
   <dependencies>
     <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{KAFKA_VERSION}</version></dependency>
+    <dependency>
+      <groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>{KAFKA_VERSION}</version>
+      <exclusions><exclusion><groupId>org.apache.kafka</groupId><artifactId>connect-runtime</artifactId></exclusion></exclusions>
+    </dependency>
     <dependency><groupId>org.slf4j</groupId><artifactId>slf4j-reload4j</artifactId><version>1.7.36</version></dependency>
   </dependencies>
 </project>
 """
+
+LIBS = CACHE / f"kafka-{KAFKA_VERSION}-{sha256(POM.encode()).hexdigest()[:16]}" / "libs"
+"""Named after what it was made from, so that another list of jars is fetched."""
 
 LOG4J = """log4j.rootLogger=WARN, out
 log4j.appender.out=org.apache.log4j.ConsoleAppender

@@ -71,6 +71,8 @@ from kafka.protocol.admin import (
     UpdateFeaturesResponse,
 )
 from kafka.protocol.consumer import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
     OffsetCommitRequest,
@@ -88,7 +90,12 @@ from kafka.protocol.metadata import (
     MetadataRequest,
     MetadataResponse,
 )
-from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdResponse
+from kafka.protocol.producer import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
 from kafka.protocol.sasl import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
@@ -127,6 +134,7 @@ MESSAGES: dict[str, tuple[Any, Any]] = {
     "FindCoordinator": (FindCoordinatorRequest, FindCoordinatorResponse),
     "IncrementalAlterConfigs": (IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse),
     "InitProducerId": (InitProducerIdRequest, InitProducerIdResponse),
+    "LeaveGroup": (LeaveGroupRequest, LeaveGroupResponse),
     "ListGroups": (ListGroupsRequest, ListGroupsResponse),
     "AlterReplicaLogDirs": (AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse),
     "DescribeLogDirs": (DescribeLogDirsRequest, DescribeLogDirsResponse),
@@ -140,6 +148,7 @@ MESSAGES: dict[str, tuple[Any, Any]] = {
     "SaslAuthenticate": (SaslAuthenticateRequest, SaslAuthenticateResponse),
     "SaslHandshake": (SaslHandshakeRequest, SaslHandshakeResponse),
     "UpdateFeatures": (UpdateFeaturesRequest, UpdateFeaturesResponse),
+    "WriteTxnMarkers": (WriteTxnMarkersRequest, WriteTxnMarkersResponse),
     **LACKING_MESSAGES,
     **TOKEN_MESSAGES,
 }

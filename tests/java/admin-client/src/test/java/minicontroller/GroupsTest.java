@@ -4,9 +4,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ExecutionException;
+import org.apache.kafka.clients.admin.AbortTransactionSpec;
 import org.apache.kafka.clients.admin.ConsumerGroupDescription;
 import org.apache.kafka.clients.admin.FeatureUpdate;
+import org.apache.kafka.clients.admin.MemberToRemove;
 import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.admin.RemoveMembersFromConsumerGroupOptions;
 import org.apache.kafka.clients.admin.UpdateFeaturesOptions;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.KafkaFuture;
@@ -14,6 +17,7 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.GroupIdNotFoundException;
 import org.apache.kafka.common.errors.InvalidRequestException;
 import org.apache.kafka.common.errors.TransactionalIdNotFoundException;
+import org.apache.kafka.common.errors.UnknownMemberIdException;
 import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 import org.apache.kafka.common.errors.UnsupportedVersionException;
 import org.junit.jupiter.api.Test;
@@ -67,6 +71,20 @@ class GroupsTest extends ClusterTest {
         String id = "id-of-" + topic;
         refused(TransactionalIdNotFoundException.class, admin.describeTransactions(Set.of(id)).description(id));
         admin.fenceProducers(Set.of(id)).all().get();
+        admin.abortTransaction(new AbortTransactionSpec(partition, 42, (short) 0, 0)).all().get();
+    }
+
+    /** Groups have no members: who is named is unknown, and the client finds nobody to remove. */
+    @Test
+    void removesNoMembers() throws Exception {
+        String group = "left-" + topic;
+        admin.alterConsumerGroupOffsets(group, Map.of(created(), new OffsetAndMetadata(1))).all().get();
+        Set<MemberToRemove> named = Set.of(new MemberToRemove("instance"));
+        var options = new RemoveMembersFromConsumerGroupOptions(named);
+        refused(UnknownMemberIdException.class, admin.removeMembersFromConsumerGroup(group, options).all());
+        options = new RemoveMembersFromConsumerGroupOptions();
+        refused(IllegalArgumentException.class, admin.removeMembersFromConsumerGroup(group, options).all());
+        admin.deleteConsumerGroups(Set.of(group)).all().get();
     }
 
     /** There are no features, and what needs KRaft is not there. */

@@ -1,0 +1,56 @@
+"""LeaveGroup (13), by which administrators remove members of a group. Groups have no members here,
+so every member that is named is unknown.
+"""
+
+from collections.abc import Awaitable, Iterator
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, LeavingMemberResult
+from ..requests.context import RequestContext
+from ..requests.long_answers import AT_ONCE, noted, rows_in_time_slices
+from ..requests.permissions import Permission
+from ..requests.spec import Spec
+from .groups import READ_GROUP, is_coordinated_by
+from .node import Node
+
+SEVERAL_SINCE = 3
+"""The first version that names several members, each with an error of its own."""
+LEAVE_GROUP = Permission(READ_GROUP.operation, READ_GROUP.resource_type, "GROUP_AUTHORIZATION_FAILED")
+
+
+def handle(
+    node: Node, context: RequestContext, request: LeaveGroupRequest
+) -> LeaveGroupResponse | Awaitable[LeaveGroupResponse]:
+    if not context.may(LEAVE_GROUP, request.group_id):
+        return LeaveGroupResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    if not request.group_id:
+        return LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID)
+    if not is_coordinated_by(node.broker_id, node, request.group_id):
+        return LeaveGroupResponse(error_code=ErrorCode.NOT_COORDINATOR)
+    if context.api_version < SEVERAL_SINCE:
+        return LeaveGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
+    if len(request.members) <= AT_ONCE:
+        return LeaveGroupResponse(members=list(noted(_members(request), context)))
+    return _in_time_slices(context, request)
+
+
+async def _in_time_slices(context: RequestContext, request: LeaveGroupRequest) -> LeaveGroupResponse:
+    return LeaveGroupResponse(members=await rows_in_time_slices(_members(request), context))
+
+
+def _members(request: LeaveGroupRequest) -> Iterator[LeavingMemberResult]:
+    for member in request.members:
+        yield LeavingMemberResult(
+            member_id=member.member_id,
+            group_instance_id=member.group_instance_id,
+            error_code=ErrorCode.UNKNOWN_MEMBER_ID,
+        )
+
+
+API = Spec(
+    key=ApiKey.LEAVE_GROUP,
+    handler=handle,
+    waits_for_update=True,
+    permissions=(LEAVE_GROUP,),
+)

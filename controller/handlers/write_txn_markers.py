@@ -1,0 +1,104 @@
+"""WriteTxnMarkers (27), by which administrators abort hanging transactions at the leaders of their
+partitions. There are no transactions here, so a marker ends none and is kept nowhere.
+"""
+
+from collections.abc import Iterator
+
+from ...protocol.acls import AclOperation, AclResourceType
+from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.write_txn_markers import (
+    MarkerPartitionResult,
+    MarkerTopic,
+    MarkerTopicResult,
+    TransactionMarker,
+    TransactionMarkerResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from ..requests.context import RequestContext
+from ..requests.long_answers import note
+from ..requests.permissions import CLUSTER_ACTION, Permission
+from ..requests.spec import Fields, InnerRows, Rows, Spec
+from ..requests.time_slices import TimeSlice
+from .node import Node
+
+ALTER_CLUSTER = Permission(
+    AclOperation.ALTER,
+    AclResourceType.CLUSTER,
+    "or ClusterAction on Cluster: else CLUSTER_AUTHORIZATION_FAILED for each partition",
+)
+NODE = Permission(
+    CLUSTER_ACTION.operation, CLUSTER_ACTION.resource_type, "asked for where Alter on Cluster is not allowed"
+)
+
+
+async def handle(node: Node, context: RequestContext, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse:
+    may_write = context.may(ALTER_CLUSTER, logs_denial=False) or context.may(NODE)
+    time_slice = TimeSlice()
+    found: dict[int, dict[str, dict[int, ErrorCode]]] = {}
+    for marker in request.markers:
+        for topic in marker.topics:
+            for index in topic.partition_indexes:
+                code = _code(node, topic.name, index) if may_write else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+                note(code, context)
+                found.setdefault(marker.producer_id, {}).setdefault(topic.name, {})[index] = code
+                await time_slice.pause()
+    return WriteTxnMarkersResponse(
+        markers=[
+            TransactionMarkerResult(producer_id=producer_id, topics=[_topic(*each) for each in topics.items()])
+            for producer_id, topics in found.items()
+        ]
+    )
+
+
+def _code(node: Node, name: str, index: int) -> ErrorCode:
+    """Return what a marker in a partition comes to. Of a partition without a replica here this node
+    knows nothing, as in Kafka.
+    """
+    topic = node.cache.image.topics.get(name)
+    partition = None if topic is None else topic.partition(index)
+    if partition is None or node.broker_id not in partition.replicas:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return ErrorCode.NONE if partition.leader == node.broker_id else ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def _topic(name: str, codes: dict[int, ErrorCode]) -> MarkerTopicResult:
+    rows = [MarkerPartitionResult(partition_index=index, error_code=code) for index, code in codes.items()]
+    return MarkerTopicResult(name=name, partitions=rows)
+
+
+def _producer(marker: TransactionMarker) -> Fields:
+    return {"producer_id": marker.producer_id}
+
+
+def _names(marker: TransactionMarker) -> Iterator[Fields]:
+    return ({"name": topic.name} for topic in marker.topics)
+
+
+def _topics(marker: TransactionMarker) -> list[MarkerTopic]:
+    return marker.topics
+
+
+def _partitions(topic: MarkerTopic) -> Iterator[Fields]:
+    return ({"partition_index": index} for index in topic.partition_indexes)
+
+
+API = Spec(
+    key=ApiKey.WRITE_TXN_MARKERS,
+    handler=handle,
+    waits_for_update=True,
+    permissions=(ALTER_CLUSTER, NODE),
+    rows=Rows(
+        "markers",
+        TransactionMarkerResult,
+        {"markers": _producer},
+        inner=InnerRows(
+            "topics",
+            MarkerTopicResult,
+            _names,
+            inner=InnerRows("partitions", MarkerPartitionResult, _partitions),
+            parts=_topics,
+        ),
+    ),
+)

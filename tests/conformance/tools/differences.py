@@ -1,0 +1,67 @@
+"""Where Kafka's tools write something else with our nodes on purpose: each with its reason in
+docs/conformance.md, under the same name.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.conformance.tools.running import Outcome
+
+Adapt = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Difference:
+    name: str
+    """As in docs/conformance.md."""
+    lines: str
+    """A pattern that matches the whole line of each call that it concerns."""
+    adapt: Adapt
+    """Turns what was recorded into what is expected of us."""
+
+
+def replaced(pattern: str, replacement: str) -> Adapt:
+    """Every match is replaced."""
+    compiled = re.compile(pattern, re.MULTILINE)
+    return lambda text: compiled.sub(replacement, text)
+
+
+FEATURE = "Feature: minicontroller.validate.deletes\tSupportedMinVersion: 1\tSupportedMaxVersion: 1"
+NOT_SERVED = (
+    "Produce|Fetch|OffsetForLeaderEpoch|JoinGroup|Heartbeat|SyncGroup"
+    "|AddPartitionsToTxn|AddOffsetsToTxn|EndTxn|TxnOffsetCommit"
+)
+
+DIFFERENCES = [
+    Difference("no-dump-of-objects", "kafka-.*FOLDER/alice", replaced("A-DUMP", "Cluster authorization failed.")),
+    Difference(
+        "a-feature-of-ours",
+        "kafka-features( .*)? describe",
+        lambda text: f"{text}{FEATURE}\tFinalizedVersionLevel: 0\tEpoch: 0",
+    ),
+    Difference(
+        "only-what-is-served",
+        "kafka-broker-api-versions",
+        replaced(rf"^({NOT_SERVED})(\(\d+\)): .*", r"\1\2: UNSUPPORTED,"),
+    ),
+    Difference(
+        "only-what-is-served",
+        "kafka-broker-api-versions",
+        replaced(r"^DescribeTopicPartitions\(75\): UNSUPPORTED", "DescribeTopicPartitions(75): 0 [usable: 0]"),
+    ),
+    Difference(
+        "only-what-is-served",
+        "kafka-topics --describe .*",
+        replaced("Elr: N/A\tLastKnownElr: N/A$", "Elr: \tLastKnownElr:"),
+    ),
+]
+
+
+def expected(recorded: Outcome) -> Outcome:
+    """Return the recorded outcome, changed by every difference that concerns its call."""
+    text = recorded.text
+    for difference in DIFFERENCES:
+        if re.fullmatch(difference.lines, recorded.line):
+            text = difference.adapt(text)
+    return Outcome(recorded.line, text.rstrip("\n"), recorded.code)
