@@ -35,11 +35,11 @@ def written(report: Report, folder: Path) -> str:
 # ------------------------------------------------------------------ nothing, and one
 
 
-def test_a_report_on_nothing_says_so(plain_spark: SparkSession, tmp_path: Path) -> None:
+def test_a_report_on_nothing_says_so(spark: SparkSession, tmp_path: Path) -> None:
     """Where no event is, each question is answered by a sentence, nothing is drawn, and the tables
     are empty (P-3).
     """
-    report = report_of(plain_spark, tmp_path / "tables", [a_decision(1)], since=START + 5 * DAY, until=START + 6 * DAY)
+    report = report_of(spark, tmp_path / "tables", [a_decision(1)], since=START + 5 * DAY, until=START + 6 * DAY)
     answers = {question.name: question.answer for question in report.questions}
     assert answers == {
         "refusals": "Nothing was asked for.",
@@ -61,9 +61,9 @@ def test_a_report_on_nothing_says_so(plain_spark: SparkSession, tmp_path: Path) 
     assert (tmp_path / "report-csv" / "refusals_by_rule.csv").read_text().strip().startswith("rule,refused")
 
 
-def test_a_report_on_one_event_counts_one(plain_spark: SparkSession, tmp_path: Path) -> None:
+def test_a_report_on_one_event_counts_one(spark: SparkSession, tmp_path: Path) -> None:
     """One refusal gives sentences about one, and plots with one bar (P-3)."""
-    report = report_of(plain_spark, tmp_path / "tables", [a_refusal(1, principal=None)])
+    report = report_of(spark, tmp_path / "tables", [a_refusal(1, principal=None)])
     assert answer(report, "refusals") == (
         "Policies refused 1 of 1 change (100 %). All of them fell to “partitions”. (not authenticated) is the only one who was refused."
     )
@@ -104,7 +104,7 @@ def decades() -> list[AuditEvent]:
 
 
 @pytest.fixture(name="decades", scope="module")
-def report_on_decades(plain_spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Report:
+def report_on_decades(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Report:
     problem = {"kind": "gap", "text": "Missing.", "cluster_id": CLUSTERS[0], "epoch": 1, "events": 3}
     line = {"file": "a.ndjson", "line": 7, "reason": "not an event", "text": "secret", "ingested": time_of(START_MS)}
     others: dict[Table, list[dict[str, Any]]] = {
@@ -112,7 +112,7 @@ def report_on_decades(plain_spark: SparkSession, tmp_path_factory: pytest.TempPa
         Table.QUARANTINE: [line, line | {"line": 8}],
     }
     events = [changed(event, cluster_id=CLUSTERS[0]) for event in decades()]
-    return report_of(plain_spark, tmp_path_factory.mktemp("tables"), events, others)
+    return report_of(spark, tmp_path_factory.mktemp("tables"), events, others)
 
 
 def test_decades_have_years(decades: Report) -> None:
@@ -172,25 +172,25 @@ def test_a_page_is_the_same_each_time(decades: Report, tmp_path: Path) -> None:
 # ------------------------------------------------------------------ selecting
 
 
-def test_a_cluster_that_is_not_there_is_a_sentence(plain_spark: SparkSession, tmp_path: Path) -> None:
+def test_a_cluster_that_is_not_there_is_a_sentence(spark: SparkSession, tmp_path: Path) -> None:
     """The error about an unknown cluster names those that are; a time that ends before it begins is
     an error, too.
     """
     tables = write_tables(tmp_path, [a_decision(1)])
     with pytest.raises(NothingSelectedError, match=r"There is no cluster nowhere .* there is cluster-of-the-tests-0"):
-        Selection(plain_spark, tables, clusters=["nowhere"]).check()
+        Selection(spark, tables, clusters=["nowhere"]).check()
     with pytest.raises(NothingSelectedError, match="later than --since"):
-        Selection(plain_spark, tables, since=5, until=5).check()
+        Selection(spark, tables, since=5, until=5).check()
 
 
-def test_a_stretch_of_time_has_its_beginning_and_not_its_end(plain_spark: SparkSession, tmp_path: Path) -> None:
+def test_a_stretch_of_time_has_its_beginning_and_not_its_end(spark: SparkSession, tmp_path: Path) -> None:
     """--since and --until select by the events' times, to the microsecond, of the clusters that are
     wanted.
     """
     other = [a_decision(number, cluster_id=CLUSTERS[1]) for number in range(10)]
     tables = write_tables(tmp_path, [*(a_decision(number) for number in range(10)), *other])
     since, until = START + 2_000_000, START + 5_000_000
-    selection = Selection(plain_spark, tables, since=since, until=until, clusters=[CLUSTERS[1]])
+    selection = Selection(spark, tables, since=since, until=until, clusters=[CLUSTERS[1]])
     selection.check()
     assert [row[0] for row in selection.events.orderBy("sequence").select("sequence").collect()] == [2, 3, 4]
 
