@@ -75,6 +75,16 @@ class AclFilter(msgspec.Struct, frozen=True):
         )
         return [each for each in wanted if each in acls]
 
+    @property
+    def matches_every_entry(self) -> bool:
+        """Whether all ACLs of a pattern match that the filter is about."""
+        return (self.principal, self.host, self.operation, self.permission_type) == (
+            None,
+            None,
+            AclOperation.ANY,
+            PermissionType.ANY,
+        )
+
     def matches_entry(self, entry: AccessControlEntry) -> bool:
         return (
             self.principal in (None, entry.principal)

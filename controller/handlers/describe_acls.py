@@ -25,6 +25,9 @@ from .node import Node
 DESCRIBE_CLUSTER = Permission(
     AclOperation.DESCRIBE, AclResourceType.CLUSTER, "CLUSTER_AUTHORIZATION_FAILED for the request"
 )
+VERSIONS_KEPT = 2
+"""For so many versions the ACLs of each pattern are kept encoded."""
+AclsOfPattern = tuple[ResourcePattern, Collection[AccessControlEntry]]
 NO_AUTHORIZER = "No Authorizer is configured on the broker"
 
 
@@ -37,27 +40,47 @@ def handle(
     if kept is not None:
         return _response(kept)
     found = [(pattern, acls[pattern].entries) for pattern in wanted.patterns(acls)]
-    rows = _resources(wanted, found)
-    return _response(list(rows)) if len(found) <= AT_ONCE else _in_time_slices(node, context, wanted, rows, state)
+    if len(found) <= AT_ONCE:
+        return _response(list(_resources(wanted, found)))
+    return _in_time_slices(node, context, wanted, found, state)
 
 
 async def _in_time_slices(
-    node: Node, context: RequestContext, wanted: AclFilter, rows: Iterator[DescribeAclsResource], state: object
+    node: Node, context: RequestContext, wanted: AclFilter, found: Collection[AclsOfPattern], state: object
 ) -> DescribeAclsResponse:
     """Answer with very many ACLs, and keep the answer for those who ask the same of this state."""
     encode = encoder(DescribeAclsResource, context.api_version)
-    joined = Joined(await in_time_slices(map(encode, rows)))
+    rows = (
+        _encoded_resources(node, context.api_version, found)
+        if wanted.matches_every_entry
+        else map(encode, _resources(wanted, found))
+    )
+    joined = Joined(await in_time_slices(rows))
     node.described_acls.keep(state, (wanted, context.api_version), joined, joined.size)
     return _response(joined)
+
+
+def _encoded_resources(node: Node, version: int, found: Collection[AclsOfPattern]) -> Iterator[bytes]:
+    """Yield the rows of patterns with all their ACLs. Only patterns whose ACLs have changed are
+    encoded anew.
+    """
+    encode, fragments = encoder(DescribeAclsResource, version), node.described_patterns
+    fragments.follow(None, VERSIONS_KEPT * len(found))
+    for pattern, acls in sorted(found, key=itemgetter(0)):
+
+        def row(acls: Collection[AccessControlEntry], pattern: ResourcePattern = pattern) -> tuple[bytes, int]:
+            return encode(_resource(pattern, sorted(acls))), len(acls)
+
+        fragment, count = fragments.of(None, (version, pattern), acls, row)
+        if count:
+            yield fragment
 
 
 def _response(rows: Sequence[DescribeAclsResource] | Joined) -> DescribeAclsResponse:
     return DescribeAclsResponse(error_message="", resources=cast("list[DescribeAclsResource]", rows))
 
 
-def _resources(
-    wanted: AclFilter, found: Iterable[tuple[ResourcePattern, Collection[AccessControlEntry]]]
-) -> Iterator[DescribeAclsResource]:
+def _resources(wanted: AclFilter, found: Iterable[AclsOfPattern]) -> Iterator[DescribeAclsResource]:
     for pattern, acls in sorted(found, key=itemgetter(0)):
         entries = sorted(filter(wanted.matches_entry, acls))
         if entries:

@@ -4,7 +4,8 @@ its replicas would lie. Replicas have no records here, so each has 0 bytes and n
 The size of a directory's volume is unknown (-1), because nothing is written there.
 """
 
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import cast
 
 from ...protocol.acls import AclOperation, AclResourceType
@@ -12,6 +13,7 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.compiler import encoder
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.describe_log_dirs import (
+    DescribableLogDirTopic,
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
@@ -19,7 +21,6 @@ from ...protocol.messages.describe_log_dirs import (
     DescribeLogDirsTopic,
 )
 from ..metadata.entities import Topic
-from ..metadata.image import Image
 from ..metadata.kept_rows import Joined
 from ..requests.context import RequestContext
 from ..requests.permissions import Permission
@@ -32,6 +33,8 @@ DESCRIBE_CLUSTER = Permission(
     AclResourceType.CLUSTER,
     "CLUSTER_AUTHORIZATION_FAILED for the request; before version 3 no directory",
 )
+VERSIONS_KEPT = 2
+"""For so many versions the replicas of each topic are kept encoded."""
 ERROR_SINCE = 3
 """The first version with an error for the whole request."""
 
@@ -41,69 +44,81 @@ async def handle(node: Node, context: RequestContext, request: DescribeLogDirsRe
         has_code = context.api_version >= ERROR_SINCE
         return DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED if has_code else 0)
     if request.topics is None:
-        return _response(await _everything(node, context))
-    asked: dict[str, set[int]] = {}
-    for named in request.topics:
-        asked.setdefault(named.topic, set()).update(named.partitions)
-    return _response(await _described(node, context, node.cache.image, asked))
-
-
-async def _everything(node: Node, context: RequestContext) -> Joined:
-    """Return the directories with all replicas. They are kept until the image changes."""
-    image, question = node.cache.image, (context.api_version, node.log_dirs.moves)
-    kept = node.described_log_dirs.get(image, question)
-    if kept is None:
-        kept = await _described(node, context, image, None)
-        node.described_log_dirs.keep(image, question, kept, kept.size)
-    return kept
-
-
-async def _described(
-    node: Node, context: RequestContext, image: Image, asked: Mapping[str, Collection[int]] | None
-) -> Joined:
-    """Return the encoded directories with those of the asked partitions of which this node has a
-    replica.
-    """
-    encode = encoder(DescribeLogDirsTopic, context.api_version)
-    found: dict[str, list[bytes]] = {path: [] for path in node.log_dirs.paths}
-    async for topic, indexes in _replicas(node, image, asked):
-        rows: dict[str, list[DescribeLogDirsPartition]] = {}
-        for index in indexes:
-            partition = DescribeLogDirsPartition(partition_index=index)
-            rows.setdefault(node.log_dirs.path_of(topic, index), []).append(partition)
-        for path, partitions in rows.items():
-            found[path].append(encode(DescribeLogDirsTopic(name=topic.name, partitions=partitions)))
-    encode_directory = encoder(DescribeLogDirsResult, context.api_version)
-    return Joined(
-        [
-            encode_directory(DescribeLogDirsResult(log_dir=path, topics=cast("list[DescribeLogDirsTopic]", topics)))
-            for path, topics in found.items()
-        ]
-    )
-
-
-def _response(directories: Joined) -> DescribeLogDirsResponse:
+        directories = await _everything(node, context.api_version)
+    else:
+        directories = await _asked(node, context.api_version, request.topics)
     return DescribeLogDirsResponse(results=cast("list[DescribeLogDirsResult]", directories))
 
 
-async def _replicas(
-    node: Node, image: Image, asked: Mapping[str, Collection[int]] | None
-) -> AsyncIterator[tuple[Topic, list[int]]]:
-    """Yield the partitions, by topic, of which this node has a replica and which are asked for."""
-    time_slice = TimeSlice()
-    for name in list(image.topics) if asked is None else asked:
+async def _everything(node: Node, version: int) -> Joined:
+    """Return the directories with all replicas. They are kept until the image changes, and each
+    topic until it changes.
+    """
+    image, moves, paths = node.cache.image, node.log_dirs.moves, node.log_dirs.paths
+    kept = node.described_log_dirs.get(image, (version, moves))
+    if kept is not None:
+        return kept
+    fragments, time_slice = node.described_replicas, TimeSlice()
+    fragments.follow(moves, VERSIONS_KEPT * len(paths) * len(image.topics))
+    found: dict[str, list[bytes]] = {path: [] for path in paths}
+    for name, topic in image.topics.items():
+        await time_slice.pause()
+        for path, rows in found.items():
+            row = partial(_all_replicas, node, version, path)
+            fragment, count = fragments.of(moves, (version, path, name), topic, row)
+            if count:
+                rows.append(fragment)
+    made = _directories(found, version)
+    node.described_log_dirs.keep(image, (version, moves), made, made.size)
+    return made
+
+
+def _all_replicas(node: Node, version: int, path: str, topic: Topic) -> tuple[bytes, int]:
+    """Return this node's replicas of a topic in one directory, encoded, and their number."""
+    indexes = _by_directory(node, topic, range(len(topic.partitions))).get(path, [])
+    return _topic(version, topic, indexes), len(indexes)
+
+
+async def _asked(node: Node, version: int, topics: Iterable[DescribableLogDirTopic]) -> Joined:
+    """Return the directories with this node's replicas of the named partitions."""
+    image, time_slice = node.cache.image, TimeSlice()
+    asked: dict[str, set[int]] = {}
+    for named in topics:
+        asked.setdefault(named.topic, set()).update(named.partitions)
+    found: dict[str, list[bytes]] = {path: [] for path in node.log_dirs.paths}
+    for name, partitions in asked.items():
         await time_slice.pause()
         topic = image.topics.get(name)
         if topic is None:
             continue
-        indexes = range(len(topic.partitions)) if asked is None else sorted(asked[name])
-        held = [
-            index
-            for index in indexes
-            if (partition := topic.partition(index)) is not None and node.broker_id in partition.replicas
+        for path, indexes in _by_directory(node, topic, sorted(partitions)).items():
+            found[path].append(_topic(version, topic, indexes))
+    return _directories(found, version)
+
+
+def _by_directory(node: Node, topic: Topic, indexes: Iterable[int]) -> dict[str, list[int]]:
+    """Return those of the partitions of which this node has a replica, by directory."""
+    found: dict[str, list[int]] = {}
+    for index in indexes:
+        partition = topic.partition(index)
+        if partition is not None and node.broker_id in partition.replicas:
+            found.setdefault(node.log_dirs.path_of(topic, index), []).append(index)
+    return found
+
+
+def _topic(version: int, topic: Topic, indexes: Iterable[int]) -> bytes:
+    partitions = [DescribeLogDirsPartition(partition_index=index) for index in indexes]
+    return encoder(DescribeLogDirsTopic, version)(DescribeLogDirsTopic(name=topic.name, partitions=partitions))
+
+
+def _directories(found: Mapping[str, list[bytes]], version: int) -> Joined:
+    encode = encoder(DescribeLogDirsResult, version)
+    return Joined(
+        [
+            encode(DescribeLogDirsResult(log_dir=path, topics=cast("list[DescribeLogDirsTopic]", topics)))
+            for path, topics in found.items()
         ]
-        if held:
-            yield topic, held
+    )
 
 
 API = Spec(

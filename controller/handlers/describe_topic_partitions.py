@@ -21,6 +21,7 @@ from ...protocol.messages.describe_topic_partitions import (
 )
 from ..errors import Refusal
 from ..metadata.entities import INTERNAL_TOPICS, Topic
+from ..metadata.fragments import with_operations
 from ..metadata.image import Image
 from ..metadata.kept_rows import Joined
 from ..metadata.partition_view import endpoints_at, known_partitions, view
@@ -34,6 +35,9 @@ from .node import Node
 
 MANY = 2_000
 """The number of topics in a request above which it is answered in time slices."""
+
+MAX_LISTENERS = 4
+"""For so many listeners topics are kept encoded; with more they may be encoded anew."""
 
 DESCRIBE_TOPIC = Permission(
     AclOperation.DESCRIBE,
@@ -58,7 +62,7 @@ def handle(
     denied = context.without(DESCRIBE_TOPIC, names)
     response = DescribeTopicPartitionsResponse(topics=[])
     page = _page(node, context, request, [name for name in names if name not in denied], response)
-    response.topics = list(noted(chain(page, _unauthorized(denied)), context))
+    response.topics = cast("list[Row]", list(noted(chain(page, _unauthorized(denied)), context)))
     return response
 
 
@@ -78,7 +82,8 @@ def _page_of_everything(
         denied = context.without(DESCRIBE_TOPIC, names, logs_denials=False)
         response = DescribeTopicPartitionsResponse(topics=[])
         page = _page(node, context, request, [name for name in names if name not in denied], response)
-        made = Joined([*map(encoder(Row, context.api_version), page)]), response.next_cursor
+        encode = encoder(Row, context.api_version)
+        made = Joined([row if isinstance(row, bytes) else encode(row) for row in page]), response.next_cursor
         if viewer is not None:
             node.described_partitions.keep(image, question, made, made[0].size + len(cursor.topic_name))
     return DescribeTopicPartitionsResponse(topics=cast("list[Row]", made[0]), next_cursor=made[1])
@@ -91,7 +96,8 @@ async def _in_time_slices(
     denied = frozenset(name for name, may in zip(names, allowed, strict=True) if not may)
     response = DescribeTopicPartitionsResponse(topics=[])
     page = _page(node, context, request, [name for name in names if name not in denied], response)
-    response.topics = await rows_in_time_slices(chain(page, _unauthorized(denied)), context)
+    rows = await rows_in_time_slices(chain(page, _unauthorized(denied)), context)
+    response.topics = cast("list[Row]", rows)
     return response
 
 
@@ -107,11 +113,20 @@ def _page(
     request: DescribeTopicPartitionsRequest,
     names: Sequence[str],
     response: DescribeTopicPartitionsResponse,
-) -> Iterator[Row]:
-    """Yield the rows of one page, and put the cursor of the next page into the response."""
+) -> Iterator[Row | bytes]:
+    """Yield the rows of one page, and put the cursor of the next page into the response. Topics
+    that are on it as a whole are encoded already.
+    """
     image, cursor = node.cache.image, request.cursor or START
     left = min(max(request.response_partition_limit, 1), node.config.integer("max.request.partition.size.limit"))
     reachable = endpoints_at(image.brokers, context.listener)
+    encode, fragments = encoder(Row, context.api_version), node.described_topics
+    fragments.follow(image.brokers, MAX_LISTENERS * len(image.topics))
+
+    def whole(topic: Topic) -> tuple[bytes, int]:
+        described, _ = _describe(image, topic, reachable, 0, len(topic.partitions))
+        return encode(described), len(described.partitions)
+
     for name in names:
         if left == 0:
             response.next_cursor = Cursor(topic_name=name, partition_index=0)
@@ -122,8 +137,14 @@ def _page(
                 yield _missing(context, name)
             continue
         start = cursor.partition_index if name == cursor.topic_name else 0
+        operations = context.authorized_operations(AclResourceType.TOPIC, name)
+        if start == 0 and len(topic.partitions) <= left:
+            fragment, count = fragments.of(image.brokers, (context.listener, name), topic, whole)
+            yield with_operations(fragment, operations, has_tags=True)
+            left -= count
+            continue
         described, following = _describe(image, topic, reachable, start, left)
-        described.topic_authorized_operations = context.authorized_operations(AclResourceType.TOPIC, name)
+        described.topic_authorized_operations = operations
         yield described
         if following is not None:
             response.next_cursor = Cursor(topic_name=name, partition_index=following)

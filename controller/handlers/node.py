@@ -24,7 +24,7 @@ from ..broker.topic_overrides import TopicOverrides
 from ..config.node_config import NodeConfig
 from ..metadata.cache import MetadataCache
 from ..metadata.fragments import MetadataFragments
-from ..metadata.kept_rows import Joined, KeptRows
+from ..metadata.kept_rows import Fragments, Joined, KeptRows
 from ..observe.metrics import NodeMetrics
 from ..policy.cluster_view import TopicStates
 from ..policy.rule_files import RuleFiles
@@ -65,8 +65,14 @@ class Node:
     """Encoded topics that Metadata responses are made of."""
     described_partitions: KeptRows[tuple[Joined, Cursor | None]] = field(default_factory=KeptRows)
     """Encoded pages of DescribeTopicPartitions, each with the cursor of the next one."""
+    described_topics: Fragments = field(default_factory=Fragments)
+    """Encoded topics for DescribeTopicPartitions, by listener and name."""
+    described_replicas: Fragments = field(default_factory=Fragments)
+    """Encoded topics with this node's replicas, by version, directory and name."""
     described_log_dirs: KeptRows[Joined] = field(default_factory=KeptRows)
     """Encoded directories with all replicas of this node."""
+    described_patterns: Fragments = field(default_factory=Fragments)
+    """Encoded ACLs of single resource patterns, by version and pattern."""
     described_acls: KeptRows[Joined] = field(default_factory=KeptRows)
     """Encoded ACLs by resource pattern."""
     features: FollowedFeatures = field(default_factory=FollowedFeatures)

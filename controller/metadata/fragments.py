@@ -16,7 +16,7 @@ from ...protocol.compiler import encoder
 from ...protocol.messages.metadata import MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic
 from .entities import Broker, Endpoint, Partition, Topic
 from .image import Image
-from .kept_rows import Joined, KeptRows
+from .kept_rows import SLACK, Joined, KeptRows
 from .partition_view import endpoints_at, known_partitions, view, view_before_v6, view_in_v0
 
 FLEXIBLE_SINCE = 9
@@ -27,8 +27,14 @@ MAX_DIALECTS = 8
 """How many dialects are kept, each with up to one fragment for each topic: the clients of a cluster
 use few versions at few listeners.
 """
-SLACK = 256
-"""Fragments of deleted topics are dropped when there are more than this many."""
+
+
+def with_operations(topic: bytes, operations: int, *, has_tags: bool) -> bytes:
+    """Return an encoded topic with other authorized operations, which stand at its end, before its
+    tags if it has any.
+    """
+    end = len(topic) - has_tags
+    return topic[: end - OPERATIONS.size] + OPERATIONS.pack(operations) + topic[end:]
 
 
 class Dialect(NamedTuple):
@@ -90,9 +96,7 @@ class DialectFragments:
         """Return the encoded element of a topic with these authorized operations, which differ from
         client to client and stand at the end of the element, before its tags.
         """
-        fragment = self.topic(topic)
-        end = len(fragment) - (1 if self._dialect.version >= FLEXIBLE_SINCE else 0)
-        return fragment[: end - OPERATIONS.size] + OPERATIONS.pack(operations) + fragment[end:]
+        return with_operations(self.topic(topic), operations, has_tags=self._dialect.version >= FLEXIBLE_SINCE)
 
     def kept(self, viewer: Hashable, make: Callable[[], Sequence[bytes]]) -> Joined:
         """Return the topics that `make` returns for a viewer, joined. They are kept until the image

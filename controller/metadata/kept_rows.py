@@ -4,13 +4,16 @@ Rule: what is kept was made of one state, such as an image, and is dropped as so
 about another state. What else it depends on is its question.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
 MAX_KEPT_BYTES = 8 * 1024 * 1024
 """How many bytes are kept of one state, for different questions."""
 QUESTION_BYTES = 1024
 """The bytes that every question counts for besides its rows."""
+
+SLACK = 256
+"""Fragments of sources that are gone are dropped when there are more than this many."""
 
 T = TypeVar("T")
 
@@ -60,3 +63,32 @@ class KeptRows(Generic[T]):
         if size <= MAX_KEPT_BYTES:
             self._kept[question] = made
             self._bytes += size
+
+
+class Fragments:
+    """Encoded elements by their question, each used as long as its source is the same object, since
+    sources never change.
+    """
+
+    def __init__(self) -> None:
+        self._state: object = None
+        self._kept: dict[Hashable, tuple[object, bytes, int]] = {}
+
+    def follow(self, state: object, most: int) -> None:
+        """Use fragments that were made of an equal state, and at most about this many of them."""
+        if (state is not self._state and state != self._state) or len(self._kept) > most + SLACK:
+            self._kept.clear()
+        self._state = state
+
+    def of(
+        self, state: object, question: Hashable, source: T, make: Callable[[T], tuple[bytes, int]]
+    ) -> tuple[bytes, int]:
+        """Return the fragment of a source with the number of things in it, both made by `make` of
+        this state. Nothing is kept if another state is followed by now.
+        """
+        if state is not self._state:
+            return make(source)
+        kept = self._kept.get(question)
+        if kept is None or kept[0] is not source:
+            kept = self._kept[question] = (source, *make(source))
+        return kept[1], kept[2]

@@ -13,7 +13,7 @@ from ...protocol.schema import WireStruct
 from .context import RequestContext
 from .time_slices import in_time_slices
 
-R = TypeVar("R", bound=WireStruct)
+R = TypeVar("R", bound=WireStruct | bytes)
 
 AT_ONCE = 100
 """The most rows that are made without letting other tasks run."""
@@ -42,8 +42,14 @@ def note(error_code: int, context: RequestContext) -> None:
 
 
 async def rows_in_time_slices(rows: Iterable[R], context: RequestContext) -> list[R]:
-    """Return the rows for an encoder. All but the first are already encoded."""
+    """Return the rows for an encoder. All but the first are already encoded; those that were
+    encoded before are left as they are.
+    """
     all_of_them = noted(rows, context)
     first = await in_time_slices(islice(all_of_them, AT_ONCE))
-    rest = await in_time_slices(encoder(type(row), context.api_version)(row) for row in all_of_them)
+    rest = await in_time_slices(_encoded(row, context.api_version) for row in all_of_them)
     return [*first, *cast("list[R]", rest)]
+
+
+def _encoded(row: WireStruct | bytes, version: int) -> bytes:
+    return row if isinstance(row, bytes) else encoder(type(row), version)(row)

@@ -65,7 +65,7 @@ async def test_very_many_again() -> None:
     many = [acl(f"t-{number}") for number in range(AT_ONCE + 1)]
     async with ruling() as cluster:
         await create(cluster, *many)
-        for found in (many, many, [*many, READ_T]):
+        for found in (many, many, [*many, READ_T], [*many, READ_T, WRITE_T]):
             await create(cluster, *found)
             assert await describe(cluster, finding()) == sorted(map(row_of, found))
             assert await describe(cluster, finding(permission_type=PermissionType.DENY)) == []

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from minicontroller.controller.metadata.entities import Broker, Endpoint, Partition, Topic
 from minicontroller.controller.metadata.fragments import (
     MAX_DIALECTS,
-    SLACK,
     Dialect,
     DialectFragments,
     MetadataFragments,
 )
 from minicontroller.controller.metadata.image import Image
+from minicontroller.controller.metadata.kept_rows import SLACK
 from minicontroller.protocol.compiler import encoder
 from minicontroller.protocol.messages.metadata import (
     MetadataResponse,
