@@ -45,6 +45,7 @@ audit.queue.events | int | 100000 | >=1 | - | How many decisions may wait to be 
 zookeeper.sasl.client.jaas.config | password | - | - | - | This node's login at ZooKeeper: the DigestLoginModule with a username and a password, as in the section Client of a JAAS file.
 java.security.auth.login.config | string | - | - | - | A JAAS file, whose section Client is this node's login at ZooKeeper; KAFKA_OPTS can name it, as for Kafka.
 super.users | string | "" | - | plugin | Who may do everything, as User:name, separated by semicolons.
+sasl.oauthbearer.header.urlencode | boolean | false | - | plugin | Whether clientId and clientSecret are encoded as in a URL when this node asks for its token (RFC 6749, KIP-1025).
 allow.everyone.if.no.acl.found | boolean | false | - | plugin | Whether a resource without ACLs is open to everybody.
 """
 DIALECTS = "kafka|kip"

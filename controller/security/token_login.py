@@ -47,10 +47,15 @@ class ClientSecret(msgspec.Struct, frozen=True):
     client_id: str
     secret: str
     scope: str | None = None
+    is_url_encoded: bool = False
+    """Whether id and secret are encoded before they are joined, as RFC 6749 demands and Kafka does
+    by `sasl.oauthbearer.header.urlencode`.
+    """
 
     def question(self, url: str) -> Question:
         """Return the request for a token by the grant of client credentials (RFC 6749)."""
-        proof = base64.b64encode(f"{self.client_id}:{self.secret}".encode()).decode()
+        encoded = quote_plus if self.is_url_encoded else str
+        proof = base64.b64encode(f"{encoded(self.client_id)}:{encoded(self.secret)}".encode()).decode()
         headers = (
             ("Authorization", f"Basic {proof}"),
             ("Content-Type", "application/x-www-form-urlencoded"),

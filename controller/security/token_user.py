@@ -95,4 +95,9 @@ def _client(config: NodeConfig, listener: str, url: str) -> ClientSecret | None:
         raise ConfigurationError(
             f"{key} needs a clientId and a clientSecret, for which the token endpoint gives tokens."
         )
-    return ClientSecret(options["clientId"], options["clientSecret"], options.get("scope") or None)
+    return ClientSecret(
+        options["clientId"],
+        options["clientSecret"],
+        options.get("scope") or None,
+        is_url_encoded=config.boolean(config.of_listener(listener, "sasl.oauthbearer.header.urlencode")),
+    )

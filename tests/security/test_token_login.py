@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import trio
 from hypothesis import given, settings
@@ -420,6 +421,28 @@ def test_the_settings_of_a_login_are_followed() -> None:
     assert (followed.retry_ms, followed.max_retry_ms, followed.subject_claim) == (5, 7, "client")
     assert followed.refresh == RefreshRules(window_factor=0.6, buffer_seconds=11)
     assert followed.client == ClientSecret("n", "planted")
+
+
+def test_id_and_secret_are_encoded_if_the_key_says_so() -> None:
+    """With `sasl.oauthbearer.header.urlencode` they are encoded as in a URL before they are joined,
+    as RFC 6749 demands; by default they go as they are, as in Kafka.
+    """
+
+    def sent(client: ClientSecret) -> str:
+        return base64.b64decode(dict(client.question("https://issuer/").headers)["Authorization"].split()[1]).decode()
+
+    as_it_is = ClientSecret("node:1", "p+l n%t")
+    assert sent(as_it_is) == "node:1:p+l n%t"
+    assert sent(msgspec.structs.replace(as_it_is, is_url_encoded=True)) == "node%3A1:p%2Bl+n%25t"
+    for changed, expected in (
+        ({"sasl_oauthbearer_header_urlencode": "true"}, True),
+        ({"listener_name_internal_sasl_oauthbearer_header_urlencode": "true"}, True),
+        ({}, False),
+    ):
+        user = configured(**changed).node_user
+        assert isinstance(user, TokenLogin)
+        assert user._settings.client is not None
+        assert user._settings.client.is_url_encoded is expected
 
 
 @pytest.mark.parametrize(
