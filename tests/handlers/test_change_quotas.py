@@ -43,7 +43,7 @@ async def create(cluster: Ruling, name: str, partitions: int, version: int = 7, 
     return await cluster.ask(creating(wanted(name, partitions, 1)), version, **how)
 
 
-async def test_new_clients_are_refused_and_told_how_long_to_wait(cluster: Ruling) -> None:
+async def test_new_clients_are_refused_and_told_how_long_to_wait(cluster: Ruling, autojump_clock: object) -> None:
     """From CreateTopics 6 on a topic is refused while the bucket lacks tokens; a request that finds
     any may take more than there are.
     """
@@ -56,14 +56,14 @@ async def test_new_clients_are_refused_and_told_how_long_to_wait(cluster: Ruling
     assert codes(await create(cluster, "b", 1)) == [0]
 
 
-async def test_old_clients_are_not_refused_and_have_to_wait(cluster: Ruling) -> None:
+async def test_old_clients_are_not_refused_and_have_to_wait(cluster: Ruling, autojump_clock: object) -> None:
     """Before CreateTopics 6 the topic is created, and the client is throttled afterwards."""
     await create(cluster, "a", BURST + 4, 5)
     answer = await create(cluster, "b", 1, 5)
     assert (codes(answer), answer.throttle_time_ms) == ([0], about(5000))
 
 
-async def test_elements_of_one_request_count_one_after_the_other(cluster: Ruling) -> None:
+async def test_elements_of_one_request_count_one_after_the_other(cluster: Ruling, autojump_clock: object) -> None:
     """The topics before the one that exceeds the quota are created."""
     topics = [wanted(name, 6, 1) for name in ("a", "b", "c")]
     answer = await cluster.ask(creating(*topics), 7, principal=ALICE)
@@ -71,7 +71,7 @@ async def test_elements_of_one_request_count_one_after_the_other(cluster: Ruling
 
 
 @pytest.mark.parametrize(("version", "code"), [(3, EXCEEDED), (2, 0)])
-async def test_new_partitions_count(cluster: Ruling, version: int, code: int) -> None:
+async def test_new_partitions_count(cluster: Ruling, version: int, code: int, autojump_clock: object) -> None:
     """CreatePartitions counts the partitions that it adds, and refuses from version 3 on."""
     await create(cluster, "a", BURST + 1)
     topic = CreatePartitionsTopic(name="small", count=3, assignments=None)
@@ -82,7 +82,7 @@ async def test_new_partitions_count(cluster: Ruling, version: int, code: int) ->
 
 
 @pytest.mark.parametrize(("version", "code"), [(6, EXCEEDED), (5, EXCEEDED), (4, 0)])
-async def test_deleted_partitions_count(cluster: Ruling, version: int, code: int) -> None:
+async def test_deleted_partitions_count(cluster: Ruling, version: int, code: int, autojump_clock: object) -> None:
     """DeleteTopics counts the partitions of the topic, and refuses from version 5 on."""
     await create(cluster, "a", BURST + 1)
     request = DeleteTopicsRequest(topic_names=["large"], timeout_ms=PATIENT_MS)
@@ -93,7 +93,7 @@ async def test_deleted_partitions_count(cluster: Ruling, version: int, code: int
     assert answer.throttle_time_ms == about(1000 if code else 5000)
 
 
-async def test_what_is_only_validated_or_wrong_does_not_count(cluster: Ruling) -> None:
+async def test_what_is_only_validated_or_wrong_does_not_count(cluster: Ruling, autojump_clock: object) -> None:
     """As in Kafka, a dry run is not limited, and an error comes before the quota."""
     await create(cluster, "a", BURST + 1)
     dry = creating(wanted("b", 50, 1), validate_only=True)
@@ -103,7 +103,7 @@ async def test_what_is_only_validated_or_wrong_does_not_count(cluster: Ruling) -
     assert (codes(answer), answer.throttle_time_ms) == ([ErrorCode.TOPIC_ALREADY_EXISTS], 0)
 
 
-async def test_others_are_not_limited(cluster: Ruling) -> None:
+async def test_others_are_not_limited(cluster: Ruling, autojump_clock: object) -> None:
     """The quota of a user is shared by all of their clients and by nobody else."""
     await create(cluster, "a", BURST + 1)
     assert codes(await create(cluster, "b", 1)) == [EXCEEDED]
@@ -111,14 +111,14 @@ async def test_others_are_not_limited(cluster: Ruling) -> None:
         assert codes(await create(cluster, f"of-{principal}".replace(":", "-"), 20, principal=principal)) == [0]
 
 
-async def test_clients_without_authentication_are_kafkas_anonymous(cluster: Ruling) -> None:
+async def test_clients_without_authentication_are_kafkas_anonymous(cluster: Ruling, autojump_clock: object) -> None:
     """A quota of the user ANONYMOUS holds for them."""
     limit(cluster, {"user": "ANONYMOUS"}, 1.0)
     await create(cluster, "a", BURST + 1, principal=None)
     assert codes(await create(cluster, "b", 1, principal=None)) == [EXCEEDED]
 
 
-async def test_a_forwarded_request_counts_for_its_client(cluster: Ruling) -> None:
+async def test_a_forwarded_request_counts_for_its_client(cluster: Ruling, autojump_clock: object) -> None:
     """The client's principal, client id and version decide, whoever brings the request."""
     await create(cluster, "a", BURST + 1)
 
@@ -131,7 +131,7 @@ async def test_a_forwarded_request_counts_for_its_client(cluster: Ruling) -> Non
     assert (codes(old), old.throttle_time_ms) == ([0], about(2000))
 
 
-async def test_topics_created_automatically_count_and_are_not_refused(cluster: Ruling) -> None:
+async def test_topics_created_automatically_count_and_are_not_refused(cluster: Ruling, autojump_clock: object) -> None:
     """As in Kafka, a read that creates a topic takes from the quota without limit."""
     origin = RequestOrigin(principal=ALICE, api_version=9, api_key=3, received_node=2)
     for name in ("a", "b"):

@@ -258,7 +258,7 @@ async def test_a_topic_that_is_not_written_yet(autojump_clock: object) -> None:
         assert len(cluster.topic("t").partitions) == 3
 
 
-async def test_in_time_and_not(cluster: Ruling) -> None:
+async def test_in_time_and_not(cluster: Ruling, autojump_clock: object) -> None:
     """K4-C7: at the timeout completed topics have no error, and topics without leaders
     REQUEST_TIMED_OUT.
     """

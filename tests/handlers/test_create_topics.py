@@ -405,7 +405,7 @@ async def test_cluster_completion_waits_for_every_node(autojump_clock: object) -
         assert all(node.cache.image.topics["new"].is_complete for node in cluster.nodes.values())
 
 
-async def test_a_topic_that_nobody_leads(cluster: Ruling) -> None:
+async def test_a_topic_that_nobody_leads(cluster: Ruling, autojump_clock: object) -> None:
     """K4-C5: complete means led: where no replica can lead, the answer is REQUEST_TIMED_OUT, and
     the topic is there.
     """
