@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Message, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 from kafka import KafkaProducer
 
 from tests.support.gateway import GatewayProcess, running_gateway
@@ -41,8 +41,19 @@ def gateway(kafka: KafkaCluster) -> Iterator[GatewayProcess]:
 
 
 def created(gateway: GatewayProcess, topic: str) -> None:
+    """Make a topic, and wait until its partitions are led."""
     admin = AdminClient({"bootstrap.servers": gateway.bootstrap})
     admin.create_topics([NewTopic(topic, 4, 2)])[topic].result(PATIENCE_SECONDS)
+    until(lambda: are_led(admin, topic))
+
+
+def are_led(admin: AdminClient, topic: str) -> bool:
+    """Whether the leaders of its partitions know that they lead: what a producer sends without
+    asking for an answer is lost before.
+    """
+    latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+    answers = admin.list_offsets({TopicPartition(topic, number): latest for number in range(4)})
+    return not any(answer.exception(PATIENCE_SECONDS) for answer in answers.values())
 
 
 def consumed(gateway: GatewayProcess, topic: str, count: int) -> list[bytes]:

@@ -10,7 +10,7 @@ from tests.support.waiting import until
 from tests.support.wire import Wire
 
 READY = "ready: bootstrap.servers="
-STOP_SECONDS = 30.0
+STOP_SECONDS = 90.0
 
 
 class GatewayProcess:
