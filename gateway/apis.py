@@ -12,8 +12,8 @@ from ..protocol.api_keys import ApiKey
 
 NEWEST: Mapping[int, int] = MappingProxyType(
     {
-        ApiKey.PRODUCE: 9,  # version 10 names the endpoints of other brokers (KIP-951)
-        ApiKey.FETCH: 15,  # version 16 does
+        ApiKey.PRODUCE: 13,
+        ApiKey.FETCH: 18,
         ApiKey.LIST_OFFSETS: 11,
         ApiKey.METADATA: 12,
         ApiKey.OFFSET_COMMIT: 10,
@@ -34,8 +34,8 @@ NEWEST: Mapping[int, int] = MappingProxyType(
         ApiKey.OFFSET_FOR_LEADER_EPOCH: 4,
         ApiKey.ADD_PARTITIONS_TO_TXN: 3,  # brokers use the versions above
         ApiKey.ADD_OFFSETS_TO_TXN: 4,
-        ApiKey.END_TXN: 4,  # version 5 belongs to the transactions of Produce 12
-        ApiKey.TXN_OFFSET_COMMIT: 4,
+        ApiKey.END_TXN: 5,
+        ApiKey.TXN_OFFSET_COMMIT: 5,
         ApiKey.DESCRIBE_ACLS: 3,
         ApiKey.CREATE_ACLS: 3,
         ApiKey.DELETE_ACLS: 3,
@@ -81,5 +81,5 @@ OLDEST: Mapping[int, int] = MappingProxyType({ApiKey.SASL_HANDSHAKE: 1})
 without a request around them.
 """
 
-HIDDEN_FEATURES = frozenset({"transaction.version", "share.version", "streams.version"})
+HIDDEN_FEATURES = frozenset({"share.version", "streams.version"})
 """Features that clients use only with APIs or versions that do not pass."""

@@ -1,6 +1,7 @@
 """A broker as one listener of the gateway offers it to clients."""
 
 import ssl
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 import trio
@@ -13,11 +14,12 @@ from ..protocol.error_codes import ErrorCode
 from ..protocol.errors import UnsupportedVersion
 from ..protocol.messages.api_versions import ApiVersionsResponse
 from ..protocol.registry import KAFKA
-from . import versions
+from . import node_endpoints, versions
 from .addresses import REWRITERS
 from .apis import NEWEST, OLDEST
-from .channel import Rewrite
+from .channel import Move
 from .cluster import UpstreamCluster
+from .frames import FrameReader, FrameWriter
 from .requests import RequestHead
 
 CONNECT_TIMEOUT_SECONDS = 10.0  # Kafka's clients: socket.connection.setup.timeout.ms
@@ -67,22 +69,31 @@ class OfferedBroker:
             return versions.too_new(head)
         raise UnsupportedVersion(head.api_key, head.version, head.correlation_id, None)
 
-    def rewrite_of(self, head: RequestHead) -> Rewrite | None:
-        """Return what makes the response of the client of the broker's; None if it passes as it
-        is.
-        """
+    def move_of(self, head: RequestHead) -> Move | None:
+        """Return what moves the response to a request; None if it passes as it is."""
         if head.api_key == ApiKey.API_VERSIONS:
-            return partial(_with_common_versions, head)
+            return _changed(partial(_with_common_versions, head))
         rewriter = REWRITERS.get(head.api_key)
         if rewriter is None:
-            return None
+            return node_endpoints.move_of(head.api_key, head.version, self._cluster)
 
         async def rewrite(frame: bytes) -> bytes:
             header, response = KAFKA.decode_response(head.api_key, head.version, frame)
             await rewriter(self._cluster, response)
             return KAFKA.encode_response(head.api_key, head.version, header.correlation_id, response)
 
-        return rewrite
+        return _changed(rewrite)
+
+
+def _changed(change: Callable[[bytes], Awaitable[bytes]]) -> Move:
+    """Return what moves a response as a whole, changed by a function of its bytes without their
+    size, which returns them with it.
+    """
+
+    async def move(frames: FrameReader, client: FrameWriter) -> None:
+        await client.send(await change(await frames.whole()))
+
+    return move
 
 
 async def _with_common_versions(head: RequestHead, frame: bytes) -> bytes:

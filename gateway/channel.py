@@ -35,15 +35,15 @@ LAST_ANSWERS_SECONDS = 10.0
 """How long a client that sends no more gets the responses to what it has sent."""
 _CORRELATION_ID_BYTES = 4
 
-Rewrite = Callable[[bytes], Awaitable[bytes]]
-"""Makes the response that the client gets, its size in front, of the broker's without its size."""
+Move = Callable[[FrameReader, FrameWriter], Awaitable[None]]
+"""Moves the response that was begun to the client, in whatever form the client gets it."""
 
 
 class Pending(msgspec.Struct):
     """A request that was read and whose response was not sent yet."""
 
     correlation_id: int
-    rewrite: Rewrite | None = None
+    move: Move | None = None
     """None for a response that passes as it is."""
     answer: bytes | None = None
     """The response of the gateway itself, its size in front; the broker does not see the
@@ -57,8 +57,8 @@ class Broker(Protocol):
     async def connect(self) -> Transport:
         """Connect to it, as soon as its address is known. Raises Disconnected."""
 
-    def rewrite_of(self, head: RequestHead) -> Rewrite | None:
-        """Return what becomes of the response to a request; None for nothing."""
+    def move_of(self, head: RequestHead) -> Move | None:
+        """Return what moves the response to a request; None if it passes as it is."""
 
     def answer_of(self, head: RequestHead) -> bytes | None:
         """Return the response of the gateway itself, or None to have the broker answer."""
@@ -177,7 +177,7 @@ class Channel:
                 await self._send_own_answers()
             else:
                 if head.has_answer:
-                    self._pending.append(Pending(head.correlation_id, self._broker.rewrite_of(head)))
+                    self._pending.append(Pending(head.correlation_id, self._broker.move_of(head)))
                 await to_broker.pass_on(frames)
             if len(self._pending) >= MOST_PENDING:
                 await to_broker.flush()
@@ -209,10 +209,8 @@ class Channel:
             pending = self._pending[0] if self._pending else None
             if pending is None or correlation_id != pending.correlation_id.to_bytes(4, "big", signed=True):
                 raise MalformedMessage("the broker answered what the client had not asked")
-            if pending.rewrite is None:
-                await self._to_client.pass_on(frames)
-            else:
-                await self._to_client.send(await pending.rewrite(await frames.whole()))
+            move = pending.move or _pass_on
+            await move(frames, self._to_client)
             self._pending.popleft()
             await self._send_own_answers()
             self._answered.set()
@@ -227,3 +225,7 @@ class Channel:
 
     def _is_own_answer_next(self) -> bool:
         return bool(self._pending) and self._pending[0].answer is not None
+
+
+async def _pass_on(frames: FrameReader, client: FrameWriter) -> None:
+    await client.pass_on(frames)

@@ -55,27 +55,37 @@ class FrameReader:
         """Return the first `count` bytes of the frame after its size, or all if it has fewer. No
         piece of it was taken yet. Raises Disconnected.
         """
-        count = min(_SIZE.size + count, self.left)
-        await self._read(count)
-        return self._data[self._offset + _SIZE.size : self._offset + count]
+        return (await self.peek(_SIZE.size + count))[_SIZE.size :]
 
-    async def piece(self) -> memoryview:
-        """Take the next piece of the frame, which has PIECE_BYTES at most; the first one begins
+    async def piece(self, most: int = PIECE_BYTES) -> memoryview:
+        """Take the next piece of the frame, which has `most` bytes at most; the first one begins
         with the size. Raises Disconnected.
         """
         await self._read(1)
-        end = min(self._offset + self.left, len(self._data))
+        end = min(self._offset + min(self.left, most), len(self._data))
         taken = memoryview(self._data)[self._offset : end]
         self._offset = end
         self.left -= len(taken)
         return taken
 
-    async def whole(self) -> bytes:
-        """Take the whole frame, and return it without its size. Raises Disconnected."""
-        taken = await self.look(self.left)
+    async def peek(self, count: int) -> bytes:
+        """Return the next `count` bytes of the frame, or all that it has left, without taking
+        them. Raises Disconnected.
+        """
+        count = min(count, self.left)
+        await self._read(count)
+        return self._data[self._offset : self._offset + count]
+
+    async def rest(self) -> bytes:
+        """Take all that is left of the frame. Raises Disconnected."""
+        taken = await self.peek(self.left)
         self._offset += self.left
         self.left = 0
         return taken
+
+    async def whole(self) -> bytes:
+        """Take the whole frame, and return it without its size. Raises Disconnected."""
+        return (await self.rest())[_SIZE.size :]
 
     def _next_size(self) -> int:
         size: int = _SIZE.unpack_from(self._data, self._offset)[0]
@@ -108,6 +118,7 @@ class FrameWriter:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self._pieces: list[bytes | memoryview] = []
+        self._kept_bytes = 0
 
     async def pass_on(self, frames: FrameReader) -> None:
         """Send the frame that was begun, or keep it if the next one can be sent with it: `flush`
@@ -120,8 +131,17 @@ class FrameWriter:
             if not frames.left:
                 return
 
+    async def keep(self, piece: bytes | memoryview) -> None:
+        """Keep a piece, to be sent with those after it, unless there are many. Raises
+        Disconnected.
+        """
+        self._pieces.append(piece)
+        self._kept_bytes += len(piece)
+        if self._kept_bytes >= PIECE_BYTES:
+            await self.flush()
+
     async def send(self, frame: bytes) -> None:
-        """Send a frame that is made already. Raises Disconnected."""
+        """Send what was kept, and bytes that are made already. Raises Disconnected."""
         self._pieces.append(frame)
         await self.flush()
 
@@ -133,6 +153,7 @@ class FrameWriter:
             return
         data = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         self._pieces.clear()
+        self._kept_bytes = 0
         sent = self._transport.send_nowait(data)
         if sent < len(data):
             await self._transport.send_rest(memoryview(data)[sent:])

@@ -198,8 +198,8 @@ def test_answers_come_in_the_order_of_the_requests(gateway: GatewayProcess) -> N
         (32767, 32767),
         (ApiKey.METADATA, 13),
         (ApiKey.METADATA, -1),
-        (ApiKey.PRODUCE, 10),
-        (ApiKey.FETCH, 16),
+        (ApiKey.PRODUCE, 14),
+        (ApiKey.FETCH, 19),
         (ApiKey.SASL_HANDSHAKE, 0),
     ],
 )

@@ -2,18 +2,23 @@
 go.
 """
 
+import uuid
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 from kafka import KafkaProducer
+from kafka.protocol.consumer import FetchRequest, FetchResponse
 
 from tests.support.gateway import GatewayProcess, running_gateway
 from tests.support.kafka import KafkaCluster, running_kafka
 from tests.support.maven import needs_maven
 from tests.support.waiting import PATIENCE_SECONDS, until
+from tests.support.wire import Wire, plain
 
 pytestmark = [needs_maven, pytest.mark.slow]
 
@@ -147,6 +152,42 @@ def test_transactions(gateway: GatewayProcess) -> None:
         else:
             producer.abort_transaction(PATIENCE_SECONDS)
     assert consumed(gateway, "paid", 1) == [b"committed"]
+
+
+def test_a_leader_elsewhere_is_named_at_the_gateway(kafka: KafkaCluster, gateway: GatewayProcess) -> None:
+    """A broker that is asked for a partition of another one names that broker (KIP-951) at its
+    address of the gateway; asked directly, at its own.
+    """
+    admin = AdminClient({"bootstrap.servers": gateway.bootstrap})
+    admin.create_topics([NewTopic("lonely", 1, replica_assignment=[[1]])])["lonely"].result(PATIENCE_SECONDS)
+    for addresses in (gateway.addresses, kafka.addresses):
+        endpoint = until(partial(leader_told_by, addresses[2]), right=bool)
+        assert f"{endpoint['host']}:{endpoint['port']}" == addresses[1]
+        assert endpoint["node_id"] == 1
+
+
+def leader_told_by(address: str) -> dict[str, Any]:
+    """Return the endpoint that a broker without the partition names in its response to Fetch, once
+    it knows of the topic.
+    """
+    with Wire(address) as wire:
+        (topic,) = wire.ask("Metadata", 12, {"topics": [{"name": "lonely"}]})["topics"]
+        request = FetchRequest(
+            version=17,
+            max_bytes=1000,
+            topics=[
+                FetchRequest.FetchTopic(
+                    version=17,
+                    topic_id=uuid.UUID(topic["topic_id"]),
+                    partitions=[FetchRequest.FetchTopic.FetchPartition(version=17, partition=0, partition_max_bytes=1)],
+                )
+            ],
+        )
+        request.with_header(1, "test")
+        frame = wire.exchange(request.encode(version=17, header=True, framed=True))
+    response = plain(FetchResponse.decode(frame, version=17, header=True), FetchResponse._struct, 17)
+    named: list[dict[str, Any]] = response["node_endpoints"]
+    return named[0] if named else {}
 
 
 def test_a_broker_that_comes_back(kafka: KafkaCluster, gateway: GatewayProcess) -> None:

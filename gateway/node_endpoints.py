@@ -1,0 +1,225 @@
+"""Puts the gateway's addresses into the responses to Produce and Fetch, which name the endpoints of
+leaders that have moved (KIP-951).
+
+The endpoints stand in a tagged field at the very end of a response, behind all records, and the
+size of the response at its beginning. Since a response passes in pieces, its end has to keep its
+length: what the new addresses have less than the old ones is filled with a tagged field that nobody
+knows, and endpoints that would need more are left out. A client that misses one asks for Metadata.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+import msgspec
+
+from ..client.configuration import Address
+from ..protocol.api_keys import ApiKey
+from ..protocol.errors import MalformedMessage
+from ..protocol.wire import read_uvarint, uvarint
+from .addresses import KnownBrokers
+from .frames import FrameReader, FrameWriter
+
+NODE_ENDPOINTS = 0
+"""The tag of the endpoints."""
+FILLER = 1_000_000
+"""The tag of the field that fills. Kafka has none with such a number."""
+MOST_TAIL_BYTES = 1024 * 1024
+"""How long the end of a response may be: endpoints of some ten thousand brokers."""
+MOST_VARINT_BYTES = 5
+_UUID, _INT16, _INT32, _INT64 = 16, 2, 4, 8
+
+TEXT, TAGS = "text", "tags"
+"""A string or bytes, null or not; the tagged fields at the end of a struct."""
+Layout = tuple["int | str | Layout", ...]
+"""The form of a struct: a number of bytes, TEXT, TAGS, or an array of structs of a form."""
+
+RECORD_ERROR: Layout = (_INT32, TEXT, TAGS)
+PRODUCED: Layout = (_INT32 + _INT16 + 3 * _INT64, RECORD_ERROR, TEXT, TAGS)
+ABORTED: Layout = (2 * _INT64, TAGS)
+FETCHED: Layout = (_INT32 + _INT16 + 3 * _INT64, ABORTED, _INT32, TEXT, TAGS)
+HEADER: Layout = (_INT32, TAGS)
+
+LAYOUTS: Mapping[tuple[int, int], Layout] = {
+    **{(ApiKey.PRODUCE, version): ((TEXT, PRODUCED, TAGS), _INT32) for version in range(10, 13)},
+    (ApiKey.PRODUCE, 13): ((_UUID, PRODUCED, TAGS), _INT32),
+    **{(ApiKey.FETCH, version): (_INT32 + _INT16 + _INT32, (_UUID, FETCHED, TAGS)) for version in range(16, 19)},
+}
+"""The form of each response with endpoints, by API and version, but for its header and its last
+tagged fields.
+"""
+
+Move = Callable[[FrameReader, FrameWriter], Awaitable[None]]
+
+
+def move_of(api_key: int, version: int, brokers: KnownBrokers) -> Move | None:
+    """Return what moves a response with endpoints to a client; None if such a response has none."""
+    layout = LAYOUTS.get((api_key, version))
+    if layout is None:
+        return None
+
+    async def move(frames: FrameReader, client: FrameWriter) -> None:
+        await client.flush()
+        response = _Response(frames, client)
+        await response.skip(_INT32)  # the size
+        await response.skip_struct(HEADER)
+        await response.skip_struct(layout)
+        if frames.left > MOST_TAIL_BYTES:
+            raise MalformedMessage(f"a response that ends in {frames.left} bytes of tagged fields")
+        await client.send(await readdressed(await frames.rest(), brokers))
+
+    return move
+
+
+class _Response:
+    """A response that passes while its form is read."""
+
+    def __init__(self, frames: FrameReader, client: FrameWriter) -> None:
+        self._frames = frames
+        self._client = client
+
+    async def skip_struct(self, layout: Layout) -> None:
+        for part in layout:
+            if isinstance(part, int):
+                await self.skip(part)
+            elif part == TEXT:
+                await self.skip(await self._length())
+            elif part == TAGS:
+                for _ in range(await self._number()):
+                    await self._number()
+                    await self.skip(await self._number())
+            else:
+                assert isinstance(part, tuple)
+                for _ in range(await self._length()):
+                    await self.skip_struct(part)
+
+    async def skip(self, count: int) -> None:
+        """Pass bytes on."""
+        if count > self._frames.left:
+            raise MalformedMessage("a response ends before its last field")
+        while count:
+            piece = await self._frames.piece(count)
+            count -= len(piece)
+            await self._client.keep(piece)
+
+    async def _length(self) -> int:
+        """Pass a compact length on; null has the length 0."""
+        return max(0, await self._number() - 1)
+
+    async def _number(self) -> int:
+        head = await self._frames.peek(MOST_VARINT_BYTES)
+        try:
+            number, last = read_uvarint(head, 0)
+        except IndexError:
+            raise MalformedMessage("a response ends before its last field") from None
+        await self.skip(last + 1)
+        return number
+
+
+# ------------------------------------------------------------------ the last tagged fields
+
+
+class Endpoint(msgspec.Struct, frozen=True):
+    """Where a broker is reached, as a response says it."""
+
+    node_id: int
+    address: Address
+    rest: bytes
+    """The rack and the tagged fields, encoded."""
+
+
+async def readdressed(section: bytes, brokers: KnownBrokers) -> bytes:
+    """Return the last tagged fields of a response with the gateway's addresses, in as many bytes.
+    Raises MalformedMessage.
+    """
+    try:
+        fields = _fields(section)
+        found = fields.get(NODE_ENDPOINTS)
+        if found is None:
+            return section
+        endpoints = _endpoints(found)
+    except (IndexError, UnicodeDecodeError) as error:
+        raise MalformedMessage("the tagged fields of a response cannot be read") from error
+    await brokers.learn({each.node_id: each.address for each in endpoints})
+    own = [(each, brokers.advertised(each.node_id)) for each in endpoints]
+    others = {tag: data for tag, data in fields.items() if tag != NODE_ENDPOINTS}
+    encoded = _encoded_endpoints([(each, address) for each, address in own if address is not None])
+    return _filled({NODE_ENDPOINTS: encoded, **others}, len(section)) or _filled(others, len(section)) or b""
+
+
+def _fields(section: bytes) -> dict[int, bytes]:
+    count, last = read_uvarint(section, 0)
+    fields = {}
+    for _ in range(count):
+        tag, last = read_uvarint(section, last + 1)
+        size, last = read_uvarint(section, last + 1)
+        fields[tag] = section[last + 1 : last + 1 + size]
+        last += size
+    if last + 1 != len(section):
+        raise IndexError
+    return fields
+
+
+def _endpoints(data: bytes) -> list[Endpoint]:
+    count, last = read_uvarint(data, 0)
+    endpoints = []
+    for _ in range(count - 1):
+        start = last + 1
+        size, last = read_uvarint(data, start + _INT32)
+        host_ends = last + size
+        host = data[last + 1 : host_ends].decode()
+        port = int.from_bytes(data[host_ends : host_ends + _INT32], "big", signed=True)
+        rest = host_ends + _INT32
+        size, last = read_uvarint(data, rest)  # the rack, which may be null
+        last = _after_tags(data, last + max(0, size - 1) + 1)
+        node_id = int.from_bytes(data[start : start + _INT32], "big", signed=True)
+        endpoints.append(Endpoint(node_id, Address(host, port), data[rest : last + 1]))
+    return endpoints
+
+
+def _after_tags(data: bytes, start: int) -> int:
+    """Return the position of the last byte of the tagged fields at `start`."""
+    count, last = read_uvarint(data, start)
+    for _ in range(count):
+        _, last = read_uvarint(data, last + 1)
+        size, last = read_uvarint(data, last + 1)
+        last += size
+    return last
+
+
+def _encoded_endpoints(endpoints: list[tuple[Endpoint, Address]]) -> bytes:
+    parts = [uvarint(len(endpoints) + 1)]
+    for endpoint, address in endpoints:
+        host = address.host.encode()
+        parts += [
+            endpoint.node_id.to_bytes(_INT32, "big", signed=True),
+            uvarint(len(host) + 1),
+            host,
+            address.port.to_bytes(_INT32, "big", signed=True),
+            endpoint.rest,
+        ]
+    return b"".join(parts)
+
+
+def _filled(fields: Mapping[int, bytes], size: int) -> bytes | None:
+    """Return tagged fields in exactly `size` bytes; None if they need more."""
+    body = b"".join(uvarint(tag) + uvarint(len(data)) + data for tag, data in sorted(fields.items()))
+    count = uvarint(len(fields))
+    missing = size - len(count) - len(body)
+    if missing < 0:
+        return None
+    if missing <= MOST_VARINT_BYTES - len(count):
+        return _widened(count, missing) + body
+    count, tag = uvarint(len(fields) + 1), uvarint(FILLER)
+    left = size - len(count) - len(body) - len(tag)
+    for width in range(1, MOST_VARINT_BYTES + 1):
+        filled = left - width
+        if filled >= 0 and len(uvarint(filled)) <= width:
+            shortest = uvarint(filled)
+            return count + body + tag + _widened(shortest, width - len(shortest)) + bytes(filled)
+    return None
+
+
+def _widened(number: bytes, by: int) -> bytes:
+    """Return an encoded number in more bytes, as readers of Kafka's protocol take it, too."""
+    if not by:
+        return number
+    return number[:-1] + bytes([number[-1] | 0x80]) + b"\x80" * (by - 1) + b"\0"
