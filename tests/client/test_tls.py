@@ -268,6 +268,7 @@ def test_a_mistake_is_a_sentence_without_secrets(authority: Authority, tmp_path:
     assert PASSWORD not in str(raised.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["JKS", "PKCS12"])
 @pytest.mark.parametrize("store", ["truststore", "keystore"])
 async def test_a_store_of_java_is_read(authority: Authority, tmp_path: Path, store: str, kind: str) -> None:

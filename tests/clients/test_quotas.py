@@ -89,6 +89,7 @@ def kafka_configs(address: str, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @time_to_download
 @needs_maven
 def test_kafkas_tool_sets_shows_and_removes_quotas(cluster: Cluster, configs: Callable[..., str]) -> None:
