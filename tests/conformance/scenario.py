@@ -35,6 +35,7 @@ from tests.conformance.cases import (
     secured_authorization,
     secured_groups,
     secured_logins,
+    secured_moves,
     secured_quotas,
     secured_tokens,
     secured_users,
@@ -76,6 +77,7 @@ SECURED: dict[str, list[Case]] = {
     "secured/tokens": secured_tokens.CASES,
     "secured/logins": secured_logins.CASES,
     "secured/groups": secured_groups.CASES,
+    "secured/moves": secured_moves.CASES,
 }
 """The scenarios of a cluster whose clients log in and need ACLs."""
 SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule required;"

@@ -1,0 +1,98 @@
+"""Who may move replicas, elect leaders, delete records, see offsets and log directories, remove
+members of groups and abort transactions. Nothing that is asked changes anything in any state of the
+ACLs.
+"""
+
+from typing import Any
+
+from tests.conformance.case import Case, creation, each_version, new_topic
+from tests.conformance.cases.acl_requests import (
+    ADMIN,
+    ALICE,
+    ALTER,
+    CLUSTER,
+    CLUSTER_ACTION,
+    DELETE,
+    DESCRIBE,
+    GROUPS,
+    READ,
+    THE_CLUSTER,
+    WRITE,
+    acl,
+    by,
+    of_filter,
+)
+from tests.conformance.cases.leaving import marker
+
+TOPIC, HIDDEN, MISSING, GROUP = "smv-t", "smv-u", "smv-missing", "sgr-g"
+NODE_1: dict[str, Any] = {"node_1": True}
+
+
+def setup() -> list[Case]:
+    topics = [new_topic(TOPIC, placed={0: [1], 1: [2]}), new_topic(HIDDEN, placed={0: [1]})]
+    return [
+        Case("setup of moves", "CreateTopics", 7, creation(*topics)),
+        Case("moves led", "Metadata", 12, {"topics": [{"name": TOPIC}, {"name": HIDDEN}]}, once_led=(TOPIC, HIDDEN)),
+        Case("here", "DescribeProducers", 0, {"topics": [{"name": name, "partition_indexes": [0]} for name in (TOPIC, HIDDEN)]}, settles=True, **NODE_1),
+    ]  # fmt: skip
+
+
+def rows(field: str, **of_partition: int) -> list[dict[str, Any]]:
+    return [{"name": name, field: [{"partition_index": 0, **of_partition}]} for name in (TOPIC, MISSING, HIDDEN)]
+
+
+def asked(state: str, *, all_versions: bool = False) -> list[Case]:
+    """The same questions in each state of the ACLs."""
+    moves = [
+        {
+            "name": TOPIC,
+            "partitions": [{"partition_index": 0, "replicas": None}, {"partition_index": 7, "replicas": [1]}],
+        },
+        {"name": MISSING, "partitions": [{"partition_index": 0, "replicas": [1]}]},
+    ]
+    elections = [{"topic": name, "partitions": [0]} for name in (TOPIC, MISSING)]
+    directory = {"path": "/nowhere", "topics": [{"name": TOPIC, "partitions": [0, 1]}]}
+    questions: list[tuple[str, str, int, dict[str, Any], dict[str, Any]]] = [
+        ("alter reassignments", "AlterPartitionReassignments", 0, {"topics": moves}, {}),
+        ("elect", "ElectLeaders", 0, {"topic_partitions": elections}, {}),
+        ("elect all", "ElectLeaders", 0, {"topic_partitions": None}, {}),
+        ("elect unclean", "ElectLeaders", 1, {"topic_partitions": elections, "election_type": 1}, {}),
+        ("delete records", "DeleteRecords", 0, {"topics": rows("partitions", offset=0)}, NODE_1),
+        ("offsets", "ListOffsets", 1, {"replica_id": -1, "topics": rows("partitions", timestamp=-1)}, NODE_1),
+        ("log dirs", "DescribeLogDirs", 0, {"topics": [{"topic": TOPIC, "partitions": [0, 1]}]}, NODE_1),
+        ("move logs", "AlterReplicaLogDirs", 0, {"dirs": [directory]}, NODE_1),
+        ("leave", "LeaveGroup", 3, {"group_id": GROUP, "members": [{"member_id": "m"}]}, NODE_1),
+        ("markers", "WriteTxnMarkers", 0, {"markers": [marker(1, (MISSING, [0, 1]))]}, NODE_1),
+    ]
+    found = []
+    for name, api, since, body, more in questions:
+        cases = each_version(f"{state}, {name}", api, body, since=since, **more)
+        found += cases if all_versions else cases[-1:]
+    return found
+
+
+STATES: list[tuple[str, list[dict[str, Any]]]] = [
+    ("moves, topic described", [acl(DESCRIBE, name=TOPIC)]),
+    ("moves, topic deleted", [acl(DELETE, name=TOPIC)]),
+    ("moves, topic altered", [acl(ALTER, name=TOPIC), acl(WRITE, name=HIDDEN)]),
+    ("moves, cluster described", [acl(DESCRIBE, CLUSTER, THE_CLUSTER)]),
+    ("moves, cluster altered", [acl(ALTER, CLUSTER, THE_CLUSTER)]),
+    ("moves, cluster action", [acl(CLUSTER_ACTION, CLUSTER, THE_CLUSTER)]),
+    ("moves, group read", [acl(READ, GROUPS, GROUP)]),
+]
+
+
+def in_state(state: str, acls: list[dict[str, Any]]) -> list[Case]:
+    return [
+        *by(ADMIN, [Case(f"{state}, make", "CreateAcls", 3, {"creations": acls})]),
+        *by(ALICE, asked(state)),
+        *by(ADMIN, [Case(f"{state}, unmake", "DeleteAcls", 3, {"filters": [of_filter(each) for each in acls]})]),
+    ]
+
+
+CASES = [
+    *by(ADMIN, setup()),
+    *by(ALICE, asked("moves, no right", all_versions=True)),
+    *by(ADMIN, asked("moves, super user", all_versions=True)),
+    *(case for state, acls in STATES for case in in_state(state, acls)),
+]
