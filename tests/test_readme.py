@@ -199,7 +199,8 @@ def test_the_first_user_whose_password_is_written_nowhere(tmp_path: Path, zookee
     command = shlex.split(re.findall(r"\$ minicontroller (users set .*)\n", page)[0].replace(":9192", f":{nodes}"))
     with running("serve", "--config", "node.properties", folder=tmp_path) as process:
         assert process.stdout is not None
-        assert process.stdout.readline().startswith(READY)
+        line = process.stdout.readline()
+        assert line.startswith(READY), line or process.communicate()
         password = {"MINICONTROLLER_NEW_PASSWORD": "alice-secret"}
         assert call(*command, folder=tmp_path, variables=password).code == 0
         login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "SCRAM-SHA-512"}

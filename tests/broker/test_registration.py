@@ -13,7 +13,7 @@ from minicontroller.controller.znodes import layout, registrations
 from tests.store.worlds import MemoryWorld, World, on_zookeeper
 from tests.support.small_cluster import SmallCluster
 
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 90.0
 
 
 async def knows(_store: Store) -> None:

@@ -14,7 +14,7 @@ from minicontroller.controller.znodes import layout
 from minicontroller.controller.znodes.configs import encode_config
 from tests.store.worlds import World, in_both_worlds
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 90.0
 ONE, OTHER = bytes([1]) * 16, bytes([2]) * 16
 pytestmark = in_both_worlds
 

@@ -1,11 +1,10 @@
 """Ports for servers that cannot say which one they got.
 
-No port is given twice, so that two servers of one test never want the same, and a server that is
-down finds its own free when it comes back. Processes that run tests side by side draw from parts of
-their own.
+No port is given twice while the process lives that was given it, neither to this process nor to
+another one that runs tests on this machine: two servers never want the same, and a server that is
+down finds its own free when it comes back.
 """
 
-import os
 import secrets
 import socket
 
@@ -13,22 +12,25 @@ PORTS = range(15_000, 32_000)
 """Below those that systems hand out by themselves, so that no other test's connection sits on one
 until it is used.
 """
-PARTS = 8
-"""So many processes have ports of their own."""
-
-_given: set[int] = set()
 
 
 def free_port() -> int:
-    """Return a random free port of 127.0.0.1 that this process was never given before."""
-    part = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % PARTS
+    """Return a random port of 127.0.0.1 that is free, and reserved for this process."""
     while True:
-        port = secrets.choice(PORTS[part::PARTS])
-        if port in _given:
-            continue
+        port = secrets.choice(PORTS)
         try:
             with socket.create_server(("127.0.0.1", port)):
-                _given.add(port)
-                return port
+                pass
+            _reserve(port)
         except OSError:
             continue
+        return port
+
+
+def _reserve(port: int) -> None:
+    """Take the port's name among Linux's abstract addresses, which the system frees at the end of
+    the process. Raises OSError if another process has it.
+    """
+    with socket.socket(socket.AF_UNIX) as mark:
+        mark.bind(f"\0minicontroller-tests-port-{port}")
+        mark.detach()

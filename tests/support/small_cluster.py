@@ -63,7 +63,7 @@ from tests.store.worlds import World
 ROUTES = routed(SPECS.values())
 TIMEOUT_MS = 5_000
 TOPIC, BROKER = 2, 4
-PATIENCE_SECONDS = 20.0  # of the mock clock, where there is one
+PATIENCE_SECONDS = 90.0  # of the mock clock, where there is one
 
 
 class WireLink:
