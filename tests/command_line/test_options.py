@@ -26,6 +26,7 @@ def test_help_names_every_command(tmp_path: Path) -> None:
             "cluster",
             "configs",
             "demo",
+            "gateway",
             "groups",
             "leaders",
             "ping",
