@@ -58,7 +58,7 @@ conformance: $(VENV)/.dev java
 	@$(BIN)/python -m tests.conformance.table
 	@$(BIN)/pytest -q tests/conformance $(ARGS)
 
-# An hour: `make faults SECONDS=3600 SEED=any`; a history that was kept: `make faults REPLAY=build/faults/history-...ndjson`.
+# A minute, then ten planted bugs. An hour of the program alone: `make faults SECONDS=3600 SEED=any`; a history that was kept: `make faults REPLAY=build/faults/history-...ndjson`.
 faults: $(VENV)/.dev java
 	@$(BIN)/python -m tests.faults.detector $(if $(SEED),--seed "$(SEED)") $(if $(SECONDS)$(TIME),--seconds $(or $(SECONDS),$(TIME))) \
 	  $(if $(REPLAY),--replay "$(REPLAY)") \

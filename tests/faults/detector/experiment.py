@@ -4,7 +4,7 @@ forgotten.
 
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from subprocess import TimeoutExpired
@@ -23,8 +23,6 @@ from tests.faults.tree import patiently
 
 ASYNCHRONOUS = {trouble.__name__ for trouble in (*BREAKING, strange_configs)}
 """Troubles with which a node may rightly be behind what was acknowledged."""
-KEPT = Path("build/faults")
-"""Histories that show an anomaly."""
 
 
 class Plan(msgspec.Struct):
@@ -42,6 +40,8 @@ class Plan(msgspec.Struct):
     most_troubles: int = 3
     keeps_all: bool = False
     """Histories without an anomaly, too."""
+    kept: Path = Path("build/faults")
+    """The folder of histories that show an anomaly."""
 
 
 class Told(msgspec.Struct):
@@ -69,7 +69,7 @@ class Experiment:
         """It cannot go on."""
         self._logs_read: dict[int, int] = {}
 
-    async def run(self) -> AsyncIterator[Told]:
+    async def run(self) -> AsyncGenerator[Told, None]:
         """Window by window, until the time is over, or it cannot go on."""
         end = time.monotonic() + self._plan.seconds
         number = 0
@@ -118,8 +118,8 @@ class Experiment:
             checking_seconds=time.monotonic() - began,
         )
         if verdict.anomalies or self._plan.keeps_all:
-            KEPT.mkdir(parents=True, exist_ok=True)
-            told.kept = KEPT / f"history-{self._plan.seed}-{window.number}.ndjson"
+            self._plan.kept.mkdir(parents=True, exist_ok=True)
+            told.kept = self._plan.kept / f"history-{self._plan.seed}-{window.number}.ndjson"
             save(window, told.kept)
         return told
 

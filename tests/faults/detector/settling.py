@@ -42,8 +42,8 @@ def settle(arena: Arena) -> list[str]:
         for node in arena.nodes:
             until(partial(_pass, node))
         until(lambda: arena.tree.children("/admin/delete_topics"), right=lambda names: not names)
+        until(partial(_out_of_sync, arena.tree), right=lambda names: not names, within=WITHIN_SECONDS)
         until(arena.tree.moving, right=lambda names: not names)
-        until(partial(_out_of_sync, arena.tree), right=lambda names: not names)
     except FAULTS as error:
         return [f"the cluster does not settle: {type(error).__name__} {error!s:.600}", *_dead(arena)]
     return []
