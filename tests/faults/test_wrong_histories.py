@@ -186,6 +186,13 @@ def test_the_same_deeds_may_be_right() -> None:
         history(
             op(REVOKE, 1, None, UNKNOWN), op(ACLS, 4, configs=ANN), before=Topic(configs=ANN), after=Topic(configs={})
         ),
+        history(  # a removal that found nothing is a look: the one before it is not acknowledged yet
+            op(REVOKE, 1, 9, configs=ANN),
+            op(REVOKE, 2),
+            op(ACLS, 4, configs=ANN, is_fresh=True),
+            before=Topic(configs=ANN),
+            after=Topic(),
+        ),
         history(
             seeing(1, leader=1, epoch=3),
             op(ELECT, 3),

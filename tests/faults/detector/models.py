@@ -19,6 +19,7 @@ from tests.faults.detector.history import (
     DESCRIBE,
     ELECT,
     GROW,
+    OK,
     PERMIT,
     READS,
     REASSIGN,
@@ -94,7 +95,8 @@ def tells(operation: Operation) -> bool:
 
 
 def changes_nothing(operation: Operation) -> bool:
-    return operation.outcome == REFUSED or operation.only_validated or operation.kind in READS
+    found_nothing = operation.kind == REVOKE and operation.outcome == OK and not operation.configs
+    return operation.outcome == REFUSED or operation.only_validated or operation.kind in READS or found_nothing
 
 
 def step(state: State, operation: Operation) -> State | None:
