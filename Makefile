@@ -52,10 +52,12 @@ quick: $(VENV)/.dev
 unit: $(VENV)/.dev
 	$(BIN)/pytest -n 4 --dist loadgroup --no-loadscope-reorder --durations 10 $(ARGS)
 
-# Asks a real Kafka anew (its jars come by Maven), makes the numbers of docs/conformance.md, and compares ours.
+# Asks a real Kafka anew (its jars come by Maven), puts everything to it and to ours, which makes the tables of
+# docs/conformance.md, goes a random walk, and compares ours with the recordings.
 conformance: $(VENV)/.dev java
 	@$(BIN)/python -m tests.conformance.record
 	@$(BIN)/python -m tests.conformance.table
+	@$(BIN)/python -m tests.conformance.walk --seed $(or $(SEED),1) --steps $(or $(STEPS),300)
 	@$(BIN)/pytest -q tests/conformance $(ARGS)
 
 # A minute, then ten planted bugs. An hour of the program alone: `make faults SECONDS=3600 SEED=any`; a history that was kept: `make faults REPLAY=build/faults/history-...ndjson`.

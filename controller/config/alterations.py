@@ -65,6 +65,13 @@ def alter_topic(
     return altered
 
 
+def check_operations(changes: Sequence[IncrementalChange]) -> None:
+    """Check what each operation of IncrementalAlterConfigs asks for, as Kafka does before it looks
+    whether there is such a topic. Raises Refusal.
+    """
+    apply_incremental({}, changes, _topic_key)
+
+
 def replace_topic(topic: str, entries: Sequence[tuple[str, str | None]], node: NodeConfig) -> dict[str, str]:
     """Return the overrides of a topic after AlterConfigs, which removes overrides that it does not
     name. Raises Refusal.

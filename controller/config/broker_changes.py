@@ -67,6 +67,8 @@ def validate_broker_configs(configs: Mapping[str, str], node: NodeConfig, *, per
     for _, reason in faulty_durations(altered):
         raise Refusal(ErrorCode.INVALID_REQUEST, reason)
     _check_threads(node, altered)
+    if altered.integer("log.cleaner.threads") < 1 <= node.integer("log.cleaner.threads"):
+        raise _invalid_dynamic("Log cleaner threads should be at least 1")
 
 
 def _check_threads(node: NodeConfig, altered: NodeConfig) -> None:
@@ -74,11 +76,18 @@ def _check_threads(node: NodeConfig, altered: NodeConfig) -> None:
         current, wanted = node.integer(name), altered.integer(name)
         prefix = f"Dynamic thread count update validation failed for {name}={wanted}, value should"
         if wanted < current // 2:
-            text = f"{prefix} be at least half the current value {current}"
-            raise Refusal(ErrorCode.INVALID_REQUEST, text)
+            raise _invalid_dynamic(f"{prefix} be at least half the current value {current}")
         if wanted > current * 2:
-            text = f"{prefix} not be greater than double the current value {current}"
-            raise Refusal(ErrorCode.INVALID_REQUEST, text)
+            raise _invalid_dynamic(f"{prefix} not be greater than double the current value {current}")
+
+
+def _invalid_dynamic(problem: str) -> Refusal:
+    """Refuse in the form of Kafka, which people and programs search for."""
+    text = (
+        f"Invalid value org.apache.kafka.common.config.ConfigException: {problem} "
+        "for configuration Invalid dynamic configuration"
+    )
+    return Refusal(ErrorCode.INVALID_REQUEST, text)
 
 
 def _check_passwords(configs: Mapping[str, str], node: NodeConfig, *, per_broker: bool) -> None:

@@ -24,6 +24,34 @@ from .node_config import NodeConfig
 NO_LIMIT = -1
 FORMAT_VERSION = "message.format.version"
 """Topics always get Kafka's default for this key, since 3.0 has only one message format."""
+PARSED_IN_ORDER = [
+    "segment.bytes",
+    "segment.ms",
+    "segment.jitter.ms",
+    "segment.index.bytes",
+    "flush.messages",
+    "flush.ms",
+    "retention.bytes",
+    "retention.ms",
+    "max.message.bytes",
+    "index.interval.bytes",
+    "delete.retention.ms",
+    "min.compaction.lag.ms",
+    "max.compaction.lag.ms",
+    "file.delete.delay.ms",
+    "min.cleanable.dirty.ratio",
+    "cleanup.policy",
+    "unclean.leader.election.enable",
+    "min.insync.replicas",
+    "compression.type",
+    "compression.gzip.level",
+    "compression.lz4.level",
+    "compression.zstd.level",
+    "preallocate",
+    "message.format.version",
+    "message.timestamp.type",
+]
+"""The keys that Kafka reads first, and so complains of first if several values are wrong."""
 AS_RETENTION = -2
 """A local.retention.* key with this value takes the value of retention.*."""
 
@@ -100,12 +128,17 @@ def validate_topic_configs(
     if unknown is not None:
         raise _refused(f"Unknown topic config name: {unknown}")
     try:
-        parsed = {name: TOPIC_KEYS[name].key.parse(value) for name, value in configs.items() if value is not None}
+        names = configs if len(configs) == 1 else sorted(configs, key=_place)
+        parsed = {name: TOPIC_KEYS[name].key.parse(configs[name] or "") for name in names}
         _check_together({**topic_defaults(node), **parsed}, node)
     except InvalidValueError as error:
         resource = f"ConfigResource(type=TOPIC, name='{altered_topic}')"
         prefix = "" if altered_topic is None else f"Invalid config value for resource {resource}: "
         raise _refused(f"{prefix}{error}") from None
+
+
+def _place(name: str) -> int:
+    return PARSED_IN_ORDER.index(name) if name in PARSED_IN_ORDER else len(PARSED_IN_ORDER)
 
 
 def _check_together(values: Mapping[str, Value], node: NodeConfig) -> None:

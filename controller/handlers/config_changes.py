@@ -67,6 +67,9 @@ class Alteration(msgspec.Struct, frozen=True):
     operation_kinds: Mapping[str, str]
     """The kind of operation on each key of `operations`: `set`, `delete`, `append`, `subtract`."""
 
+    check_before_topic: Callable[[], None] = lambda: None
+    """Finds what is refused before it is known that there is no such topic. Raises Refusal."""
+
     def kinds(self, before: Configs, after: Configs) -> dict[str, str]:
         """Return the kind of operation on each key, including the keys that AlterConfigs deletes by
         leaving them out.
@@ -247,6 +250,7 @@ class AlterationPlanner:
             raise Refusal(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
         topic = draft.image.topic(name)
         if topic is None or topic.marked_for_deletion:
+            alteration.check_before_topic()
             raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
         refuse_unreadable(layout.topic_config_path(name), topic.config_version)
         configs = Map(alteration.topic_configs(topic))

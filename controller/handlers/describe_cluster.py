@@ -46,7 +46,7 @@ def _check_endpoint_type(kind: int) -> None:
     if kind == CONTROLLERS:
         raise Refusal(
             ErrorCode.MISMATCHED_ENDPOINT_TYPE,
-            "An endpoint of type CONTROLLER was asked for, and this is one of type BROKER.",
+            "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER",
         )
     if kind != BROKERS:
         raise Refusal(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {kind}")

@@ -18,7 +18,7 @@ from ...protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from ..config import log_levels
-from ..config.alterations import IncrementalChange, alter_broker, alter_topic, check_incremental
+from ..config.alterations import IncrementalChange, alter_broker, alter_topic, check_incremental, check_operations
 from ..errors import Refusal
 from ..requests.changes import kind_and_name
 from ..requests.context import RequestContext
@@ -116,6 +116,7 @@ def _alteration(node: Node, resource: AlterConfigsResource) -> Alteration:
         broker_configs=lambda before: alter_broker(before, steps, config, per_broker=per_broker),
         operations=operands(resource),
         operation_kinds=operation_kinds(resource),
+        check_before_topic=lambda: check_operations(steps),
     )
 
 

@@ -39,6 +39,7 @@ from tests.conformance.cases import (
     secured_quotas,
     secured_tokens,
     secured_users,
+    walked,
 )
 from tests.conformance.logins import ScramLogin, Token
 from tests.support.waiting import at_last
@@ -64,6 +65,7 @@ SCENARIOS: dict[str, list[Case]] = {
     "offsets": offsets.CASES,
     "delete_records": delete_records.CASES,
     "leaving": leaving.CASES,
+    "walked": walked.CASES,
 }
 """Metadata is first, because it looks at an empty cluster; the coordinators' topics are made last.
 """

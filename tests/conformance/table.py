@@ -1,97 +1,111 @@
-"""The numbers of docs/conformance.md, made from the cases, the recordings and the differences on
-purpose. To write them anew: `python -m tests.conformance.table`.
+"""The tables of docs/conformance.md: `python -m tests.conformance.table` puts every scenario to a
+real Kafka and to ours, and writes them.
 
-What is not counted as different is equal, as `tests/conformance/test_answers.py` finds.
+It writes the state that Kafka was left in, too, beside the recordings of its answers, and fails if
+a difference has no name.
 """
 
-import re
+import sys
 import textwrap
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.conformance.beside import Both, Compared, running_both
 from tests.conformance.case import Case
-from tests.conformance.differences import DIFFERENCES
-from tests.conformance.normal import Normaliser
-from tests.conformance.recording import Recording, read_recording
-from tests.conformance.scenario import SCENARIOS, SECURED, error_codes
+from tests.conformance.cases.acl_requests import ADMIN
+from tests.conformance.scenario import KAFKA_SETTINGS, SCENARIOS, SECURED, SECURED_SETTINGS, login
+from tests.conformance.state import State, write_changes
 from tests.support.kafka import KAFKA_VERSION
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "conformance.md"
 WIDTH = 100
 
+Key = tuple[str, int]
+"""An API and a version of it."""
+
 
 @dataclass
-class Asked:
-    """What was asked of one API."""
+class Row:
+    """What was asked in one version of an API, and how often both were the same."""
 
-    requests: Counter[int] = field(default_factory=Counter)
-    """By version."""
-    refused: int = 0
-    different: int = 0
+    requests: int = 0
+    code: int = 0
+    text: int = 0
+    state: int = 0
     differences: set[str] = field(default_factory=set)
 
+    def add(self, compared: Compared) -> None:
+        self.requests += 1
+        self.code += not compared.answer
+        self.text += not compared.text
+        self.state += not compared.state
+        self.differences |= compared.names
 
-def asked_of_kafka() -> dict[str, Asked]:
-    """Return what was asked of each API, by its name."""
-    apis: dict[str, Asked] = defaultdict(Asked)
-    for scenario, cases in {**SCENARIOS, **SECURED}.items():
-        recording = read_recording(scenario)
+
+def put_all(both: Both, scenarios: Mapping[str, Sequence[Case]], rows: dict[Key, Row]) -> Iterator[str]:
+    """Put all scenarios to both, count, and yield every difference without a name."""
+    yield from (f"at the beginning: {line}" for line in both.begin())
+    before: State = {}
+    for name, cases in scenarios.items():
+        sys.stdout.write(f"{name}: {len(cases)} requests\n")
+        sys.stdout.flush()
         for case in cases:
-            asked = apis[case.api]
-            names = different_by(recording, case)
-            asked.requests[case.version] += 1
-            asked.refused += any(error_codes(recording.outcomes[case.key].answer(case)))
-            asked.different += bool(names)
-            asked.differences |= names
-    return dict(sorted(apis.items()))
+            compared = both.put(case)
+            rows[case.api, case.version].add(compared)
+            yield from (f"{name} {case.key} {line}" for line in compared.unnamed)
+        write_changes(name, before, both.state)
+        before = both.state
 
 
-def different_by(recording: Recording, case: Case) -> set[str]:
-    """Return the names of the differences on purpose that change the answer to a case."""
-    concerned = [difference for difference in DIFFERENCES if re.fullmatch(difference.cases, case.key)]
-    if not concerned:
-        return set()
-    recorded = recording.outcomes[case.key]
-    answer = recorded.answer(case)
-    theirs = Normaliser(recording.addresses, recording.topic_ids, recording.tokens)
-    normal = recorded.ended if answer is None else theirs.normal(case, answer)
-    return {difference.name for difference in concerned if difference.adapt(case, normal) != normal}
-
-
-def counts(apis: dict[str, Asked]) -> Iterator[str]:
-    requests = sum(asked.requests.total() for asked in apis.values())
+def counts(rows: Mapping[Key, Row]) -> Iterator[str]:
+    total = Row()
+    for row in rows.values():
+        total.requests += row.requests
+        total.code += row.code
+        total.text += row.text
+        total.state += row.state
     secured = sum(len(cases) for cases in SECURED.values())
-    different = sum(asked.different for asked in apis.values())
     text = (
-        f"The reference is a real Apache Kafka {KAFKA_VERSION} in ZooKeeper mode. {requests:,} requests were sent to "
-        "its controller, and `tests/conformance/recordings/` keeps its responses. The requests cover every version "
-        f"of {len(apis)} APIs, all of their checks and the order of these, batches, timeouts, topic names and topic "
-        f"ids. {secured:,} of them were sent to a cluster with SASL and an authorizer, by users with and without "
-        f"ACLs: `recordings/secured/`. {different} are answered otherwise by us on purpose, all others as by Kafka."
+        f"The reference is a real Apache Kafka {KAFKA_VERSION} in ZooKeeper mode. {total.requests:,} requests in every "
+        f"version of {len({api for api, _ in rows})} APIs were put to its controller and to ours. {total.code:,} were "
+        f"answered with the same codes and fields, {total.text:,} with the same texts, and {total.state:,} left the "
+        f"same state behind; each other one differs on purpose. {secured:,} of them were sent to a cluster with SASL "
+        "and an authorizer, by users with and without ACLs."
     )
     yield from textwrap.wrap(text, WIDTH, break_on_hyphens=False)
 
 
-def table(apis: dict[str, Asked]) -> Iterator[str]:
-    yield "| API | requests in each version | all | refused by Kafka | answered otherwise by us | why |"
-    yield "|---|---|---|---|---|---|"
-    for api, asked in apis.items():
-        versions = ", ".join(f"v{version}: {number}" for version, number in sorted(asked.requests.items()))
-        names = ", ".join(f"[{name}](#{name})" for name in sorted(asked.differences))
-        yield f"| {api} | {versions} | {asked.requests.total()} | {asked.refused} | {asked.different} | {names} |"
+def table(rows: Mapping[Key, Row]) -> Iterator[str]:
+    yield "| API | version | requests | equal in code | equal in text | equal in state | differences |"
+    yield "|---|---|---|---|---|---|---|"
+    for (api, version), row in sorted(rows.items()):
+        names = ", ".join(f"[{name}](#{name})" for name in sorted(row.differences))
+        yield f"| {api} | {version} | {row.requests} | {row.code} | {row.text} | {row.state} | {names} |"
 
 
-def filled(document: str) -> str:
-    """The document with its numbers as they should be."""
-    apis = asked_of_kafka()
-    for name, lines in {"counts": counts(apis), "table": table(apis)}.items():
+def filled(document: str, parts: Mapping[str, Iterable[str]]) -> str:
+    """The document with these lines between its marks."""
+    for name, lines in parts.items():
         before, _, rest = document.partition(f"<!-- {name} -->\n")
         _, end, after = rest.partition("<!-- end -->")
         document = "\n".join([f"{before}<!-- {name} -->", *lines, f"{end}{after}"])
     return document
 
 
+def main() -> int:
+    rows: dict[Key, Row] = defaultdict(Row)
+    with running_both() as both:
+        unnamed = list(put_all(both, SCENARIOS, rows))
+    with running_both(KAFKA_SETTINGS, SECURED_SETTINGS, login(ADMIN)) as both:
+        unnamed += put_all(both, SECURED, rows)
+    DOCUMENT.write_text(filled(DOCUMENT.read_text(), {"counts": counts(rows), "table": table(rows)}))
+    for line in unnamed:
+        sys.stdout.write(f"{line}\n")
+    sys.stdout.write(f"{len(unnamed)} differences have no name.\n" if unnamed else "Every difference has a name.\n")
+    return int(bool(unnamed))
+
+
 if __name__ == "__main__":
-    DOCUMENT.write_text(filled(DOCUMENT.read_text()))
+    sys.exit(main())

@@ -3,12 +3,14 @@ stores, at the controller and elsewhere.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 
 import pytest
 
 from tests.conformance.case import Case
 from tests.conformance.cases.acl_requests import ADMIN
 from tests.conformance.compare import Comparison
+from tests.conformance.differences import state_difference
 from tests.conformance.normal import Normaliser
 from tests.conformance.recording import read_recording
 from tests.conformance.scenario import (
@@ -16,14 +18,17 @@ from tests.conformance.scenario import (
     SCENARIOS,
     SECURED,
     SECURED_SETTINGS,
+    SETTLE_SECONDS,
     SILENCE_SECONDS,
     Outcome,
     Performer,
     login,
 )
-from tests.support.cluster import ON_KAFKA, Cluster, controller_id, other_ids, running_any
-from tests.support.waiting import PATIENCE_SECONDS
+from tests.conformance.state import State, StateOf, differing_keys, read_changes, topic_of
+from tests.support.cluster import ON_KAFKA, Cluster, MiniCluster, controller_id, other_ids, running_any
+from tests.support.waiting import PATIENCE_SECONDS, at_last
 from tests.support.wire import Login
+from tests.support.znodes import ZnodeWatcher
 from tests.support.zookeeper import ZooKeeperServer
 
 WAYS = (
@@ -32,7 +37,7 @@ WAYS = (
     else ["memory-controller", "memory-other", "zookeeper-controller", "zookeeper-other"]
 )
 
-SECURED_WAYS = ["kafka-controller"] if ON_KAFKA else ["memory-controller", "zookeeper-other"]
+SECURED_WAYS = ["kafka-controller"] if ON_KAFKA else ["memory-controller", "zookeeper-controller", "zookeeper-other"]
 
 Findings = dict[str, list[str]]
 
@@ -70,19 +75,63 @@ def all_found(
     silence_seconds = SILENCE_SECONDS if ON_KAFKA else PATIENCE_SECONDS
     performer = Performer(cluster.addresses[node], every_read_settles=way == "other", silence_seconds=silence_seconds)
     ours = Normaliser(cluster.addresses, performer.topic_ids, performer.tokens)
-    findings = {
-        name: [line for case in cases if node == 1 or not case.node_1 for line in found(performer, ours, name, case)]
-        for name, cases in scenarios.items()
-    }
-    performer.close()
+    findings: Findings = {}
+    with ExitStack() as stack:
+        stack.callback(performer.close)
+        left = left_behind(stack, cluster, performer, user) if way == "controller" and node == 1 else None
+        before: State = {}
+        known: set[str] = set()
+        for name, cases in scenarios.items():
+            findings[name] = []
+            for case in cases:
+                if node == 1 or not case.node_1:
+                    outcome, lines = found(performer, ours, name, case)
+                    findings[name] += lines
+                    if left:
+                        left.placements.learn(case, outcome.answer)
+                        left.keep_alive()
+            before = read_changes(name, before)
+            findings[name] += unlike(left, before, known) if left else ()
     return findings
 
 
-def found(performer: Performer, ours: Normaliser, scenario: str, case: Case) -> Iterator[str]:
+def left_behind(stack: ExitStack, cluster: Cluster, performer: Performer, user: Login | None) -> StateOf | None:
+    """Return what reads the state of a cluster, if it has a ZooKeeper. Other nodes than 1 are not
+    asked everything, so they leave another state.
+    """
+    if not isinstance(cluster, MiniCluster) or not cluster.store.startswith("zookeeper://"):
+        return None
+    connect, _, chroot = cluster.store.removeprefix("zookeeper://").partition("/")
+    watcher = stack.enter_context(ZnodeWatcher(connect, f"/{chroot}", without=("/minicontroller",)))
+    state = StateOf(watcher, performer.address, performer.tokens, user)
+    stack.callback(state.close)
+    return state
+
+
+def unlike(left: StateOf, recorded: State, known: set[str]) -> list[str]:
+    """Where the state is not as Kafka's after the same requests, once it has settled. What is told
+    once is `known`.
+    """
+    again: set[str] = set()
+
+    def look() -> list[str]:
+        lines, ours = [], left.refresh(again)
+        again.clear()
+        for key in sorted(differing_keys(recorded, ours) - known):
+            if not state_difference(key, recorded.get(key), ours.get(key)):
+                lines.append(f"{key}: {ours.get(key)}, Kafka: {recorded.get(key)}")
+                again.update(filter(None, [topic_of(key)]))
+        return lines
+
+    lines = at_last(look, right=lambda lines: not lines, within=SETTLE_SECONDS)
+    known |= differing_keys(recorded, left.refresh()) if lines else set()
+    return lines
+
+
+def found(performer: Performer, ours: Normaliser, scenario: str, case: Case) -> tuple[Outcome, list[str]]:
     comparison = Comparison(read_recording(scenario), ours, to_the_letter=ON_KAFKA)
     outcome: Outcome = performer.perform(case, comparison.agrees)
-    for difference in comparison.differences(outcome):
-        yield f"{case.key} {difference}"
+    return outcome, [f"{case.key} {difference}" for difference in comparison.differences(outcome)]
 
 
 @pytest.mark.slow

@@ -187,7 +187,7 @@ REFUSALS: list[tuple[str, AlterConfigsResource, ErrorCode, Sequence[str]]] = [
     ("null, operation", steps(TOPIC, "a", ("x", 9, None)), REQUEST, ["Null value"]),
     ("null, other node", steps(BROKER, "2", ("x", SET, None)), REQUEST, ["Null value"]),
     ("other node, operation", steps(BROKER, "2", ("x", 9, "1")), REQUEST, ["received 2"]),
-    ("unknown topic, operation", steps(TOPIC, "nobody", ("retention.ms", 9, "1")), UNKNOWN, ["'nobody'"]),
+    ("operation, unknown topic", steps(TOPIC, "nobody", ("retention.ms", 9, "1")), REQUEST, ["operations type 9"]),
     ("no list, unknown config", steps(TOPIC, "a", ("no.such", SET, "1"), ("retention.ms", APPEND, "1")), CONFIG, ["append"]),
     ("no list, bad value", steps(TOPIC, "a", ("segment.ms", SET, "x"), ("retention.ms", APPEND, "1")), CONFIG, ["append"]),
     ("unknown config, bad value", steps(TOPIC, "a", ("retention.ms", SET, "x"), ("no.such", SET, "1")), CONFIG, ["no.such"]),

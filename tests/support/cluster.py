@@ -69,6 +69,7 @@ class MiniCluster:
         `command` is called.
         """
         self._command, self._folder, self.login = command, folder, login
+        self.store = store
         self._arguments = ["up", "--brokers", str(brokers), "--port", "0", "--store", store, *options]
         for key, value in (SAME_AS_KAFKA | dict(settings or {})).items():
             self._arguments += ["--set", f"{key}={value}"]
