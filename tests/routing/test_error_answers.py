@@ -45,6 +45,7 @@ from minicontroller.protocol.messages.find_coordinator import FindCoordinatorReq
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from minicontroller.protocol.messages.offset_fetch import OffsetFetchGroup
 from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from minicontroller.protocol.messages.write_txn_markers import MarkerTopic, TransactionMarker
 from minicontroller.protocol.registry import KAFKA
 from tests.support.grouped import grouped
 from tests.support.small_server import CLIENTS, TINY_HANDLERS, TinyNode, serving
@@ -85,6 +86,9 @@ def sample(cls: type[Any], version: int) -> Any:
         "DescribeLogDirsRequest": {},
         "ElectLeadersRequest": {"topic_partitions": [TopicPartitions(topic="a", partitions=[0])]},
         "OffsetFetchRequest": {"groups": [OffsetFetchGroup(group_id="a")]} if version >= 8 else None,
+        "WriteTxnMarkersRequest": {
+            "markers": [TransactionMarker(topics=[MarkerTopic(name="a", partition_indexes=[0])])]
+        },
         "FindCoordinatorRequest": {"coordinator_keys": ["a"]} if version >= 4 else {"key": "a"},
     }.get(cls.__name__)
     if named is None:
