@@ -154,6 +154,6 @@ API = Spec(
     handler=handle,
     at_controller=True,
     permissions=(ALTER_CLUSTER,),
-    rows=Rows("results", AlterUserScramCredentialsResult, {"deletions": _user, "upsertions": _user}),
+    rows=Rows("results", AlterUserScramCredentialsResult, {"deletions": _user, "upsertions": _user}, distinct=True),
     changes=Changes("alter_user_scram_credentials", _requested),
 )

@@ -67,6 +67,8 @@ DESCRIBE_CONFIGS = Permission(
     "TOPIC_AUTHORIZATION_FAILED in the row's topic_config_error_code instead of the partitions and configs",
 )
 
+CLUSTER_METADATA = "__cluster_metadata"
+"""The topic that KRaft keeps the cluster in. Kafka refuses it before it asks for any permission."""
 Assignment = tuple[tuple[int, ...], ...]
 """Row i holds the broker ids of partition i, the preferred leader first."""
 
@@ -154,7 +156,7 @@ class CreationPlanner:
         )
 
     def _check_entry(self, wanted: CreatableTopic) -> None:
-        if wanted.name == "__cluster_metadata":
+        if wanted.name == CLUSTER_METADATA:
             raise Refusal(ErrorCode.INVALID_REQUEST, "Creation of internal topic __cluster_metadata is prohibited.")
         if self._occurrences[wanted.name] > 1:
             raise Refusal(ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic.")
@@ -237,7 +239,9 @@ class CreationPlanner:
                 topic_id=bytes(16) if topic is None or self._request.validate_only else topic.topic_id,
                 error_code=change.code,
                 error_message=change.message,
-                topic_config_error_code=ErrorCode.NONE if change.resource in self._admitted else hidden,
+                topic_config_error_code=(
+                    ErrorCode.NONE if change.resource in {CLUSTER_METADATA, *self._admitted} else hidden
+                ),
             )
         if not shows_configs:
             return CreatableTopicResult(

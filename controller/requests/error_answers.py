@@ -42,6 +42,9 @@ def _rows(rows: Rows, request: Any, code: ErrorCode, message: str | None) -> Fie
     names.
     """
     named = [(fields, getattr(request, field, None) or ()) for field, fields in rows.named_in.items()]
+    if rows.distinct:
+        by_name = {tuple(fields(thing).values()): (fields, (thing,)) for fields, things in named for thing in things}
+        named = [by_name[name] for name in sorted(by_name)]
     if message and sum(_count(rows, things) for _, things in named) * len(message) > MAX_REPEATED_BYTES:
         message = None
     message = rows.default_message(code) if message is None else message

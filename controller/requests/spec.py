@@ -74,6 +74,8 @@ class Rows(msgspec.Struct, frozen=True, eq=False):
     """Returns the message of an error row whose error comes without one."""
     inner: InnerRows | None = None
     """None if the rows have the error codes themselves."""
+    distinct: bool = False
+    """Whether what is named twice has one row, and the rows are sorted by name."""
     before: "Rows | None" = None
     """The rows of responses before the version `since`, beside their own error code, if there are
     any.

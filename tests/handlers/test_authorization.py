@@ -273,6 +273,8 @@ async def test_topics_are_created_by_those_who_may(autojump_clock: object) -> No
             (-1, [], 29),
             (-1, [], 29),
         ]
+        (row,) = (await client.ask(creating(wanted("__cluster_metadata", 1, 1)), 7)).topics
+        assert (row.error_code, row.topic_config_error_code) == (42, 0)  # before any permission is asked for
         rights = allowing(
             (CLUSTER, CLUSTER_NAME, AclOperation.CREATE), (TOPIC, WILDCARD, AclOperation.DESCRIBE_CONFIGS)
         )
