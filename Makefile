@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # The tests start hundreds of Python processes, each of which would compile the program anew if nothing kept its bytecode.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: up zookeeper check test lint style types quick unit conformance walk faults bench bench-pipeline clean
+.PHONY: up zookeeper check test lint style types quick unit conformance walk faults fuzz bench bench-pipeline clean
 
 up: $(VENV)/.runtime
 	@$(BIN)/minicontroller up --brokers 3 $(ARGS)
@@ -68,6 +68,11 @@ faults: $(VENV)/.dev java
 	@$(BIN)/python -m tests.faults.detector $(if $(SEED),--seed "$(SEED)") $(if $(SECONDS)$(TIME),--seconds $(or $(SECONDS),$(TIME))) \
 	  $(if $(REPLAY),--replay "$(REPLAY)") \
 	  $(if $(PLANTED),--planted "$(PLANTED)") $(ARGS)
+
+# Four minutes for all targets; `make fuzz SECONDS=3600`, one target: `ARGS="--target server"`, and with `ARGS=--distil` the corpus is written anew.
+fuzz: $(VENV)/.dev
+	@$(BIN)/pip install -qq --group fuzz
+	@$(BIN)/python -m tests.fuzz $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)
 
 bench: $(VENV)/.dev java
 	$(BIN)/python -m benchmarks $(ARGS)

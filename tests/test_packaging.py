@@ -86,7 +86,7 @@ def test_a_wheel_tells_its_version_and_licence(wheel: Path) -> None:
 def test_extras_and_groups_are_there(wheel: Path) -> None:
     """The extra with Spark, and the groups that CONTRIBUTING speaks of."""
     assert metadata_of(wheel).get_all("Provides-Extra") == ["pipeline"]
-    assert set(PROJECT["dependency-groups"]) == {"tests", "browser", "lint", "dev"}
+    assert set(PROJECT["dependency-groups"]) == {"tests", "browser", "lint", "dev", "fuzz"}
 
 
 def test_what_is_imported_is_declared() -> None:

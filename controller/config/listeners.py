@@ -86,9 +86,10 @@ def parse_counts(key: str, text: str) -> dict[str, int]:
     counts = {}
     for part in _parts(text):
         address, colon, count = part.rpartition(":")
-        if not colon or not address.strip() or not _COUNT.fullmatch(count.strip()):
+        digits = count.strip()  # of more than `int` takes away, such as U+001D
+        if not colon or not address.strip() or not _COUNT.fullmatch(digits):
             raise ListenerFault(key, f"'{part}' is not of the form address:count")
-        counts[address.strip().strip("[]")] = int(count)
+        counts[address.strip().strip("[]")] = int(digits)
     return counts
 
 

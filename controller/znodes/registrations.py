@@ -91,7 +91,7 @@ def decode_endpoint(text: str, protocols: Mapping[str, str]) -> Endpoint:
     listener, _, address = text.partition("://")
     host, _, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not (LISTENER.fullmatch(listener) and HOST.fullmatch(host) and PORT.fullmatch(port)):
+    if not (LISTENER.fullmatch(listener) and PORT.fullmatch(port)):
         raise MalformedZnodeError(f"the registration has {text!r:.80}, which is no endpoint")
     # Before version 4 a listener was named after its protocol.
     return _endpoint(listener, host, int(port), protocols.get(listener, listener))
@@ -100,6 +100,8 @@ def decode_endpoint(text: str, protocols: Mapping[str, str]) -> Endpoint:
 def _endpoint(listener: str, host: str, port: int, protocol: str) -> Endpoint:
     if protocol not in SECURITY_PROTOCOLS:
         raise MalformedZnodeError(f"the registration has the security protocol {protocol!r:.80}, which is unknown")
+    if not HOST.fullmatch(host):
+        raise MalformedZnodeError(f"the registration has the host {host!r:.80}, which is none")
     if not 0 <= port <= MAX_PORT:
         raise MalformedZnodeError(f"the registration has the port {port}, which does not exist")
     if max(len(listener), len(host)) > MAX_TEXT:

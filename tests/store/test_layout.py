@@ -319,6 +319,8 @@ SENSELESS: list[tuple[Decoder, bytes | None]] = [
     (decode_broker, b'{"version":5,"endpoints":["SSL://h:11111111111"]}'),
     (decode_broker, b'{"version":5,"endpoints":["SSL://h:-1"]}'),
     (decode_broker, b'{"version":1,"host":"h"}'),
+    (decode_broker, b'{"version":1,"host":"]","port":1}'),
+    (decode_broker, b'{"version":5,"host":"a\\nb","port":1}'),
     (decode_broker, b'{"version":5,"endpoints":["SSL://%s:1"]}' % (b"h" * 256)),
     (decode_broker, b'{"version":5,"endpoints":["SSL://h:1"],"rack":"%s"}' % (b"r" * 256)),
     (decode_broker, b'{"version":5,"endpoints":[%s]}' % b",".join([b'"SSL://h:1"'] * 101)),
