@@ -64,7 +64,7 @@ class SearchQuery(NamedTuple, Generic[T]):
 
 
 class SearchLimits(NamedTuple):
-    """What one search may cost."""
+    """The limits of one search."""
 
     rows: int
     max_bytes: int = 256 << 20

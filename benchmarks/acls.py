@@ -55,7 +55,7 @@ def ten_thousand() -> AclIndex:
 
 
 def questions(index: AclIndex) -> dict[str, tuple[Callable[[], object], int]]:
-    """What is timed, and how many decisions it makes."""
+    """Return the functions to be timed by name, each with the number of decisions that it makes."""
     own = [f"team-7.topic-{n}" for n in range(1000)]
     others = [f"team-{n}.topic-{n}" for n in range(1000)]
     assert all(bits & READ for bits in index.allowed_to(USER, HOST, TOPIC, own))

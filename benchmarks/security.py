@@ -33,7 +33,7 @@ class Way:
 
     program: str
     security: str
-    """What it has of security, in words; empty for nothing."""
+    """Its security in words; empty for none."""
     end: End
     pid: int
 

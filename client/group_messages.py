@@ -40,7 +40,7 @@ REASONS: Mapping[int, str] = {
     ErrorCode.OFFSET_METADATA_TOO_LARGE: "the metadata is too long",
     ErrorCode.INVALID_COMMIT_OFFSET_SIZE: "the group has no room for more offsets",
 }
-"""What the errors mean, since responses about groups carry no messages."""
+"""Explanations of the errors, since responses about groups carry no messages."""
 ON_ITS_WAY = frozenset(
     {ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
 )

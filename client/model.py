@@ -105,7 +105,7 @@ class PartitionReassignment(msgspec.Struct, frozen=True):
 
 
 class ScramCredentialInfo(msgspec.Struct, frozen=True):
-    """What a cluster shows of a user's credential; the keys are never shown."""
+    """A user's credential as a cluster shows it; the keys are never shown."""
 
     mechanism: str
     """`SCRAM-SHA-256` or `SCRAM-SHA-512`."""

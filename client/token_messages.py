@@ -30,7 +30,7 @@ REASONS: Mapping[int, str] = {
     ErrorCode.DELEGATION_TOKEN_EXPIRED: "the token has expired",
     ErrorCode.INVALID_PRINCIPAL_TYPE: "owners and renewers of tokens are users, such as User:alice",
 }
-"""What the errors mean, since responses about tokens carry no messages."""
+"""Explanations of the errors, since responses about tokens carry no messages."""
 
 
 def creation(owner: str | None, renewers: Iterable[str], max_lifetime_ms: int) -> CreateDelegationTokenRequest:

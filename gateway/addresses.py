@@ -60,4 +60,4 @@ REWRITERS: Mapping[int, Callable[[KnownBrokers, Any], Awaitable[None]]] = {
     ApiKey.DESCRIBE_CLUSTER: rewrite_cluster,
     ApiKey.FIND_COORDINATOR: rewrite_coordinators,
 }
-"""What changes the response of an API in place."""
+"""The functions that change the responses of an API in place."""

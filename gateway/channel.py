@@ -52,7 +52,7 @@ class Pending(msgspec.Struct):
 
 
 class Broker(Protocol):
-    """What a client has connected to: one broker, or any of them."""
+    """The other end of a client's connection: one broker, or any of them."""
 
     async def connect(self) -> Transport:
         """Connect to it, as soon as its address is known. Raises Disconnected."""

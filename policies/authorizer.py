@@ -48,7 +48,7 @@ class Requester(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Action(msgspec.Struct, frozen=True):
-    """What the client wants to do, and to which resource."""
+    """The operation that a client asks for, and the resource that it is about."""
 
     operation: AclOperation
     resource_type: AclResourceType

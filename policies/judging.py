@@ -82,7 +82,7 @@ class Rules(Protocol):
 
 
 class PolicyDescription(msgspec.Struct, frozen=True):
-    """What a node knows of a policy in Python that it did not load itself."""
+    """The description of a policy in Python, for a node that did not load it itself."""
 
     name: str
     hash: str = ""

@@ -11,7 +11,7 @@ import msgspec
 
 
 class PolicyOutcome(Enum):
-    """What a policy decided."""
+    """The outcome of asking a policy."""
 
     ALLOWED = "allowed"
     VIOLATED = "violated"
@@ -21,7 +21,7 @@ class PolicyOutcome(Enum):
 
 
 class RuleAction(Enum):
-    """What a rule does about a request that does not meet it."""
+    """The consequence of a request that does not meet a rule."""
 
     DENY = "deny"
     WARN = "warn"

@@ -23,7 +23,7 @@ NO_OPERATIONS = -(2**31)
 
 
 class AclOperation(IntEnum):
-    """What somebody does to a resource (Kafka's `AclOperation`)."""
+    """The operations on resources (Kafka's `AclOperation`)."""
 
     UNKNOWN = 0
     ANY = 1

@@ -17,7 +17,7 @@ class ResourceType(IntEnum):
 
 
 class ConfigOperation(IntEnum):
-    """What one entry of IncrementalAlterConfigs does to a config (KIP-339; Kafka's
+    """The operation of one entry of IncrementalAlterConfigs (KIP-339; Kafka's
     `AlterConfigOp.OpType`).
     """
 

@@ -22,8 +22,8 @@ _OTHER_PROTOCOLS = {
     b"\x16\x03": _TLS,  # a handshake
     **dict.fromkeys((b"HT", b"GE", b"PO", b"HE", b"PU", b"OP", b"PR"), _HTTP),  # answers, methods
 }
-"""What the first bytes of another protocol mean where a size is expected. As sizes they are larger
-than any limit.
+"""Explanations of the first bytes of other protocols where a size is expected. As sizes they are
+larger than any limit.
 """
 
 

@@ -103,7 +103,7 @@ class Requirement(NamedTuple):
     id: str
     text: str
     missing: str
-    """What is missing: empty if the requirement is held, `open` if none of it is implemented."""
+    """The missing part: empty if the requirement is held, `open` if none of it is implemented."""
 
     @property
     def source(self) -> str:

@@ -53,7 +53,7 @@ def own_modules() -> Iterator[Path]:
 
 
 def shown() -> Iterator[Path]:
-    """What pages are made of."""
+    """Yield the files that pages are made of."""
     for package in PACKAGES:
         for ending in ("html", "css", "js"):
             yield from (ROOT / package).rglob(f"*.{ending}")

@@ -31,10 +31,10 @@ from .loading import entity_configs
 log = logging.getLogger("minicontroller.controller")
 
 Entity = EntityConfigs | AclEntries | DelegationToken | Group
-"""What one znode says; None where there is no such znode, or no token that can be read."""
+"""The content of one znode; None where there is no such znode, or no token that can be read."""
 
 Value = Mapping[str, str] | frozenset[AccessControlEntry] | DelegationToken | Group | None
-"""What an entity says, without the version of its znode."""
+"""The content of an entity without the version of its znode."""
 
 CONFIGS = f"{layout.CONFIG}/"
 CLIENT_CONFIGS = tuple(f"{CONFIGS}{root}/" for root in CLIENT_ROOTS)

@@ -79,7 +79,7 @@ class Element:
         element changes a topic or nothing.
         """
         self.entities: Mapping[str, Entity | None] = NO_ENTITIES
-        """What the element leaves of the entities that every node follows, by path."""
+        """The entities that every node follows as the element leaves them, by path."""
         self.holds = holds
         """Returns whether a freshly loaded image shows that the element took effect."""
         self.is_decision_only = False

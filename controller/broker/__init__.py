@@ -1,1 +1,1 @@
-"""What every node does, whether it is the active controller or not."""
+"""The parts of every node, whether it is the active controller or not."""

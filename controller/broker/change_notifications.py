@@ -21,7 +21,7 @@ from ..znodes.content import MalformedZnodeError
 log = logging.getLogger("minicontroller.config")
 
 Named = TypeVar("Named", bound=Hashable)
-"""What a notification names."""
+"""The type of the things that notifications name."""
 
 PAUSE_SECONDS = 0.1
 """The pause between two listings; the first one is immediate."""

@@ -1,4 +1,4 @@
-"""What one node knows of the users, clients and addresses that have configs, of the ACLs, and of
+"""The knowledge of one node about the users, clients and addresses that have configs, the ACLs, and
 the delegation tokens: all that decides who may connect, and what they may do. The groups and their
 offsets are followed beside them, in the same way.
 
@@ -52,7 +52,7 @@ log = logging.getLogger("minicontroller.security")
 
 
 class EntityChanges(msgspec.Struct):
-    """What has changed at once, each as it is now."""
+    """The entities that have changed at once, each as it is now."""
 
     acls: dict[ResourcePattern, AclEntries] = {}
     """NO_ACL_ENTRIES where there are none any more."""
@@ -94,7 +94,9 @@ class ClusterSecurity:
         self._group_changes = ChangeNotifications(groups.CHANGES, groups.decode_group_change, clock_ms)
         self._reading = trio.Lock()
         self._applied: dict[str, Entity | None] = {}
-        """What a controller of this process has said since the reading that is under way began."""
+        """The entities that a controller of this process has changed since the current reading
+        began.
+        """
         self._everything_applied = 0
         """How often a controller of this process has said everything."""
         self._loaded: dict[str, int] = {}

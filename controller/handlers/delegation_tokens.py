@@ -1,5 +1,5 @@
-"""What the APIs of delegation tokens share: who may send them, how principals are written, and the
-edits of a token that its HMAC names.
+"""The parts that the APIs of delegation tokens share: who may send them, how principals are
+written, and the edits of a token that its HMAC names.
 
 Rule: an HMAC is a secret. It is in requests and responses, and in nothing that is recorded or
 logged.

@@ -39,7 +39,7 @@ class EntityEdit(msgspec.Struct, frozen=True):
     edit does not change the value that it is given. Raises Refusal.
     """
     operations: Mapping[str, str | None] = Map()
-    """What is changed, for the audit log: the operand of each key, None to remove the key."""
+    """The operand of each changed key, for the audit log; None removes the key."""
     operation_kinds: Mapping[str, str] = Map()
     """The kind of operation on each key of `operations`."""
 

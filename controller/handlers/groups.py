@@ -1,5 +1,5 @@
-"""What the APIs of groups share: which node answers for a group, what clients need permissions for,
-and the edits of a group's offsets.
+"""The parts that the APIs of groups share: which node answers for a group, which permissions
+clients need, and the edits of a group's offsets.
 
 Rule: groups have no members, since there are no records to read. Their offsets are those that
 administrators have set.

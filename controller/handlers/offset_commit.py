@@ -45,7 +45,7 @@ from .node import Node
 
 
 class _Checked(msgspec.Struct):
-    """What a request asks for, and what was found wrong with it."""
+    """The offsets of a request, divided into those that are valid and those that are refused."""
 
     errors: dict[str, dict[int, ErrorCode]] = {}
     """The codes of refused partitions, by topic."""

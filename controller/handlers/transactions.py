@@ -1,5 +1,5 @@
-"""What the APIs of transactions share: which node answers for a transactional id, and what clients
-need permissions for.
+"""The parts that the APIs of transactions share: which node answers for a transactional id, and
+which permissions clients need.
 
 Rule: there are no transactions, since there are no records to write.
 """

@@ -1,4 +1,4 @@
-"""What protects the HTTP port: TLS, and a token that requests have to show.
+"""The protection of the HTTP port: TLS, and a token that requests have to show.
 
 Rule: both are followed while the process runs, by the rule of all watched files: a key store or a
 token that cannot be used changes nothing, and the log says why. A token is compared in constant

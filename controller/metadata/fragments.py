@@ -38,7 +38,7 @@ def with_operations(topic: bytes, operations: int, *, has_tags: bool) -> bytes:
 
 
 class Dialect(NamedTuple):
-    """What a response depends on besides the image."""
+    """The properties of a request on which a response depends besides the image."""
 
     version: int
     listener: str

@@ -22,7 +22,7 @@ NO_CONTROLLER = -1
 
 Key = TypeVar("Key", bound=Hashable)
 Stored = TypeVar("Stored", EntityConfigs, AclEntries, DelegationToken, Group)
-"""What the store holds in one znode."""
+"""The kinds of objects that the store holds in one znode each."""
 
 
 class Image(msgspec.Struct, frozen=True):

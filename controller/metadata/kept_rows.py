@@ -40,7 +40,7 @@ class Joined(list[bytes]):
 
 
 class KeptRows(Generic[T]):
-    """What was made of one state for each question, up to MAX_KEPT_BYTES."""
+    """Keeps the answers that were made of one state, by question, up to MAX_KEPT_BYTES."""
 
     def __init__(self) -> None:
         self._state: object = None

@@ -1,5 +1,5 @@
-"""What the clients of a node did wrong on their connections: counted for the metrics, and logged
-without flooding the log.
+"""The mistakes that clients of a node make on their connections: they are counted for the metrics,
+and logged without flooding the log.
 """
 
 import logging

@@ -94,7 +94,7 @@ OF_THE_CLIENT = {
     "no_common_cipher": "it has no cipher suite in common with this end (ssl.cipher.suites)",
     "refused_ours": "it wants a certificate of the client that it trusts ({words}): ssl.keystore.location names ours",
 }
-"""What a client says of a server."""
+"""Explanations of a server's faults, as its client tells them."""
 OF_THE_SERVER = {
     "not_tls": "what it sent is not TLS: clients of this listener need security.protocol=SSL or SASL_SSL",
     "no_common_version": "it offers no version of TLS that this listener allows (ssl.enabled.protocols)",
@@ -102,7 +102,7 @@ OF_THE_SERVER = {
     "no_certificate": "it has shown no certificate, and this listener demands one (ssl.client.auth=required)",
     "refused_ours": "it does not accept the certificate of this listener ({words}): see the client's ssl.truststore.location",
 }
-"""What a server says of a client."""
+"""Explanations of a client's faults, as its server tells them."""
 
 
 def explained_to_client(error: ssl.SSLError) -> Explanation:

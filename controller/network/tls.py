@@ -92,7 +92,7 @@ class TlsTransport:
         self._may_have_more = False
         """Whether there may be bytes to decrypt without reading the socket."""
         self._left = b""
-        """What was encrypted and not yet taken by the kernel."""
+        """The bytes that were encrypted and not yet taken by the kernel."""
         self._promised = 0
         """How many of the bytes that have to be sent next are encrypted already, in `_left`."""
         self._is_flushing = False

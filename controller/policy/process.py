@@ -76,7 +76,7 @@ class PolicyProcess:
         self._is_closed = False
         self.described = PolicyDescription("")
         self._seen = self.described
-        """What was loaded last, if its files had changed."""
+        """The description of the policy that was loaded last."""
         self.restarts = 0
         """How often the process was started anew."""
 

@@ -35,7 +35,7 @@ class RuleFiles:
         self.loaded_at = 0.0
         """When the files were last read without a mistake, in seconds since 1970."""
         self.mistake: str | None = None
-        """What is wrong with the files as they are; None if their rules are in force."""
+        """The mistake in the files as they are; None if their rules are in force."""
 
     def load(self) -> None:
         """Load the rules at the start. Raises PolicyLoadError."""

@@ -133,8 +133,8 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
 
     @property
     def viewer(self) -> Hashable:
-        """What decides which resources the client may see: whoever has an equal one may see the
-        same. None if decisions may change at any time.
+        """Return a value on which depends what the client may see: whoever has an equal one may see
+        the same. None if decisions may change at any time.
         """
         authorization = self.dispatcher.authorization
         if authorization is None:

@@ -40,7 +40,7 @@ _IMPLY_DESCRIBE_CONFIGS = 1 << AclOperation.ALTER_CONFIGS
 
 NO_ENTRIES: frozenset[AccessControlEntry] = frozenset()
 NOBODY = frozenset({AccessControlEntry(ANYBODY, WILDCARD, AclOperation.ALL, PermissionType.DENY)})
-"""What stands for the ACLs of a pattern that cannot be read: they may deny anything."""
+"""The stand-in for the ACLs of a pattern that cannot be read: they may deny anything."""
 
 
 @lru_cache(maxsize=4096)

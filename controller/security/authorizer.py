@@ -120,7 +120,7 @@ class UserAuthorizer:
 
 
 class Authorization:
-    """What a node's handlers ask. Super users may do everything."""
+    """Answers the questions of a node's handlers. Super users may do everything."""
 
     def __init__(
         self,

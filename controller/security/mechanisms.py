@@ -30,8 +30,8 @@ FIRST_TRY_SECONDS = 5.0
 
 
 class LoginSources:
-    """What the mechanisms of a node look up: `run` follows it. The credentials of users are known
-    once the node is made; until then nobody has one.
+    """Finds the users for the mechanisms of a node: `run` follows them. The credentials of users
+    are known once the node is made; until then nobody has one.
     """
 
     def __init__(self) -> None:

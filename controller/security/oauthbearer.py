@@ -19,7 +19,7 @@ ACKNOWLEDGED = b"\x01"
 SEPARATOR = "\x01"
 MAX_MESSAGE_BYTES = 128 * 1024
 SIGNS = frozenset(string.ascii_letters + string.digits + "-._~+/=")
-"""What a bearer token consists of (RFC 6750)."""
+"""The characters of a bearer token (RFC 6750)."""
 
 
 class BearerMessage(msgspec.Struct, frozen=True):
@@ -33,7 +33,7 @@ class BearerMessage(msgspec.Struct, frozen=True):
 
 
 class TokenCheck(msgspec.Struct, frozen=True):
-    """What all exchanges at one listener share."""
+    """The parts that all exchanges at one listener share."""
 
     keys: TokenKeys
     rules: TokenRules

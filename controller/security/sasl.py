@@ -48,7 +48,7 @@ class Rejected(msgspec.Struct, frozen=True):
 
     message: str
     reason: str = ""
-    """What the node's log tells in place of the message, where that says less."""
+    """The text for the node's log in place of the message, where that says less."""
 
 
 SaslOutcome = Challenge | Proved | ProvedNode | Rejected

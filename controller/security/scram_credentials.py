@@ -32,7 +32,7 @@ MAX_TEXT = 4096
 
 
 class ScramCredential(msgspec.Struct, frozen=True):
-    """What a server knows of a password in order to check a client's proof of it."""
+    """The values of a password that a server needs to check a client's proof of it."""
 
     salt: bytes
     stored_key: bytes

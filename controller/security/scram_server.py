@@ -50,7 +50,7 @@ class ClientFinal(msgspec.Struct, frozen=True):
 
 
 class ScramServer(msgspec.Struct, frozen=True):
-    """What all exchanges by one mechanism at one listener share."""
+    """The parts that all exchanges by one mechanism at one listener share."""
 
     mechanism: str
     source: CredentialSource

@@ -66,7 +66,7 @@ class TokenKeys(Protocol):
 
 
 class TokenRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What a token has to say, with Kafka's names for it."""
+    """The claims that a token has to make, by Kafka's keys."""
 
     audiences: frozenset[str] = frozenset()
     """`sasl.oauthbearer.expected.audience`; empty for any."""

@@ -40,8 +40,8 @@ MAX_ANSWER_BYTES = 4 * MAX_TOKEN_CHARACTERS
 
 
 class ClientSecret(msgspec.Struct, frozen=True):
-    """What a node shows to a token endpoint: the options `clientId`, `clientSecret` and `scope` of
-    the login module.
+    """The credentials of a node at a token endpoint: the options `clientId`, `clientSecret` and
+    `scope` of the login module.
     """
 
     client_id: str

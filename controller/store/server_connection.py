@@ -51,7 +51,7 @@ class ServerConnection:
         self._held: list[bytes] = []
         """Requests of the store that wait until kazoo has authenticated."""
         self._unsent: deque[bytes] = deque()
-        """What the socket did not take at once; encrypted already."""
+        """The bytes, encrypted already, that the socket did not take at once."""
         self._received = bytearray()
         self._needed_bytes = FRAME_SIZE.size
         """How much must have been received before a frame is complete."""

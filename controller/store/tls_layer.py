@@ -27,7 +27,7 @@ TO_BE_CHECKED = {
         "the server wants a certificate that it trusts: zookeeper.ssl.keystore.location names ours",
     ),
 }
-"""What to check, by OpenSSL's name of the error."""
+"""Advice on each error, by OpenSSL's name of it."""
 WRONG_NAME = frozenset({62, 64})
 """X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH."""
 

@@ -1,4 +1,4 @@
-"""What the controller does about writes of other programs to its tree."""
+"""The controller takes over what other programs write to its tree."""
 
 from minicontroller.controller.handlers.alter_partition import alter
 from minicontroller.controller.store.base import Create, Delete, SetData, Store

@@ -37,7 +37,7 @@ class FarBroker:
         self.answers = trio.Event()
         self.answers.set()
         self.swallows = False
-        """What it is sent gets lost, and the connection stays open."""
+        """Whether requests get lost while the connection stays open."""
         self.closed = 0
         self.code = ErrorCode.NONE
         self.undeleted: set[str] = set()

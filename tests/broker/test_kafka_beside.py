@@ -85,7 +85,7 @@ class KafkaBeside(KafkaCluster):
 
 
 class Asked:
-    """What the Kafka is asked through Java's AdminClient."""
+    """Asks the Kafka through Java's AdminClient."""
 
     def __init__(self, process: "subprocess.Popen[str]", errors: Path) -> None:
         self._process = process

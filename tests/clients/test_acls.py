@@ -89,7 +89,7 @@ class Guarded:
         return set(self.client(address, user).list_topics(timeout=60).topics)
 
     def kafka_acls(self, *words: str) -> str:
-        """What Kafka's tool says, which writes to ZooKeeper itself."""
+        """Return the output of Kafka's tool, which writes to ZooKeeper itself."""
         command = ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{kafka_libs()}/*", "kafka.admin.AclCommand"]
         command += ["--authorizer-properties", f"zookeeper.connect={self.zookeeper}", *words]
         run = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)

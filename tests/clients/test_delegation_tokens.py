@@ -33,7 +33,7 @@ DAY_MS = 24 * 60 * 60 * 1000
 
 
 class JavaClient:
-    """What Kafka's client is asked to do, in a process of its own."""
+    """Kafka's client, in a process of its own."""
 
     def __init__(self, process: "subprocess.Popen[str]", errors: Path) -> None:
         self._process = process

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.slow, unlike_kafka("the real Kafka of these tests has 
 
 USER, PASSWORD = "olga", "olga,secret="
 REFUSED = {"MUTUAL": "refused to User:alice", "LOGIN": f"refused to User:{USER}"}
-"""What the policy says, by the listener."""
+"""The policy's text by listener."""
 AT_EVERY_NODE = {"metadata.completion": "cluster"}
 """The user is known to the node that is asked next."""
 
@@ -38,7 +38,7 @@ def nodes_with_a_user(tmp_path_factory: pytest.TempPathFactory, zookeeper: ZooKe
 
 
 def wanted(nodes: Secured, listener: str, topic: str) -> Mapping[str, str]:
-    """What a program is told."""
+    """Return the arguments of a program."""
     shown = {"cert": str(nodes.alice)} if listener == "MUTUAL" else {"user": USER, "password": PASSWORD}
     return {
         "address": nodes.not_the_controller(listener),

@@ -196,7 +196,7 @@ def test_the_policy_knows_who_asks(secured: Secured, topic: str, user: str) -> N
 def authentication_errors(
     secured: Secured, user: str = "alice", password: str | None = None, more: Mapping[str, Any] | None = None
 ) -> list[str]:
-    """What librdkafka's error callback tells of a client that is not let in."""
+    """Return the errors that librdkafka's callback tells of a client that is not let in."""
     errors: list[KafkaError] = []
     client = secured.confluent(secured.not_the_controller, user, password, {"error_cb": errors.append, **(more or {})})
 

@@ -49,7 +49,7 @@ def call(
 
 
 def complaint(*arguments: str, folder: Path, code: int = 1, variables: Mapping[str, str] | None = None) -> str:
-    """What a command that fails says behind `Error: `; on stdout it must say nothing."""
+    """Return the text behind `Error: ` of a command that fails; on stdout it must say nothing."""
     outcome = call(*arguments, folder=folder, variables=variables)
     assert (outcome.code, outcome.stdout) == (code, ""), outcome
     return outcome.stderr.partition("Error: ")[2].strip()

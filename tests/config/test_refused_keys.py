@@ -1,4 +1,4 @@
-"""What this program does not carry out and must not pass over."""
+"""Keys that this program does not carry out are refused, because it must not pass over them."""
 
 import pytest
 

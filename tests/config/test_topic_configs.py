@@ -1,4 +1,4 @@
-"""What a topic's configs may be, by what a real Kafka 3.9.1 answered to the same requests."""
+"""A topic's configs are valid or not as a real Kafka 3.9.1 answered to the same requests."""
 
 import pytest
 

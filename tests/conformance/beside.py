@@ -43,7 +43,7 @@ class Compared:
     names: set[str] = field(default_factory=set)
     """The differences on purpose that concern it."""
     unnamed: list[str] = field(default_factory=list)
-    """What no difference on purpose explains."""
+    """The differences that none on purpose explains."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ class Comparison:
         self._ours = ours
 
     def expected(self, case: Case) -> Any:
-        """What ours should be: as recorded, unless we differ on purpose."""
+        """Return our answer as it should be: as recorded, unless we differ on purpose."""
         recorded = self._recording.outcomes[case.key]
         answer = recorded.answer(case)
         normal = recorded.ended if answer is None else self._theirs.normal(case, answer)

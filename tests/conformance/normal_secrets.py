@@ -54,7 +54,7 @@ def minutes_after(issued_ms: int, at_ms: int) -> str:
 
 
 def token_text(auth_bytes: str) -> str:
-    """What a server says in a SASL exchange, given in hex."""
+    """A server's message in a SASL exchange, given in hex."""
     said = bytes.fromhex(auth_bytes).decode(errors="replace")
     if challenge := CHALLENGE.fullmatch(said):
         nonce, _, iterations = challenge.groups()

@@ -127,7 +127,7 @@ CLOSED, SILENT = "closed", "silent"
 
 @dataclass
 class Outcome:
-    """What came back: an answer, or how it failed to come."""
+    """The outcome of a request: an answer, or how it failed to come."""
 
     case: Case
     request: bytes

@@ -28,7 +28,7 @@ Key = tuple[str, int]
 
 @dataclass
 class Row:
-    """What was asked in one version of an API, and how often both were the same."""
+    """The requests in one version of an API, and how often both were the same."""
 
     requests: int = 0
     code: int = 0

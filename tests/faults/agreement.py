@@ -29,7 +29,7 @@ def expect_agreement(nodes: Collection[NodeProcess], tree: Tree) -> None:
 
 
 def disagreements(nodes: Collection[NodeProcess], tree: Tree) -> list[object]:
-    """What is wrong in the tree, or else is not told as it is there: some of it."""
+    """Return some of the mistakes in the tree, or else of the differences of what nodes tell."""
     ids = {node.broker_id for node in nodes}
     right = tree.partitions()
     wrong: list[object] = [

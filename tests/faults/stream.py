@@ -20,7 +20,7 @@ TIMEOUT_MS = 20_000
 
 
 class Stream:
-    """What became of the topics."""
+    """Creates topics one after the other, and keeps the answers."""
 
     def __init__(self, addresses: Sequence[str], replicas: int) -> None:
         self.acknowledged: dict[str, float] = {}
@@ -81,7 +81,7 @@ class Stream:
             self.failures.append(error)
 
     def note(self, name: str, code: int) -> None:
-        """What was answered."""
+        """Note the answer about a topic."""
         if code == ErrorCode.NONE:
             self.acknowledged[name] = time.monotonic()
         self.answers[name] = code

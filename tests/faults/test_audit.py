@@ -104,7 +104,7 @@ class Asker:
         self._answers.append(self._wire.receive())
 
     def listen_to_the_end(self) -> None:
-        """What was answered before the other side died."""
+        """Read the answers that came before the other side died."""
         with self._wire, contextlib.suppress(ConnectionEndedError):
             while True:
                 self.listen()

@@ -1,4 +1,6 @@
-"""What passes through a gateway, byte by byte. The cluster behind it is one of this program."""
+"""Requests and responses pass through a gateway, and are looked at as bytes. The cluster behind it
+is one of this program.
+"""
 
 import socket
 import struct

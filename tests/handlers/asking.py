@@ -38,7 +38,7 @@ READS = {
         ApiKey.DESCRIBE_TOPIC_PARTITIONS,
     )
 }
-"""What reads."""
+"""The APIs that read."""
 
 CLUSTER_ID = "9dJzdGvfTPaCY4e8klXaDQ"
 

@@ -43,7 +43,7 @@ def rules(most: object) -> str:
 
 
 def refusal(admin: AdminClient, name: str, partitions: int, *, only_asks: bool = False) -> str | None:
-    """What a client of librdkafka reads; None if the topic is made, or would be."""
+    """Return the error of a client of librdkafka; None if the topic is made, or would be."""
     try:
         admin.create_topics([NewTopic(name, partitions, 1)], validate_only=only_asks)[name].result()
     except KafkaException as error:

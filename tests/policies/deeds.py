@@ -125,16 +125,16 @@ def raise_out_of_the_ordinary() -> None:
 KILLED: tuple[Callable[[], None], ...] = (
     hold_the_interpreter, run_without_end, catch_every_signal, flood_stderr, flood_the_log, be_unspeakable,
 )  # fmt: skip
-"""What takes too long."""
+"""The deeds that take too long."""
 ENDED: tuple[Callable[[], None], ...] = (
     lambda: os._exit(0), lambda: os.kill(os.getpid(), signal.SIGKILL), die_of_a_pointer, close_everything, talk_nonsense, talk_too_much,
     fork_and_leave,
 )  # fmt: skip
-"""What costs the process."""
+"""The deeds that cost the process."""
 REFUSED: tuple[Callable[[], None], ...] = (
     lambda: sys.exit(0), raise_out_of_the_ordinary, carry_a_lock, take_all_memory,
 )  # fmt: skip
-"""What a process survives."""
+"""The deeds that a process survives."""
 DEEDS: Mapping[str, Callable[[], None]] = {
     f"{kind}-{number}": deed
     for kind, deeds in (("killed", KILLED), ("ended", ENDED), ("refused", REFUSED))

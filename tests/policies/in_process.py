@@ -40,7 +40,7 @@ async def process_of(
 
 
 async def said(runner: PolicyRunner, request: JudgedRequest, of: ClusterSnapshot | None = None) -> str | None:
-    """What the caller is told; empty if the request passes."""
+    """Return the text that the caller gets; empty if the request passes."""
     try:
         await runner.judge(request, of or cluster())
     except PolicyRefusal as refused:

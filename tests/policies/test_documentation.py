@@ -35,7 +35,7 @@ def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def commands() -> Iterator[tuple[list[str], str]]:
-    """What is typed, and what is shown below it."""
+    """Yield each command of the page, and the output that is shown below it."""
     for block in blocks("console"):
         for typed in re.findall(r"^\$ minicontroller (.*\n(?:(?!\$ ).*\n)*)", block, re.MULTILINE):
             arguments, _, shown = typed.partition("\n")

@@ -34,7 +34,7 @@ from tests.support.grouped import Test, grouped
 RANGES = {"b": 8, "h": 16, "i": 32, "q": 64}
 MOST_CHARACTERS, MOST_ELEMENTS = 12, 3
 CHARACTERS = 'aZ0.-_ :$\\"\x00\x7f\u00e9\u2603\U0001f600'
-"""What the texts of samples are made of: of one to four bytes, some with a meaning elsewhere."""
+"""The characters of texts in samples, of one to four bytes, some with a meaning elsewhere."""
 SIMPLEST = 0.3
 """The share of the values of samples that are null, or a default, where they may be."""
 

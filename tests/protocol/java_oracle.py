@@ -18,7 +18,7 @@ PROJECT = Path(__file__).parents[1] / "java" / "codec-oracle"
 
 
 class Reading(NamedTuple):
-    """What Kafka's class made of the bytes."""
+    """A message as Kafka's class reads it."""
 
     left: int
     written_again: bytes
@@ -54,13 +54,13 @@ class JavaOracle:
         self._process.communicate()  # the end of its input ends it
 
     def read(self, name: str, version: int, data: bytes) -> Reading:
-        """What Kafka's class of that name makes of the bytes."""
+        """Return the message that Kafka's class of that name makes of the bytes."""
         self._ask(b"r", name, version, data)
         (left,) = struct.unpack(">i", self._take(4))
         return Reading(left, self._block(), normal(json.loads(self._block())))
 
     def write(self, name: str, version: int, values: dict[str, Any]) -> bytes:
-        """What Kafka's class of that name, filled with these values of its JSON, is on the wire."""
+        """Return Kafka's class of that name, filled with these values of its JSON, as bytes."""
         self._ask(b"w", name, version, json.dumps(values).encode())
         return self._block()
 

@@ -23,7 +23,7 @@ FILLER, FIVE, SIX = "[[replication]]\nmax = 9\n", "[[partitions]]\nmax = 5\n", "
 OLD, NEW = FILLER + FIVE, FILLER + SIX
 
 Steps = Iterator[None]
-"""What happens to the files, yielding wherever somebody may look."""
+"""The steps that damage files; it yields wherever somebody may look."""
 Damage = Callable[[Path, Path], Steps]
 
 

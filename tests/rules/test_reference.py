@@ -46,7 +46,7 @@ def requests(draw: st.DrawFn) -> Change:
 
 
 class EvaluationError(Exception):
-    """What the engine makes of an expression that cannot be evaluated."""
+    """The engine could not evaluate an expression."""
 
 
 class Meaning(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ class Meaning(msgspec.Struct, frozen=True):
 
 
 def attempt(meaning: Meaning, request: Change, before: TopicState | None) -> object:
-    """What it gives, or None if it cannot be evaluated."""
+    """Return its value, or None if it cannot be evaluated."""
     try:
         return meaning.value(request, before)
     except (EvaluationError, KeyError, AttributeError, ZeroDivisionError, ValueError):

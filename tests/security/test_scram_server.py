@@ -61,7 +61,7 @@ def challenge_of(outcome: SaslOutcome) -> bytes:
 def login(
     name: str, password: str = SECRET, mechanism: str = SHA256, users: Users = USERS, nonce: str = "abc"
 ) -> SaslOutcome:
-    """What becomes of an honest client with this password."""
+    """Return the outcome of an honest client with this password."""
     exchange, client = begun(mechanism, users), ScramClient(HASHES[mechanism], name, password, nonce)
     outcome = exchange.step(client.final(challenge_of(exchange.step(client.first()))))
     if isinstance(outcome, Proved):

@@ -70,7 +70,7 @@ NOT_OURS = {"/latest_producer_id_block", "/admin/reassign_partitions"}
 
 
 def rewritten(path: str, data: bytes) -> bytes:
-    """What we make of a znode that we have read."""
+    """Return a znode as we write it after we have read it."""
     names = path.split("/")[1:]
     if path.startswith("/brokers/ids/"):
         return registrations.encode_broker(

@@ -56,7 +56,7 @@ def store_at(connect: str, settings: dict[str, str]) -> ZooKeeperStore:
 
 @pytest.fixture(name="messages")
 def messages_fixture(caplog: pytest.LogCaptureFixture) -> Iterator[list[str]]:
-    """What the program logs, from an empty list on."""
+    """Collect the messages that the program logs."""
     found: list[str] = []
 
     class Keep(logging.Handler):
@@ -70,7 +70,7 @@ def messages_fixture(caplog: pytest.LogCaptureFixture) -> Iterator[list[str]]:
 
 
 async def first_message(store: ZooKeeperStore, messages: list[str]) -> str:
-    """What is logged of a store that cannot connect."""
+    """Return the first message of a store that cannot connect."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(store.__aenter__)
         with trio.fail_after(PATIENCE_SECONDS):

@@ -27,7 +27,7 @@ READY_TIMEOUT_SECONDS = 120.0
 STOP_TIMEOUT_SECONDS = 90.0
 
 SAME_AS_KAFKA = {"offsets.topic.replication.factor": "1", "offsets.topic.num.partitions": "4"}
-"""What `KafkaCluster` sets, so that one expectation fits both."""
+"""The settings of `KafkaCluster`, so that one expectation fits both."""
 
 ON_KAFKA = os.environ.get("MINICONTROLLER_TESTS_ON") == "kafka"
 """Whether the tests of clients run on a real Kafka 3.9.1 instead: so that what they expect is
@@ -41,7 +41,7 @@ def unlike_kafka(reason: str) -> pytest.MarkDecorator:
 
 
 class Cluster(Protocol):
-    """What tests of clients know of the cluster under test."""
+    """The cluster under test, as tests of clients know it."""
 
     @property
     def bootstrap(self) -> str: ...

@@ -8,7 +8,7 @@ LEFTOVER = b'{"version":1,"config":{"segment.ms":"7"}}'
 
 
 def notification(entity_path: str) -> Create:
-    """What tells brokers that the configs of this entity have changed."""
+    """Return the notification that the configs of this entity have changed."""
     return Create(layout.CONFIG_CHANGE_PREFIX, encode_config_change(entity_path), sequential=True)
 
 

@@ -1,4 +1,4 @@
-"""What is asked of the HTTP port, by the standard library's client."""
+"""Requests to the HTTP port by the standard library's client."""
 
 import http.client
 import json
@@ -48,7 +48,7 @@ def create(cluster: MiniCluster, *names: str, partitions: int = 1) -> list[int]:
 
 
 def history(cluster: MiniCluster, name: str = "", **more: object) -> Any:
-    """What became of a topic, or all decisions."""
+    """Return the decisions about a topic, or all decisions."""
     query = "".join(f"&{key}={quote(str(value))}" for key, value in more.items())
     return ask(cluster, f"/api/history?name={quote(name)}{query}").json
 

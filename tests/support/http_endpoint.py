@@ -16,7 +16,7 @@ class Endpoint:
         self.delay = 0.0
         self.fetched = 0
         self.asked = b""
-        """What the last connection sent."""
+        """The bytes that the last connection sent."""
         self.port = 0
 
     async def serve(self, task_status: trio.TaskStatus[list[trio.SocketListener]] = trio.TASK_STATUS_IGNORED) -> None:

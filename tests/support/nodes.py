@@ -64,7 +64,7 @@ class NodeProcess:
 
     @property
     def output(self) -> str:
-        """What it said in its present life."""
+        """Its output in its present life."""
         with self.log.open("rb") as log:
             log.seek(self._life_begins)
             return log.read().decode()

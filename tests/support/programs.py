@@ -23,13 +23,13 @@ time_to_build = pytest.mark.timeout(BUILD_SECONDS + RUN_SECONDS)  # the first ru
 
 
 def run_go(wanted: Mapping[str, str]) -> str:
-    """What the program in Go prints."""
+    """Return the output of the program in Go."""
     place = _kept(GO, ("main.go", "go.sum"), lambda made: ["go", "build", "-o", str(made / "program"), "."])
     return _run([place / "program", json.dumps(wanted)])
 
 
 def run_javascript(wanted: Mapping[str, str]) -> str:
-    """What the program in JavaScript prints."""
+    """Return the output of the program in JavaScript."""
     named = ("package.json", "package-lock.json")
 
     def fetching(made: Path) -> Sequence[str]:

@@ -376,7 +376,7 @@ class SmallCluster:
     # ------------------------------------------------------------------ what is seen
 
     def seen(self, broker_id: int) -> Image:
-        """What a node was told."""
+        """Return the image of a node."""
         return self.members[broker_id].node.cache.image
 
 
@@ -405,7 +405,7 @@ def context_for(node: Node, key: ApiKey, version: int) -> RequestContext:
 
 
 def told(topic: Topic) -> Any:
-    """What every node is to know of a topic."""
+    """Return the topic as every node is to know it."""
     return (
         topic.topic_id,
         [

@@ -225,7 +225,7 @@ class Client:
 
 
 class Served:
-    """What a test holds of a running server."""
+    """A running server in the hands of a test."""
 
     def __init__(self, server: Server, dispatcher: Dispatcher, node: TinyNode) -> None:
         self.server = server

@@ -20,7 +20,7 @@ OWNING = (
     "-c",
     "import os, fcntl, sys, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])",
 )
-"""What it runs has the terminal for its own, so that Ctrl-C there reaches it."""
+"""The program that it runs has the terminal for its own, so that Ctrl-C there reaches it."""
 
 
 class Seen(NamedTuple):

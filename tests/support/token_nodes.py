@@ -1,4 +1,4 @@
-"""What nodes need to log in to each other by OAUTHBEARER over TLS, each with its own token."""
+"""Settings of nodes that log in to each other by OAUTHBEARER over TLS, each with its own token."""
 
 import json
 import time

@@ -108,7 +108,7 @@ class ZooKeeperServer:
             time.sleep(0.02)
 
     def status(self) -> str:
-        """What the server says of itself; empty while it does not answer."""
+        """Return the server's description of itself; empty while it does not answer."""
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
                 connection.sendall(b"srvr")

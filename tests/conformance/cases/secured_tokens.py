@@ -172,7 +172,7 @@ def by_token(name: str, token: str, mechanism: str = SHA_256, more: str = ",toke
 
 
 def asked_by_token(name: str) -> list[Case]:
-    """What is asked on the connection of that dialogue."""
+    """Return the cases on the connection of that dialogue."""
     body = {"topics": None, "include_topic_authorized_operations": True}
     cases = [
         new("create"),

@@ -1,4 +1,4 @@
-"""What random walks found (`python -m tests.conformance.walk`), once it was mended."""
+"""Requests whose answers differed in random walks (`make walk`), until they were mended."""
 
 from tests.conformance.case import APPEND, BROKER, SET, SUBTRACT, TOPIC, Body, each_version
 

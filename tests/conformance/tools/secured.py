@@ -24,7 +24,7 @@ FILES = {
 
 
 OPTIONS = {"kafka-leader-election": "--admin.config", "kafka-cluster": "--config"}
-"""What some tools call the file that others call `--command-config`."""
+"""The options of some tools for the file that others call `--command-config`."""
 BEFORE_THE_SUBCOMMAND = {"kafka-features", "kafka-transactions"}
 """The tools that want it there."""
 

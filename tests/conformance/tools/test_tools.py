@@ -24,14 +24,14 @@ Found = dict[str, list[Outcome]]
 
 @pytest.fixture(scope="module")
 def of_plain(tmp_path_factory: pytest.TempPathFactory) -> Found:
-    """What the tools write at a cluster in which everybody may do everything."""
+    """The output of the tools at a cluster in which everybody may do everything."""
     with running_cluster() as cluster:
         return written(cluster, plain.PLAIN, plain.FILES, tmp_path_factory.mktemp("tools"))
 
 
 @pytest.fixture(scope="module")
 def of_secured(tmp_path_factory: pytest.TempPathFactory) -> Found:
-    """What they write at one whose clients log in and need ACLs."""
+    """The output of the tools at a cluster whose clients log in and need ACLs."""
     with running_cluster(settings=SECURED_SETTINGS, login=login("admin")) as cluster:
         return written(cluster, secured.SECURED, secured.FILES, tmp_path_factory.mktemp("tools"))
 

@@ -1,4 +1,4 @@
-"""What is wrong with a window: each anomaly by its name, with the operations that show it."""
+"""The anomalies of a window: each by its name, with the operations that show it."""
 
 from collections.abc import Sequence
 
@@ -75,7 +75,7 @@ class Anomaly(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct):
-    """Of one window."""
+    """The verdict on one window."""
 
     anomalies: list[Anomaly] = []
     undecided: list[str] = []

@@ -53,7 +53,7 @@ the outcome.
 """
 MOST_AT_ONCE = 5
 WRITES = (CREATE,) * 3 + (DELETE,) * 2 + (GROW,) * 2 + (ALTER,) * 3 + (REPLACE, REASSIGN, REASSIGN, ELECT, ELECT)
-"""What is asked about a topic, as often as it stands here."""
+"""The questions about a topic, each asked as often as it stands here."""
 RETRY_SECONDS = 0.1
 
 
@@ -86,7 +86,7 @@ class Journal:
 
 
 class Habits(msgspec.Struct, frozen=True):
-    """What a client does how often."""
+    """How often a client does each thing."""
 
     at_once: int = 1
     """The most requests that are sent together."""

@@ -26,7 +26,7 @@ ASYNCHRONOUS = {trouble.__name__ for trouble in (*BREAKING, strange_configs)}
 
 
 class Plan(msgspec.Struct):
-    """What is driven."""
+    """How long a cluster is driven, with which troubles and floods."""
 
     seed: str
     seconds: float
@@ -45,14 +45,14 @@ class Plan(msgspec.Struct):
 
 
 class Told(msgspec.Struct):
-    """Of one window, for whoever watches."""
+    """The figures of one window, for whoever watches."""
 
     window: Window
     verdict: Verdict
     operations: int
     doubts: int
     slowest: Operation | None
-    """Of those that were answered."""
+    """The slowest operation that was answered."""
     checking_seconds: float
     kept: Path | None = None
 

@@ -1,4 +1,4 @@
-"""What each entity may do: a state, and what an operation with a given answer makes of it.
+"""The model of each entity: a state, and what an operation with a given answer makes of it.
 
 Rule: pure. `step` returns the state after the operation, or None where the operation cannot have
 had that answer there. An operation that was refused because of the state is a look at the state;
@@ -33,7 +33,7 @@ from tests.faults.detector.history import (
 )
 
 LEFT = {"flush.ms": "77"}
-"""What other programs leave for configs of topics that are not there."""
+"""The configs that other programs leave for topics that are not there."""
 ABSENT, ALIVE, DYING = "absent", "alive", "dying"
 
 Items = frozenset[tuple[str, str]]

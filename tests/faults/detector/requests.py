@@ -1,4 +1,4 @@
-"""What clients ask, as messages, and what the answers mean for the operations in them."""
+"""The requests of clients as messages, and the meaning of the answers for their operations."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -282,7 +282,7 @@ def _permitted(answer: Any, operation: Operation) -> None:
 
 
 def overrides(rows: Sequence[Any], entity: str) -> dict[str, str]:
-    """What is set for this entity itself."""
+    """Return the configs that are set for this entity itself."""
     source = SOURCES[kind_of(entity)]
     return {row.name: row.value for row in rows if row.config_source == source}
 

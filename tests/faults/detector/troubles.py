@@ -1,5 +1,5 @@
-"""What the world does to a cluster: each trouble begins, lasts, and is over, beside whatever others
-there are.
+"""The troubles that a cluster meets: each begins, lasts, and is over, beside whatever others there
+are.
 
 Rule: a trouble takes what it breaks for itself, and leaves it whole; so any mix of them may go on
 at once, and when all are over the cluster is one that has nothing left to complain of.
@@ -34,7 +34,7 @@ STRANGE_SECONDS = 0.05
 
 
 class Stage:
-    """What troubles share: the cluster, what is taken, and when it is over."""
+    """The parts that troubles share: the cluster, its victims, and when it is over."""
 
     def __init__(self, arena: Arena, journal: Journal, dice: random.Random) -> None:
         self.arena = arena
@@ -160,12 +160,12 @@ def cut_from_zookeeper(stage: Stage) -> None:
 
 
 def unheard_by_zookeeper(stage: Stage) -> None:
-    """What a node asks is not heard; then the connection breaks."""
+    """The requests of a node are not heard; then the connection breaks."""
     _swallow(stage, Proxy.swallow_requests)
 
 
 def unanswered_by_zookeeper(stage: Stage) -> None:
-    """What a node asks is done, and the answers go nowhere; then the connection breaks."""
+    """The requests of a node are done, and the answers go nowhere; then the connection breaks."""
     _swallow(stage, Proxy.swallow_answers)
 
 

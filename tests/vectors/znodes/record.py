@@ -119,7 +119,7 @@ class AuthorizedCluster(KafkaCluster):
 
 
 class Znodes:
-    """What there is in a cluster's ZooKeeper."""
+    """The znodes of a cluster's ZooKeeper."""
 
     def __init__(self, connect: str) -> None:
         self.client = KazooClient(connect)
