@@ -1,5 +1,6 @@
 """The gateway as a tree of tasks, from its start to its end."""
 
+import logging
 from collections.abc import Callable
 from functools import partial
 
@@ -8,16 +9,20 @@ import trio
 
 from ..client.configuration import Address
 from ..client.network import Network
-from ..controller.network.server import Server
+from ..controller.errors import ConfigurationError
+from ..controller.network.server import PortTakenError, Server
 from ..controller.network.transport import Transport
 from ..controller.node.endpoints import connection_limits
 from ..controller.security.caller import Caller
 from ..controller.security.listeners import server_listeners
 from ..controller.security.mechanisms import LoginSources
+from ..policies.configs.values import MAX_PORT
 from .broker import OfferedBroker
 from .channel import Channel
 from .cluster import UpstreamCluster
 from .configuration import GatewayConfig
+
+log = logging.getLogger("minicontroller.gateway")
 
 MAX_FRAME_BYTES = 2**31 - 1
 """A frame is not kept in memory, so that only the broker decides how large one may be."""
@@ -68,15 +73,30 @@ class Gateway:
         return await self._open(broker_id, f"broker-{broker_id}")
 
     async def _open(self, broker_id: int | None, name: str) -> Address:
-        """Open a listener at the next port, and return the address that clients are given."""
-        listener = msgspec.structs.replace(
-            self._listener, name=name, host=self._config.listen.host, port=self._next_port
-        )
+        """Open a listener at the next port that is free, and return the address that clients are
+        given. Raises PortTakenError if clients should begin at a port that is not free.
+        """
         broker = OfferedBroker(self._cluster, broker_id, tls=self._config.upstream.tls)
-        await self._server.open_for([listener], partial(self._channel, broker))
-        if self._next_port:
+        while True:
+            port = self._take_port(name)
+            listener = msgspec.structs.replace(self._listener, name=name, host=self._config.listen.host, port=port)
+            try:
+                await self._server.open_for([listener], partial(self._channel, broker))
+            except PortTakenError as error:
+                if broker_id is None:
+                    raise
+                log.warning("%s The next port is tried.", error)
+            else:
+                return Address(self._config.advertised_host, self._server.ports[name])
+
+    def _take_port(self, name: str) -> int:
+        """Return the next port, or 0 for any. Raises ConfigurationError if there is none."""
+        port = self._next_port
+        if port > MAX_PORT:
+            raise ConfigurationError(f"No port is left for the listener {name}: name a lower one by --listen.")
+        if port:
             self._next_port += 1
-        return Address(self._config.advertised_host, self._server.ports[name])
+        return port
 
     def _channel(self, broker: OfferedBroker, transport: Transport, caller: Caller) -> Channel:
         return Channel(transport, caller, broker, max_bytes=MAX_FRAME_BYTES, failures=self._server.failures)

@@ -1,14 +1,17 @@
 """A broker as one listener of the gateway offers it to clients."""
 
+import logging
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 
 import trio
 
 from ..client.configuration import Address
+from ..controller.network.handshake_errors import HandshakeError
 from ..controller.network.tls import start_tls
 from ..controller.network.transport import Disconnected, SocketTransport, Transport, notice_death
+from ..controller.observe.logs import RateLimitedLog
 from ..protocol.api_keys import ApiKey
 from ..protocol.error_codes import ErrorCode
 from ..protocol.errors import UnsupportedVersion
@@ -21,6 +24,8 @@ from .channel import Move
 from .cluster import UpstreamCluster
 from .frames import FrameReader, FrameWriter
 from .requests import RequestHead
+
+log = logging.getLogger("minicontroller.gateway")
 
 CONNECT_TIMEOUT_SECONDS = 10.0  # Kafka's clients: socket.connection.setup.timeout.ms
 DEAD_AFTER_SECONDS = 30
@@ -35,29 +40,41 @@ class OfferedBroker:
         self._cluster = cluster
         self._broker_id = broker_id
         self._tls = tls
+        self._unreachable = RateLimitedLog(log)
 
     async def connect(self) -> Transport:
         """Connect to the broker, once its address is known. Raises Disconnected."""
-        if self._broker_id is not None:
-            return await self._connected(await self._cluster.address_of(self._broker_id))
         reasons = []
-        for address in self._cluster.addresses:
+        for address in await self._addresses():
             try:
                 return await self._connected(address)
             except Disconnected as error:
-                reasons.append(str(error))
-        raise Disconnected("; ".join(reasons))
+                reasons.append(f"{address}: {error}")
+        text = "; ".join(reasons) or f"broker {self._broker_id} is not known"
+        self._unreachable.say(logging.WARNING, "a client is turned away, since its broker cannot be reached: %s", text)
+        raise Disconnected(text)
+
+    async def _addresses(self) -> Iterable[Address]:
+        if self._broker_id is None:
+            return self._cluster.addresses
+        address = await self._cluster.address_of(self._broker_id)
+        return () if address is None else (address,)
 
     async def _connected(self, address: Address) -> Transport:
         try:
             with trio.fail_after(CONNECT_TIMEOUT_SECONDS):
                 stream = await trio.open_tcp_stream(address.host, address.port)
-        except (OSError, ValueError, OverflowError, trio.TooSlowError) as error:
-            raise Disconnected(f"{address} cannot be reached") from error
+        except trio.TooSlowError as error:
+            raise Disconnected("no answer in time") from error
+        except (OSError, ValueError, OverflowError) as error:
+            raise Disconnected(str(error) or "this is no address") from error
         notice_death(stream.socket, DEAD_AFTER_SECONDS)
         if self._tls is None:
             return SocketTransport(stream)
-        return await start_tls(stream, self._tls, address.host)
+        try:
+            return await start_tls(stream, self._tls, address.host)
+        except HandshakeError as error:  # with the broker, and so no failure of the client
+            raise Disconnected(str(error)) from error
 
     def answer_of(self, head: RequestHead) -> bytes | None:
         """Return the response of the gateway itself, or None to have the broker answer. Raises

@@ -9,7 +9,6 @@ An answer of the gateway itself stands in one queue with the requests that the b
 so that the client gets all of them in the order of its requests.
 """
 
-import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Protocol
@@ -17,6 +16,7 @@ from typing import Protocol
 import msgspec
 import trio
 
+from ..controller.network.connection import secure
 from ..controller.network.failures import ConnectionFailures
 from ..controller.network.handshake_errors import HandshakeError
 from ..controller.network.transport import Disconnected, Transport
@@ -26,8 +26,6 @@ from ..protocol.errors import MalformedMessage, ProtocolError, UnsupportedApi
 from .apis import NEWEST
 from .frames import FrameReader, FrameWriter
 from .requests import RequestHead, read_head
-
-log = logging.getLogger("minicontroller.gateway")
 
 MOST_PENDING = 1000
 """How many requests of a client may wait for their responses before no more are read."""
@@ -116,7 +114,8 @@ class Channel:
         """Serve until the connection ends. Raises only for defects of this program."""
         try:
             with self._life:
-                await self._secure()
+                await secure(self._client, self.caller)
+                self.is_secure = True
                 broker = await self._broker.connect()
                 try:
                     await self._pump(broker)
@@ -124,18 +123,12 @@ class Channel:
                     broker.close()
         except HandshakeError as error:
             self._failures.failed_handshake(self.caller, error)
-        except Disconnected as error:
-            log.info("the connection of %s ends: %s", self.caller, error, extra=about_caller(self.caller))
+        except Disconnected:
+            pass
         except ProtocolError as error:
             self._failures.protocol_error(self.caller, error, about_caller(self.caller))
         finally:
             self._client.close()
-
-    async def _secure(self) -> None:
-        certificate = await self._client.secure()
-        self.is_secure = True
-        if certificate is not None:
-            self.caller.showed_certificate(certificate)
 
     async def _pump(self, broker: Transport) -> None:
         failures: list[Exception] = []
@@ -172,7 +165,7 @@ class Channel:
             answer = self._broker.answer_of(head)
             if answer is not None:
                 await to_broker.flush()
-                await frames.whole()
+                await frames.drop()  # a client decides how large it is
                 self._pending.append(Pending(head.correlation_id, answer=answer))
                 await self._send_own_answers()
             else:

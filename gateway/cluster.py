@@ -10,9 +10,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 import trio
 
 from ..client.configuration import Address
-from ..client.errors import ClusterUnreachable
+from ..client.errors import AdminError, ClusterUnreachable
 from ..client.network import Network
-from ..controller.network.transport import Disconnected
 
 log = logging.getLogger("minicontroller.gateway")
 
@@ -36,34 +35,19 @@ class UpstreamCluster:
         self._advertised: dict[int, Address] = {}
         self._opening = trio.Lock()
         self._changed = trio.lowlevel.ParkingLot()
+        self._said = ""
+        """The last failure to ask the cluster, so that it is logged once."""
 
     async def begin(self) -> None:
         """Learn the brokers of the cluster, waiting until one of them answers."""
-        said = ""
-        while True:
-            try:
-                await self._ask()
-            except ClusterUnreachable as error:
-                if str(error) != said:
-                    log.warning("waiting for the cluster: %s", error)
-                said = str(error)
-                await trio.sleep(RETRY_SECONDS)
-            else:
-                return
+        while not await self._look():  # noqa: ASYNC110 - nothing here could tell of an answer
+            await trio.sleep(RETRY_SECONDS)
 
     async def follow(self) -> None:
         """Follow brokers that come, go and move, until cancelled."""
-        said = ""
         while True:
             await trio.sleep(POLL_SECONDS)
-            try:
-                await self._ask()
-                said = ""
-            except ClusterUnreachable as error:
-                if str(error) != said:
-                    log.warning("the cluster does not answer: %s", error)
-                said = str(error)
-                self._network.forget()
+            await self._look()
 
     async def learn(self, brokers: Mapping[int, Address]) -> None:
         """Take over the addresses of brokers that are alive, and open a listener for those that
@@ -82,19 +66,30 @@ class UpstreamCluster:
         """
         return self._advertised.get(broker_id)
 
-    async def address_of(self, broker_id: int) -> Address:
-        """Return the address of a broker, as soon as it is known. Raises Disconnected."""
+    async def address_of(self, broker_id: int) -> Address | None:
+        """Return the address of a broker, as soon as it is known; None if it does not become known
+        in time.
+        """
         with trio.move_on_after(PATIENCE_SECONDS):
             while broker_id not in self._addresses:
                 await self._changed.park()
-            return self._addresses[broker_id]
-        raise Disconnected(f"broker {broker_id} is not known")
+        return self._addresses.get(broker_id)
 
     @property
     def addresses(self) -> Iterable[Address]:
         """The addresses of all brokers, at any of which a client may begin."""
         return dict.fromkeys((*self._addresses.values(), *self._network.config.bootstrap_servers))
 
-    async def _ask(self) -> None:
-        view = await self._network.look()
+    async def _look(self) -> bool:
+        """Ask for the brokers, and return whether they were told. A failure is logged once."""
+        try:
+            view = await self._network.look()
+        except (AdminError, ClusterUnreachable) as error:
+            if str(error) != self._said:
+                log.warning("the cluster does not answer: %s", error)
+            self._said = str(error)
+            self._network.forget()
+            return False
+        self._said = ""
         await self.learn({each.node_id: Address(each.host, each.port) for each in view.brokers.values()})
+        return True

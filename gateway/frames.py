@@ -76,6 +76,11 @@ class FrameReader:
         await self._read(count)
         return self._data[self._offset : self._offset + count]
 
+    async def drop(self) -> None:
+        """Take the whole frame, and keep nothing of it. Raises Disconnected."""
+        while self.left:
+            await self.piece()
+
     async def rest(self) -> bytes:
         """Take all that is left of the frame. Raises Disconnected."""
         taken = await self.peek(self.left)

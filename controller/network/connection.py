@@ -62,6 +62,18 @@ class FrameHandler(Protocol):
         """
 
 
+async def secure(transport: Transport, caller: Caller) -> None:
+    """Do the handshake of an accepted connection, if there is one, and note whose certificate the
+    other end has shown. Raises Disconnected; HandshakeError if that is what failed.
+    """
+    certificate = await transport.secure()
+    if certificate is not None:
+        try:
+            caller.showed_certificate(certificate)
+        except ValueError as error:
+            raise HandshakeError(Explanation("unnamed", str(error))) from error
+
+
 class Connection:
     """Serves one transport until either end closes it."""
 
@@ -183,15 +195,10 @@ class Connection:
 
     async def _secure(self) -> None:
         self._receiving = True  # so that `drain` need not wait for a handshake
-        certificate = await self._transport.secure()
+        await secure(self._transport, self.caller)
         self._receiving = False
         self.is_secure = True
         self.last_active = trio.current_time()
-        if certificate is not None:
-            try:
-                self.caller.showed_certificate(certificate)
-            except ValueError as error:
-                raise HandshakeError(Explanation("unnamed", str(error))) from error
 
     async def _receive(self) -> bytes:
         self._receiving = True

@@ -10,6 +10,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from tests.support.certificates import Authority
 from tests.support.cluster import MiniCluster, running_cluster
 from tests.support.gateway import GatewayProcess, running_gateway
+from tests.support.waiting import until
 
 PASSWORD = "planted-secret"
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
@@ -92,6 +93,34 @@ def test_a_client_without_tls(gateway: GatewayProcess) -> None:
     """A client that speaks no TLS gets nothing."""
     with pytest.raises(KafkaException):
         AdminClient({"bootstrap.servers": gateway.bootstrap, "log_level": 0}).list_topics(timeout=3)
+
+
+def test_a_certificate_that_names_nobody(authority: Authority) -> None:
+    """A client whose certificate the rules name nobody for is turned away, as at a node."""
+    settings = {
+        "security.protocol": "SSL",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(authority.issue("strict", "127.0.0.1")),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(authority.file),
+        "ssl.client.auth": "required",
+        "ssl.principal.mapping.rules": "RULE:^CN=known$/known/",
+    }
+    pem = str(authority.issue("stranger", "stranger.example"))
+    with running_cluster(brokers=1) as plain, running_gateway(plain.bootstrap, settings=settings) as strict:
+        client = AdminClient(
+            {
+                "bootstrap.servers": strict.bootstrap,
+                "security.protocol": "SSL",
+                "ssl.ca.location": str(authority.file),
+                "ssl.certificate.location": pem,
+                "ssl.key.location": pem,
+                "log_level": 0,
+            }
+        )
+        with pytest.raises(KafkaException):
+            client.list_topics(timeout=3)
+        until(lambda: "mapping.rules" in strict.output)
 
 
 @pytest.mark.parametrize("keystore", ["", "missing.pem"])

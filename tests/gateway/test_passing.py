@@ -5,6 +5,7 @@ is one of this program.
 import socket
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Self
 
 import pytest
@@ -21,11 +22,13 @@ from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataR
 from minicontroller.protocol.registry import KAFKA
 from minicontroller.protocol.schema import WireStruct
 from tests.support.cluster import MiniCluster, running_cluster
-from tests.support.gateway import GatewayProcess, running_gateway
+from tests.support.gateway import GatewayProcess, most_resident_bytes, running_gateway
+from tests.support.ports import free_port
 from tests.support.waiting import until
 from tests.support.wire import Wire
 
 TIMEOUT_SECONDS = 30.0
+PIECE_BYTES, LARGE_BYTES = 1 << 20, 150 << 20
 
 
 @pytest.fixture(scope="module")
@@ -172,6 +175,47 @@ def test_a_client_that_is_too_new(gateway: GatewayProcess) -> None:
         assert isinstance(KAFKA.decode_response(ApiKey.METADATA, 9, stream.frame())[1], MetadataResponse)
 
 
+def test_a_request_that_the_gateway_answers_takes_no_memory(gateway: GatewayProcess) -> None:
+    """A client decides how large a request is, and it is not kept while it comes."""
+    head = struct.pack(">ihhi", LARGE_BYTES, ApiKey.API_VERSIONS, 99, 3)
+    with Stream(gateway.bootstrap) as stream:
+        stream.send(head)
+        for _ in range(LARGE_BYTES // PIECE_BYTES - 1):
+            stream.send(bytes(PIECE_BYTES))
+        stream.send(bytes(PIECE_BYTES - len(head) + 4))
+        assert stream.frame()[:4] == (3).to_bytes(4, "big")
+    assert most_resident_bytes(gateway.pid) < LARGE_BYTES
+
+
+def test_a_port_that_is_taken_is_passed_over(cluster: MiniCluster) -> None:
+    """The listeners of brokers take the next ports that are free; clients begin at the named one or
+    are told that it is taken.
+    """
+    first = free_port()
+    with socket.socket() as other:
+        with suppress(OSError):  # if somebody has it, it is taken as well
+            other.bind(("127.0.0.1", first + 1))
+            other.listen()
+        with running_gateway(cluster.bootstrap, listen=f"127.0.0.1:{first}") as gateway:
+            assert gateway.bootstrap == f"127.0.0.1:{first}"
+            assert min(int(address.rpartition(":")[2]) for address in gateway.addresses.values()) > first + 1
+            assert "The next port is tried" in gateway.output
+            second = GatewayProcess(cluster.bootstrap, listen=f"127.0.0.1:{first}")
+            assert second.wait() == 1
+            second.kill()
+            assert f"port {first}: " in second.output
+            assert "Traceback" not in second.output
+
+
+def test_no_port_is_left(cluster: MiniCluster) -> None:
+    """A gateway that has no port for a broker says which option to change."""
+    gateway = GatewayProcess(cluster.bootstrap, listen="127.0.0.1:65535")
+    assert gateway.wait() == 1
+    gateway.kill()
+    assert "name a lower one by --listen" in gateway.output
+    assert "Traceback" not in gateway.output
+
+
 def test_answers_come_in_the_order_of_the_requests(gateway: GatewayProcess) -> None:
     """Requests that the broker answers, whose answers are rewritten, and that the gateway answers
     itself, sent at once on one connection.
@@ -237,11 +281,11 @@ def test_a_client_that_sends_no_more_is_answered(gateway: GatewayProcess) -> Non
         assert stream.frame() == b""
 
 
-def test_a_cluster_that_starts_later() -> None:
-    """A gateway waits for its cluster, says so once, and stops in good order while it waits."""
+def test_it_waits_for_its_cluster() -> None:
+    """A gateway whose cluster does not answer says so once, and stops in good order."""
     with socket.socket() as taken:  # bound, and nobody listens
         taken.bind(("127.0.0.1", 0))
         gateway = GatewayProcess(f"127.0.0.1:{taken.getsockname()[1]}")
-        until(lambda: "waiting for the cluster" in gateway.output)
+        until(lambda: "the cluster does not answer" in gateway.output)
     gateway.stop()
-    assert gateway.output.count("waiting for the cluster") == 1
+    assert gateway.output.count("the cluster does not answer") == 1

@@ -5,7 +5,6 @@ go.
 import uuid
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 from kafka import KafkaProducer
 from kafka.protocol.consumer import FetchRequest, FetchResponse
 
-from tests.support.gateway import GatewayProcess, running_gateway
+from tests.support.gateway import GatewayProcess, most_resident_bytes, running_gateway
 from tests.support.kafka import KafkaCluster, running_kafka
 from tests.support.maven import needs_maven
 from tests.support.waiting import PATIENCE_SECONDS, until
@@ -129,13 +128,6 @@ def test_a_large_record_takes_little_memory(gateway: GatewayProcess) -> None:
         assert producer.flush(PATIENCE_SECONDS) == 0
     assert consumed(gateway, "large", 8) == [value] * 8
     assert most_resident_bytes(gateway.pid) < MEMORY_BYTES
-
-
-def most_resident_bytes(pid: int) -> int:
-    """Return how much memory a process has had at most."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
-    return int(line.split()[1]) * 1024
 
 
 def test_transactions(gateway: GatewayProcess) -> None:

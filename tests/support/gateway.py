@@ -4,6 +4,7 @@ import subprocess
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 from tests.support.cluster import COMMAND
 from tests.support.waiting import until
@@ -11,13 +12,14 @@ from tests.support.wire import Wire
 
 READY = "ready: bootstrap.servers="
 STOP_SECONDS = 90.0
+ANYWHERE = "127.0.0.1:0"
 
 
 class GatewayProcess:
     """One `minicontroller gateway` on free ports."""
 
-    def __init__(self, upstream: str, *, settings: Mapping[str, str] | None = None) -> None:
-        arguments = ["gateway", "--upstream", upstream, "--listen", "127.0.0.1:0"]
+    def __init__(self, upstream: str, *, listen: str = ANYWHERE, settings: Mapping[str, str] | None = None) -> None:
+        arguments = ["gateway", "--upstream", upstream, "--listen", listen]
         for key, value in (settings or {}).items():
             arguments += ["--set", f"{key}={value}"]
         self._process = subprocess.Popen(
@@ -79,10 +81,19 @@ class GatewayProcess:
         self._lines.extend(iter(self._process.stdout.readline, ""))
 
 
+def most_resident_bytes(pid: int) -> int:
+    """Return how much memory a process has had at most."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) * 1024
+
+
 @contextmanager
-def running_gateway(upstream: str, *, settings: Mapping[str, str] | None = None) -> Iterator[GatewayProcess]:
+def running_gateway(
+    upstream: str, *, listen: str = ANYWHERE, settings: Mapping[str, str] | None = None
+) -> Iterator[GatewayProcess]:
     """A gateway for the length of the block, which ends in good order."""
-    gateway = GatewayProcess(upstream, settings=settings)
+    gateway = GatewayProcess(upstream, listen=listen, settings=settings)
     try:
         assert gateway.bootstrap
         yield gateway
