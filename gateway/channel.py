@@ -1,7 +1,8 @@
 """One client's connection, and the connection to the broker that it stands for.
 
-Each connection of a client has one of its own to the broker, so the broker sees as many connections
-as without the gateway, and its rules of order hold: what it reads first it answers first. Requests
+Each connection of a client has one of its own to the broker, so the broker's rules of order hold:
+what it reads first it answers first. It is opened when the client's first request has to go there,
+so that clients which ask for nothing, or for nothing that passes, cost the broker nothing. Requests
 and responses are moved piece by piece. An end that does not read stops the other end, because a
 piece is read when the one before it was taken.
 
@@ -11,12 +12,13 @@ so that the client gets all of them in the order of its requests.
 
 from collections import deque
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Protocol
 
 import msgspec
 import trio
 
-from ..controller.network.connection import secure
+from ..controller.network.connection import await_end, secure
 from ..controller.network.failures import ConnectionFailures
 from ..controller.network.handshake_errors import HandshakeError
 from ..controller.network.transport import Disconnected, Transport
@@ -33,6 +35,8 @@ LAST_ANSWERS_SECONDS = 10.0
 """How long a client that sends no more gets the responses to what it has sent."""
 _CORRELATION_ID_BYTES = 4
 
+Connect = Callable[[], Awaitable[Transport]]
+"""Connects to the broker, and passes its responses to the client from now on."""
 Move = Callable[[FrameReader, FrameWriter], Awaitable[None]]
 """Moves the response that was begun to the client, in whatever form the client gets it."""
 
@@ -77,10 +81,12 @@ class Channel:
         self._max_bytes = max_bytes
         self._failures = failures
         self._pending: deque[Pending] = deque()
-        self._to_client = FrameWriter(client)
+        self._to_client = FrameWriter(client, self._on_taken)
         self._answered = trio.Event()
         """Set when a response was sent."""
         self._own_answers = trio.Lock()
+        self._upstream: Transport | None = None
+        """The connection to the broker, once there is one."""
         self._life = trio.CancelScope()
         self._draining = False
         self._reading = trio.CancelScope()
@@ -97,8 +103,8 @@ class Channel:
 
     @property
     def is_waiting_for_us(self) -> bool:
-        """Whether the broker owes the client a response."""
-        return bool(self._pending)
+        """Whether the broker owes the client a response, and the client takes what there is."""
+        return bool(self._pending) and not self._to_client.is_blocked
 
     def cancel(self) -> None:
         """End both connections now."""
@@ -114,66 +120,81 @@ class Channel:
         """Serve until the connection ends. Raises only for defects of this program."""
         try:
             with self._life:
-                await secure(self._client, self.caller)
-                self.is_secure = True
-                broker = await self._broker.connect()
-                try:
-                    await self._pump(broker)
-                finally:
-                    broker.close()
+                await self._serve()
+        finally:
+            self._client.close()
+
+    async def _serve(self) -> None:
+        try:
+            await secure(self._client, self.caller)
+            self.is_secure = True
+            await self._pump()
         except HandshakeError as error:
             self._failures.failed_handshake(self.caller, error)
+            if error.was_told:  # a reset would overtake the alert
+                await await_end(self._client)
         except Disconnected:
             pass
         except ProtocolError as error:
             self._failures.protocol_error(self.caller, error, about_caller(self.caller))
-        finally:
-            self._client.close()
 
-    async def _pump(self, broker: Transport) -> None:
+    async def _pump(self) -> None:
         failures: list[Exception] = []
-        async with trio.open_nursery() as nursery:
+        try:
+            async with trio.open_nursery() as nursery:
 
-            async def until_it_ends(pump: Callable[[Transport], Awaitable[None]]) -> None:
-                try:
-                    await pump(broker)
-                except (Disconnected, ProtocolError) as error:
-                    failures.append(error)
-                nursery.cancel_scope.cancel()
+                async def until_it_ends(pump: Callable[[], Awaitable[None]]) -> None:
+                    try:
+                        await pump()
+                    except (Disconnected, ProtocolError) as error:
+                        failures.append(error)
+                    nursery.cancel_scope.cancel()
 
-            nursery.start_soon(until_it_ends, self._pass_requests)
-            nursery.start_soon(until_it_ends, self._pass_responses)
+                async def connect() -> Transport:
+                    self._upstream = upstream = await self._broker.connect()
+                    nursery.start_soon(until_it_ends, partial(self._pass_responses, upstream))
+                    return upstream
+
+                nursery.start_soon(until_it_ends, partial(self._pass_requests, connect))
+        finally:
+            if self._upstream is not None:
+                self._upstream.close()
         if failures:
             raise failures[0]
 
     # ------------------------------------------------------------------ requests
 
-    async def _pass_requests(self, broker: Transport) -> None:
+    async def _pass_requests(self, connect: Connect) -> None:
         with self._reading:
-            await self._read_requests(FrameReader(self._client, self._max_bytes), FrameWriter(broker))
+            await self._read_requests(FrameReader(self._client, self._max_bytes), connect)
         with trio.move_on_after(LAST_ANSWERS_SECONDS):
             await self._until(lambda: not self._pending)
 
-    async def _read_requests(self, frames: FrameReader, to_broker: FrameWriter) -> None:
+    async def _read_requests(self, frames: FrameReader, connect: Connect) -> None:
         """Read requests, and pass them on or answer them, until the client or this gateway comes to
         an end.
         """
+        to_broker: FrameWriter | None = None
         while await self._begins(frames):
             head = await read_head(frames)
             if head.api_key not in NEWEST:
                 raise UnsupportedApi(head.api_key, head.version, head.correlation_id, None)
             answer = self._broker.answer_of(head)
             if answer is not None:
-                await to_broker.flush()
+                if to_broker is not None:
+                    await to_broker.flush()
                 await frames.drop()  # a client decides how large it is
                 self._pending.append(Pending(head.correlation_id, answer=answer))
                 await self._send_own_answers()
             else:
+                if to_broker is None:
+                    to_broker = FrameWriter(await connect())
                 if head.has_answer:
                     self._pending.append(Pending(head.correlation_id, self._broker.move_of(head)))
                 await to_broker.pass_on(frames)
             if len(self._pending) >= MOST_PENDING:
-                await to_broker.flush()
+                if to_broker is not None:
+                    await to_broker.flush()
                 await self._until(lambda: len(self._pending) < MOST_PENDING)
 
     async def _begins(self, frames: FrameReader) -> bool:
@@ -184,6 +205,9 @@ class Channel:
         self._is_between_requests = False
         self.last_active = trio.current_time()
         return size is not None
+
+    def _on_taken(self) -> None:
+        self.last_active = trio.current_time()
 
     async def _until(self, reached: Callable[[], bool]) -> None:
         """Wait until something holds that can change when a response was sent."""

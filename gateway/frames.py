@@ -6,6 +6,7 @@ the next one is begun.
 """
 
 import struct
+from collections.abc import Callable
 
 from ..controller.network.transport import Disconnected, Transport
 from ..protocol.errors import InvalidFrameSize
@@ -120,8 +121,14 @@ class FrameReader:
 class FrameWriter:
     """Sends the pieces of frames, those of several frames at once if they were read at once."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, on_taken: Callable[[], None] = lambda: None) -> None:
+        """Send to a transport. `on_taken` is called when an end that was waited for has taken a
+        piece.
+        """
+        self.is_blocked = False
+        """Whether the other end has not taken yet what there is for it."""
         self._transport = transport
+        self._on_taken = on_taken
         self._pieces: list[bytes | memoryview] = []
         self._kept_bytes = 0
 
@@ -161,4 +168,7 @@ class FrameWriter:
         self._kept_bytes = 0
         sent = self._transport.send_nowait(data)
         if sent < len(data):
+            self.is_blocked = True
             await self._transport.send_rest(memoryview(data)[sent:])
+            self.is_blocked = False
+            self._on_taken()

@@ -13,6 +13,7 @@ waits any more. When this end stops, nodes that forward requests are sent GO_AWA
 more of their requests, and they send them elsewhere.
 """
 
+import contextlib
 import logging
 from collections.abc import Awaitable
 from typing import Protocol
@@ -72,6 +73,13 @@ async def secure(transport: Transport, caller: Caller) -> None:
             caller.showed_certificate(certificate)
         except ValueError as error:
             raise HandshakeError(Explanation("unnamed", str(error))) from error
+
+
+async def await_end(transport: Transport) -> None:
+    """Let the other end close first, so that what was sent to it arrives."""
+    with trio.move_on_after(FAREWELL_SECONDS), contextlib.suppress(Disconnected):
+        while await transport.receive():
+            pass
 
 
 class Connection:
@@ -164,13 +172,9 @@ class Connection:
 
     async def _await_end(self) -> None:
         """Send what is left, and let the other end close first."""
-        with trio.move_on_after(FAREWELL_SECONDS):
-            try:
-                await self._outbox.flush()
-                while await self._transport.receive():
-                    pass
-            except Disconnected:
-                pass
+        with trio.move_on_after(FAREWELL_SECONDS), contextlib.suppress(Disconnected):
+            await self._outbox.flush()
+            await await_end(self._transport)
 
     # ------------------------------------------------------------------ reading
 
