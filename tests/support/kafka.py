@@ -22,26 +22,24 @@ from tests.support.wire import ConnectionEndedError, Login, Wire
 from tests.support.zookeeper import ZooKeeperServer
 
 KAFKA_VERSION = "3.9.1"
+"""The last version with ZooKeeper but for corrections."""
 START_TIMEOUT_SECONDS = 180.0
 SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")  # a third less to compile and collect until it serves
 PAUSE_SECONDS = 0.1  # between two looks at a process that is starting
 
-POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
+POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>minicontroller</groupId><artifactId>kafka-oracle</artifactId><version>1</version>
   <dependencies>
-    <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{KAFKA_VERSION}</version></dependency>
+    <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{0}</version></dependency>
     <dependency>
-      <groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>{KAFKA_VERSION}</version>
+      <groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>{0}</version>
       <exclusions><exclusion><groupId>org.apache.kafka</groupId><artifactId>connect-runtime</artifactId></exclusion></exclusions>
     </dependency>
     <dependency><groupId>org.slf4j</groupId><artifactId>slf4j-reload4j</artifactId><version>1.7.36</version></dependency>
   </dependencies>
 </project>
 """
-
-LIBS = CACHE / f"kafka-{KAFKA_VERSION}-{sha256(POM.encode()).hexdigest()[:16]}" / "libs"
-"""Named after what it was made from, so that another list of jars is fetched."""
 
 LOG4J = """log4j.rootLogger=WARN, out
 log4j.appender.out=org.apache.log4j.ConsoleAppender
@@ -50,31 +48,30 @@ log4j.appender.out.layout.ConversionPattern=%d %p %c %m%n
 """
 
 
-def kafka_libs() -> Path:
-    """The folder of Kafka's jars; fetched by Maven when it is not there."""
+def kafka_libs(version: str = KAFKA_VERSION) -> Path:
+    """The folder of the jars of a Kafka; fetched by Maven when it is not there."""
+    text = POM.format(version)
+    # Named after what it was made from, so that another list of jars is fetched.
+    libs = CACHE / f"kafka-{version}-{sha256(text.encode()).hexdigest()[:16]}" / "libs"
     with tempfile.NamedTemporaryFile("w", suffix=".xml") as pom:
-        pom.write(POM)
+        pom.write(text)
         pom.flush()
-        return kept(LIBS, Path(pom.name), "dependency:copy-dependencies", "-DoutputDirectory={}")
+        return kept(libs, Path(pom.name), "dependency:copy-dependencies", "-DoutputDirectory={}")
 
 
-class KafkaCluster:
-    """Brokers 1..n on 127.0.0.1 with a ZooKeeper of their own. After `start` every broker knows the
-    controller and all others.
-    """
+class KafkaProcesses:
+    """The processes of brokers 1..n on 127.0.0.1, whatever keeps their metadata."""
 
     def __init__(
-        self,
-        folder: Path,
-        brokers: int = 3,
-        settings: Mapping[str, str] | None = None,
-        login: Login | None = None,
+        self, folder: Path, brokers: int, settings: Mapping[str, str] | None, login: Login | None, version: str
     ) -> None:
         """`login` is a user with a password, if the settings demand one of clients."""
         self.login = login
         self.folder = folder
         self.settings = dict(settings or {})
-        self.zookeeper = ZooKeeperServer(folder / "zookeeper")
+        self.version = version
+        self.loggers: dict[str, str] = {}
+        """Levels by the names of loggers, which print more than warnings."""
         self.addresses = {number: f"127.0.0.1:{free_port()}" for number in range(1, brokers + 1)}
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self._logs: list[IO[bytes]] = []
@@ -84,31 +81,16 @@ class KafkaCluster:
         return ",".join(self.addresses.values())
 
     def start(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        (self.folder / "log4j.properties").write_text(LOG4J)
-        self.zookeeper.start()
-        for number in self.addresses:
-            self.start_broker(number)
-            if number == 1:
-                self.wait_until_complete({1})
-        self.wait_until_complete(set(self.addresses))
+        raise NotImplementedError
 
     def start_broker(self, number: int) -> None:
         properties = self.folder / f"broker-{number}.properties"
         properties.write_text("".join(f"{key}={value}\n" for key, value in self._properties(number).items()))
         self._java(f"broker-{number}", ["-Xmx512m"], ["kafka.Kafka", str(properties)])
 
-    def _properties(self, number: int) -> dict[str, str]:
-        return {
-            "broker.id": str(number),
-            "zookeeper.connect": self.zookeeper.connect,
-            "listeners": f"PLAINTEXT://{self.addresses[number]}",
-            "advertised.listeners": f"PLAINTEXT://{self.addresses[number]}",
-            "log.dirs": str(self.folder / f"logs-{number}"),
-            "offsets.topic.replication.factor": "1",
-            "offsets.topic.num.partitions": "4",
-            **self.settings,
-        }
+    def log(self, number: int) -> str:
+        """What a broker has printed since it was started last."""
+        return (self.folder / f"broker-{number}.log").read_text(errors="replace")
 
     def stop(self) -> None:
         """The data is thrown away, so nobody waits for a controlled shutdown."""
@@ -116,16 +98,23 @@ class KafkaCluster:
             process.kill()
         for process in self.processes.values():
             process.wait()
-        self.zookeeper.kill()
         for log in self._logs:
             log.close()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _properties(self, number: int) -> dict[str, str]:
+        raise NotImplementedError
+
+    def _prepare(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        more = "".join(f"log4j.logger.{name}={level}\n" for name, level in self.loggers.items())
+        (self.folder / "log4j.properties").write_text(LOG4J + more)
 
     def _java(self, name: str, options: list[str], main: list[str]) -> None:
         log = (self.folder / f"{name}.log").open("wb")
         self._logs.append(log)
         command = ["java", *SHORT_LIVED, *options, f"-Dlog4j.configuration=file:{self.folder}/log4j.properties"]
-        command += ["-cp", f"{kafka_libs()}/*", *main]
+        command += ["-cp", f"{kafka_libs(self.version)}/*", *main]
         self.processes[name] = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=self.folder)
 
     def wait_until_complete(self, numbers: set[int]) -> None:
@@ -138,17 +127,62 @@ class KafkaCluster:
 
     def _knows(self, number: int, numbers: set[int]) -> bool:
         try:
-            with Wire(self.addresses[number], login=self.login) as wire:
+            with Wire(self._asked_at(number), login=self.login) as wire:
                 answer = wire.ask("Metadata", 1, {"topics": []})
         except (OSError, ConnectionEndedError):
             return False
         return {broker["node_id"] for broker in answer["brokers"]} >= numbers and answer["controller_id"] in numbers
+
+    def _asked_at(self, number: int) -> str:
+        """The address at which a broker is asked whether it is ready."""
+        return self.addresses[number]
 
     def _check(self, name: str, deadline: float) -> None:
         code = self.processes[name].poll()
         if code is not None or time.monotonic() > deadline:
             log = (self.folder / f"{name}.log").read_text(errors="replace")
             raise RuntimeError(f"{name} did not start (exit code {code}):\n{log[-4000:]}")
+
+
+class KafkaCluster(KafkaProcesses):
+    """Brokers 1..n on 127.0.0.1 with a ZooKeeper of their own. After `start` every broker knows the
+    controller and all others.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        brokers: int = 3,
+        settings: Mapping[str, str] | None = None,
+        login: Login | None = None,
+    ) -> None:
+        super().__init__(folder, brokers, settings, login, KAFKA_VERSION)
+        self.zookeeper = ZooKeeperServer(folder / "zookeeper")
+
+    def start(self) -> None:
+        self._prepare()
+        self.zookeeper.start()
+        for number in self.addresses:
+            self.start_broker(number)
+            if number == 1:
+                self.wait_until_complete({1})
+        self.wait_until_complete(set(self.addresses))
+
+    def stop(self) -> None:
+        self.zookeeper.kill()
+        super().stop()
+
+    def _properties(self, number: int) -> dict[str, str]:
+        return {
+            "broker.id": str(number),
+            "zookeeper.connect": self.zookeeper.connect,
+            "listeners": f"PLAINTEXT://{self.addresses[number]}",
+            "advertised.listeners": f"PLAINTEXT://{self.addresses[number]}",
+            "log.dirs": str(self.folder / f"logs-{number}"),
+            "offsets.topic.replication.factor": "1",
+            "offsets.topic.num.partitions": "4",
+            **self.settings,
+        }
 
 
 @contextmanager
