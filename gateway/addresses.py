@@ -7,12 +7,14 @@ from typing import Any, Protocol
 
 from ..client.configuration import Address
 from ..protocol.api_keys import ApiKey
+from ..protocol.error_codes import ErrorCode
 from ..protocol.messages.describe_cluster import DescribeClusterResponse
 from ..protocol.messages.find_coordinator import FindCoordinatorResponse
 from ..protocol.messages.metadata import MetadataResponse
 
 NO_ADDRESS = Address("", -1)
 """How Kafka writes that there is no broker."""
+NOBODY = -1
 BROKERS = 1
 """The endpoint type of DescribeCluster that names brokers; another one names controllers."""
 
@@ -24,13 +26,12 @@ class KnownBrokers(Protocol):
         """Take over the addresses of brokers that are alive, and stand for them from now on."""
 
     def advertised(self, broker_id: int) -> Address | None:
-        """Return the address of the gateway that stands for a broker."""
+        """Return the address of the gateway that stands for a broker; None if there is none."""
 
 
 async def rewrite_metadata(brokers: KnownBrokers, response: MetadataResponse) -> None:
     await brokers.learn({each.node_id: Address(each.host, each.port) for each in response.brokers})
-    for each in response.brokers:
-        _readdress(each, brokers.advertised(each.node_id))
+    response.brokers = [each for each in response.brokers if _readdressed(each, brokers.advertised(each.node_id))]
 
 
 async def rewrite_cluster(brokers: KnownBrokers, response: DescribeClusterResponse) -> None:
@@ -38,8 +39,7 @@ async def rewrite_cluster(brokers: KnownBrokers, response: DescribeClusterRespon
         response.brokers = []  # controllers have no listener at the gateway
         return
     await brokers.learn({each.broker_id: Address(each.host, each.port) for each in response.brokers})
-    for each in response.brokers:
-        _readdress(each, brokers.advertised(each.broker_id))
+    response.brokers = [each for each in response.brokers if _readdressed(each, brokers.advertised(each.broker_id))]
 
 
 async def rewrite_coordinators(brokers: KnownBrokers, response: FindCoordinatorResponse) -> None:
@@ -48,11 +48,16 @@ async def rewrite_coordinators(brokers: KnownBrokers, response: FindCoordinatorR
     named = [each for each in found if each.host and each.node_id >= 0]
     await brokers.learn({each.node_id: Address(each.host, each.port) for each in named})
     for each in named:
-        _readdress(each, brokers.advertised(each.node_id))
+        if not _readdressed(each, brokers.advertised(each.node_id)):
+            each.error_code, each.node_id = ErrorCode.COORDINATOR_NOT_AVAILABLE, NOBODY
 
 
-def _readdress(row: Any, address: Address | None) -> None:
+def _readdressed(row: Any, address: Address | None) -> bool:
+    """Put the gateway's address into a row. Return whether there is one: a broker without is not
+    told of, and cannot be reached.
+    """
     row.host, row.port = (address or NO_ADDRESS).host, (address or NO_ADDRESS).port
+    return address is not None
 
 
 REWRITERS: Mapping[int, Callable[[KnownBrokers, Any], Awaitable[None]]] = {

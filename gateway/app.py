@@ -7,20 +7,19 @@ from functools import partial
 import msgspec
 import trio
 
-from ..client.configuration import Address
 from ..client.network import Network
-from ..controller.errors import ConfigurationError
-from ..controller.network.server import PortTakenError, Server
+from ..controller.network.server import Server
 from ..controller.network.transport import Transport
 from ..controller.node.endpoints import connection_limits
 from ..controller.security.caller import Caller
 from ..controller.security.listeners import server_listeners
 from ..controller.security.mechanisms import LoginSources
-from ..policies.configs.values import MAX_PORT
 from .broker import OfferedBroker
 from .channel import Channel
 from .cluster import UpstreamCluster
 from .configuration import GatewayConfig
+from .named_tls import NamedTls
+from .places import FixedPorts, NextPorts, OnePort, Places, Which
 
 log = logging.getLogger("minicontroller.gateway")
 
@@ -44,15 +43,15 @@ class Gateway:
         self._config = config
         self._server = Server(connection_limits(config.node, room))
         self._listener = server_listeners(config.node, LoginSources())[0]
-        self._cluster = UpstreamCluster(Network(nursery, config.upstream), self._open_listener)
-        self._next_port = config.listen.port
+        self._places = self._configured_places()
+        self._cluster = UpstreamCluster(Network(nursery, config.upstream), self._places.of_broker)
         self._stopping = trio.Event()
 
     async def run(self, ready: Callable[[], None]) -> None:
         """Serve until `stop`. Calls `ready` once it serves. Raises OSError if an address is
         taken.
         """
-        self.bootstrap = await self._open(None, "bootstrap")
+        self.bootstrap = await self._places.open()
         await self._cluster.begin()
         async with trio.open_nursery() as nursery:
             await nursery.start(self._server.run)
@@ -69,34 +68,25 @@ class Gateway:
         """Accept no more, let the requests that were read be answered, and return from `run`."""
         self._stopping.set()
 
-    async def _open_listener(self, broker_id: int) -> Address:
-        return await self._open(broker_id, f"broker-{broker_id}")
+    def _configured_places(self) -> Places:
+        config = self._config
+        if config.by_name:
+            names = OnePort(self._bind, config.listen, config.begin_host, config.broker_host)
+            assert self._listener.tls is not None, "names are told by TLS"
+            self._listener = msgspec.structs.replace(self._listener, tls=NamedTls(self._listener.tls, names.refuses))
+            return names
+        if config.broker_ports:
+            return FixedPorts(self._bind, config.listen, config.begin_host, config.broker_host, config.broker_ports)
+        return NextPorts(self._bind, config.listen, config.begin_host, config.broker_host)
 
-    async def _open(self, broker_id: int | None, name: str) -> Address:
-        """Open a listener at the next port that is free, and return the address that clients are
-        given. Raises PortTakenError if clients should begin at a port that is not free.
+    async def _bind(self, name: str, port: int, which: Which) -> int:
+        """Open a listener for the clients of a broker, and return its port. Raises
+        PortTakenError.
         """
-        broker = OfferedBroker(self._cluster, broker_id, tls=self._config.upstream.tls)
-        while True:
-            port = self._take_port(name)
-            listener = msgspec.structs.replace(self._listener, name=name, host=self._config.listen.host, port=port)
-            try:
-                await self._server.open_for([listener], partial(self._channel, broker))
-            except PortTakenError as error:
-                if broker_id is None:
-                    raise
-                log.warning("%s The next port is tried.", error)
-            else:
-                return Address(self._config.advertised_host, self._server.ports[name])
-
-    def _take_port(self, name: str) -> int:
-        """Return the next port, or 0 for any. Raises ConfigurationError if there is none."""
-        port = self._next_port
-        if port > MAX_PORT:
-            raise ConfigurationError(f"No port is left for the listener {name}: name a lower one by --listen.")
-        if port:
-            self._next_port += 1
-        return port
+        broker = OfferedBroker(self._cluster, which, tls=self._config.upstream.tls)
+        listener = msgspec.structs.replace(self._listener, name=name, host=self._config.listen.host, port=port)
+        await self._server.open_for([listener], partial(self._channel, broker))
+        return self._server.ports[name]
 
     def _channel(self, broker: OfferedBroker, transport: Transport, caller: Caller) -> Channel:
         return Channel(transport, caller, broker, max_bytes=MAX_FRAME_BYTES, failures=self._server.failures)

@@ -1,4 +1,4 @@
-"""A broker as one listener of the gateway offers it to clients."""
+"""The brokers as one listener of the gateway offers them to clients."""
 
 import logging
 import ssl
@@ -23,6 +23,7 @@ from .apis import NEWEST, OLDEST
 from .channel import Move
 from .cluster import UpstreamCluster
 from .frames import FrameReader, FrameWriter
+from .places import Which
 from .requests import RequestHead
 
 log = logging.getLogger("minicontroller.gateway")
@@ -33,31 +34,38 @@ DEAD_AFTER_SECONDS = 30
 
 
 class OfferedBroker:
-    """One broker, or any of them, which clients that begin ask for the others."""
+    """One broker, the one that a client calls by its name, or any of them, which clients that begin
+    ask for the others.
+    """
 
-    def __init__(self, cluster: UpstreamCluster, broker_id: int | None, *, tls: ssl.SSLContext | None) -> None:
-        """Offer a broker; None stands for any. `tls` is the context of connections to it."""
+    def __init__(self, cluster: UpstreamCluster, which: Which, *, tls: ssl.SSLContext | None) -> None:
+        """Offer the broker that a client wants. `tls` is the context of connections to brokers."""
         self._cluster = cluster
-        self._broker_id = broker_id
+        self._which = which
         self._tls = tls
         self._unreachable = RateLimitedLog(log)
 
-    async def connect(self) -> Transport:
-        """Connect to the broker, once its address is known. Raises Disconnected."""
+    async def connect(self, client: Transport) -> Transport:
+        """Connect a client to its broker, once its address is known. Raises Disconnected."""
+        broker_id = self._which(client)
         reasons = []
-        for address in await self._addresses():
+        for address in await self._addresses(broker_id):
             try:
-                return await self._connected(address)
+                transport = await self._connected(address)
             except Disconnected as error:
+                self._cluster.failed_at(address)
                 reasons.append(f"{address}: {error}")
-        text = "; ".join(reasons) or f"broker {self._broker_id} is not known"
+            else:
+                self._cluster.reached(address)
+                return transport
+        text = "; ".join(reasons) or f"broker {broker_id} is not known"
         self._unreachable.say(logging.WARNING, "a client is turned away, since its broker cannot be reached: %s", text)
         raise Disconnected(text)
 
-    async def _addresses(self) -> Iterable[Address]:
-        if self._broker_id is None:
+    async def _addresses(self, broker_id: int | None) -> Iterable[Address]:
+        if broker_id is None:
             return self._cluster.addresses
-        address = await self._cluster.address_of(self._broker_id)
+        address = await self._cluster.address_of(broker_id)
         return () if address is None else (address,)
 
     async def _connected(self, address: Address) -> Transport:

@@ -56,8 +56,8 @@ class Pending(msgspec.Struct):
 class Broker(Protocol):
     """The other end of a client's connection: one broker, or any of them."""
 
-    async def connect(self) -> Transport:
-        """Connect to it, as soon as its address is known. Raises Disconnected."""
+    async def connect(self, client: Transport) -> Transport:
+        """Connect a client to it, as soon as its address is known. Raises Disconnected."""
 
     def move_of(self, head: RequestHead) -> Move | None:
         """Return what moves the response to a request; None if it passes as it is."""
@@ -151,7 +151,7 @@ class Channel:
                     nursery.cancel_scope.cancel()
 
                 async def connect() -> Transport:
-                    self._upstream = upstream = await self._broker.connect()
+                    self._upstream = upstream = await self._broker.connect(self._client)
                     nursery.start_soon(until_it_ends, partial(self._pass_responses, upstream))
                     return upstream
 

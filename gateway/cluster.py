@@ -4,6 +4,7 @@ Rule: clients learn addresses of the gateway and no others. An answer that names
 new is held until a listener stands for it.
 """
 
+import itertools
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
@@ -20,19 +21,27 @@ POLL_SECONDS = 5.0
 RETRY_SECONDS = 0.5
 PATIENCE_SECONDS = 30.0  # Kafka's clients: socket.connection.setup.timeout.max.ms
 """How long a client is held whose broker is not known yet."""
+MOST_FAILED = 1000
+"""How many addresses are remembered at which there was no broker."""
 
 
 class UpstreamCluster:
     """The brokers by id: their own addresses, and those that clients get."""
 
-    def __init__(self, network: Network, open_listener: Callable[[int], Awaitable[Address]]) -> None:
-        """Prepare a cluster that is asked through `network`. `open_listener` opens a listener that
-        stands for a broker, and returns the address that clients get.
+    def __init__(self, network: Network, place_of: Callable[[int], Awaitable[Address | None]]) -> None:
+        """Prepare a cluster that is asked through `network`. `place_of` has the gateway stand for a
+        broker, and returns the address that clients get, None if there is none for it.
         """
         self._network = network
-        self._open_listener = open_listener
+        self._place_of = place_of
         self._addresses: dict[int, Address] = {}
-        self._advertised: dict[int, Address] = {}
+        self._advertised: dict[int, Address | None] = {}
+        self._failed: dict[Address, None] = {}
+        """The addresses that could not be reached when they were last tried, the latest one last.
+        """
+        self._turns = itertools.count()
+        self._in_doubt = trio.Event()
+        """Set when a broker is not where it was, so that the cluster is asked at once."""
         self._opening = trio.Lock()
         self._changed = trio.lowlevel.ParkingLot()
         self._said = ""
@@ -46,8 +55,11 @@ class UpstreamCluster:
     async def follow(self) -> None:
         """Follow brokers that come, go and move, until cancelled."""
         while True:
-            await trio.sleep(POLL_SECONDS)
+            with trio.move_on_after(POLL_SECONDS):
+                await self._in_doubt.wait()
+            self._in_doubt = trio.Event()
             await self._look()
+            await trio.sleep(RETRY_SECONDS)
 
     async def learn(self, brokers: Mapping[int, Address]) -> None:
         """Take over the addresses of brokers that are alive, and open a listener for those that
@@ -55,14 +67,23 @@ class UpstreamCluster:
         """
         async with self._opening:
             for broker_id in sorted(brokers.keys() - self._advertised.keys()):
-                self._advertised[broker_id] = await self._open_listener(broker_id)
-                log.info("broker %d at %s is reached by %s", broker_id, brokers[broker_id], self._advertised[broker_id])
+                self._advertised[broker_id] = address = await self._place_of(broker_id)
+                if address is not None:
+                    log.info("broker %d at %s is reached by %s", broker_id, brokers[broker_id], address)
+        others = self._addresses.keys() - brokers.keys()
+        taken = set(brokers.values())
+        for broker_id in [each for each in others if self._addresses[each] in taken]:
+            del self._addresses[broker_id]  # another broker is there now
+        for broker_id in [each for each in brokers if self._addresses.get(each) != brokers[each]]:
+            if broker_id in self._addresses:
+                log.info("broker %d has moved to %s", broker_id, brokers[broker_id])
+            self._failed.pop(brokers[broker_id], None)
         self._addresses.update(brokers)
         self._changed.unpark_all()
 
     def advertised(self, broker_id: int) -> Address | None:
         """Return the address of the gateway that stands for a broker; None for one that it has
-        never heard of.
+        never heard of, or has no place for.
         """
         return self._advertised.get(broker_id)
 
@@ -77,8 +98,24 @@ class UpstreamCluster:
 
     @property
     def addresses(self) -> Iterable[Address]:
-        """The addresses of all brokers, at any of which a client may begin."""
-        return dict.fromkeys((*self._addresses.values(), *self._network.config.bootstrap_servers))
+        """The addresses of all brokers, at any of which a client may begin: each in its turn, and
+        those that could not be reached last.
+        """
+        every = list(dict.fromkeys((*self._addresses.values(), *self._network.config.bootstrap_servers)))
+        turn = next(self._turns) % len(every)
+        return sorted(every[turn:] + every[:turn], key=lambda each: each in self._failed)
+
+    def failed_at(self, address: Address) -> None:
+        """Note that there is no broker at an address."""
+        self._failed.pop(address, None)
+        self._failed[address] = None
+        if len(self._failed) > MOST_FAILED:
+            del self._failed[next(iter(self._failed))]
+        self._in_doubt.set()
+
+    def reached(self, address: Address) -> None:
+        """Note that there is a broker at an address."""
+        self._failed.pop(address, None)
 
     async def _look(self) -> bool:
         """Ask for the brokers, and return whether they were told. A failure is logged once."""
@@ -88,7 +125,6 @@ class UpstreamCluster:
             if str(error) != self._said:
                 log.warning("the cluster does not answer: %s", error)
             self._said = str(error)
-            self._network.forget()
             return False
         self._said = ""
         await self.learn({each.node_id: Address(each.host, each.port) for each in view.brokers.values()})

@@ -18,9 +18,12 @@ from ..controller.config.loading import config_from_mapping
 from ..controller.config.node_config import NodeConfig
 from ..controller.errors import ConfigurationError
 from ..text.properties import PropertiesError, Property, parse_properties
+from .patterns import NODE_ID, HostPattern, PortRange, parse_host, parse_ranges
 
 UPSTREAM = "upstream."
-ADVERTISED_HOST = "advertised.host"
+ADVERTISED_HOST, BEGIN_HOST = "advertised.host", "advertised.bootstrap.host"
+ROUTE_BY, BROKER_PORTS = "route.by", "broker.ports"
+PORT, SNI = "port", "sni"
 SECURITY_PROTOCOL = "security.protocol"
 PROTOCOLS = ("PLAINTEXT", "SSL")
 """A login passes on to the broker, so that the listeners decide on nothing but TLS."""
@@ -35,7 +38,7 @@ NODE_KEYS = frozenset(
     }
 )
 """The keys of a node that a gateway follows, too."""
-GATEWAY_KEYS = frozenset({ADVERTISED_HOST, SECURITY_PROTOCOL})
+GATEWAY_KEYS = frozenset({ADVERTISED_HOST, BEGIN_HOST, ROUTE_BY, BROKER_PORTS, SECURITY_PROTOCOL})
 BOOTSTRAP_SERVERS = "bootstrap.servers"
 EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 - addresses to recognise, not to bind
 
@@ -50,8 +53,16 @@ class GatewayConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The address where clients begin. The listeners of the brokers take the ports after it, or
     free ones if its port is 0.
     """
-    advertised_host: str
-    """The host that clients are given."""
+    broker_host: HostPattern
+    """The host that clients are given for each broker."""
+    begin_host: HostPattern
+    """The host where clients begin, as the ready line says it."""
+    broker_ports: tuple[PortRange, ...] = ()
+    """The ports that are fixed for ids of brokers; none for the next ones that are free."""
+    by_name: bool = False
+    """Whether all brokers share a port of TLS, and the name that a client calls tells which one it
+    wants.
+    """
 
 
 def load_gateway_config(
@@ -70,11 +81,16 @@ def load_gateway_config(
     for key, entry in entries.items():
         _check_key(key, f"{file}, line {entry.line}" if entry.line else f"--set {key}")
     parse_addresses(upstream)  # so that a mistake is not told of a key that was not written
+    by_name = _by_name(entries)
+    broker_host, begin_host = _hosts(entries, listen.host, by_name=by_name)
     return GatewayConfig(
         upstream=_upstream(entries, upstream),
         node=_node(entries),
         listen=listen,
-        advertised_host=_advertised_host(entries, listen.host),
+        broker_host=broker_host,
+        begin_host=begin_host,
+        broker_ports=parse_ranges(BROKER_PORTS, _text(entries, BROKER_PORTS)),
+        by_name=by_name,
     )
 
 
@@ -96,7 +112,7 @@ def _upstream(entries: Mapping[str, Property], servers: str) -> ClientConfig:
 
 
 def _node(entries: Mapping[str, Property]) -> NodeConfig:
-    protocol = entries[SECURITY_PROTOCOL].value.strip().upper() if SECURITY_PROTOCOL in entries else "PLAINTEXT"
+    protocol = _text(entries, SECURITY_PROTOCOL).upper() or "PLAINTEXT"
     if protocol not in PROTOCOLS:
         hint = " A login passes on to the broker." if protocol.startswith("SASL_") else ""
         raise ConfigurationError(f"{SECURITY_PROTOCOL} must be one of {', '.join(PROTOCOLS)}.{hint}")
@@ -113,12 +129,42 @@ def _node(entries: Mapping[str, Property]) -> NodeConfig:
     )
 
 
-def _advertised_host(entries: Mapping[str, Property], listen: str) -> str:
-    entry = entries.get(ADVERTISED_HOST)
-    if entry is not None and entry.value.strip():
-        return entry.value.strip()
-    if listen in EVERYWHERE:
+def _by_name(entries: Mapping[str, Property]) -> bool:
+    by = _text(entries, ROUTE_BY) or PORT
+    if by not in (PORT, SNI):
+        raise ConfigurationError(f"{ROUTE_BY} must be one of {PORT}, {SNI}.")
+    if by == SNI and not _text(entries, SECURITY_PROTOCOL).upper().endswith("SSL"):
         raise ConfigurationError(
-            f"{ADVERTISED_HOST} is missing: clients cannot connect to {listen}, so name the host that they are given."
+            f"{ROUTE_BY}={SNI} needs {SECURITY_PROTOCOL}=SSL: TLS tells the name that a client calls."
         )
-    return listen
+    if by == SNI and _text(entries, BROKER_PORTS):
+        raise ConfigurationError(f"{BROKER_PORTS} is not followed with {ROUTE_BY}={SNI}, where brokers share a port.")
+    return by == SNI
+
+
+def _hosts(entries: Mapping[str, Property], listen: str, *, by_name: bool) -> tuple[HostPattern, HostPattern]:
+    """Return the host of each broker, and the one where clients begin."""
+    brokers = parse_host(ADVERTISED_HOST, _text(entries, ADVERTISED_HOST), with_port=by_name)
+    begin = parse_host(BEGIN_HOST, _text(entries, BEGIN_HOST), with_port=by_name)
+    if begin.differs:
+        raise ConfigurationError(f"{BEGIN_HOST} is one host for all brokers, without {NODE_ID}.")
+    if by_name:
+        if not brokers.differs or not begin.text:
+            text = f"{ADVERTISED_HOST} with {NODE_ID}, such as broker-{NODE_ID}.kafka.example.com, and {BEGIN_HOST}"
+            raise ConfigurationError(f"{ROUTE_BY}={SNI} needs {text}.")
+        if brokers.broker_called(begin.text) is not None:
+            raise ConfigurationError(f"{BEGIN_HOST} is the name of a broker by {ADVERTISED_HOST}, too.")
+        return brokers, begin
+    brokers = brokers if brokers.text else HostPattern(listen)
+    if not begin.text:
+        begin = HostPattern(listen) if brokers.differs else brokers
+    for key, host in ((ADVERTISED_HOST, brokers), (BEGIN_HOST, begin)):
+        if host.text in EVERYWHERE:
+            raise ConfigurationError(
+                f"{key} is missing: clients cannot connect to {listen}, so name the host that they are given."
+            )
+    return brokers, begin
+
+
+def _text(entries: Mapping[str, Property], key: str) -> str:
+    return entries[key].value.strip() if key in entries else ""

@@ -64,6 +64,12 @@ class Handshakes:
             raise HandshakeError(Explanation("too_slow", f"{MOST_HANDSHAKES} later handshakes are not over either"))
 
 
+class CalledEnd(ssl.SSLObject):
+    """The end of a connection that was called by a name, where its context notes it (SNI)."""
+
+    called: str | None = None
+
+
 class TlsTransport:
     """A transport over TLS. `secure` comes before everything else."""
 
@@ -106,6 +112,11 @@ class TlsTransport:
     def buffered_bytes(self) -> int:
         """How many bytes were read from the socket and not yet given to the reader."""
         return self._incoming.pending + (0 if self._tls is None else self._tls.pending())
+
+    @property
+    def called(self) -> str | None:
+        """The name by which the other end called, where the context notes it."""
+        return self._tls.called if isinstance(self._tls, CalledEnd) else None
 
     # ------------------------------------------------------------------ the handshake
 
