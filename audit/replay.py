@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from ..policies.interface import (
+    AdminRequest,
     AlterBrokerConfigsRequest,
     AlterLoggersRequest,
     AlterTopicRequest,
@@ -19,8 +20,10 @@ from ..policies.interface import (
     DeleteRecordsRequest,
     DeleteTopicRequest,
     EntityRequest,
+    JudgedRequest,
     PolicyRequest,
 )
+from ..policies.rules.vocabulary import OPERATION_OF_API
 from ..policies.states import requested_state
 from .event import (
     AuditEvent,
@@ -44,6 +47,8 @@ CREATE_TOPIC, DELETE_TOPIC, DELETE_RECORDS = "create_topic", "delete_topic", "de
 REASSIGN = "alter_partition_reassignments"
 ALTERATIONS = frozenset({"alter_configs", "incremental_alter_configs", "create_partitions", REASSIGN})
 """The operations that alter a topic."""
+ADMIN_OPERATIONS = frozenset(OPERATION_OF_API.values())
+"""The operations of an `AdminRequest`."""
 
 
 class Replay:
@@ -158,7 +163,7 @@ class Replay:
 
     # ------------------------------------------------------------------ what policies see
 
-    def question(self, event: Decision) -> tuple[PolicyRequest | EntityRequest, ReplayedCluster] | None:
+    def question(self, event: Decision) -> tuple[JudgedRequest, ReplayedCluster] | None:
         """Return the request and the cluster that the policy was asked about, or would have been,
         for a decision that was not applied yet; None if no policy judges such requests, or none
         that is known here.
@@ -246,10 +251,29 @@ def _asked_by(event: Decision) -> dict[str, Any]:
     }
 
 
-def judged_request(event: Decision) -> PolicyRequest | EntityRequest | None:
+def admin_request(event: Decision) -> AdminRequest | None:
+    """Return the request of an operation without a state, as the policy was given it; None if it
+    was refused before it was judged. A policy that judges no such requests is not asked, and then
+    the time of the decision stands for that of the request.
+    """
+    if event.policy is None and event.error_code:
+        return None
+    asked = AdminRequest(
+        **_asked_by(event),
+        kind=event.resource,
+        name=event.name,
+        config_operations=event.config_operations or {},
+        config_operation_kinds=event.config_operation_kinds,
+    )
+    return asked if event.asked_ms is not None else msgspec.structs.replace(asked, time_ms=event.time_ms)
+
+
+def judged_request(event: Decision) -> JudgedRequest | None:
     """Return the request that a decision is about, as the policy was given it; None if no policy
     was asked, or if this program does not know the operation.
     """
+    if event.operation in ADMIN_OPERATIONS:
+        return admin_request(event)
     if event.asked_ms is None:
         return None
     if event.resource == "topic":

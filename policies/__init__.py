@@ -15,6 +15,7 @@ from .authorizer import (
     UndecidedError,
 )
 from .interface import (
+    AdminRequest,
     AlterBrokerConfigsRequest,
     AlterLoggersRequest,
     AlterTopicRequest,
@@ -33,6 +34,7 @@ __all__ = [
     "AclOperation",
     "AclResourceType",
     "Action",
+    "AdminRequest",
     "AlterBrokerConfigsRequest",
     "AlterLoggersRequest",
     "AlterTopicRequest",

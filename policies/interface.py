@@ -262,7 +262,45 @@ class DeleteRecordsRequest(PolicyRequest, frozen=True, kw_only=True):
             force_setattr(self, "delete_records_offsets", MappingProxyType(dict(self.delete_records_offsets)))
 
 
-JudgedRequest = PolicyRequest | EntityRequest
+class AdminRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A change of something whose state a policy does not see: ACLs, the SCRAM credentials of a
+    user, quotas, delegation tokens, groups with their offsets, and elections of leaders. Fields of
+    the same names mean the same as in requests that concern topics.
+    """
+
+    api: str
+    """Kafka's name of the API that the client called, such as `CreateAcls`."""
+    kind: str
+    """The kind of what changes: `acl`, `user`, `client_quota`, `token`, `group`, or `topic` for an
+    election.
+    """
+    name: str
+    """The name of what changes, as the audit log has it: `Topic:PREFIXED:sales.` for the ACLs of a
+    resource pattern, the name of a user, `user=alice,client-id=<default>` for quotas, the id of a
+    token or a group, the topic of an election.
+    """
+    principal: str | None
+    """The client's principal as Kafka writes it, `User:alice`; None if it is not authenticated."""
+    config_operations: Mapping[str, str | None] = NO_CONFIGS
+    """The keys that the request changes, with their operands, as the audit log has them: ACLs such
+    as `Allow Read to User:alice from *`, SCRAM mechanisms, keys of quotas, partitions of a group
+    such as `orders-0`. None deletes a key, and secrets are `[hidden]`.
+    """
+    config_operation_kinds: Mapping[str, str] | None = None
+    """The operation on each of these keys: `set` or `delete`."""
+    client_id: str | None = None
+    client_host: str = ""
+    validate_only: bool = False
+    time_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.config_operation_kinds is None:
+            force_setattr(self, "config_operation_kinds", operation_kinds(self.config_operations))
+        for name in ("config_operations", "config_operation_kinds"):
+            force_setattr(self, name, MappingProxyType(dict(getattr(self, name))))
+
+
+JudgedRequest = PolicyRequest | EntityRequest | AdminRequest
 """Every request that policies judge."""
 
 
@@ -299,6 +337,11 @@ class TopicManagementPolicy(ABC):  # noqa: B024 - every method has a default: al
 
     def validate_alter_loggers(self, request: AlterLoggersRequest, cluster: ClusterState) -> None:  # noqa: B027
         """Judge a change of the levels of a node's loggers."""
+
+    def validate_admin(self, request: AdminRequest, cluster: ClusterState) -> None:  # noqa: B027
+        """Judge a change of ACLs, users, quotas, delegation tokens, groups or their offsets, or an
+        election of leaders. Called once for each resource that the request names.
+        """
 
     def close(self) -> None:  # noqa: B027
         """Called once, when the node stops, within `policy.timeout.ms`."""

@@ -21,6 +21,7 @@ from typing import Any, Protocol
 import msgspec
 
 from .interface import (
+    AdminRequest,
     AlterBrokerConfigsRequest,
     AlterLoggersRequest,
     AlterTopicRequest,
@@ -49,6 +50,7 @@ METHODS: Mapping[type[JudgedRequest], str] = {
     DeleteRecordsRequest: "validate_delete_records",
     AlterBrokerConfigsRequest: "validate_alter_broker_configs",
     AlterLoggersRequest: "validate_alter_loggers",
+    AdminRequest: "validate_admin",
 }
 """The method of a policy that judges each kind of request."""
 
@@ -76,6 +78,9 @@ class Rules(Protocol):
     @property
     def reads_creation(self) -> bool:
         """Whether a rule asks when a topic that is to be deleted was created."""
+
+    def judges_api(self, api: str) -> bool:
+        """Whether a rule judges the `AdminRequest`s of an API, which is given by Kafka's name."""
 
     def judge(self, request: JudgedRequest, cluster: ClusterState) -> tuple[Finding, ...]:
         """Return what the rules have against the request."""
@@ -117,6 +122,12 @@ class Verdicts:
     def asks(self, request: JudgedRequest) -> bool:
         """Whether the policy in Python judges requests of this kind."""
         return type(request).__name__ in self.policy.kinds
+
+    def judges_api(self, api: str) -> bool:
+        """Whether rules or policy judge the `AdminRequest`s of an API, which is given by Kafka's
+        name.
+        """
+        return AdminRequest.__name__ in self.policy.kinds or (self.rules is not None and self.rules.judges_api(api))
 
     def found(self, request: JudgedRequest, cluster: ClusterState) -> tuple[tuple[Finding, ...], str | None]:
         """Return the findings of the rules on the request, or none and a traceback if the rules

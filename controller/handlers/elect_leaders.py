@@ -32,7 +32,7 @@ from .changes import active_controller, carry_out
 from .entity_changes import refuse_request
 from .node import Node
 from .parts import Parts, each
-from .planning import PlannedChange, deleted_since
+from .planning import PlannedChange, deleted_since, judge_admin, judges_api
 from .requested_changes import elected_topics
 
 ALTER_CLUSTER = Permission(
@@ -51,7 +51,7 @@ async def handle(node: Node, context: RequestContext, request: ElectLeadersReque
     refusal = _refused_whole(context, request)
     if refusal is not None:
         return await _refused(node, context, request, refusal)
-    planner = ElectionPlanner(node, request)
+    planner = ElectionPlanner(node, context, request)
     await planner.read(request)
     changes = await carry_out(
         node,
@@ -99,7 +99,9 @@ class ElectionPlanner:
     election.
     """
 
-    def __init__(self, node: Node, request: ElectLeadersRequest) -> None:
+    def __init__(self, node: Node, context: RequestContext, request: ElectLeadersRequest) -> None:
+        self._node = node
+        self._context = context
         controller = active_controller(node)
         self._image = controller.image
         self._epoch = controller.epoch
@@ -148,12 +150,15 @@ class ElectionPlanner:
                 refusals[index] = refusal
         if topic is None or not elected:
             return PlannedChange(resource=name, refusal=next(iter(refusals.values())))
-        return PlannedChange(
-            resource=name,
-            element=stage_states(draft, topic, elected, self._epoch),
-            reached=_shows(topic, elected),
-            overtaken=deleted_since(topic),
-        )
+        change = PlannedChange(resource=name, reached=_shows(topic, elected), overtaken=deleted_since(topic))
+        try:
+            if judges_api(self._node, self._context):
+                await judge_admin(self._node, self._context, draft, change)
+        except Refusal as refusal:
+            change.refusal = refusal
+            return change
+        change.element = stage_states(draft, topic, elected, self._epoch)
+        return change
 
     def _elect(self, topic: Topic | None, index: int, live: Collection[int]) -> Partition:
         partition = None if topic is None else topic.partition(index)

@@ -21,7 +21,7 @@ from ..requests.context import RequestContext
 from .changes import carry_out, refused_whole
 from .node import Node
 from .parts import Parts
-from .planning import PlannedChange
+from .planning import PlannedChange, judge_admin, judges_api
 
 
 class EntityEdit(msgspec.Struct, frozen=True):
@@ -60,7 +60,7 @@ async def change_entities(
     """Carry out the edits of a request at the active controller. Returns their changes in the same
     order; each was refused, or is in force as `metadata.completion` demands. Raises Refusal.
     """
-    planner = _Planner(edits, validate_only=validate_only)
+    planner = _Planner(node, context, edits, validate_only=validate_only)
     changes = await carry_out(
         node,
         context,
@@ -87,7 +87,11 @@ async def refuse_request(node: Node, context: RequestContext, request: Any, refu
 class _Planner:
     """Plans the edits of one request, entity by entity, in the order in which it names them."""
 
-    def __init__(self, edits: Sequence[EntityEdit], *, validate_only: bool) -> None:
+    def __init__(
+        self, node: Node, context: RequestContext, edits: Sequence[EntityEdit], *, validate_only: bool
+    ) -> None:
+        self._node = node
+        self._context = context
         first: dict[str, int] = {}
         for edit in edits:
             first.setdefault(edit.path, len(first))
@@ -101,11 +105,12 @@ class _Planner:
 
     async def plan(self, draft: Draft, begin: int) -> list[PlannedChange]:
         changes: list[PlannedChange] = []
+        is_judged = judges_api(self._node, self._context)
         for group in self._groups(begin):
             if changes and draft.is_over:
                 break
             await draft.time_slice.pause()
-            changes += self._planned(draft, group)
+            changes += await self._planned(draft, group, is_judged=is_judged)
         return changes
 
     def _groups(self, begin: int) -> Iterator[list[EntityEdit]]:
@@ -116,18 +121,28 @@ class _Planner:
             yield group
             begin += len(group)
 
-    def _planned(self, draft: Draft, group: Sequence[EntityEdit]) -> list[PlannedChange]:
-        """Plan the edits of one entity."""
+    async def _planned(self, draft: Draft, group: Sequence[EntityEdit], *, is_judged: bool) -> list[PlannedChange]:
+        """Plan the edits of one entity. The policy is asked about each valid edit, if it judges the
+        API.
+        """
         path = group[0].path
         before, version = value_of(draft.image, path) if path else (None, -1)
         value, changes = before, []
         for edit in group:
             try:
                 refuse_unreadable(path, version)
-                value = edit.edit(value)
-                changes.append(edit.changed(changes_configs=True))
+                after = edit.edit(value)
             except Refusal as refusal:
                 changes.append(edit.changed(refusal=refusal))
+                continue
+            change = edit.changed(changes_configs=True)
+            changes.append(change)
+            try:
+                if is_judged:
+                    await judge_admin(self._node, self._context, draft, change, validate_only=self._validate_only)
+                value = after
+            except Refusal as refusal:
+                change.refusal = refusal
         accepted = [change for change in changes if change.refusal is None]
         if accepted and (value != before or version >= 0):
             try:

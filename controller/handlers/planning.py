@@ -8,6 +8,7 @@ from typing import Any
 
 from ...audit.event import NOT_AUTHENTICATED
 from ...policies.interface import (
+    AdminRequest,
     AlterLoggersRequest,
     AlterTopicRequest,
     DeleteRecordsRequest,
@@ -22,6 +23,7 @@ from ..errors import Refusal
 from ..metadata.entities import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE, Topic
 from ..metadata.image import Image
 from ..observe.logs import about
+from ..observe.secrets import redact_configs_of
 from ..policy.cluster_view import requested_reassignment, view
 from ..policy.runner import PolicyRefusal
 from ..requests.changes import Change, Judgement
@@ -111,7 +113,7 @@ async def judge_reassignment(
     """
     assert change.reassignments is not None
     rows = change.reassignments
-    await _judge_partitions(
+    await _judge_change(
         node,
         context,
         draft,
@@ -132,7 +134,7 @@ async def judge_record_deletion(
     """
     assert change.delete_records_offsets is not None
     offsets = dict(change.delete_records_offsets)
-    await _judge_partitions(
+    await _judge_change(
         node,
         context,
         draft,
@@ -143,16 +145,45 @@ async def judge_record_deletion(
     )
 
 
-async def _judge_partitions(
+async def _judge_change(
     node: Node, context: RequestContext, draft: Draft, change: PlannedChange, question: Callable[[], JudgedRequest]
 ) -> None:
-    """Judge some partitions of a topic. The judgement goes to their change alone, because a topic
-    has another change for each error of its other partitions.
+    """Judge one change. The judgement goes to this change alone, because there may be others with
+    the same resource: one for each error of a topic's other partitions, one for each edit of a
+    user.
     """
     try:
         await judge(node, context, question, draft)
     finally:
-        change.judgement = draft.judgements.pop(("topic", change.resource), None)
+        change.judgement = draft.judgements.pop((change.kind, change.resource), None)
+
+
+def judges_api(node: Node, context: RequestContext) -> bool:
+    """Whether the policy judges an API of ACLs, users, quotas, tokens, groups or elections."""
+    return node.policy is not None and node.policy.judges_api(context.policy_api)
+
+
+async def judge_admin(
+    node: Node, context: RequestContext, draft: Draft, change: PlannedChange, *, validate_only: bool = False
+) -> None:
+    """Ask the policy about a valid change of an API that it judges (`judges_api`), and note its
+    judgement in the change. Raises Refusal.
+    """
+    asked = asked_by(context, "", validate_only=validate_only)
+    del asked["topic"]
+    await _judge_change(
+        node,
+        context,
+        draft,
+        change,
+        lambda: AdminRequest(
+            **asked,
+            kind=change.kind,
+            name=change.resource,
+            config_operations=redact_configs_of(change.kind, change.operations or NO_CONFIGS),
+            config_operation_kinds=change.operation_kinds,
+        ),
+    )
 
 
 def answered_code(context: RequestContext, change: Change, *, since: int) -> ErrorCode:
@@ -176,6 +207,8 @@ def resource_of(request: JudgedRequest) -> tuple[str, str]:
     """
     if isinstance(request, PolicyRequest):
         return "topic", request.topic
+    if isinstance(request, AdminRequest):
+        return request.kind, request.name
     return ("logger" if isinstance(request, AlterLoggersRequest) else "broker"), request.broker
 
 

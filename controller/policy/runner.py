@@ -21,7 +21,7 @@ from typing import Protocol
 import trio
 
 from ...audit.event import NOT_AUTHENTICATED
-from ...policies.interface import JudgedRequest, PolicyRequest
+from ...policies.interface import AdminRequest, JudgedRequest, PolicyRequest
 from ...policies.judging import NO_POLICY, PolicyDescription, PolicyReply, Rules, Verdicts
 from ...policies.states import VersionedCluster
 from ...policies.verdict import Finding, PolicyOutcome, RuleAction, Verdict
@@ -33,6 +33,8 @@ from ..requests.context import RequestContext
 
 logger = logging.getLogger("minicontroller.policy")
 
+MAX_NAME = 250
+"""The longest name of an ACL, user, quota, token or group in the log, in characters."""
 ERROR_CODES = {PolicyOutcome.VIOLATED: ErrorCode.POLICY_VIOLATION, PolicyOutcome.BROKEN: ErrorCode.UNKNOWN_SERVER_ERROR}
 
 
@@ -95,6 +97,12 @@ class PolicyRunner:
     def restarts(self) -> int:
         """How often the policy in Python was started anew."""
         return 0 if self._policy is None else self._policy.restarts
+
+    def judges_api(self, api: str) -> bool:
+        """Whether rules or policy judge the `AdminRequest`s of an API, which is given by Kafka's
+        name.
+        """
+        return self._verdicts.judges_api(api)
 
     async def judge(
         self, request: JudgedRequest, cluster: VersionedCluster, context: RequestContext | None = None
@@ -176,8 +184,13 @@ class _JudgementLog:
     @property
     def _described(self) -> str:
         request = self._request
-        topic = f"topic {request.topic}" if isinstance(request, PolicyRequest) else ""
-        resource = topic or f"broker {getattr(request, 'broker', '') or '(default)'}"
+        match request:
+            case PolicyRequest():
+                resource = f"topic {request.topic}"
+            case AdminRequest():
+                resource = f"{request.kind} {request.name[:MAX_NAME]}"
+            case _:
+                resource = f"broker {request.broker or '(default)'}"
         who = request.principal or NOT_AUTHENTICATED
         return f"{request.api or type(request).__name__} of {resource} by {who}"
 

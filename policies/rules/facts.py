@@ -16,6 +16,7 @@ import msgspec
 from ..interface import (
     ANONYMOUS,
     NO_CONFIGS,
+    AdminRequest,
     AlterBrokerConfigsRequest,
     AlterLoggersRequest,
     AlterTopicRequest,
@@ -30,7 +31,7 @@ from ..interface import (
 )
 from ..topic_counts import counts_of
 from .matching import compiled_regex
-from .vocabulary import ABSENT, FLAT, REASSIGN, VARIABLES
+from .vocabulary import ABSENT, FLAT, OPERATION_OF_API, REASSIGN, VARIABLES
 
 OPERATION_OF: Mapping[type, str] = {
     CreateTopicRequest: "create",
@@ -45,6 +46,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def operation_of(request: JudgedRequest) -> str:
     """Return the operation of a request, one of OPERATIONS."""
+    if isinstance(request, AdminRequest):
+        return OPERATION_OF_API[request.api]
     if isinstance(request, AlterTopicRequest) and request.reassignments is not None:
         return REASSIGN
     return OPERATION_OF[type(request)]

@@ -27,7 +27,7 @@ from .mistakes import MAX_BYTES, Mistake, RuleFileError, RuleSource
 from .positions import Positions
 from .rule import NameGuard, Rule
 from .tables import Noted, TomlTable
-from .vocabulary import CREATED, OPERATIONS
+from .vocabulary import CREATED, OPERATION_OF_API, OPERATIONS
 
 RULE = "rule"
 COUNT = "rule_count"
@@ -64,11 +64,15 @@ class RuleSet:
         """Whether a rule reads the time of creation of topics that are to be deleted."""
         return any(CREATED in rule.reads for rule in self._by_operation["delete"])
 
+    def judges_api(self, api: str) -> bool:
+        """Whether a rule judges the `AdminRequest`s of an API, which is given by Kafka's name."""
+        return bool(self._by_operation.get(OPERATION_OF_API.get(api, "")))
+
     def judge(self, request: JudgedRequest, cluster: ClusterState) -> tuple[Finding, ...]:
         """Return the objections of the rules to the request, in the order of the rules."""
         facts = Facts(request, cluster)
         findings: list[Finding] = []
-        for rule in self._by_operation[facts.operation]:
+        for rule in self._by_operation.get(facts.operation, ()):
             if (finding := rule.finding(facts)) is not None:
                 findings.append(finding)  # noqa: PERF401 - faster than a generator if there are no findings, as nearly always
         return tuple(findings)

@@ -13,6 +13,20 @@ TOPIC_OPERATIONS = ("create", "alter", REASSIGN, "delete", "delete_records")
 """The operations of a rule that names none."""
 INCLUDED: Mapping[str, frozenset[str]] = {"alter": frozenset({REASSIGN})}
 """The operations that a rule judges besides one that it names: a reassignment alters a topic."""
+OPERATION_OF_API: Mapping[str, str] = {
+    "CreateAcls": "create_acls",
+    "DeleteAcls": "delete_acls",
+    "AlterUserScramCredentials": "alter_user_scram_credentials",
+    "AlterClientQuotas": "alter_client_quotas",
+    "CreateDelegationToken": "create_delegation_token",
+    "RenewDelegationToken": "renew_delegation_token",
+    "ExpireDelegationToken": "expire_delegation_token",
+    "DeleteGroups": "delete_groups",
+    "OffsetCommit": "offset_commit",
+    "OffsetDelete": "offset_delete",
+    "ElectLeaders": "elect_leaders",
+}
+"""The operations of `AdminRequest`s, by Kafka's names of their APIs."""
 OPERATIONS = (*TOPIC_OPERATIONS, "alter_broker", "alter_loggers")
 
 

@@ -42,6 +42,10 @@ FIELDS = {
     "AlterBrokerConfigsRequest": [*ENTITY, "default_configs_before", "default_configs"],
     "AlterLoggersRequest": ENTITY,
     "DeleteRecordsRequest": ["delete_records_offsets"],
+    "AdminRequest": [
+        *("api", "kind", "name", "principal", "client_id", "client_host", "validate_only", "time_ms"),
+        *("config_operations", "config_operation_kinds"),
+    ],
 }
 
 OF_AUTHORIZERS = {
@@ -66,6 +70,7 @@ METHODS = {
     "validate_delete_records": ["self", "request", "cluster"],
     "validate_alter_broker_configs": ["self", "request", "cluster"],
     "validate_alter_loggers": ["self", "request", "cluster"],
+    "validate_admin": ["self", "request", "cluster"],
     "close": ["self"],
 }
 
