@@ -18,6 +18,7 @@ from .broker import OfferedBroker
 from .channel import Channel
 from .cluster import UpstreamCluster
 from .configuration import GatewayConfig
+from .identity.passing import PassedLogins
 from .named_tls import NamedTls
 from .places import FixedPorts, NextPorts, OnePort, Places, Which
 
@@ -43,6 +44,7 @@ class Gateway:
         self._config = config
         self._server = Server(connection_limits(config.node, room))
         self._listener = server_listeners(config.node, LoginSources())[0]
+        self._logins = PassedLogins(config.subject_claim)
         self._places = self._configured_places()
         self._cluster = UpstreamCluster(Network(nursery, config.upstream), self._places.of_broker)
         self._stopping = trio.Event()
@@ -89,4 +91,5 @@ class Gateway:
         return self._server.ports[name]
 
     def _channel(self, broker: OfferedBroker, transport: Transport, caller: Caller) -> Channel:
-        return Channel(transport, caller, broker, max_bytes=MAX_FRAME_BYTES, failures=self._server.failures)
+        login = self._logins.of(caller)
+        return Channel(transport, caller, broker, login, max_bytes=MAX_FRAME_BYTES, failures=self._server.failures)

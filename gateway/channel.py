@@ -66,11 +66,27 @@ class Broker(Protocol):
         """Return the response of the gateway itself, or None to have the broker answer."""
 
 
+class Login(Protocol):
+    """The logins on a client's connection, which tell who the caller is."""
+
+    async def move_of(self, head: RequestHead, frames: FrameReader) -> Move | None:
+        """Return what moves the response to a request that is part of a login, without taking it;
+        None for any other one. Raises ProtocolError, Disconnected.
+        """
+
+
 class Channel:
     """Serves one client until either end closes its connection."""
 
     def __init__(
-        self, client: Transport, caller: Caller, broker: Broker, *, max_bytes: int, failures: ConnectionFailures
+        self,
+        client: Transport,
+        caller: Caller,
+        broker: Broker,
+        login: Login,
+        *,
+        max_bytes: int,
+        failures: ConnectionFailures,
     ) -> None:
         self.caller = caller
         self.last_active = trio.current_time()
@@ -78,6 +94,7 @@ class Channel:
         """Whether the TLS handshake is over, if there is one."""
         self._client = client
         self._broker = broker
+        self._login = login
         self._max_bytes = max_bytes
         self._failures = failures
         self._pending: deque[Pending] = deque()
@@ -190,7 +207,8 @@ class Channel:
                 if to_broker is None:
                     to_broker = FrameWriter(await connect())
                 if head.has_answer:
-                    self._pending.append(Pending(head.correlation_id, self._broker.move_of(head)))
+                    move = await self._login.move_of(head, frames) or self._broker.move_of(head)
+                    self._pending.append(Pending(head.correlation_id, move))
                 await to_broker.pass_on(frames)
             if len(self._pending) >= MOST_PENDING:
                 if to_broker is not None:

@@ -25,6 +25,9 @@ ADVERTISED_HOST, BEGIN_HOST = "advertised.host", "advertised.bootstrap.host"
 ROUTE_BY, BROKER_PORTS = "route.by", "broker.ports"
 PORT, SNI = "port", "sni"
 SECURITY_PROTOCOL = "security.protocol"
+IDENTITY = "identity"
+IDENTITIES = ("pass",)
+SUBJECT_CLAIM = "sasl.oauthbearer.sub.claim.name"
 PROTOCOLS = ("PLAINTEXT", "SSL")
 """A login passes on to the broker, so that the listeners decide on nothing but TLS."""
 NODE_KEYS = frozenset(
@@ -38,7 +41,9 @@ NODE_KEYS = frozenset(
     }
 )
 """The keys of a node that a gateway follows, too."""
-GATEWAY_KEYS = frozenset({ADVERTISED_HOST, BEGIN_HOST, ROUTE_BY, BROKER_PORTS, SECURITY_PROTOCOL})
+GATEWAY_KEYS = frozenset(
+    {ADVERTISED_HOST, BEGIN_HOST, ROUTE_BY, BROKER_PORTS, SECURITY_PROTOCOL, IDENTITY, SUBJECT_CLAIM}
+)
 BOOTSTRAP_SERVERS = "bootstrap.servers"
 EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 - addresses to recognise, not to bind
 
@@ -63,6 +68,8 @@ class GatewayConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Whether all brokers share a port of TLS, and the name that a client calls tells which one it
     wants.
     """
+    subject_claim: str = "sub"
+    """The claim that names the user in tokens of OAUTHBEARER."""
 
 
 def load_gateway_config(
@@ -80,6 +87,8 @@ def load_gateway_config(
         entries[key.strip()] = Property(key.strip(), value.strip(), 0)
     for key, entry in entries.items():
         _check_key(key, f"{file}, line {entry.line}" if entry.line else f"--set {key}")
+    if (_text(entries, IDENTITY) or IDENTITIES[0]) not in IDENTITIES:
+        raise ConfigurationError(f"{IDENTITY} must be one of {', '.join(IDENTITIES)}.")
     parse_addresses(upstream)  # so that a mistake is not told of a key that was not written
     by_name = _by_name(entries)
     broker_host, begin_host = _hosts(entries, listen.host, by_name=by_name)
@@ -91,6 +100,7 @@ def load_gateway_config(
         begin_host=begin_host,
         broker_ports=parse_ranges(BROKER_PORTS, _text(entries, BROKER_PORTS)),
         by_name=by_name,
+        subject_claim=_text(entries, SUBJECT_CLAIM) or "sub",
     )
 
 

@@ -1,0 +1,1 @@
+"""Who a client of the gateway is, and who the cluster takes it for."""

@@ -1,0 +1,102 @@
+"""`identity=pass`: logins go through to the broker, and the gateway learns whose they are.
+
+Rule: the caller's principal is that of the last login which the broker has accepted. Until then,
+and where the login does not tell a name, the caller has not authenticated as far as the gateway
+knows; a client certificate that was shown at the gateway counts where no login follows.
+"""
+
+import logging
+from functools import partial
+
+from ...controller.observe.logs import RateLimitedLog
+from ...controller.security.caller import Caller
+from ...controller.security.principal import user_principal
+from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
+from ...protocol.errors import InvalidFrameSize
+from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from ...protocol.messages.sasl_handshake import SaslHandshakeRequest
+from ...protocol.registry import KAFKA
+from ..channel import Move
+from ..frames import FrameReader, FrameWriter
+from ..requests import RequestHead
+from .sight import SUBJECT_CLAIM, Sight
+
+log = logging.getLogger("minicontroller.gateway")
+
+MOST_LOGIN_BYTES = 128 * 1024
+"""The largest request of a login, which is read as a whole. A ticket of Kerberos or a signed token
+is not longer.
+"""
+LOGIN_APIS = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
+
+
+async def whole_login_request(frames: FrameReader) -> bytes:
+    """Return the request of a login that was begun, without its size and without taking it. Raises
+    InvalidFrameSize, Disconnected.
+    """
+    if frames.left > MOST_LOGIN_BYTES:
+        raise InvalidFrameSize(f"a login of {frames.left} bytes is announced, {MOST_LOGIN_BYTES} are allowed")
+    return await frames.look(frames.left)
+
+
+class PassedLogins:
+    """The logins of all clients of a gateway."""
+
+    def __init__(self, subject_claim: str = SUBJECT_CLAIM) -> None:
+        """`subject_claim` names the user in tokens of OAUTHBEARER, as it does at the brokers."""
+        self.subject_claim = subject_claim
+        self._unknown = RateLimitedLog(log)
+
+    def of(self, caller: Caller) -> "PassedLogin":
+        return PassedLogin(self, caller)
+
+    def is_unknown(self, caller: Caller, mechanism: str) -> None:
+        """Log that a login was accepted whose name cannot be learned."""
+        self._unknown.say(
+            logging.WARNING,
+            "the login of %s by %s does not tell the gateway whose it is: it counts as not authenticated here",
+            caller,
+            mechanism,
+        )
+
+
+class PassedLogin:
+    """The logins on one connection, which may authenticate more than once (KIP-368)."""
+
+    def __init__(self, logins: PassedLogins, caller: Caller) -> None:
+        self._logins = logins
+        self._caller = caller
+        self._sight: Sight | None = None
+
+    async def move_of(self, head: RequestHead, frames: FrameReader) -> Move | None:
+        """Look at a request of a login, which goes on to the broker, and return what moves its
+        response; None for any other request. Raises ProtocolError, Disconnected.
+        """
+        if head.api_key not in LOGIN_APIS:
+            return None
+        _, request, _ = KAFKA.decode_request(await whole_login_request(frames))
+        if isinstance(request, SaslHandshakeRequest):
+            self._sight = Sight(request.mechanism, self._logins.subject_claim)
+            return None
+        assert isinstance(request, SaslAuthenticateRequest)
+        if self._sight is None:
+            return None
+        return partial(self._move_reply, head, self._sight, self._sight.token(request.auth_bytes))
+
+    async def _move_reply(
+        self, head: RequestHead, sight: Sight, token: int, frames: FrameReader, client: FrameWriter
+    ) -> None:
+        frame = await frames.whole()
+        _, response = KAFKA.decode_response(head.api_key, head.version, frame)
+        assert isinstance(response, SaslAuthenticateResponse)
+        if response.error_code == ErrorCode.NONE:
+            self._accepted(sight, token, response.auth_bytes)
+        await client.send(len(frame).to_bytes(4) + frame)
+
+    def _accepted(self, sight: Sight, token: int, reply: bytes) -> None:
+        if not sight.may_be_complete(token, reply):
+            return
+        self._caller.principal = None if sight.name is None else user_principal(sight.name)
+        if sight.name is None:
+            self._logins.is_unknown(self._caller, sight.mechanism)
