@@ -291,6 +291,13 @@ class Decision(Event, frozen=True, gc=False, tag="decision"):
     refused for lack of a permission, too, and have no events. It is above 0 only if a request has
     more than 10 such elements.
     """
+    enforced: bool = True
+    """Whether a refusal by the policy is carried out. It is false for a gateway that only observes,
+    and where the policy failed and `on.failure=pass` lets the request pass: the verdict is in
+    `policy`, and the error is that of the cluster.
+    """
+    upstream_cluster_id: str | None = None
+    """The id of the cluster in front of which a gateway stands; null in the log of a controller."""
 
 
 class Removal(Event, frozen=True, kw_only=True, tag="removal"):

@@ -19,6 +19,8 @@ from .channel import Channel
 from .cluster import UpstreamCluster
 from .configuration import GatewayConfig
 from .identity.passing import PassedLogins
+from .judging.review import Reviewer
+from .judging.starting import reviewing
 from .named_tls import NamedTls
 from .places import FixedPorts, NextPorts, OnePort, Places, Which
 
@@ -46,16 +48,22 @@ class Gateway:
         self._listener = server_listeners(config.node, LoginSources())[0]
         self._logins = PassedLogins(config.subject_claim)
         self._places = self._configured_places()
-        self._cluster = UpstreamCluster(Network(nursery, config.upstream), self._places.of_broker)
+        self._network = Network(nursery, config.upstream)
+        self._cluster = UpstreamCluster(self._network, self._places.of_broker)
+        self._reviewer: Reviewer | None = None
         self._stopping = trio.Event()
 
     async def run(self, ready: Callable[[], None]) -> None:
-        """Serve until `stop`. Calls `ready` once it serves. Raises OSError if an address is
-        taken.
+        """Serve until `stop`. Calls `ready` once it serves.
+
+        Raises:
+            OSError: an address is taken.
+            PolicyLoadError: the rules or the policy have a mistake.
+            ConfigurationError: the audit log cannot be written.
         """
         self.bootstrap = await self._places.open()
-        await self._cluster.begin()
-        async with trio.open_nursery() as nursery:
+        async with reviewing(self._config, self._network) as self._reviewer, trio.open_nursery() as nursery:
+            await self._cluster.begin()
             await nursery.start(self._server.run)
             nursery.start_soon(self._cluster.follow)
             if self._listener.tls is not None:
@@ -85,11 +93,18 @@ class Gateway:
         """Open a listener for the clients of a broker, and return its port. Raises
         PortTakenError.
         """
-        broker = OfferedBroker(self._cluster, which, tls=self._config.upstream.tls)
+        broker = OfferedBroker(self._cluster, which, tls=self._config.upstream.tls, reviewer=lambda: self._reviewer)
         listener = msgspec.structs.replace(self._listener, name=name, host=self._config.listen.host, port=port)
         await self._server.open_for([listener], partial(self._channel, broker))
         return self._server.ports[name]
 
     def _channel(self, broker: OfferedBroker, transport: Transport, caller: Caller) -> Channel:
-        login = self._logins.of(caller)
-        return Channel(transport, caller, broker, login, max_bytes=MAX_FRAME_BYTES, failures=self._server.failures)
+        return Channel(
+            transport,
+            caller,
+            broker,
+            self._logins.of(caller),
+            max_bytes=MAX_FRAME_BYTES,
+            failures=self._server.failures,
+            memory=self._server.memory,
+        )

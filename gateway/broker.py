@@ -2,7 +2,7 @@
 
 import logging
 import ssl
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import trio
@@ -12,6 +12,7 @@ from ..controller.network.handshake_errors import HandshakeError
 from ..controller.network.tls import start_tls
 from ..controller.network.transport import Disconnected, SocketTransport, Transport, notice_death
 from ..controller.observe.logs import RateLimitedLog
+from ..controller.security.caller import Caller
 from ..protocol.api_keys import ApiKey
 from ..protocol.error_codes import ErrorCode
 from ..protocol.errors import UnsupportedVersion
@@ -20,9 +21,10 @@ from ..protocol.registry import KAFKA
 from . import node_endpoints, versions
 from .addresses import REWRITERS
 from .apis import NEWEST, OLDEST
-from .channel import Move
+from .channel import Change, Move
 from .cluster import UpstreamCluster
 from .frames import FrameReader, FrameWriter
+from .judging.review import Review, Reviewer
 from .places import Which
 from .requests import RequestHead
 
@@ -38,8 +40,18 @@ class OfferedBroker:
     ask for the others.
     """
 
-    def __init__(self, cluster: UpstreamCluster, which: Which, *, tls: ssl.SSLContext | None) -> None:
-        """Offer the broker that a client wants. `tls` is the context of connections to brokers."""
+    def __init__(
+        self,
+        cluster: UpstreamCluster,
+        which: Which,
+        *,
+        tls: ssl.SSLContext | None,
+        reviewer: Callable[[], Reviewer | None],
+    ) -> None:
+        """Offer the broker that a client wants. `tls` is the context of connections to brokers, and
+        `reviewer` returns who reviews requests for changes, if anybody does.
+        """
+        self._reviewer = reviewer
         self._cluster = cluster
         self._which = which
         self._tls = tls
@@ -94,31 +106,47 @@ class OfferedBroker:
             return versions.too_new(head)
         raise UnsupportedVersion(head.api_key, head.version, head.correlation_id, None)
 
+    def may_review(self, head: RequestHead) -> bool:
+        """Whether requests of an API may be reviewed as a whole before the broker gets them."""
+        reviewer = self._reviewer()
+        return reviewer is not None and reviewer.takes(head.api_key)
+
+    def passes(self, frame: bytes) -> bool:
+        """Whether a request that may be reviewed needs no review. Raises ProtocolError."""
+        reviewer = self._reviewer()
+        return reviewer is None or reviewer.passes(frame)
+
+    async def review(self, caller: Caller, frame: bytes) -> Review:
+        """Review a request, given as its frame without the size. Raises ProtocolError."""
+        reviewer = self._reviewer()
+        assert reviewer is not None
+        return await reviewer.review(caller, frame)
+
     def move_of(self, head: RequestHead) -> Move | None:
         """Return what moves the response to a request; None if it passes as it is."""
+        change = self.change_of(head)
+        if change is None:
+            return node_endpoints.move_of(head.api_key, head.version, self._cluster)
+
+        async def move(frames: FrameReader, client: FrameWriter) -> None:
+            await client.send(await change(await frames.whole()))
+
+        return move
+
+    def change_of(self, head: RequestHead) -> Change | None:
+        """Return what changes the response to a request as a whole; None if nothing does."""
         if head.api_key == ApiKey.API_VERSIONS:
-            return _changed(partial(_with_common_versions, head))
+            return partial(_with_common_versions, head)
         rewriter = REWRITERS.get(head.api_key)
         if rewriter is None:
-            return node_endpoints.move_of(head.api_key, head.version, self._cluster)
+            return None
 
         async def rewrite(frame: bytes) -> bytes:
             header, response = KAFKA.decode_response(head.api_key, head.version, frame)
             await rewriter(self._cluster, response)
             return KAFKA.encode_response(head.api_key, head.version, header.correlation_id, response)
 
-        return _changed(rewrite)
-
-
-def _changed(change: Callable[[bytes], Awaitable[bytes]]) -> Move:
-    """Return what moves a response as a whole, changed by a function of its bytes without their
-    size, which returns them with it.
-    """
-
-    async def move(frames: FrameReader, client: FrameWriter) -> None:
-        await client.send(await change(await frames.whole()))
-
-    return move
+        return rewrite
 
 
 async def _with_common_versions(head: RequestHead, frame: bytes) -> bytes:

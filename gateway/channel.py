@@ -21,14 +21,17 @@ import trio
 from ..controller.network.connection import await_end, secure
 from ..controller.network.failures import ConnectionFailures
 from ..controller.network.handshake_errors import HandshakeError
+from ..controller.network.memory import SMALL_BYTES, RequestMemory
 from ..controller.network.transport import Disconnected, Transport
 from ..controller.observe.logs import about_caller
 from ..controller.security.caller import Caller
-from ..protocol.errors import MalformedMessage, ProtocolError, UnsupportedApi
+from ..protocol.errors import InvalidFrameSize, MalformedMessage, ProtocolError, UnsupportedApi
 from .apis import NEWEST
-from .frames import FrameReader, FrameWriter
+from .frames import SIZE_BYTES, FrameReader, FrameWriter, size_of
 from .requests import RequestHead, read_head
 
+MOST_REVIEWED_BYTES = 8 * 1024 * 1024
+"""The largest request that is reviewed, which is held as a whole."""
 MOST_PENDING = 1000
 """How many requests of a client may wait for their responses before no more are read."""
 LAST_ANSWERS_SECONDS = 10.0
@@ -37,8 +40,26 @@ _CORRELATION_ID_BYTES = 4
 
 Connect = Callable[[], Awaitable[Transport]]
 """Connects to the broker, and passes its responses to the client from now on."""
+Change = Callable[[bytes], Awaitable[bytes]]
+"""Changes a response, given without its size, and returns it with its size."""
 Move = Callable[[FrameReader, FrameWriter], Awaitable[None]]
 """Moves the response that was begun to the client, in whatever form the client gets it."""
+
+
+class Review(Protocol):
+    """The review of one request."""
+
+    @property
+    def frame(self) -> bytes:
+        """The frame that goes to the broker; empty if nothing does."""
+
+    async def answer(self, frame: bytes | None) -> bytes:
+        """Return the response to the client, its size included, given the broker's response without
+        its size; None if nothing went there. Raises MalformedMessage.
+        """
+
+    def abandon(self) -> None:
+        """Note that the connection ended. It means nothing for a request that was answered."""
 
 
 class Pending(msgspec.Struct):
@@ -65,6 +86,18 @@ class Broker(Protocol):
     def answer_of(self, head: RequestHead) -> bytes | None:
         """Return the response of the gateway itself, or None to have the broker answer."""
 
+    def may_review(self, head: RequestHead) -> bool:
+        """Whether requests of an API may be reviewed as a whole before the broker gets them."""
+
+    def change_of(self, head: RequestHead) -> Change | None:
+        """Return what changes the response to a request as a whole; None if nothing does."""
+
+    def passes(self, frame: bytes) -> bool:
+        """Whether a request that may be reviewed needs no review. Raises ProtocolError."""
+
+    async def review(self, caller: Caller, frame: bytes) -> Review:
+        """Review a request, given as its frame without the size. Raises ProtocolError."""
+
 
 class Login(Protocol):
     """The logins on a client's connection, which tell who the caller is."""
@@ -87,6 +120,7 @@ class Channel:
         *,
         max_bytes: int,
         failures: ConnectionFailures,
+        memory: RequestMemory,
     ) -> None:
         self.caller = caller
         self.last_active = trio.current_time()
@@ -97,6 +131,9 @@ class Channel:
         self._login = login
         self._max_bytes = max_bytes
         self._failures = failures
+        self._memory = memory
+        self._review: Review | None = None
+        """The review of the request that the broker has to answer, if it was reviewed."""
         self._pending: deque[Pending] = deque()
         self._to_client = FrameWriter(client, self._on_taken)
         self._answered = trio.Event()
@@ -174,6 +211,8 @@ class Channel:
 
                 nursery.start_soon(until_it_ends, partial(self._pass_requests, connect))
         finally:
+            if self._review is not None:
+                self._review.abandon()
             if self._upstream is not None:
                 self._upstream.close()
         if failures:
@@ -203,6 +242,10 @@ class Channel:
                 await frames.drop()  # a client decides how large it is
                 self._pending.append(Pending(head.correlation_id, answer=answer))
                 await self._send_own_answers()
+            elif self._broker.may_review(head):
+                if to_broker is None:
+                    to_broker = FrameWriter(await connect())
+                await self._pass_reviewed(head, frames, to_broker)
             else:
                 if to_broker is None:
                     to_broker = FrameWriter(await connect())
@@ -214,6 +257,37 @@ class Channel:
                 if to_broker is not None:
                     await to_broker.flush()
                 await self._until(lambda: len(self._pending) < MOST_PENDING)
+
+    async def _pass_reviewed(self, head: RequestHead, frames: FrameReader, to_broker: FrameWriter) -> None:
+        """Review a request as a whole, and pass it on, or answer it, as the review says."""
+        await to_broker.flush()
+        size = frames.left
+        if size > MOST_REVIEWED_BYTES:
+            text = f"a request of {size} bytes is announced, {MOST_REVIEWED_BYTES} are allowed for this API"
+            raise InvalidFrameSize(text)
+        if size > SMALL_BYTES:
+            await self._memory.room_for(self, size)
+        try:
+            frame = await frames.whole()
+            if self._broker.passes(frame):
+                self._pending.append(Pending(head.correlation_id, self._broker.move_of(head)))
+                await to_broker.send(size_of(frame) + frame)
+            else:
+                await self._review_next(head, frame, to_broker)
+        finally:
+            self._memory.give_back(self)
+
+    async def _review_next(self, head: RequestHead, frame: bytes, to_broker: FrameWriter) -> None:
+        """Review a request when those before it were answered: Kafka begins none before that."""
+        await self._until(lambda: not self._pending)
+        self._review = review = await self._broker.review(self.caller, frame)
+        if review.frame:
+            move = partial(_move_reviewed, review, self._broker.change_of(head))
+            self._pending.append(Pending(head.correlation_id, move))
+            await to_broker.send(review.frame)
+        else:
+            self._pending.append(Pending(head.correlation_id, answer=await review.answer(None)))
+            await self._send_own_answers()
 
     async def _begins(self, frames: FrameReader) -> bool:
         if self._draining:
@@ -257,9 +331,15 @@ class Channel:
                 if self._is_own_answer_next():
                     await self._to_client.send(self._pending[0].answer or b"")
                     self._pending.popleft()
+                    self._answered.set()
 
     def _is_own_answer_next(self) -> bool:
         return bool(self._pending) and self._pending[0].answer is not None
+
+
+async def _move_reviewed(review: Review, change: Change | None, frames: FrameReader, client: FrameWriter) -> None:
+    answer = await review.answer(await frames.whole())
+    await client.send(answer if change is None else await change(answer[SIZE_BYTES:]))
 
 
 async def _pass_on(frames: FrameReader, client: FrameWriter) -> None:

@@ -17,6 +17,8 @@ from ..controller.config.keys import KEYS
 from ..controller.config.loading import config_from_mapping
 from ..controller.config.node_config import NodeConfig
 from ..controller.errors import ConfigurationError
+from ..policies.configs.values import java_int
+from ..policies.loading import POLICY_KEY
 from ..text.properties import PropertiesError, Property, parse_properties
 from .patterns import NODE_ID, HostPattern, PortRange, parse_host, parse_ranges
 
@@ -32,18 +34,45 @@ PROTOCOLS = ("PLAINTEXT", "SSL")
 """A login passes on to the broker, so that the listeners decide on nothing but TLS."""
 NODE_KEYS = frozenset(
     {
+        "audit.dir",
+        "audit.flush",
+        "audit.flush.interval.ms",
+        "audit.max.bytes",
+        "audit.max.ms",
+        "audit.queue.events",
         "connections.max.idle.ms",
         "log.format",
         "max.connections",
         "max.connections.per.ip",
         "max.connections.per.ip.overrides",
-        *(key for key in KEYS if key.startswith("ssl.")),
+        *(key for key in KEYS if key.startswith(("policy.", "ssl."))),
+        POLICY_KEY,
     }
 )
 """The keys of a node that a gateway follows, too."""
+GATEWAY_ID = "gateway.id"
+OBSERVE = "observe"
+ON_FAILURE = "on.failure"
+PASS, REFUSE = "pass", "refuse"
+METADATA_MAX_AGE = "metadata.max.age.ms"
+DEFAULT_MAX_AGE_MS = 30_000
+LEAST_MAX_AGE_MS = 100
 GATEWAY_KEYS = frozenset(
-    {ADVERTISED_HOST, BEGIN_HOST, ROUTE_BY, BROKER_PORTS, SECURITY_PROTOCOL, IDENTITY, SUBJECT_CLAIM}
+    {
+        ADVERTISED_HOST,
+        BEGIN_HOST,
+        BROKER_PORTS,
+        GATEWAY_ID,
+        METADATA_MAX_AGE,
+        OBSERVE,
+        ON_FAILURE,
+        ROUTE_BY,
+        SECURITY_PROTOCOL,
+        IDENTITY,
+        SUBJECT_CLAIM,
+    }
 )
+RULES_FILES = "policy.rules.files"
 BOOTSTRAP_SERVERS = "bootstrap.servers"
 EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 - addresses to recognise, not to bind
 
@@ -70,13 +99,27 @@ class GatewayConfig(msgspec.Struct, frozen=True, kw_only=True):
     """
     subject_claim: str = "sub"
     """The claim that names the user in tokens of OAUTHBEARER."""
+    observes: bool = False
+    """Whether requests are judged and recorded, and never refused."""
+    passes_on_failure: bool = False
+    """Whether requests for changes pass while they cannot be judged or recorded."""
+    metadata_max_age_seconds: float = DEFAULT_MAX_AGE_MS / 1000
+    """How often the whole cluster is read, for judgements that look beyond what a request names."""
 
 
 def load_gateway_config(
-    text: str, file: str, settings: Sequence[str], *, upstream: str, listen: Address
+    text: str,
+    file: str,
+    settings: Sequence[str],
+    *,
+    upstream: str,
+    listen: Address,
+    rules: Sequence[str] = (),
+    observes: bool = False,
 ) -> GatewayConfig:
     """Read a properties file, whose text may be empty; `settings` (KEY=VALUE) override it, and
-    `upstream` is the list of brokers to begin with. Raises ConfigurationError.
+    `upstream` is the list of brokers to begin with. `rules` are rule files beside those of the
+    file, and `observes` is the option of that name. Raises ConfigurationError.
     """
     try:
         entries = dict(parse_properties(text, file).entries)
@@ -89,19 +132,44 @@ def load_gateway_config(
         _check_key(key, f"{file}, line {entry.line}" if entry.line else f"--set {key}")
     if (_text(entries, IDENTITY) or IDENTITIES[0]) not in IDENTITIES:
         raise ConfigurationError(f"{IDENTITY} must be one of {', '.join(IDENTITIES)}.")
+    if rules:
+        named = [entries[RULES_FILES].value] if RULES_FILES in entries else []
+        entries[RULES_FILES] = Property(RULES_FILES, ",".join([*named, *rules]), 0)
+    observes = observes or _one_of(entries, OBSERVE, ("false", "true")) == "true"
+    passes = _one_of(entries, ON_FAILURE, (REFUSE, PASS)) == PASS
     parse_addresses(upstream)  # so that a mistake is not told of a key that was not written
     by_name = _by_name(entries)
     broker_host, begin_host = _hosts(entries, listen.host, by_name=by_name)
     return GatewayConfig(
         upstream=_upstream(entries, upstream),
-        node=_node(entries),
+        node=_node(entries, refuses=not (observes or passes)),
         listen=listen,
         broker_host=broker_host,
         begin_host=begin_host,
         broker_ports=parse_ranges(BROKER_PORTS, _text(entries, BROKER_PORTS)),
         by_name=by_name,
         subject_claim=_text(entries, SUBJECT_CLAIM) or "sub",
+        observes=observes,
+        passes_on_failure=passes,
+        metadata_max_age_seconds=_number(entries, METADATA_MAX_AGE, DEFAULT_MAX_AGE_MS, LEAST_MAX_AGE_MS) / 1000,
     )
+
+
+def _one_of(entries: Mapping[str, Property], key: str, values: Sequence[str]) -> str:
+    """Return the value of a key, or the first of `values`. Raises ConfigurationError."""
+    value = entries[key].value.strip().lower() if key in entries else values[0]
+    if value not in values:
+        raise ConfigurationError(f"{key} must be one of {', '.join(values)}.")
+    return value
+
+
+def _number(entries: Mapping[str, Property], key: str, default: int, least: int) -> int:
+    """Return the value of a key. Raises ConfigurationError."""
+    text = entries[key].value.strip() if key in entries else str(default)
+    number = java_int(text)
+    if number is None or number < least:
+        raise ConfigurationError(f"{key} must be a whole number from {least} on.")
+    return number
 
 
 def _check_key(key: str, place: str) -> None:
@@ -121,7 +189,7 @@ def _upstream(entries: Mapping[str, Property], servers: str) -> ClientConfig:
     return configure({**own, BOOTSTRAP_SERVERS: servers})
 
 
-def _node(entries: Mapping[str, Property]) -> NodeConfig:
+def _node(entries: Mapping[str, Property], *, refuses: bool) -> NodeConfig:
     protocol = _text(entries, SECURITY_PROTOCOL).upper() or "PLAINTEXT"
     if protocol not in PROTOCOLS:
         hint = " A login passes on to the broker." if protocol.startswith("SASL_") else ""
@@ -129,7 +197,8 @@ def _node(entries: Mapping[str, Property]) -> NodeConfig:
     own = {key: entry.value for key, entry in entries.items() if key in NODE_KEYS}
     return config_from_mapping(
         {
-            "broker.id": "0",
+            "broker.id": str(_number(entries, GATEWAY_ID, 0, 0)),
+            "audit.on.failure": "refuse" if refuses else "drop",
             "listeners": "CLIENTS://127.0.0.1:0,INTERNAL://127.0.0.1:0",
             "listener.security.protocol.map": f"CLIENTS:{protocol},INTERNAL:PLAINTEXT",
             "inter.broker.listener.name": "INTERNAL",

@@ -16,6 +16,14 @@ PIECE_BYTES = 256 * 1024
 _SIZE = struct.Struct(">i")
 
 
+SIZE_BYTES = _SIZE.size
+
+
+def size_of(frame: bytes) -> bytes:
+    """Return the bytes that stand in front of a frame."""
+    return _SIZE.pack(len(frame))
+
+
 class FrameReader:
     """The frames that one end sends."""
 

@@ -83,6 +83,8 @@ EVENTS = _schema(
         ("reassignments", MapType(_INT, ArrayType(_INT, containsNull=False))),
         ("delete_records_offsets", MapType(_INT, _LONG, valueContainsNull=False)),
         ("further_denials", _INT),
+        ("enforced", _BOOLEAN),
+        ("upstream_cluster_id", _STRING),
         ("event", _STRING),
         ("cluster_id", _STRING),
         ("day", DateType()),

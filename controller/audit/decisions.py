@@ -19,11 +19,10 @@ from ...policies.verdict import PolicyOutcome, RuleAction
 from ...protocol.dry_runs import is_dry_run
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
-from ..metadata.cache import MetadataCache
 from ..observe.logs import about
 from ..observe.secrets import redact, secret_values
 from ..requests.changes import Change
-from ..requests.context import RequestContext
+from ..requests.context import RequestDescription
 
 log = logging.getLogger("minicontroller.decision")
 
@@ -116,17 +115,22 @@ class NodeDecisions:
     """Adds the decisions of one node to the list that all nodes of the process share."""
 
     def __init__(
-        self, recent: RecentDecisions, *, broker_id: int, cache: MetadataCache, counts: Counter[tuple[int, int]]
+        self,
+        recent: RecentDecisions,
+        *,
+        broker_id: int,
+        epoch: Callable[[], int],
+        counts: Counter[tuple[int, int]],
     ) -> None:
-        """Begin with the node's metadata, which has its epoch, and with the counter of the
-        controller's decisions by API key and error code.
+        """Begin with a function that returns the epoch of the controller that decides now, and with
+        the counter of the controller's decisions by API key and error code.
         """
         self._recent = recent
         self._broker_id = broker_id
-        self._cache = cache
+        self._epoch = epoch
         self._counts = counts
 
-    def record(self, context: RequestContext, changes: Sequence[Change], *, validate_only: bool) -> None:
+    def record(self, context: RequestDescription, changes: Sequence[Change], *, validate_only: bool) -> None:
         """Note decisions of the controller. All of a large batch are counted, but only the last
         ones are kept.
         """
@@ -135,7 +139,7 @@ class NodeDecisions:
             self._counts[context.api_key, change.code] += 1
         self.add(context, once, validate_only=validate_only)
 
-    def add(self, context: RequestContext, changes: Sequence[Change], *, validate_only: bool) -> None:
+    def add(self, context: RequestDescription, changes: Sequence[Change], *, validate_only: bool) -> None:
         """Note decisions that the receiving node made without the controller."""
         if not changes:
             return
@@ -146,7 +150,7 @@ class NodeDecisions:
             self._append(context, _with_judgement(decision, change, validate_only=validate_only))
         self._recent.notify()
 
-    def refused(self, context: RequestContext, request: Any, refusal: Refusal) -> None:
+    def refused(self, context: RequestDescription, request: Any, refusal: Refusal) -> None:
         """Note that a request was refused as a whole, because it was not allowed, came too late, or
         met a node that is not the controller.
         """
@@ -158,12 +162,12 @@ class NodeDecisions:
             self._append(context, msgspec.structs.replace(decision, validate_only=validate_only))
         self._recent.notify()
 
-    def _decision(self, context: RequestContext, kind: str, name: str, refusal: Refusal | None) -> RecentDecision:
+    def _decision(self, context: RequestDescription, kind: str, name: str, refusal: Refusal | None) -> RecentDecision:
         return RecentDecision(
             number=self._recent.count + 1,
             time=time.time(),
             node=self._broker_id,
-            epoch=self._cache.image.controller_epoch,
+            epoch=self._epoch(),
             api=context.policy_api,
             kind=kind,
             name=name[:MAX_CHARACTERS],
@@ -175,7 +179,7 @@ class NodeDecisions:
             software=context.origin.software[:MAX_CHARACTERS],
         )
 
-    def _append(self, context: RequestContext, decision: RecentDecision) -> None:
+    def _append(self, context: RequestDescription, decision: RecentDecision) -> None:
         self._recent.append(decision)
         if log.isEnabledFor(logging.DEBUG):
             reason = f" ({decision.reason})" if decision.reason else ""
@@ -217,11 +221,11 @@ def _with_judgement(decision: RecentDecision, change: Change, *, validate_only: 
     )
 
 
-def _asked_for(context: RequestContext, request: Any, code: ErrorCode) -> list[tuple[str, str]]:
+def _asked_for(context: RequestDescription, request: Any, code: ErrorCode) -> list[tuple[str, str]]:
     """Return kind and name of the last elements that a request would have changed. A request that
     changes nothing is listed only if it was not allowed, and without a name.
     """
-    changes = context.spec.changes
+    changes = context.changes
     if changes is None:
         return [("request", "")] if code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED else []
     named = dict.fromkeys((each.kind, each.resource) for each in changes.requested(request))

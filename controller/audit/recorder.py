@@ -23,11 +23,11 @@ from ..errors import Refusal
 from ..metadata.entities import Topic
 from ..metadata.image import Image
 from ..requests.changes import Change
-from ..requests.context import RequestContext
+from ..requests.context import RequestDescription
 from . import records
 from .log import AuditLog
 from .records import EventOrigin, Moment
-from .requests import AuditedRequest, CompletedElement, UndonePlans
+from .requests import NO_IMAGE, AuditedRequest, CompletedElement, UndonePlans
 
 TOPICS_IN_A_CHUNK = 200
 BYTES_IN_A_CHUNK = 1 << 20
@@ -110,7 +110,7 @@ class AuditRecorder:
         self._undone = UndonePlans()
         log.on_recovered = self._recovered
 
-    def request(self, context: RequestContext, *, validate_only: bool) -> AuditedRequest:
+    def request(self, context: RequestDescription, *, validate_only: bool) -> AuditedRequest:
         """Begin to record a request. Raises Refusal while the audit log does not allow changes."""
         refusal = self.log.refusal
         if refusal is not None:
@@ -139,18 +139,25 @@ class AuditRecorder:
         """Record an image that was read again. Its differences from the log so far were written by
         other processes.
         """
-        call = _call()
-        known, self._image = self._image, image
-        if known is not None:
-            different = sorted(
-                name
-                for name in {*known.topics, *image.topics}
-                if records.differs(known.topics.get(name), image.topics.get(name))
-            )
-            self._undone.add(different)
-            for name in different:
-                self._observe(name, known.topics.get(name), image.topics.get(name), call)
+        known = self._image
+        if known is None:
+            self._image = image
+        else:
+            self.observed(image)
         self._snapshot(image, "elected" if known is None else "reread")
+
+    def observed(self, image: Image) -> None:
+        """Record the differences of an image from the log so far, which others have made."""
+        call = _call()
+        known, self._image = self._image or NO_IMAGE, image
+        different = sorted(
+            name
+            for name in {*known.topics, *image.topics}
+            if records.differs(known.topics.get(name), image.topics.get(name))
+        )
+        self._undone.add(different)
+        for name in different:
+            self._observe(name, known.topics.get(name), image.topics.get(name), call)
 
     def completed(self, before: Image, after: Image, elements: Sequence[CompletedElement]) -> None:
         """Record completed elements in this order. Each was applied or refused, or is a decision

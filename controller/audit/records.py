@@ -54,6 +54,8 @@ class EventOrigin(msgspec.Struct, frozen=True, gc=False):
     cluster_id: str
     epoch: int
     node: int
+    upstream_cluster_id: str | None = None
+    """The cluster in front of which a gateway stands, whose own log `cluster_id` names."""
 
 
 class Moment(msgspec.Struct, frozen=True, gc=False):
@@ -165,6 +167,8 @@ def decision(
         None if change.reassignments is None else _reassignments(change.reassignments),
         None if change.delete_records_offsets is None else dict(change.delete_records_offsets),
         further_denials,
+        judgement is None or judgement.is_enforced,
+        origin.upstream_cluster_id,
     )
 
 

@@ -16,7 +16,7 @@ from ..errors import Refusal
 from ..metadata.entities import Topic
 from ..metadata.image import Image
 from ..requests.changes import Change
-from ..requests.context import RequestContext
+from ..requests.context import RequestDescription
 
 NO_IMAGE: Final = Image()
 DENIALS: Final = frozenset(
@@ -80,7 +80,7 @@ class AuditedRequest(msgspec.Struct):
     """A part of a request, until each of its changes has its place in the log."""
 
     number: int
-    context: RequestContext
+    context: RequestDescription
     validate_only: bool
     undone: UndonePlans = msgspec.field(default_factory=UndonePlans)
     """The undone plans of this controller epoch, shared with the recorder."""

@@ -163,10 +163,21 @@ def serve(file: Path | None, settings: tuple[str, ...], verbose: bool) -> None:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Properties file: advertised.host, and upstream.* with the keys of a client.",
 )
+@click.option(
+    "--rules", multiple=True, metavar="FILE", help="Rules that requests for changes have to meet; repeatable."
+)
+@click.option("--observe", is_flag=True, help="Judge and record requests, and refuse none.")
 @settings_option(help="A key that overrides the file; repeatable.")
 @verbose_option()
 def gateway(
-    *, upstream: str, listen: tuple[str, int], file: Path | None, settings: tuple[str, ...], verbose: bool
+    *,
+    upstream: str,
+    listen: tuple[str, int],
+    file: Path | None,
+    rules: tuple[str, ...],
+    observe: bool,
+    settings: tuple[str, ...],
+    verbose: bool,
 ) -> None:
     """Run a gateway in front of a Kafka cluster. Ctrl-C ends it."""
     from ...client.configuration import Address
@@ -181,6 +192,8 @@ def gateway(
             settings,
             upstream=upstream,
             listen=Address(*listen),
+            rules=rules,
+            observes=observe,
         )
     except ConfigurationError as error:
         raise click.ClickException(str(error)) from None

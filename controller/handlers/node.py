@@ -138,7 +138,10 @@ class Node:
         self.security.on_change(self.delegation_tokens.follow)
         self.log_dirs = LogDirs(self.config)
         self.decisions = NodeDecisions(
-            self.recent_decisions, broker_id=self.broker_id, cache=self.cache, counts=self.metrics.decisions
+            self.recent_decisions,
+            broker_id=self.broker_id,
+            epoch=lambda: self.cache.image.controller_epoch,
+            counts=self.metrics.decisions,
         )
         self.store_absence = Absence(self.store)
 

@@ -27,7 +27,7 @@ from ..observe.secrets import redact_configs_of
 from ..policy.cluster_view import requested_reassignment, view
 from ..policy.runner import PolicyRefusal
 from ..requests.changes import Change, Judgement
-from ..requests.context import RequestContext
+from ..requests.context import RequestContext, RequestDescription
 from ..requests.time_slices import TimeSlice
 from ..store.base import Create, Operation
 from ..znodes import layout
@@ -57,7 +57,7 @@ class PlannedChange(Change):
         return self.refusal is None and self.element is not None and not self.element.is_decision_only
 
 
-def asked_by(context: RequestContext, topic: str, *, validate_only: bool) -> dict[str, Any]:
+def asked_by(context: RequestDescription, topic: str, *, validate_only: bool) -> dict[str, Any]:
     """Return the fields that describe the caller in every request to the policy."""
     return {
         "topic": topic,

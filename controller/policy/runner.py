@@ -29,7 +29,7 @@ from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 from ..observe.logs import about
 from ..observe.metrics import VerdictMetrics
-from ..requests.context import RequestContext
+from ..requests.context import RequestDescription
 
 logger = logging.getLogger("minicontroller.policy")
 
@@ -105,7 +105,7 @@ class PolicyRunner:
         return self._verdicts.judges_api(api)
 
     async def judge(
-        self, request: JudgedRequest, cluster: VersionedCluster, context: RequestContext | None = None
+        self, request: JudgedRequest, cluster: VersionedCluster, context: RequestDescription | None = None
     ) -> Verdict:
         """Return the verdict that allows the request, or raise `PolicyRefusal` with the verdict
         that refuses it.
@@ -161,7 +161,7 @@ class PolicyRunner:
 class _JudgementLog:
     """The log lines about the judgement of one request, without anything that may be a secret."""
 
-    def __init__(self, request: JudgedRequest, context: RequestContext | None) -> None:
+    def __init__(self, request: JudgedRequest, context: RequestDescription | None) -> None:
         self._request = request
         self._context = context
 

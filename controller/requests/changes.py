@@ -53,6 +53,8 @@ class Judgement(msgspec.Struct):
     image: Image
     """The state of the cluster that the policy sees."""
     verdict: Verdict | None = None
+    is_enforced: bool = True
+    """Whether a refusal by the policy is carried out: a gateway may only observe."""
 
 
 class Change(msgspec.Struct):

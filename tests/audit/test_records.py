@@ -55,7 +55,7 @@ def test_every_field_has_its_place() -> None:
         requested_state=requested_state([[1, 2]], generated_replica_assignments=False),
     )
     image = Image().with_brokers([Broker(number, ()) for number in range(1, 6)])
-    judgement = Judgement(judged, image, Verdict(Decided.ALLOWED, "P", seconds=0.5, policy_hash="h"))
+    judgement = Judgement(judged, image, Verdict(Decided.ALLOWED, "P", seconds=0.5, policy_hash="h"), is_enforced=False)
     refusal = Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, "there")
     request = AuditedRequest(31, context, validate_only=True, elements=33)
     change = PlannedChange(
@@ -63,7 +63,7 @@ def test_every_field_has_its_place() -> None:
     )
     before, after, seen = a_state(1), a_state(2), NamedState(topic="other", state=None)
     event = decision(
-        Moment(EventOrigin("cluster", 21, 22), 23, 24),
+        Moment(EventOrigin("cluster", 21, 22, "upstream"), 23, 24),
         request,
         32,
         change,
@@ -130,6 +130,8 @@ def test_every_field_has_its_place() -> None:
         "reassignments": {0: (2,), 1: None},
         "delete_records_offsets": {0: -1},
         "further_denials": 7,
+        "enforced": False,
+        "upstream_cluster_id": "upstream",
     }
     assert msgspec.json.decode(msgspec.json.encode(event), type=type(event)) == event
 

@@ -31,7 +31,7 @@ from tests.handlers.ruling import PATIENT_MS, Ruling, codes, creating, ruling, w
 from tests.rules.reading import rules
 
 if TYPE_CHECKING:
-    from minicontroller.controller.requests.context import RequestContext
+    from minicontroller.controller.requests.context import RequestDescription
 
 LAST = 7
 JUDGED_SECONDS = 0.2
@@ -42,7 +42,9 @@ TIMED_OUT, VIOLATION = ErrorCode.REQUEST_TIMED_OUT, ErrorCode.POLICY_VIOLATION
 class Slow(PolicyRunner):
     """Rules that take their time."""
 
-    async def judge(self, request: Any, cluster: VersionedCluster, context: "RequestContext | None" = None) -> Verdict:
+    async def judge(
+        self, request: Any, cluster: VersionedCluster, context: "RequestDescription | None" = None
+    ) -> Verdict:
         await trio.sleep(JUDGED_SECONDS)
         return await super().judge(request, cluster, context)
 

@@ -260,7 +260,7 @@ def test_older_files_are_merged_with_newer_ones(spark: SparkSession, tmp_path: P
     for epoch in range(1, compaction.AT_ONCE + 1):
         write(audit / f"{epoch}.ndjson", a_log(3, epoch))
         ingest_here(tables, audit)
-    new = ["reassignments", "delete_records_offsets", "further_denials"]
+    new = ["reassignments", "delete_records_offsets", "further_denials", "enforced", "upstream_cluster_id"]
     for file in (tables / "events").rglob("*.parquet"):
         pq.write_table(pq.ParquetFile(file).read().drop_columns(new), file)
     write(audit / "9.ndjson", [*an_empty_snapshot(9), moved, emptied])
@@ -268,9 +268,9 @@ def test_older_files_are_merged_with_newer_ones(spark: SparkSession, tmp_path: P
     assert ingest(spark, tables, [audit]).merged > 0
     rows = Tables(tables).read(spark, Table.EVENTS).where("epoch = 9 and kind = 'decision' or epoch = 1")
     found = {(row["epoch"], row["name"]): tuple(row[name] for name in new) for row in rows.collect()}
-    assert found.pop((9, "moved")) == ({0: [2, 3], 1: None}, None, 0)
-    assert found.pop((9, "emptied")) == (None, {0: -1}, 0)
-    assert found and set(found.values()) == {(None, None, None)}
+    assert found.pop((9, "moved")) == ({0: [2, 3], 1: None}, None, 0, True, None)
+    assert found.pop((9, "emptied")) == (None, {0: -1}, 0, True, None)
+    assert found and set(found.values()) == {(None,) * len(new)}
 
 
 @pytest.fixture(name="following")

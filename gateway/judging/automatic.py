@@ -1,0 +1,93 @@
+"""Topics that a request creates without asking for it: Metadata names a missing topic, and
+FindCoordinator needs the topic of a coordinator.
+
+The creation is judged as a CreateTopics of the client would be. A name that is refused is taken out
+of Metadata, and answered as nodes of this program answer it; without its topic there is no
+coordinator.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from ...controller.broker.auto_creation import as_seen_by_the_client, creatable_topic
+from ...controller.config.node_config import NodeConfig
+from ...controller.handlers import SPECS
+from ...controller.metadata.image import Image
+from ...controller.metadata.topic_names import is_valid_topic_name
+from ...controller.requests.error_answers import error_answer
+from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.create_topics import CreatableTopicResult, CreateTopicsRequest, CreateTopicsResponse
+from ...protocol.messages.find_coordinator import FindCoordinatorRequest
+from ...protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseTopic
+from ...protocol.schema import WireStruct
+
+CREATION_IS_ASKED_SINCE = 4
+"""The first version of Metadata that says whether missing topics are to be created."""
+EMPTY_MEANS_ALL_IN = 0
+"""The version of Metadata in which no names stand for all topics."""
+FINAL = frozenset({ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION})
+"""The errors of topics in Metadata that say that they are not being created."""
+TOPICS_OF_COORDINATORS: Mapping[int, str] = MappingProxyType(
+    {0: "__consumer_offsets", 1: "__transaction_state", 2: "__share_group_state"}
+)
+"""The topics that coordinators keep their state in, by the type of the coordinator."""
+
+
+def created_by(request: WireStruct, version: int, image: Image, config: NodeConfig) -> list[str]:
+    """Return the names of the missing topics that a request would have created."""
+    if isinstance(request, FindCoordinatorRequest):
+        topic = TOPICS_OF_COORDINATORS.get(request.key_type)
+        return [] if topic is None or topic in image.topics else [topic]
+    assert isinstance(request, MetadataRequest)
+    if version >= CREATION_IS_ASKED_SINCE and not request.allow_auto_topic_creation:
+        return []
+    if not config.boolean("auto.create.topics.enable"):
+        return []
+    named = dict.fromkeys(topic.name for topic in request.topics or () if topic.name)
+    return [name for name in named if name not in image.topics and is_valid_topic_name(name)]
+
+
+def creation(names: Sequence[str], config: NodeConfig) -> CreateTopicsRequest:
+    """Return the CreateTopics that stands for the creation of these topics."""
+    return CreateTopicsRequest(topics=[creatable_topic(config, name) for name in names])
+
+
+def without(request: WireStruct, refused: Mapping[str, ErrorCode]) -> WireStruct | None:
+    """Return what goes on of a request; None if nothing does."""
+    if isinstance(request, MetadataRequest):
+        kept = [topic for topic in request.topics or () if topic.name not in refused]
+        return msgspec.structs.replace(request, topics=kept)
+    return None
+
+
+def answered(request: WireStruct, version: int, response: Any | None, refused: Mapping[str, ErrorCode]) -> Any:
+    """Return the response to the whole request; `response` is that to what went on of it."""
+    if response is None:
+        spec = SPECS[ApiKey.FIND_COORDINATOR]
+        return error_answer(spec, request, version, code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    assert isinstance(request, MetadataRequest)
+    assert isinstance(response, MetadataResponse)
+    asked = {topic.name for topic in request.topics or ()}
+    theirs = [row for row in response.topics if version != EMPTY_MEANS_ALL_IN or row.name in asked]
+    own = [MetadataResponseTopic(name=name, error_code=as_seen_by_the_client(code)) for name, code in refused.items()]
+    return msgspec.structs.replace(response, topics=[*theirs, *own])
+
+
+def outcome(names: Sequence[str], response: Any | None) -> CreateTopicsResponse:
+    """Return the response to the CreateTopics that stands for a request: a cluster that creates a
+    topic answers as if it did not know it, so that the outcome is in doubt until it shows it.
+    """
+    codes = dict.fromkeys(names, ErrorCode.REQUEST_TIMED_OUT)
+    if isinstance(response, MetadataResponse):
+        codes |= {
+            row.name: ErrorCode(row.error_code)
+            for row in response.topics
+            if row.name in codes and row.error_code in FINAL
+        }
+    return CreateTopicsResponse(
+        topics=[CreatableTopicResult(name=name, error_code=code) for name, code in codes.items()]
+    )

@@ -1,0 +1,236 @@
+"""Takes requests for changes apart, and puts responses together again; pure.
+
+Rule: a request is divided into parts, each about one topic or resource, and each part is refused or
+passed as a whole. A response has its rows in the order of the request, whoever made them. Where
+nothing is refused, request and response stay as they are.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from ...controller.handlers import SPECS
+from ...controller.metadata.entities import NO_TOPIC_ID
+from ...controller.requests.changes import RequestedChange, kind_and_name
+from ...controller.requests.error_answers import error_answer
+from ...controller.requests.spec import Fields, InnerRows, Rows, Spec, copied
+from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.alter_partition_reassignments import (
+    ReassignablePartitionResponse,
+    ReassignableTopic,
+    ReassignableTopicResponse,
+)
+from ...protocol.registry import KAFKA
+from ...protocol.schema import WireStruct
+
+Place = tuple[str, int]
+"""A field of a request, and the index of one of its elements."""
+
+
+class Part(msgspec.Struct):
+    """A part of a request: everything that it asks for of one topic or resource."""
+
+    key: Hashable
+    places: list[Place]
+    """Where the part stands in the request."""
+    requested: RequestedChange
+    topic_id: bytes = NO_TOPIC_ID
+    """The id of a topic that the request names by its id."""
+
+    @property
+    def is_repeated(self) -> bool:
+        return len(self.places) > 1
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """The answer of the cluster to a part, or to some of its partitions."""
+
+    code: int
+    message: str | None
+    partitions: tuple[int, ...] = ()
+    """The partitions that were answered like this, where the rows of the response are about
+    partitions.
+    """
+
+
+class Form(msgspec.Struct, frozen=True, eq=False):
+    """The form of an API's requests and responses."""
+
+    key: ApiKey
+    fields: Sequence[str]
+    """The fields of a request whose elements are what it asks for."""
+    identity: Callable[[Any], Hashable]
+    """Returns what an element of the request is about."""
+    row_identities: Callable[[Any], Iterable[Hashable]]
+    """Returns what a row of the response is about, in every form in which a request may say it."""
+    repeated: str | None = None
+    """Kafka's text for what must not be named twice; None if it may."""
+    rows: Rows | None = None
+    """The rows of the response, if the API's own declaration has none."""
+
+    @property
+    def spec(self) -> Spec:
+        spec = SPECS[self.key]
+        return spec if self.rows is None else msgspec.structs.replace(spec, rows=self.rows)
+
+    def parts(self, request: Any) -> list[Part]:
+        """Return the parts of a request, in its order."""
+        places: dict[Hashable, list[Place]] = {}
+        ids: dict[Hashable, bytes] = {}
+        for field in self.fields:
+            for index, thing in enumerate(getattr(request, field, None) or ()):
+                key = self.identity(thing)
+                places.setdefault(key, []).append((field, index))
+                ids.setdefault(key, getattr(thing, "topic_id", NO_TOPIC_ID))
+        return [Part(key, own, self._requested(request, own), ids[key]) for key, own in places.items()]
+
+    def _requested(self, request: Any, places: Sequence[Place]) -> RequestedChange:
+        changes = self.spec.changes
+        assert changes is not None
+        requested: RequestedChange = next(iter(changes.requested(self.only(request, places))))
+        return requested
+
+    def only(self, request: Any, places: Iterable[Place]) -> Any:
+        """Return the request with these elements and no others, in the same order."""
+        kept: dict[str, list[int]] = {field: [] for field in self.fields}
+        for field, index in sorted(places):
+            kept[field].append(index)
+        fields = {
+            field: [getattr(request, field)[index] for index in kept[field]]
+            for field in self.fields
+            if getattr(request, field, None)
+        }
+        return msgspec.structs.replace(request, **fields)
+
+    def together(
+        self, request: Any, version: int, response: Any | None, refused: Sequence[tuple[Part, ErrorCode, str | None]]
+    ) -> Any:
+        """Return the response to the whole request: the rows of `response`, which is the answer of
+        the cluster to the parts that were passed, and the rows of the parts that were refused.
+        """
+        rows = self.spec.rows
+        assert rows is not None
+        own: dict[Hashable, list[Any]] = {}
+        for part, code, message in refused:
+            answer = error_answer(self.spec, self.only(request, part.places), version, code=code, message=message)
+            own[part.key] = list(getattr(answer, rows.field))
+        theirs = _by_identity(() if response is None else getattr(response, rows.field), self.row_identities)
+        taken: set[int] = set()
+        ordered: list[Any] = []
+        for field in self.fields:
+            for thing in getattr(request, field, None) or ():
+                key = self.identity(thing)
+                waiting = own.get(key) or [row for row in theirs.get(key, ()) if id(row) not in taken]
+                if waiting:
+                    row = waiting[0]
+                    taken.add(id(row))
+                    if key in own:
+                        own[key] = own[key][1:]
+                    ordered.append(row)
+        left = () if response is None else (row for row in getattr(response, rows.field) if id(row) not in taken)
+        whole = KAFKA[self.key].response() if response is None else response
+        return msgspec.structs.replace(whole, **{rows.field: [*ordered, *left]})
+
+    def outcomes(self, part: Part, response: Any) -> list[Outcome]:
+        """Return the answers of the cluster to a part: one, or one for each error of its
+        partitions.
+        """
+        rows = self.spec.rows
+        assert rows is not None
+        own = getattr(response, "error_code", 0)
+        if own:
+            return [Outcome(own, getattr(response, "error_message", None))]
+        mine = [row for row in getattr(response, rows.field) if part.key in self.row_identities(row)]
+        if rows.inner is None:
+            return [Outcome(row.error_code, getattr(row, "error_message", None)) for row in mine[:1]]
+        by_error: dict[tuple[int, str | None], list[int]] = {}
+        for row in mine:
+            for each in getattr(row, rows.inner.field):
+                error = each.error_code, getattr(each, "error_message", None)
+                by_error.setdefault(error, []).append(each.partition_index)
+        return [Outcome(code, message, tuple(indexes)) for (code, message), indexes in by_error.items()]
+
+
+def _by_identity(rows: Iterable[Any], identities: Callable[[Any], Iterable[Hashable]]) -> dict[Hashable, list[Any]]:
+    found: dict[Hashable, list[Any]] = {}
+    for row in rows:
+        for key in identities(row):
+            found.setdefault(key, []).append(row)
+    return found
+
+
+def _name(thing: Any) -> Hashable:
+    return ("name", thing.name)
+
+
+def _row_name(row: Any) -> Iterable[Hashable]:
+    return (_name(row),)
+
+
+def _deleted(thing: str | WireStruct) -> Hashable:
+    if isinstance(thing, str):
+        return ("name", thing)
+    name, topic_id = getattr(thing, "name", None), getattr(thing, "topic_id", NO_TOPIC_ID)
+    return ("id", topic_id) if name is None else ("name", name)
+
+
+def _deleted_row(row: Any) -> Iterable[Hashable]:
+    return (("id", row.topic_id), ("name", row.name))
+
+
+def _resource(thing: Any) -> Hashable:
+    return (thing.resource_type, *kind_and_name(thing.resource_type, thing.resource_name))
+
+
+def _resource_row(row: Any) -> Iterable[Hashable]:
+    return (_resource(row),)
+
+
+def _partitions(topic: ReassignableTopic) -> Iterator[Fields]:
+    for partition in topic.partitions:
+        yield {"partition_index": partition.partition_index}
+
+
+_REASSIGNED = Rows(
+    "responses",
+    ReassignableTopicResponse,
+    {"topics": copied("name")},
+    inner=InnerRows("partitions", ReassignablePartitionResponse, _partitions),
+)
+
+FORMS: Mapping[int, Form] = MappingProxyType(
+    {
+        form.key: form
+        for form in (
+            Form(
+                ApiKey.CREATE_TOPICS,
+                ("topics",),
+                _name,
+                _row_name,
+                repeated="Found multiple entries for this topic.",
+            ),
+            Form(ApiKey.DELETE_TOPICS, ("topic_names", "topics"), _deleted, _deleted_row),
+            Form(ApiKey.CREATE_PARTITIONS, ("topics",), _name, _row_name, repeated="Duplicate topic in request."),
+            Form(
+                ApiKey.ALTER_CONFIGS,
+                ("resources",),
+                _resource,
+                _resource_row,
+                repeated="Each resource must appear at most once.",
+            ),
+            Form(
+                ApiKey.INCREMENTAL_ALTER_CONFIGS,
+                ("resources",),
+                _resource,
+                _resource_row,
+                repeated="Each resource must appear at most once.",
+            ),
+            Form(ApiKey.ALTER_PARTITION_REASSIGNMENTS, ("topics",), _name, _row_name, rows=_REASSIGNED),
+            Form(ApiKey.DELETE_RECORDS, ("topics",), _name, _row_name),
+        )
+    }
+)
+"""The APIs whose requests are judged part by part."""

@@ -1,0 +1,337 @@
+"""Judges the requests for changes that pass, and records what became of them.
+
+A request is judged part by part, on the state of the cluster at that moment: the topics that it
+names are read from the cluster first, and what other requests have asked for and have not been
+answered counts as done. Requests about one topic take turns from their judgement until the cluster
+shows what they have changed, so none is judged by a state that another one is just changing.
+
+Rule: with a policy in force, what cannot be judged is not passed, unless `on.failure=pass` says so.
+A gateway that observes refuses nothing.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import trio
+
+from ...audit.event import NOT_AUTHENTICATED
+from ...controller.config.node_config import NOTHING, ConfigSource
+from ...controller.errors import Refusal
+from ...controller.metadata.entities import NO_TOPIC_ID
+from ...controller.metadata.image import Image
+from ...controller.observe.logs import RateLimitedLog, about
+from ...controller.policy.cluster_view import TopicStates, view
+from ...controller.policy.runner import PolicyRefusal, PolicyRunner
+from ...controller.requests.bounds import check_changes
+from ...controller.requests.changes import Change, Judgement, RequestedChange
+from ...controller.requests.time_slices import TimeSlice
+from ...policies.verdict import PolicyOutcome
+from ...protocol.api_keys import ApiKey
+from ...protocol.config_resources import ResourceType
+from ...protocol.error_codes import ErrorCode
+from .description import PassingRequest
+from .dissection import Form, Part
+from .mirror import Mirror, NotKnownError
+from .questions import Asker, Question
+from .turns import Turn, Turns
+
+log = logging.getLogger("minicontroller.gateway")
+
+MOST_PARTS = 5_000
+"""How many topics and resources one judged request may name: each is read before it is judged."""
+PATIENCE_SECONDS = 30.0
+"""How long a request waits for others about the same topics."""
+CONTROLLED_KINDS = {"broker": ResourceType.BROKER, "logger": ResourceType.BROKER_LOGGER}
+
+
+class JudgedPart(msgspec.Struct, eq=False):
+    """A part of a request, and the judgement of it."""
+
+    part: Part
+    change: Change
+    """The change for the records, with the refusal if the part goes no further."""
+    question: Question | None = None
+    """None if there was nothing to ask: the cluster has no such topic, or nobody judges it."""
+    before: Mapping[str, str] | NotKnownError = NOTHING
+    """The configs of a broker or the levels of its loggers before the request."""
+
+    @property
+    def is_passed(self) -> bool:
+        return self.change.refusal is None
+
+
+class Judged(msgspec.Struct, eq=False):
+    """A request whose parts are judged, until the cluster has answered it."""
+
+    asked: PassingRequest
+    request: Any
+    form: Form
+    parts: list[JudgedPart]
+    turn: Turn
+    image: Image
+    """The state that its first part was judged by."""
+    validate_only: bool
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether the request only has topics created."""
+        return self.form.key != self.asked.api_key
+
+    @property
+    def passed(self) -> list[JudgedPart]:
+        return [each for each in self.parts if each.is_passed]
+
+    @property
+    def refused(self) -> list[tuple[Part, ErrorCode, str | None]]:
+        return [(each.part, each.change.code, each.change.message) for each in self.parts if not each.is_passed]
+
+
+class Judge:
+    """Judges requests, one part after the other."""
+
+    def __init__(
+        self,
+        mirror: Mirror,
+        turns: Turns,
+        policy: PolicyRunner | None,
+        *,
+        enforces: bool,
+        passes_on_failure: bool,
+    ) -> None:
+        """Judge by a policy, if there is one. `enforces` is False for a gateway that observes;
+        `passes_on_failure` is for one that enforces and cannot judge.
+        """
+        self.failures = 0
+        """How many requests could not be judged."""
+        self._mirror = mirror
+        self._turns = turns
+        self._policy = policy
+        self._enforces = enforces and policy is not None
+        self._passes_on_failure = passes_on_failure or not self._enforces
+        self._states = TopicStates()
+        self._judging = trio.Lock()
+        self._under_way: dict[int, Judged] = {}
+        """The requests that are passed and not answered, which are judged as done."""
+        self._unable = RateLimitedLog(log)
+
+    async def judge(self, asked: PassingRequest, form: Form, request: Any) -> Judged:
+        """Judge a request, which is under way from now on until `answered`. A request that only has
+        topics created is judged by the CreateTopics that stands for it.
+        """
+        judged = Judged(
+            asked=asked,
+            request=request,
+            form=form,
+            parts=[],
+            turn=self._turns.stand(()),
+            image=self._mirror.image,
+            validate_only=getattr(request, "validate_only", False),
+        )
+        try:
+            judged.parts = [JudgedPart(part, _change(part)) for part in form.parts(request)]
+            _check_size(judged)
+            await self._prepare(judged)
+            async with self._judging:
+                await self._judge_parts(judged)
+                self._under_way[id(judged)] = judged
+        except Refusal as refusal:
+            self._decide_all(judged, refusal if self._enforces else None)
+        except NotKnownError as error:
+            self._unable_to_judge(judged, error)
+        except BaseException:
+            self.answered(judged)
+            raise
+        return judged
+
+    def answered(self, judged: Judged) -> None:
+        """Note that a request is no longer under way: the mirror shows what became of it."""
+        self._under_way.pop(id(judged), None)
+        self._turns.end(judged.turn)
+        judged.turn = self._turns.stand(())
+
+    def _unable_to_judge(self, judged: Judged, error: NotKnownError) -> None:
+        self.failures += 1
+        action = "passed" if self._passes_on_failure else "refused"
+        text = "a request of %s by %s is %s, since it cannot be judged: %s"
+        principal = judged.asked.origin.principal or NOT_AUTHENTICATED
+        self._unable.say(
+            logging.ERROR, text, judged.asked.policy_api, principal, action, error, extra=about(judged.asked)
+        )
+        refusal = Refusal(ErrorCode.POLICY_VIOLATION, _not_judged(error))
+        self._decide_all(judged, None if self._passes_on_failure else refusal)
+
+    def refuse(self, judged: Judged, refusal: Refusal) -> None:
+        """Refuse a request as a whole after all."""
+        self._decide_all(judged, refusal)
+
+    def _decide_all(self, judged: Judged, refusal: Refusal | None) -> None:
+        """Refuse a request as a whole, or pass it without a judgement."""
+        for each in judged.parts:
+            each.question = each.change.judgement = None
+            each.change.refusal = refusal
+
+    # ------------------------------------------------------------------ before the judgement
+
+    async def _prepare(self, judged: Judged) -> None:
+        """Wait for the turn of a request, and read what it names. Raises NotKnownError."""
+        await self._name_topics(judged.parts)
+        names = {f"{each.change.kind} {each.change.resource}" for each in judged.parts}
+        self._turns.end(judged.turn)
+        judged.turn = self._turns.stand(names)
+        with trio.move_on_after(PATIENCE_SECONDS) as patience:
+            await self._turns.wait(judged.turn)
+        if patience.cancelled_caught:  # a client could bring that about, so that it is no failure
+            text = "Another request about the same has not been answered for long."
+            raise Refusal(ErrorCode.REQUEST_TIMED_OUT, text)
+        await self._mirror.look({each.change.resource for each in judged.parts if _is_of_topic(each)})
+        for each in judged.parts:
+            if each.change.kind in CONTROLLED_KINDS:
+                each.before = await self._before(each.part.requested)
+
+    async def _before(self, requested: RequestedChange) -> Mapping[str, str] | NotKnownError:
+        """Return the configs of a broker, or the levels of its loggers."""
+        source = (
+            ConfigSource.DYNAMIC_BROKER_CONFIG if requested.resource else ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
+        )
+        kind = CONTROLLED_KINDS[requested.kind]
+        try:
+            return await self._mirror.configs_of(
+                kind, requested.resource, None if kind is ResourceType.BROKER_LOGGER else source
+            )
+        except NotKnownError as error:
+            return error
+
+    async def _name_topics(self, parts: Sequence[JudgedPart]) -> None:
+        """Find the names of topics that are given by their ids. Raises NotKnownError."""
+        by_id = [each for each in parts if each.part.topic_id != NO_TOPIC_ID]
+        unknown = [each.part.topic_id for each in by_id if self._named(each) is None]
+        await self._mirror.look((), unknown)
+        for each in by_id:
+            each.change.resource = self._named(each) or ""
+
+    def _named(self, each: JudgedPart) -> str | None:
+        topic = self._mirror.image.topic_by_id(each.part.topic_id)
+        return None if topic is None else topic.name
+
+    # ------------------------------------------------------------------ the judgement
+
+    async def _judge_parts(self, judged: Judged) -> None:
+        image = judged.image = self._image()
+        if judged.is_automatic:  # another request may have had a topic created meanwhile
+            judged.parts = [each for each in judged.parts if each.change.resource not in image.topics]
+        asker = Asker(judged.asked, self._mirror.defaults, validate_only=judged.validate_only)
+        time_slice = TimeSlice()
+        for each in judged.parts:
+            await time_slice.pause()
+            try:
+                if each.part.is_repeated and judged.form.repeated is not None:
+                    raise Refusal(ErrorCode.INVALID_REQUEST, judged.form.repeated)
+                each.question = self._question(asker, judged, each, image)
+                if each.question is not None:
+                    await self._ask(judged, each.change, each.question, image)
+            except Refusal as refusal:
+                if self._enforces:
+                    each.change.refusal = refusal
+            if each.is_passed and each.question is not None:
+                image = _with(image, each.question)
+
+    async def _ask(self, judged: Judged, change: Change, question: Question, image: Image) -> None:
+        """Ask the policy, and note its verdict. Raises Refusal."""
+        judgement = change.judgement = Judgement(question.request, image, is_enforced=self._enforces)
+        if self._policy is None:
+            return
+        try:
+            judgement.verdict = await self._policy.judge(question.request, view(image, self._states), judged.asked)
+        except PolicyRefusal as refusal:
+            judgement.verdict = refusal.verdict
+            if refusal.verdict.decision is PolicyOutcome.BROKEN and self._passes_on_failure:
+                self.failures += 1
+                judgement.is_enforced = False
+                return
+            existing = image.topics.get(change.resource)
+            if judged.form.key == ApiKey.CREATE_TOPICS and existing is not None and not existing.marked_for_deletion:
+                text = f"Topic '{change.resource}' already exists."  # Kafka looks for that first
+                raise Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, text) from None
+            raise
+
+    def _image(self) -> Image:
+        """Return the mirror's image with all requests in effect that are under way."""
+        image = self._mirror.image
+        for judged in self._under_way.values():
+            if not judged.validate_only:
+                for each in judged.passed:
+                    if each.question is not None:
+                        image = _with(image, each.question)
+        return image
+
+    def _question(self, asker: Asker, judged: Judged, each: JudgedPart, image: Image) -> Question | None:
+        """Return the question about a part, or None if there is nothing to ask. Raises Refusal."""
+        requested = each.part.requested
+        (field, index), *_ = each.part.places
+        wanted = getattr(judged.request, field)[index]
+        topic = image.topics.get(each.change.resource)
+        if each.part.topic_id != NO_TOPIC_ID and topic is None:
+            raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID)
+        if requested.kind in CONTROLLED_KINDS:
+            return _question_of_broker(asker, each, wanted)
+        match judged.form.key:
+            case ApiKey.CREATE_TOPICS:
+                return asker.creation(image, wanted, automatic=judged.is_automatic)
+            case _ if topic is None or requested.kind != "topic":
+                return None
+            case ApiKey.DELETE_TOPICS:
+                return asker.deletion(topic, self._mirror.created_ms(topic.name))
+            case ApiKey.CREATE_PARTITIONS:
+                return asker.growth(image, topic, wanted)
+            case ApiKey.ALTER_PARTITION_REASSIGNMENTS:
+                return asker.reassignment(image, topic, requested.reassignments or {})
+            case ApiKey.DELETE_RECORDS:
+                return asker.record_deletion(topic.name, requested.delete_records_offsets or {})
+            case _:
+                return asker.topic_configs(topic, wanted, requested)
+
+
+def _question_of_broker(asker: Asker, each: JudgedPart, wanted: Any) -> Question:
+    if isinstance(each.before, NotKnownError):
+        raise Refusal(ErrorCode.POLICY_VIOLATION, _not_judged(each.before))
+    if each.part.requested.kind == "logger":
+        return asker.levels(each.before, each.part.requested)
+    return asker.broker_configs(each.before, wanted, each.part.requested)
+
+
+def _change(part: Part) -> Change:
+    requested = part.requested
+    return Change(
+        resource=requested.resource,
+        kind=requested.kind,
+        operations=requested.operations,
+        operation_kinds=requested.operation_kinds,
+        reassignments=requested.reassignments,
+        delete_records_offsets=requested.delete_records_offsets,
+    )
+
+
+def _check_size(judged: Judged) -> None:
+    """Raise Refusal if a request asks for more than is judged at once."""
+    check_changes(judged.request)
+    if len(judged.parts) > MOST_PARTS:
+        text = f"The request names {len(judged.parts)} topics or resources; the gateway judges at most {MOST_PARTS}."
+        raise Refusal(ErrorCode.INVALID_REQUEST, text)
+
+
+def _is_of_topic(each: JudgedPart) -> bool:
+    return each.change.kind == "topic" and bool(each.change.resource)
+
+
+def _with(image: Image, question: Question) -> Image:
+    """Return the image with a part in effect."""
+    if question.topic is None:
+        return image
+    topic = question.evolve(image.topics.get(question.topic))
+    return image.with_topics((), (question.topic,)) if topic is None else image.with_topics((topic,))
+
+
+def _not_judged(error: NotKnownError) -> str:
+    return f"The gateway cannot judge the request now: {error}."

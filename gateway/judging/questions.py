@@ -1,0 +1,298 @@
+"""Makes the policy's questions of the parts of requests, and says what the parts change; pure.
+
+Rule: nothing is left out because the cluster would refuse it anyway. What cannot be understood is a
+Refusal in Kafka's words, and goes no further where a policy has to allow it. The one exception is a
+topic that the cluster does not have: nothing can be said of it, and the cluster's own answer
+depends on who asks.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from random import randrange
+from typing import Any
+
+import msgspec
+from immutables import Map
+
+from ...controller.config.alterations import IncrementalChange, apply_incremental, check_replacement
+from ...controller.config.keys import Key, key_named
+from ...controller.config.topic_configs import TOPIC_KEYS
+from ...controller.errors import Refusal
+from ...controller.handlers.create_partitions import manual_rows
+from ...controller.handlers.create_topics import manual_assignment
+from ...controller.handlers.planning import asked_by
+from ...controller.metadata import reassignment
+from ...controller.metadata.entities import Partition, Topic
+from ...controller.metadata.image import Image
+from ...controller.metadata.placement import assign_replicas, check_counts, placed_brokers, start_for_new_partitions
+from ...controller.metadata.random_ids import new_id
+from ...controller.observe.secrets import configs_for_policies, redact_configs_of
+from ...controller.policy.cluster_view import requested, requested_reassignment
+from ...controller.requests.changes import RequestedChange
+from ...controller.requests.context import RequestDescription
+from ...policies.interface import (
+    AlterBrokerConfigsRequest,
+    AlterLoggersRequest,
+    AlterTopicRequest,
+    CreateTopicRequest,
+    DeleteRecordsRequest,
+    DeleteTopicRequest,
+    JudgedRequest,
+)
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.alter_configs import AlterConfigsResource
+from ...protocol.messages.create_partitions import CreatePartitionsTopic
+from ...protocol.messages.create_topics import CreatableTopic
+from ...protocol.messages.incremental_alter_configs import AlterConfigsResource as IncrementalResource
+from .reading import ClusterDefaults
+
+MOST_REPLICAS = 500_000
+"""How many replicas one request may create: they are all placed before it is judged."""
+
+Resource = AlterConfigsResource | IncrementalResource
+Configs = Mapping[str, str]
+Evolution = Callable[[Topic | None], Topic | None]
+
+
+class Question(msgspec.Struct, frozen=True):
+    """The question to the policy about a part, and the effect of the part if it is passed."""
+
+    request: JudgedRequest
+    topic: str | None = None
+    """The topic that it changes, if any."""
+    evolve: Evolution = lambda topic: topic
+    """Returns the topic as the part would leave it, as far as that is known."""
+    reached: Callable[[Image], bool] = lambda _image: True
+    """Whether an image shows that the part took effect."""
+
+
+class Asker:
+    """Makes the questions of one request."""
+
+    def __init__(self, description: RequestDescription, defaults: ClusterDefaults, *, validate_only: bool) -> None:
+        self._description = description
+        self._defaults = defaults
+        self._validate_only = validate_only
+        self._replicas_left = MOST_REPLICAS
+
+    def _by(self, topic: str) -> dict[str, Any]:
+        return asked_by(self._description, topic, validate_only=self._validate_only)
+
+    # ------------------------------------------------------------------ topics
+
+    def creation(self, image: Image, wanted: CreatableTopic, *, automatic: bool = False) -> Question:
+        """Ask about the creation of a topic. Raises Refusal."""
+        assignment, generated = self._assignment(image, wanted)
+        self._count(sum(map(len, assignment)))
+        topic = Topic(
+            name=wanted.name,
+            topic_id=new_id(),
+            partitions=tuple(Partition(replicas=replicas) for replicas in assignment),
+            configs=Map({config.name: config.value for config in wanted.configs if config.value is not None}),
+        )
+        state = requested(topic, defaults=self._defaults.differing, generated_replica_assignments=generated)
+        return Question(
+            CreateTopicRequest(**self._by(wanted.name), requested_state=state, automatic=automatic),
+            wanted.name,
+            lambda _before: topic,
+            lambda now: wanted.name in now.topics,
+        )
+
+    def _assignment(self, image: Image, wanted: CreatableTopic) -> tuple[Sequence[tuple[int, ...]], bool]:
+        """Return the replicas of a new topic, and whether they were chosen here."""
+        if wanted.assignments:
+            return manual_assignment(image, wanted), False
+        config = self._defaults.config
+        partitions = config.integer("num.partitions") if wanted.num_partitions == -1 else wanted.num_partitions
+        factor = wanted.replication_factor
+        if factor == -1:
+            factor = config.integer("default.replication.factor")
+        brokers = placed_brokers(image)
+        check_counts(brokers, partitions, factor)
+        self._check_count(partitions * factor)
+        return assign_replicas(brokers, partitions, factor, random=randrange), True
+
+    def deletion(self, topic: Topic, created_ms: int | None) -> Question:
+        """Ask about the deletion of a topic."""
+        return Question(
+            DeleteTopicRequest(**self._by(topic.name), created_ms=created_ms),
+            topic.name,
+            lambda now: now and msgspec.structs.replace(now, marked_for_deletion=True),
+            lambda now: (found := now.topics.get(topic.name)) is None or found.topic_id != topic.topic_id,
+        )
+
+    def growth(self, image: Image, topic: Topic, wanted: CreatePartitionsTopic) -> Question:
+        """Ask about new partitions of a topic. Raises Refusal."""
+        increment = max(0, wanted.count - len(topic.partitions))
+        added = self._added(image, topic, wanted, increment) if increment else ()
+        self._count(sum(map(len, added)))
+        after = msgspec.structs.replace(
+            topic, partitions=topic.partitions + tuple(Partition(replicas=replicas) for replicas in added)
+        )
+        state = requested(
+            after, defaults=self._defaults.differing, generated_replica_assignments=wanted.assignments is None
+        )
+        return Question(
+            AlterTopicRequest(**self._by(topic.name), requested_state=state),
+            topic.name,
+            lambda _before: after,
+            lambda now: topic.name in now.topics and len(now.topics[topic.name].partitions) >= wanted.count,
+        )
+
+    def _added(
+        self, image: Image, topic: Topic, wanted: CreatePartitionsTopic, increment: int
+    ) -> Sequence[tuple[int, ...]]:
+        if wanted.assignments is not None:
+            return manual_rows(image, topic, wanted.assignments, increment)
+        brokers, factor = placed_brokers(image), topic.replication_factor
+        check_counts(brokers, increment, factor)
+        self._check_count(increment * factor)
+        return assign_replicas(
+            brokers,
+            increment,
+            factor,
+            start=start_for_new_partitions(brokers, topic.partitions[0].replicas[0]),
+            first_partition=len(topic.partitions),
+            random=randrange,
+        )
+
+    def reassignment(self, image: Image, topic: Topic, rows: Mapping[int, Sequence[int] | None]) -> Question | None:
+        """Ask about the reassignment of a topic's partitions, or return None if it has none of
+        them.
+        """
+        known = {index: row for index, row in rows.items() if topic.partition(index) is not None}
+        if not known:
+            return None
+        self._count(sum(len(row or ()) for row in known.values()))
+        live = image.live_ids()
+        after = topic.with_partitions(
+            {index: _reassigned(topic.partitions[index], row, live) for index, row in known.items()}
+        )
+        moved = [index for index in known if after.partitions[index].replicas != topic.partitions[index].replicas]
+        return Question(
+            AlterTopicRequest(
+                **self._by(topic.name),
+                requested_state=requested_reassignment(topic, known, defaults=self._defaults.differing),
+                reassignments=known,
+            ),
+            topic.name,
+            lambda _before: after,
+            partial(_differs_in, topic, moved),
+        )
+
+    def record_deletion(self, topic: str, offsets: Mapping[int, int]) -> Question:
+        """Ask about the deletion of a topic's records."""
+        return Question(DeleteRecordsRequest(**self._by(topic), delete_records_offsets=dict(offsets)))
+
+    # ------------------------------------------------------------------ configs
+
+    def topic_configs(self, topic: Topic, resource: Resource, change: RequestedChange) -> Question:
+        """Ask about a change of a topic's configs. Raises Refusal."""
+        configs = Map(_altered(topic.configs, resource, _topic_key))
+        after = msgspec.structs.replace(topic, configs=configs)
+        kinds = _kinds(topic.configs, configs, change)
+        return Question(
+            AlterTopicRequest(
+                **self._by(topic.name),
+                requested_state=requested(after, defaults=self._defaults.differing),
+                config_operations=_operands(kinds, change),
+                config_operation_kinds=kinds,
+            ),
+            topic.name,
+            lambda _before: after,
+            lambda now: topic.name in now.topics and now.topics[topic.name].configs == configs,
+        )
+
+    def broker_configs(self, before: Configs, resource: Resource, change: RequestedChange) -> Question:
+        """Ask about a change of the configs of a broker, or of the default of all. Raises
+        Refusal.
+        """
+        after = _altered(before, resource, key_named)
+        kinds = _kinds(before, after, change)
+        return Question(
+            AlterBrokerConfigsRequest(
+                **self._by_of_broker(),
+                broker=change.resource,
+                config_operations=_operands(kinds, change),
+                config_operation_kinds=kinds,
+                before=configs_for_policies(before),
+                after=configs_for_policies(after),
+                default_configs_before=self._altered_defaults(change.resource, before),
+                default_configs=self._altered_defaults(change.resource, after),
+            )
+        )
+
+    def levels(self, before: Configs, change: RequestedChange) -> Question:
+        """Ask about a change of the levels of a broker's loggers. Raises Refusal."""
+        operations = change.operations or {}
+        after = {**before, **{name: level for name, level in operations.items() if level is not None}}
+        return Question(
+            AlterLoggersRequest(
+                **self._by_of_broker(),
+                broker=change.resource,
+                config_operations=redact_configs_of("logger", operations),
+                config_operation_kinds=change.operation_kinds,
+                before={name: level for name, level in before.items() if name in operations},
+                after={name: level for name, level in after.items() if name in operations},
+            )
+        )
+
+    def _by_of_broker(self) -> dict[str, Any]:
+        return {name: value for name, value in self._by("").items() if name != "topic"}
+
+    def _altered_defaults(self, broker: str, configs: Configs) -> Configs:
+        if broker:
+            return self._defaults.altered(of_broker=configs)
+        return self._defaults.altered(of_all=configs)
+
+    # ------------------------------------------------------------------ bounds
+
+    def _check_count(self, replicas: int) -> None:
+        if replicas > self._replicas_left:
+            text = f"The request asks for too many replicas: one request may create {MOST_REPLICAS}."
+            raise Refusal(ErrorCode.INVALID_PARTITIONS, text)
+
+    def _count(self, replicas: int) -> None:
+        self._check_count(replicas)
+        self._replicas_left -= replicas
+
+
+def _altered(before: Configs, resource: Resource, key_of: Callable[[str], Key | None]) -> Configs:
+    """Return configs after AlterConfigs, which replaces all of them, or after
+    IncrementalAlterConfigs. Raises Refusal.
+    """
+    if isinstance(resource, IncrementalResource):
+        steps = [IncrementalChange(each.name, each.config_operation, each.value) for each in resource.configs]
+        return apply_incremental(before, steps, key_of)
+    entries = [(each.name, each.value) for each in resource.configs]
+    check_replacement(entries)
+    return {name: value for name, value in entries if value is not None}
+
+
+def _reassigned(partition: Partition, wanted: Sequence[int] | None, live: frozenset[int]) -> Partition:
+    replicas = reassignment.origin(partition) if wanted is None else tuple(wanted)
+    return reassignment.reassign(partition, replicas, live) if replicas else partition
+
+
+def _topic_key(name: str) -> Key | None:
+    return TOPIC_KEYS[name].key if name in TOPIC_KEYS else None
+
+
+def _kinds(before: Configs, after: Configs, change: RequestedChange) -> dict[str, str]:
+    """Return the kind of operation on each key, including the keys that AlterConfigs deletes by
+    leaving them out.
+    """
+    return {key: "delete" for key in before if key not in after} | dict(change.operation_kinds or {})
+
+
+def _operands(kinds: Mapping[str, str], change: RequestedChange) -> Mapping[str, str | None]:
+    return configs_for_policies(dict.fromkeys(kinds) | dict(change.operations or {}))
+
+
+def _differs_in(topic: Topic, partitions: Sequence[int], image: Image) -> bool:
+    """Return whether an image shows other replicas of these partitions than the topic had."""
+    now = image.topics.get(topic.name)
+    return now is None or all(
+        (partition := now.partition(index)) is None or partition.replicas != topic.partitions[index].replicas
+        for index in partitions
+    )

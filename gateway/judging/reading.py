@@ -1,0 +1,147 @@
+"""Makes the entities of an image of what a Kafka cluster answers about itself; pure.
+
+Rule: whatever is the same as before is the same object as before, so that what was derived from it
+(a policy's view of a topic) stays valid.
+"""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+import msgspec
+from immutables import Map
+
+from ...controller.config.keys import key_named
+from ...controller.config.node_config import NOTHING, ConfigSource, NodeConfig
+from ...controller.config.topic_configs import TOPIC_KEYS, differing_defaults
+from ...controller.metadata.entities import UNKNOWN_PARTITION, Broker, Partition, Topic
+from ...policies.configs.values import InvalidValueError
+from ...protocol.messages.describe_configs import DescribeConfigsResult
+from ...protocol.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsResponse,
+    PartitionReassignment,
+)
+from ...protocol.messages.metadata import MetadataResponseBroker, MetadataResponseTopic
+
+KEYS_OF_NEW_TOPICS = frozenset(
+    {
+        "auto.create.topics.enable",
+        "default.replication.factor",
+        "num.partitions",
+        "offsets.topic.num.partitions",
+        "offsets.topic.replication.factor",
+        "offsets.topic.segment.bytes",
+        "transaction.state.log.min.isr",
+        "transaction.state.log.num.partitions",
+        "transaction.state.log.replication.factor",
+        "transaction.state.log.segment.bytes",
+        *(synonym.name for key in TOPIC_KEYS.values() for synonym in key.synonyms),
+    }
+)
+"""The keys of brokers that decide on topics whose creation does not."""
+MOST_PARTITIONS = 1_000_000
+"""A partition's number above this is no partition's, and would only take memory."""
+
+Moves = Mapping[str, Mapping[int, PartitionReassignment]]
+"""The reassignments that are under way, by topic and partition."""
+NO_MOVES: Moves = MappingProxyType({})
+
+
+class ClusterDefaults(msgspec.Struct, frozen=True):
+    """The cluster's configs for topics that say nothing themselves."""
+
+    config: NodeConfig
+    """The configs of a broker in the form of a node's."""
+
+    @property
+    def differing(self) -> Mapping[str, str]:
+        """The defaults of topics that are not Kafka's own."""
+        return differing_defaults(self.config, Map(self.config.dynamic_broker), Map(self.config.dynamic_default))
+
+    def altered(
+        self, *, of_broker: Mapping[str, str] = NOTHING, of_all: Mapping[str, str] | None = None
+    ) -> Mapping[str, str]:
+        """Return the defaults that would hold with these configs of a broker, or of all brokers
+        instead of the present ones.
+        """
+        of_all = self.config.dynamic_default if of_all is None else of_all
+        return differing_defaults(self.config, Map(of_broker), Map(of_all))
+
+
+def brokers_of(rows: Iterable[MetadataResponseBroker]) -> list[Broker]:
+    return [Broker(row.node_id, rack=row.rack) for row in rows]
+
+
+def exists(row: MetadataResponseTopic) -> bool:
+    """Whether the cluster has the topic: a topic that is just being created has an error code."""
+    return row.name is not None and (not row.error_code or bool(row.partitions))
+
+
+def topic_of(
+    row: MetadataResponseTopic,
+    configs: Mapping[str, str],
+    moves: Mapping[int, PartitionReassignment],
+    before: Topic | None,
+) -> Topic:
+    """Return the topic that a row of Metadata describes, with its own configs and the reassignments
+    of its partitions; `before` if nothing has changed. Raises ValueError for a row that describes
+    no topic.
+    """
+    rows = {each.partition_index: each for each in row.partitions}
+    if rows and not 0 <= min(rows) <= max(rows) < MOST_PARTITIONS:
+        raise ValueError(f"the cluster tells of a partition {max(rows)} of the topic {row.name}")
+    partitions = tuple(
+        UNKNOWN_PARTITION
+        if (each := rows.get(index)) is None
+        else Partition(
+            replicas=tuple(each.replica_nodes),
+            leader=each.leader_id,
+            leader_epoch=each.leader_epoch,
+            isr=tuple(each.isr_nodes),
+            offline_replicas=tuple(each.offline_replicas),
+            adding_replicas=tuple(moves[index].adding_replicas) if index in moves else (),
+            removing_replicas=tuple(moves[index].removing_replicas) if index in moves else (),
+        )
+        for index in range(max(rows, default=-1) + 1)
+    )
+    topic = Topic(name=row.name or "", topic_id=row.topic_id, partitions=partitions, configs=Map(configs))
+    return before if before == topic and before is not None else topic
+
+
+def own_configs(result: DescribeConfigsResult, source: ConfigSource | None) -> dict[str, str]:
+    """Return the configs of a resource that have this source, or all. Kafka tells no secrets: those
+    are an empty text.
+    """
+    return {each.name: each.value or "" for each in result.configs if source is None or each.config_source == source}
+
+
+def moves_of(answer: ListPartitionReassignmentsResponse) -> Moves:
+    return {topic.name: {each.partition_index: each for each in topic.partitions} for topic in answer.topics}
+
+
+def defaults_of(known: NodeConfig, result: DescribeConfigsResult) -> ClusterDefaults:
+    """Return the defaults by the configs of one broker, described with their synonyms. `known` has
+    the values of keys that the broker does not tell.
+    """
+    static, of_all = dict[str, str](), dict[str, str]()
+    for config in result.configs:
+        if config.name not in KEYS_OF_NEW_TOPICS:
+            continue
+        for synonym in config.synonyms:
+            if synonym.value is None or not _is_valid(synonym.name, synonym.value):
+                continue
+            if synonym.source == ConfigSource.STATIC_BROKER_CONFIG:
+                static[synonym.name] = synonym.value
+            elif synonym.source == ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG:
+                of_all[synonym.name] = synonym.value
+    return ClusterDefaults(NodeConfig({**known.static, **static}, dynamic_default=MappingProxyType(of_all)))
+
+
+def _is_valid(name: str, value: str) -> bool:
+    key = key_named(name)
+    if key is None:
+        return False
+    try:
+        key.parse(value)
+    except InvalidValueError:
+        return False
+    return True

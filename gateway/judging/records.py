@@ -1,0 +1,217 @@
+"""Records what became of requests that were judged: in the mirror, the audit log and the page.
+
+Rule: what is recorded is what the cluster shows. Once it has answered, the topics that a request
+has changed are read until they show the change, and only then is the request over for those that
+wait for their turn. What the cluster does not show in time is recorded as the request would have
+left it; without an answer the effect is unknown.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from ...controller.audit.decisions import NodeDecisions
+from ...controller.audit.requests import AuditedRequest
+from ...controller.errors import Refusal
+from ...controller.metadata.entities import Topic
+from ...controller.metadata.image import Image
+from ...controller.requests.changes import Change
+from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
+from .dissection import Outcome
+from .judge import Judge, Judged, JudgedPart
+from .mirror import Mirror, NotKnownError
+from .questions import Evolution
+
+log = logging.getLogger("minicontroller.gateway")
+
+LOOKS, SECONDS_BETWEEN_LOOKS = 20, 0.05
+"""How often, and after how long, a topic is read again that does not show a change yet: brokers
+learn of it a moment after the controller.
+"""
+KNOWN_CODES = frozenset(map(int, ErrorCode))
+V = TypeVar("V")
+NO_OUTCOME = Outcome(ErrorCode.UNKNOWN_SERVER_ERROR, "The cluster did not answer this part of the request.")
+
+
+class PassedElement(msgspec.Struct, frozen=True, eq=False):
+    """A `CompletedElement` of the audit log."""
+
+    topic: str | None
+    evolve: Evolution
+    refusal: Refusal | None
+    is_decision_only: bool
+    request: AuditedRequest | None
+
+
+class Result(msgspec.Struct, eq=False):
+    """The outcome of a part, or of some of its partitions."""
+
+    judged: JudgedPart
+    change: Change
+    is_in_doubt: bool = False
+    """Whether the cluster did not say, or not in time, what became of it."""
+
+    @property
+    def topic(self) -> str | None:
+        """The topic that it has changed or may have changed, if any."""
+        if self.change.refusal is not None or self.change.kind != "topic" or self.change.delete_records_offsets:
+            return None
+        return self.change.resource or None
+
+    def is_shown(self, image: Image) -> bool:
+        """Whether an image shows the change, as far as that is known."""
+        question = self.judged.question
+        return question is None or question.reached(image)
+
+
+class Records:
+    """Completes the requests that were judged."""
+
+    def __init__(self, mirror: Mirror, judge: Judge, decisions: NodeDecisions) -> None:
+        self._mirror = mirror
+        self._judge = judge
+        self._decisions = decisions
+
+    def begun(self, judged: Judged) -> AuditedRequest | None:
+        """Begin to record a request. Raises Refusal while the audit log allows no changes."""
+        recorder = self._mirror.recorder
+        return None if recorder is None else recorder.request(judged.asked, validate_only=judged.validate_only)
+
+    async def complete(self, judged: Judged, audited: AuditedRequest | None, response: object | None) -> None:
+        """Record a request by the cluster's response, or without one if nothing was passed or the
+        connection broke, and end its turn. Waits until the record is safe if answers wait for it.
+        """
+        results = [result for each in judged.parts for result in _results(judged, each, response)]
+        try:
+            shown = await self._shown(judged, results)
+            self._record(judged, audited, results, shown)
+        finally:
+            self._judge.answered(judged)
+        if audited is not None and self._mirror.recorder is not None:
+            await self._mirror.recorder.wait_durable(audited)
+
+    async def _shown(self, judged: Judged, results: Sequence[Result]) -> Image:
+        """Return an image that shows the topics which the request has changed."""
+        changed = [each for each in results if each.topic is not None]
+        names = {each.topic or "" for each in changed}
+        if not names or judged.validate_only:
+            return self._mirror.image
+        looks = LOOKS if judged.is_automatic or not all(each.is_in_doubt for each in changed) else 1
+
+        def is_reached(image: Image) -> bool:
+            return all(each.is_shown(image) for each in changed if judged.is_automatic or not each.is_in_doubt)
+
+        try:
+            return await self._mirror.look_until(names, is_reached, tries=looks, seconds=SECONDS_BETWEEN_LOOKS)
+        except NotKnownError as error:
+            log.warning("the topics %s are recorded as they should be: %s", ", ".join(sorted(names)[:5]), error)
+            return self._mirror.image
+
+    def _record(self, judged: Judged, audited: AuditedRequest | None, results: Sequence[Result], shown: Image) -> None:
+        before = self._mirror.image
+        for each in results:
+            if each.is_in_doubt and each.judged.question is not None and each.topic and each.is_shown(shown):
+                each.is_in_doubt, each.change.is_late = False, not judged.is_automatic
+        elements = [_element(judged, audited, each, shown) for each in results]
+        if audited is not None:
+            pairs = zip(elements, (each.change for each in results), strict=True)
+            audited.planned(pairs, judged.image, elements_left=0)
+        certain = [element for element, each in zip(elements, results, strict=True) if not each.is_in_doubt]
+        self._mirror.completed(_after(before, certain), certain)
+        gone = [
+            _removal(each.topic) for each in certain if each.topic and _is_gone(each.topic, self._mirror.image, shown)
+        ]
+        if gone:
+            self._mirror.completed(_after(self._mirror.image, gone), gone)
+        self._mirror.in_doubt([element for element, each in zip(elements, results, strict=True) if each.is_in_doubt])
+        self._decisions.record(judged.asked, [each.change for each in results], validate_only=judged.validate_only)
+
+
+def _results(judged: Judged, each: JudgedPart, response: object | None) -> list[Result]:
+    """Return what became of a part."""
+    if not each.is_passed:
+        return [Result(each, each.change)]
+    if response is None:
+        return [Result(each, each.change, is_in_doubt=True)]
+    outcomes = judged.form.outcomes(each.part, response) or [NO_OUTCOME]
+    return [_result(each, outcome) for outcome in outcomes]
+
+
+def _result(each: JudgedPart, outcome: Outcome) -> Result:
+    change = each.change
+    if outcome.partitions:
+        change = msgspec.structs.replace(
+            change,
+            reassignments=_only(change.reassignments, outcome.partitions),
+            delete_records_offsets=_only(change.delete_records_offsets, outcome.partitions),
+        )
+    if outcome.code == ErrorCode.REQUEST_TIMED_OUT:
+        return Result(each, change, is_in_doubt=True)
+    if outcome.code:
+        code = ErrorCode(outcome.code) if outcome.code in KNOWN_CODES else ErrorCode.UNKNOWN_SERVER_ERROR
+        change = msgspec.structs.replace(change, refusal=Refusal(code, outcome.message))
+    return Result(each, change)
+
+
+def _only(rows: Mapping[int, V] | None, partitions: Sequence[int]) -> Mapping[int, V] | None:
+    return None if rows is None else {index: rows[index] for index in partitions if index in rows}
+
+
+def _element(judged: Judged, audited: AuditedRequest | None, result: Result, shown: Image) -> PassedElement:
+    changes_topic = result.topic is not None and not judged.validate_only
+    return PassedElement(
+        topic=result.topic if changes_topic else None,
+        evolve=_evolution(judged, result, shown) if changes_topic else _unchanged,
+        refusal=result.change.refusal,
+        is_decision_only=result.change.refusal is not None or judged.validate_only,
+        request=audited,
+    )
+
+
+def _evolution(judged: Judged, result: Result, shown: Image) -> Evolution:
+    """Return the function that makes the topic after a change of the one before it."""
+    if judged.form.key == ApiKey.DELETE_TOPICS:
+        return _marked  # a removal follows
+    question = result.judged.question
+    if question is not None and not result.is_shown(shown):
+        return question.evolve
+    topic = shown.topics.get(result.topic or "")
+    return lambda _before: topic
+
+
+def _unchanged(topic: Topic | None) -> Topic | None:
+    return topic
+
+
+def _marked(topic: Topic | None) -> Topic | None:
+    return topic and msgspec.structs.replace(topic, marked_for_deletion=True)
+
+
+def _gone(_topic: Topic | None) -> Topic | None:
+    return None
+
+
+def _removal(topic: str | None) -> PassedElement:
+    return PassedElement(topic=topic, evolve=_gone, refusal=None, is_decision_only=False, request=None)
+
+
+def _is_gone(name: str, image: Image, shown: Image) -> bool:
+    """Whether a topic that is marked for deletion is no longer shown by the cluster."""
+    marked, found = image.topics.get(name), shown.topics.get(name)
+    return (
+        marked is not None
+        and marked.marked_for_deletion
+        and (found is None or found.marked_for_deletion or found.topic_id != marked.topic_id)
+    )
+
+
+def _after(image: Image, elements: Sequence[PassedElement]) -> Image:
+    """Return the image with these elements in effect."""
+    for element in elements:
+        if element.topic is not None:
+            topic = element.evolve(image.topics.get(element.topic))
+            image = image.with_topics((), (element.topic,)) if topic is None else image.with_topics((topic,))
+    return image

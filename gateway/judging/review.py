@@ -1,0 +1,227 @@
+"""Reviews the requests of connections: what goes on to the cluster, what the client is answered,
+and what is recorded.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import trio
+
+from ...controller.audit.requests import AuditedRequest
+from ...controller.errors import Refusal
+from ...controller.handlers import delete_records, delete_topics
+from ...controller.security.caller import Caller
+from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
+from ...protocol.header import RequestHeader, RequestOrigin
+from ...protocol.registry import KAFKA
+from ...protocol.schema import WireStruct
+from . import automatic
+from .description import PassingRequest
+from .dissection import FORMS
+from .judge import Judge, Judged
+from .mirror import Mirror
+from .records import Records
+
+KNOWS_POLICIES: Mapping[int, int] = {
+    ApiKey.DELETE_TOPICS: delete_topics.KNOWS_POLICIES,
+    ApiKey.DELETE_RECORDS: delete_records.KNOWS_POLICIES,
+}
+"""The first versions whose clients know POLICY_VIOLATION, where there are older ones (KIP-201)."""
+
+
+CREATING = frozenset({ApiKey.METADATA, ApiKey.FIND_COORDINATOR})
+"""The APIs that may have topics created."""
+
+
+class Review:
+    """The review of one request, until the client has its response."""
+
+    def __init__(
+        self, reviewer: "Reviewer", header: RequestHeader, judged: Judged, audited: AuditedRequest | None, frame: bytes
+    ) -> None:
+        self.judged = judged
+        self.audited = audited
+        self.frame = frame
+        """The frame that goes on to the cluster, its size included; empty if nothing does."""
+        self._reviewer = reviewer
+        self._header = header
+        self._is_over = False
+
+    async def answer(self, frame: bytes | None) -> bytes:
+        """Return the response to the client, its size included. `frame` is the response of the
+        cluster without its size; None if nothing went there. Raises MalformedMessage.
+        """
+        response: Any = None
+        if frame is not None:
+            _, response = KAFKA.decode_response(self._header.api_key, self._header.api_version, frame)
+        self._is_over = True
+        await self._reviewer.completed(self, self._outcome(response))
+        if not self.judged.refused and frame is not None:
+            return _sized(frame)
+        whole = self._whole(response)
+        return KAFKA.encode_response(self._header.api_key, self._header.api_version, self._header.correlation_id, whole)
+
+    def abandon(self) -> None:
+        """Note that the connection ended. It means nothing for a request that was answered."""
+        if not self._is_over:
+            self._is_over = True
+            self._reviewer.complete_soon(self, None)
+
+    def _outcome(self, response: Any | None) -> Any | None:
+        """Return the response that says what became of the judged request."""
+        return response
+
+    def _whole(self, response: Any | None) -> Any:
+        """Return the response to the whole request."""
+        refused = []
+        for part, code, message in self.judged.refused:
+            known = _known(self._header, code)
+            refused.append((part, known, message if code == known else None))
+        return self.judged.form.together(self.judged.request, self._header.api_version, response, refused)
+
+
+class AutomaticReview(Review):
+    """The review of a request that only has topics created."""
+
+    def __init__(
+        self,
+        reviewer: "Reviewer",
+        header: RequestHeader,
+        judged: Judged,
+        audited: AuditedRequest | None,
+        frame: bytes,
+        *,
+        request: WireStruct,
+    ) -> None:
+        """`request` is what the client sent, and `judged` the CreateTopics that stands for it."""
+        self._request = request
+        self._refused = {part.requested.resource: code for part, code, _ in judged.refused}
+        if self._refused:
+            kept = automatic.without(request, self._refused)
+            frame = b"" if kept is None else _encoded(header, kept)
+        super().__init__(reviewer, header, judged, audited, frame)
+
+    def _outcome(self, response: Any | None) -> Any | None:
+        names = [each.change.resource for each in self.judged.passed]
+        return automatic.outcome(names, response)
+
+    def _whole(self, response: Any | None) -> Any:
+        return automatic.answered(self._request, self._header.api_version, response, self._refused)
+
+
+class Reviewer:
+    """Reviews the requests of all connections of a gateway."""
+
+    def __init__(
+        self, mirror: Mirror, judge: Judge, records: Records, nursery: trio.Nursery, *, answers_wait: bool
+    ) -> None:
+        """Review requests. What became of them is recorded by tasks of the nursery, unless answers
+        wait for it.
+        """
+        self._mirror = mirror
+        self._judge = judge
+        self._records = records
+        self._nursery = nursery
+        self._answers_wait = answers_wait
+        self._completing = 0
+        self._idle = trio.Event()
+
+    def takes(self, api_key: int) -> bool:
+        """Whether requests of an API may be reviewed."""
+        return api_key in FORMS or api_key in CREATING
+
+    def passes(self, frame: bytes) -> bool:
+        """Whether a request, given as its frame without the size, changes nothing. Raises
+        ProtocolError if it is none.
+        """
+        header, request, _ = KAFKA.decode_request(frame)
+        return header.api_key in CREATING and not self._created_by(header, request)
+
+    async def review(self, caller: Caller, frame: bytes) -> Review:
+        """Review a request, given as its frame without the size. Raises ProtocolError if it is
+        none.
+        """
+        header, request, _ = KAFKA.decode_request(frame)
+        asked = _described(header, caller)
+        if header.api_key in CREATING:
+            creation = automatic.creation(self._created_by(header, request), self._mirror.defaults.config)
+            judged = await self._judge.judge(asked, FORMS[ApiKey.CREATE_TOPICS], creation)
+            return AutomaticReview(self, header, judged, self._begun(judged), _sized(frame), request=request)
+        judged = await self._judge.judge(asked, FORMS[header.api_key], request)
+        audited = self._begun(judged)
+        return Review(self, header, judged, audited, _passed(header, judged, frame))
+
+    def _created_by(self, header: RequestHeader, request: WireStruct) -> list[str]:
+        return automatic.created_by(request, header.api_version, self._mirror.image, self._mirror.defaults.config)
+
+    def _begun(self, judged: Judged) -> AuditedRequest | None:
+        """Begin to record a request. While the audit log allows no changes, it is refused."""
+        try:
+            return self._records.begun(judged)
+        except Refusal as refusal:
+            self._judge.refuse(judged, refusal)
+            return None
+
+    async def completed(self, review: Review, response: WireStruct | None) -> None:
+        """Record a request that was answered; wait for the record only if answers do."""
+        if self._answers_wait:
+            await self._records.complete(review.judged, review.audited, response)
+        else:
+            self.complete_soon(review, response)
+
+    def complete_soon(self, review: Review, response: WireStruct | None) -> None:
+        """Record a request in a task of its own."""
+        self._completing += 1
+        self._nursery.start_soon(self._complete, review, response)
+
+    async def _complete(self, review: Review, response: WireStruct | None) -> None:
+        try:
+            await self._records.complete(review.judged, review.audited, response)
+        finally:
+            self._completing -= 1
+            if not self._completing:
+                self._idle.set()
+
+    async def wait_recorded(self) -> None:
+        """Wait until every answered request is recorded."""
+        while self._completing:
+            self._idle = trio.Event()
+            await self._idle.wait()
+
+
+def _described(header: RequestHeader, caller: Caller) -> PassingRequest:
+    return PassingRequest(
+        api_key=ApiKey(header.api_key),
+        api_version=header.api_version,
+        client_id=header.client_id,
+        origin=RequestOrigin(caller.principal, caller.host, header.api_version, header.correlation_id, caller.software),
+        listener=caller.listener.name,
+        arrived=trio.current_time(),
+    )
+
+
+def _passed(header: RequestHeader, judged: Judged, frame: bytes) -> bytes:
+    """Return the frame that goes on, its size included: the same one where nothing was refused."""
+    passed = judged.passed
+    if len(passed) == len(judged.parts):
+        return _sized(frame)
+    if not passed:
+        return b""
+    places = [place for each in passed for place in each.part.places]
+    return _encoded(header, judged.form.only(judged.request, places))
+
+
+def _encoded(header: RequestHeader, request: WireStruct) -> bytes:
+    header.origin = None
+    return KAFKA.encode_request(header, request)
+
+
+def _sized(frame: bytes) -> bytes:
+    return len(frame).to_bytes(4, "big") + frame
+
+
+def _known(header: RequestHeader, code: ErrorCode) -> ErrorCode:
+    """Return the code that a client of this version is told."""
+    is_old = header.api_version < KNOWS_POLICIES.get(header.api_key, 0)
+    return ErrorCode.UNKNOWN_SERVER_ERROR if code == ErrorCode.POLICY_VIOLATION and is_old else code

@@ -1,0 +1,127 @@
+"""Starts and ends what judges and records: the policy, the mirror, and the audit log."""
+
+import base64
+import hashlib
+import logging
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import trio
+
+from ...audit.names import name_parts, plain_name
+from ...client.network import Network
+from ...controller.audit.decisions import NodeDecisions, RecentDecisions
+from ...controller.audit.log import AuditLog, audit_settings
+from ...controller.audit.recorder import AuditRecorder
+from ...controller.audit.records import EventOrigin
+from ...controller.node.policy_loading import loaded_policy
+from ..configuration import GatewayConfig
+from .judge import Judge
+from .mirror import Mirror, NotKnownError
+from .records import Records
+from .review import Reviewer
+from .turns import Turns
+
+log = logging.getLogger("minicontroller.gateway")
+
+RETRY_SECONDS = 0.5
+FLUSH_SECONDS = 10.0
+
+
+@asynccontextmanager
+async def reviewing(config: GatewayConfig, network: Network) -> AsyncIterator[Reviewer | None]:
+    """Return a context manager that yields the reviewer of requests, or None if there is neither a
+    policy nor an audit log. At its end everything is recorded. Waits until the cluster has been
+    read.
+
+    Raises PolicyLoadError, and ConfigurationError if the audit log cannot be written.
+    """
+    settings = audit_settings(config.node)
+    async with loaded_policy(config.node) as (policy, rules):
+        if policy is None and settings is None:
+            yield None
+            return
+        mirror, turns = Mirror(network, config.node), Turns()
+        await _read(mirror, turns)
+        number, decisions = config.node.integer("broker.id"), RecentDecisions()
+        epoch = 0
+        audit = None
+        if settings is not None:
+            log_id = log_id_of(mirror.cluster_id, number)
+            epoch = next_epoch(settings.folder, log_id)
+            audit = AuditLog(settings, cluster_id=log_id, node=number)
+            mirror.record(AuditRecorder(audit, EventOrigin(log_id, epoch, number, mirror.cluster_id)))
+        judge = Judge(
+            mirror,
+            turns,
+            policy,
+            enforces=not config.observes,
+            passes_on_failure=config.passes_on_failure,
+        )
+        records = Records(
+            mirror, judge, NodeDecisions(decisions, broker_id=number, epoch=lambda: epoch, counts=Counter())
+        )
+        async with trio.open_nursery() as nursery:
+            reviewer = Reviewer(mirror, judge, records, nursery, answers_wait=settings is not None and settings.always)
+            nursery.start_soon(_follow, mirror, turns, config.metadata_max_age_seconds)
+            if rules is not None:
+                nursery.start_soon(rules.run)
+            try:
+                yield reviewer
+            finally:
+                with trio.move_on_after(FLUSH_SECONDS, shield=True):
+                    await reviewer.wait_recorded()
+                nursery.cancel_scope.cancel()
+        if policy is not None:
+            await policy.close()
+        if audit is not None:
+            await audit.close()
+
+
+async def _read(mirror: Mirror, turns: Turns) -> None:
+    """Read the cluster, waiting until it tells everything."""
+    said = ""
+    while True:
+        try:
+            await mirror.read(lambda: turns.names)
+        except NotKnownError as error:
+            if str(error) != said:
+                log.warning("the gateway waits for the cluster to tell its topics: %s", error)
+            said = str(error)
+            await trio.sleep(RETRY_SECONDS)
+        else:
+            return
+
+
+async def _follow(mirror: Mirror, turns: Turns, seconds: float) -> None:
+    """Read the cluster again and again, until cancelled."""
+    said = ""
+    while True:
+        await trio.sleep(seconds)
+        try:
+            await mirror.read(lambda: turns.names)
+            said = ""
+        except NotKnownError as error:
+            if str(error) != said:
+                log.warning("the cluster does not tell its topics: %s", error)
+            said = str(error)
+
+
+def log_id_of(cluster_id: str, gateway_id: int) -> str:
+    """Return the id of a gateway's audit log, in the form of a cluster id. Several gateways in
+    front of one cluster have a log each.
+    """
+    digest = hashlib.sha256(f"{cluster_id} {gateway_id}".encode()).digest()[:16]
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+def next_epoch(folder: Path, log_id: str) -> int:
+    """Return the epoch of a gateway that starts now, in seconds since 1970: it is above that of
+    every file which the gateway has written before.
+    """
+    named = (name_parts(plain_name(file)) for file in folder.iterdir())
+    epochs = [parts.epoch for parts in named if parts is not None and parts.cluster_id == log_id]
+    return max([int(time.time()), *(epoch + 1 for epoch in epochs)])

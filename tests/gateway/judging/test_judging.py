@@ -1,0 +1,352 @@
+"""Requests for changes through a gateway that enforces rules: what the client is answered, what the
+cluster has afterwards, and what the audit log says. The cluster is one of this program.
+"""
+
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from minicontroller.audit.event import Decision, Effect
+from minicontroller.audit.reading import read_all
+from minicontroller.audit.verifying import Verification
+from tests.support.cluster import MiniCluster, running_cluster
+from tests.support.gateway import GatewayProcess, running_gateway
+from tests.support.waiting import until
+from tests.support.wire import Wire
+
+VIOLATION, UNKNOWN_TOPIC, EXISTS, UNKNOWN_SERVER_ERROR = 44, 3, 36, -1
+TOPIC, BROKER = 2, 4
+SET = 0
+NO_ID = str(UUID(int=0))
+RULES = """
+[[name_pattern]]
+name = "lower case"
+pattern = '[a-z0-9_.-]+'
+message = "Names are in lower case."
+
+[[partitions]]
+max = 5
+
+[[config_bounds]]
+configs = { "retention.ms" = { min = 1000 } }
+
+[[protected_topics]]
+topics = ["kept*"]
+operations = ["alter", "delete", "delete_records"]
+
+[[quota]]
+owned = "few-*"
+max_topics = 3
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[MiniCluster]:
+    with running_cluster(brokers=3, settings={"auto.create.topics.enable": "true"}) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("gateway")
+    (folder / "rules.toml").write_text(RULES)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def gateway(cluster: MiniCluster, folder: Path) -> Iterator[GatewayProcess]:
+    settings = {"policy.rules.files": f"{folder}/rules.toml", "audit.dir": f"{folder}/audit", "audit.flush": "always"}
+    with running_gateway(cluster.bootstrap, settings=settings) as gateway:
+        yield gateway
+
+
+@pytest.fixture(name="through")
+def through_fixture(gateway: GatewayProcess) -> Iterator[Wire]:
+    with Wire(gateway.bootstrap) as wire:
+        yield wire
+
+
+@pytest.fixture(name="direct")
+def direct_fixture(cluster: MiniCluster) -> Iterator[Wire]:
+    with Wire(cluster.bootstrap.split(",")[0]) as wire:
+        yield wire
+
+
+def topic(name: str, partitions: int = 1, configs: Mapping[str, str] | None = None) -> dict[str, Any]:
+    rows = [{"name": key, "value": value} for key, value in (configs or {}).items()]
+    return {"name": name, "num_partitions": partitions, "replication_factor": 1, "assignments": [], "configs": rows}
+
+
+def create(wire: Wire, *topics: Mapping[str, Any], version: int = 7, **fields: Any) -> list[tuple[str, int]]:
+    answer = wire.ask("CreateTopics", version, {"topics": list(topics), "timeout_ms": 10_000, **fields})
+    return [(row["name"], row["error_code"]) for row in answer["topics"]]
+
+
+def shown(wire: Wire, *names: str) -> dict[str, tuple[int, int]]:
+    """Error code and number of partitions of each topic."""
+    asked = {"topics": [{"name": name} for name in names], "allow_auto_topic_creation": False}
+    return {
+        row["name"]: (row["error_code"], len(row["partitions"])) for row in wire.ask("Metadata", 9, asked)["topics"]
+    }
+
+
+def decisions(folder: Path, *names: str) -> list[Decision]:
+    """The decisions about topics of these names so far, in the order of the log."""
+    located = [each.event for each in read_all([folder / "audit"])]
+    return [event for event in located if isinstance(event, Decision) and event.name in names]
+
+
+@pytest.mark.parametrize("version", range(8))
+def test_some_creations_are_refused(through: Wire, direct: Wire, folder: Path, version: int) -> None:
+    """Refused topics are answered by the policy's words in the place where the request has them,
+    and the others are created.
+    """
+    good, late, bad, big = f"a{version}", f"z{version}", f"BAD{version}", f"big{version}"
+    asked = {"topics": [topic(good), topic(bad), topic(big, 6), topic(late, 2)], "timeout_ms": 10_000}
+    answer = through.ask("CreateTopics", version, asked)["topics"]
+    assert [(row["name"], row["error_code"]) for row in answer] == [
+        (good, 0),
+        (bad, VIOLATION),
+        (big, VIOLATION),
+        (late, 0),
+    ]
+    if version:
+        assert [row["error_message"] for row in answer[1:3]] == [
+            "Names are in lower case.",
+            "6 partitions are more than 5.",
+        ]
+    assert shown(direct, good, bad, late) == {good: (0, 1), bad: (UNKNOWN_TOPIC, 0), late: (0, 2)}
+    recorded = decisions(folder, good, bad, late)
+    assert [(each.name, each.error, each.effect, each.api_version) for each in recorded] == [
+        (good, "NONE", Effect.APPLIED, version),
+        (bad, "POLICY_VIOLATION", Effect.NONE, version),
+        (late, "NONE", Effect.APPLIED, version),
+    ]
+    created = recorded[0]
+    assert created.after is not None and len(created.after.replicas) == 1
+    assert created.before is None and created.enforced and created.upstream_cluster_id
+
+
+@pytest.mark.parametrize("version", range(7))
+def test_some_deletions_are_refused(through: Wire, direct: Wire, folder: Path, version: int) -> None:
+    """Deletions are refused by name and by id; versions that are older than policies are answered
+    UNKNOWN_SERVER_ERROR (K201-7).
+    """
+    kept, gone, missing = f"kept-d{version}", f"d{version}", f"missing{version}"
+    create(direct, topic(kept), topic(gone))
+    by_id = {row["name"]: row["topic_id"] for row in direct.ask("Metadata", 12, {"topics": None})["topics"]}
+    if version < 6:
+        asked: dict[str, Any] = {"topic_names": [gone, kept, missing]}
+    else:
+        nobody = str(UUID(int=7))
+        asked = {"topics": [{"name": None, "topic_id": each} for each in (by_id[gone], by_id[kept], nobody)]}
+    rows = through.ask("DeleteTopics", version, {**asked, "timeout_ms": 10_000})["responses"]
+    refused = VIOLATION if version >= 2 else UNKNOWN_SERVER_ERROR
+    assert [row["error_code"] for row in rows] == [0, refused, UNKNOWN_TOPIC if version < 6 else 100]
+    assert shown(direct, gone, kept) == {gone: (UNKNOWN_TOPIC, 0), kept: (0, 1)}
+    assert [(each.name, each.error) for each in decisions(folder, gone, kept) if each.operation == "delete_topic"] == [
+        (gone, "NONE"),
+        (kept, "POLICY_VIOLATION"),
+    ]
+
+
+@pytest.mark.parametrize("version", range(4))
+def test_some_growth_is_refused(through: Wire, direct: Wire, version: int) -> None:
+    """CreatePartitions is judged by what the topic would be."""
+    one, other = f"g{version}", f"h{version}"
+    create(direct, topic(one), topic(other))
+    asked = [{"name": each, "count": count, "assignments": None} for each, count in ((one, 6), (other, 5))]
+    rows = through.ask("CreatePartitions", version, {"topics": asked, "timeout_ms": 10_000})["results"]
+    assert [(row["name"], row["error_code"]) for row in rows] == [(one, VIOLATION), (other, 0)]
+    assert shown(direct, one, other) == {one: (0, 1), other: (0, 5)}
+
+
+@pytest.mark.parametrize(
+    ("api", "version"),
+    [("AlterConfigs", 0), ("AlterConfigs", 2), ("IncrementalAlterConfigs", 0), ("IncrementalAlterConfigs", 1)],
+)
+def test_some_configs_are_refused(through: Wire, direct: Wire, api: str, version: int) -> None:
+    """Changes of configs are judged by what would hold, for topics and for the defaults of the
+    brokers.
+    """
+    good, bad = f"c{api.lower()}{version}", f"b{api.lower()}{version}"
+    create(direct, topic(good), topic(bad))
+    wanted = (
+        (TOPIC, good, "retention.ms", "5000"),
+        (TOPIC, bad, "retention.ms", "5"),
+        (BROKER, "", "log.retention.ms", "6"),
+    )
+    asked = []
+    for kind, name, key, value in wanted:
+        config = {"name": key, "value": value} | ({} if api == "AlterConfigs" else {"config_operation": SET})
+        asked.append({"resource_type": kind, "resource_name": name, "configs": [config]})
+    rows = through.ask(api, version, {"resources": asked, "validate_only": False})["responses"]
+    assert [(row["resource_name"], row["error_code"]) for row in rows] == [(good, 0), (bad, VIOLATION), ("", VIOLATION)]
+    resources = [
+        {"resource_type": TOPIC, "resource_name": each, "configuration_keys": ["retention.ms"]} for each in (good, bad)
+    ]
+    told = direct.ask("DescribeConfigs", 4, {"resources": resources})["results"]
+    assert [row["configs"][0]["value"] for row in told] == ["5000", "604800000"]
+
+
+def test_reassignments_and_deleted_records_are_judged(through: Wire, direct: Wire, gateway: GatewayProcess) -> None:
+    """A reassignment is refused with a row for each partition, and so is the deletion of records,
+    which has no text.
+    """
+    create(direct, topic("kept-r", 2), topic("moves", 2))
+    partitions = [{"partition_index": index, "replicas": [1, 2]} for index in (0, 1)]
+    asked = {"topics": [{"name": each, "partitions": partitions} for each in ("kept-r", "moves")], "timeout_ms": 10_000}
+    rows = through.ask("AlterPartitionReassignments", 0, asked)["responses"]
+    codes = {row["name"]: [each["error_code"] for each in row["partitions"]] for row in rows}
+    assert codes == {"kept-r": [VIOLATION, VIOLATION], "moves": [0, 0]}
+    metadata = direct.ask("Metadata", 9, {"topics": [{"name": "kept-r"}], "allow_auto_topic_creation": False})
+    leader = metadata["topics"][0]["partitions"][0]["leader_id"]
+    offsets = {
+        "topics": [{"name": "kept-r", "partitions": [{"partition_index": 0, "offset": -1}]}],
+        "timeout_ms": 10_000,
+    }
+    for version, code in enumerate((UNKNOWN_SERVER_ERROR, VIOLATION, VIOLATION)):
+        with Wire(gateway.addresses[leader]) as wire:
+            (row,) = wire.ask("DeleteRecords", version, offsets)["topics"]
+        assert [each["error_code"] for each in row["partitions"]] == [code]
+
+
+def test_a_dry_run_changes_nothing(through: Wire, direct: Wire) -> None:
+    """`validate_only` is judged and kept."""
+    assert create(through, topic("dry"), topic("DRY"), validate_only=True) == [("dry", 0), ("DRY", VIOLATION)]
+    assert shown(direct, "dry") == {"dry": (UNKNOWN_TOPIC, 0)}
+
+
+def test_what_is_not_changed_is_left_to_the_cluster(through: Wire) -> None:
+    """A topic that exists, or is named twice, is refused as Kafka refuses it."""
+    create(through, topic("there"))
+    again = [topic("there"), topic("twice"), topic("twice")]
+    assert create(through, *again) == [("there", EXISTS), ("twice", 42), ("twice", 42)]
+
+
+@pytest.mark.parametrize("version", [0, 1, 4, 9, 12])
+def test_automatic_creations_are_judged(through: Wire, direct: Wire, folder: Path, version: int) -> None:
+    """Metadata creates the topics that the rules allow, and answers the others."""
+    good, bad = f"auto{version}", f"AUTO{version}"
+    asked: dict[str, Any] = {"topics": [{"name": good}, {"name": bad}]}
+    if version >= 4:
+        asked["allow_auto_topic_creation"] = True
+    rows = {row["name"]: row["error_code"] for row in through.ask("Metadata", version, asked)["topics"]}
+    assert rows.keys() == {good, bad} and rows[bad] == VIOLATION
+    until(lambda: shown(direct, good)[good] == (0, 1))
+    assert shown(direct, bad) == {bad: (UNKNOWN_TOPIC, 0)}
+    until(lambda: len(decisions(folder, good, bad)) == 2)
+    assert {(each.name, each.error, each.api) for each in decisions(folder, good, bad)} == {
+        (good, "NONE", "Metadata"),
+        (bad, "POLICY_VIOLATION", "Metadata"),
+    }
+
+
+def test_requests_that_overlap_do_not_exceed_a_limit(gateway: GatewayProcess, direct: Wire) -> None:
+    """Creations that come at once over several connections are judged one after the other: what is
+    under way counts.
+    """
+    codes: list[int] = []
+
+    def ask(number: int) -> None:
+        with Wire(gateway.bootstrap) as wire:
+            codes.extend(code for _, code in create(wire, topic(f"few-{number}")))
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(codes) == [0] * 3 + [VIOLATION] * 7
+    names = [f"few-{number}" for number in range(10)]
+    assert sorted(code for code, _ in shown(direct, *names).values()) == [0] * 3 + [UNKNOWN_TOPIC] * 7
+
+
+def test_responses_keep_the_order_of_requests(through: Wire, direct: Wire) -> None:
+    """Requests that are sent without waiting are answered in their order, those of the gateway
+    itself included, and each sees what those before it did.
+    """
+    delete = {"topics": [{"name": "row", "topic_id": NO_ID}], "timeout_ms": 10_000}
+    frames = [
+        through.frame("CreateTopics", 7, {"topics": [topic("row")], "timeout_ms": 10_000}),
+        through.frame("CreateTopics", 7, {"topics": [topic("ROW")], "timeout_ms": 10_000}),
+        through.frame("DeleteTopics", 6, delete),
+        through.frame("Metadata", 9, {"topics": [], "allow_auto_topic_creation": False}),
+    ]
+    through.send(b"".join(frames))
+    answers = [through.receive() for _ in frames]
+    assert [answer[:4] for answer in answers] == [frame[8:12] for frame in frames]
+    assert shown(direct, "row") == {"row": (UNKNOWN_TOPIC, 0)}
+
+
+def test_changes_that_others_make_are_observed(cluster: MiniCluster, tmp_path: Path) -> None:
+    """What is changed at the cluster itself is in the log of a gateway when it has read it, and
+    before a request about it is judged.
+    """
+    settings = {"audit.dir": f"{tmp_path}/audit", "audit.flush": "always", "metadata.max.age.ms": "100"}
+    with (
+        running_gateway(cluster.bootstrap, settings=settings) as gateway,
+        Wire(cluster.bootstrap.split(",")[0]) as direct,
+    ):
+        create(direct, topic("seen"))
+        until(lambda: [each for each in events(tmp_path) if getattr(each, "topic", "") == "seen"])
+        create(direct, topic("looked-at"))
+        with Wire(gateway.bootstrap) as wire:
+            (row,) = wire.ask(
+                "DeleteTopics", 6, {"topics": [{"name": "looked-at", "topic_id": NO_ID}], "timeout_ms": 10_000}
+            )["responses"]
+        assert row["error_code"] == 0
+        (deleted,) = decisions(tmp_path, "looked-at")
+        assert deleted.before is not None and deleted.policy is None
+    assert not list(Verification([tmp_path / "audit"]).findings())
+
+
+def events(folder: Path) -> list[object]:
+    return [each.event for each in read_all([folder / "audit"])]
+
+
+def test_a_gateway_that_observes_refuses_nothing(cluster: MiniCluster, folder: Path, tmp_path: Path) -> None:
+    """With `--observe` the verdict is recorded, and the cluster decides."""
+    settings = {"policy.rules.files": f"{folder}/rules.toml", "audit.dir": f"{tmp_path}/audit", "observe": "true"}
+    with running_gateway(cluster.bootstrap, settings=settings) as gateway, Wire(gateway.bootstrap) as wire:
+        assert create(wire, topic("OBSERVED")) == [("OBSERVED", 0)]
+    (created,) = decisions(tmp_path, "OBSERVED")
+    assert created.policy is not None and created.policy.decision == "violated"
+    assert (created.error_code, created.effect, created.enforced) == (0, Effect.APPLIED, False)
+
+
+@pytest.mark.parametrize(("on_failure", "code"), [("refuse", UNKNOWN_SERVER_ERROR), ("pass", 0)])
+def test_a_policy_that_fails(cluster: MiniCluster, tmp_path: Path, on_failure: str, code: int) -> None:
+    """`on.failure` says what becomes of a request that the policy cannot judge; its failure is
+    recorded.
+    """
+    (tmp_path / "failing.py").write_text(FAILING)
+    settings = {
+        "topic.management.policy.class.name": f"{tmp_path}/failing.py:Failing",
+        "audit.dir": f"{tmp_path}/audit",
+        "on.failure": on_failure,
+    }
+    with running_gateway(cluster.bootstrap, settings=settings) as gateway, Wire(gateway.bootstrap) as wire:
+        assert create(wire, topic(f"judged-{on_failure}")) == [(f"judged-{on_failure}", code)]
+    (decision,) = decisions(tmp_path, f"judged-{on_failure}")
+    assert decision.policy is not None and decision.policy.decision == "broken"
+    assert decision.enforced is (on_failure == "refuse")
+
+
+FAILING = """
+from minicontroller import policies
+
+class Failing(policies.TopicManagementPolicy):
+    def validate_create_topic(self, request, cluster):
+        return "something that is no verdict"
+"""
+
+
+def test_the_audit_log_is_whole(gateway: GatewayProcess, folder: Path) -> None:
+    """The log of all tests before this one can be replayed without a finding."""
+    assert gateway.pid
+    assert not list(Verification([folder / "audit"]).findings())
