@@ -23,7 +23,7 @@ from ..policies.interface import (
     JudgedRequest,
     PolicyRequest,
 )
-from ..policies.rules.vocabulary import OPERATION_OF_API
+from ..policies.rules.vocabulary import ADMIN
 from ..policies.states import requested_state
 from .event import (
     AuditEvent,
@@ -47,8 +47,6 @@ CREATE_TOPIC, DELETE_TOPIC, DELETE_RECORDS = "create_topic", "delete_topic", "de
 REASSIGN = "alter_partition_reassignments"
 ALTERATIONS = frozenset({"alter_configs", "incremental_alter_configs", "create_partitions", REASSIGN})
 """The operations that alter a topic."""
-ADMIN_OPERATIONS = frozenset(OPERATION_OF_API.values())
-"""The operations of an `AdminRequest`."""
 
 
 class Replay:
@@ -272,7 +270,7 @@ def judged_request(event: Decision) -> JudgedRequest | None:
     """Return the request that a decision is about, as the policy was given it; None if no policy
     was asked, or if this program does not know the operation.
     """
-    if event.operation in ADMIN_OPERATIONS:
+    if event.operation in ADMIN:
         return admin_request(event)
     if event.asked_ms is None:
         return None

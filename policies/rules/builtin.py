@@ -15,6 +15,7 @@ from ..verdict import RuleAction
 from .config_bounds import read_config_bounds
 from .facts import Facts
 from .matching import USER, Match, PatternFault, full_match, literal_prefix, pattern_match
+from .protected_operations import read_protected_operations
 from .rule import NameGuard, Rule, Scope, read_scope
 from .tables import TomlTable
 from .vocabulary import CREATED, REASSIGN, TOPIC_OPERATIONS
@@ -244,6 +245,7 @@ BUILT_IN: Mapping[str, Callable[[TomlTable, str], Rule]] = {
     "replication": read_replication,
     "config_bounds": read_config_bounds,
     "protected_topics": read_protected_topics,
+    "protected_operations": read_protected_operations,
     "quota": read_quota,
     "deletion_age": read_deletion_age,
     "change_window": read_change_window,

@@ -16,7 +16,7 @@ from .checking import Checked, ExpressionFaults, check
 from .facts import Facts, FieldRead, field_read
 from .rule import Judge, Rule, Scope, read_scope
 from .tables import TomlTable
-from .vocabulary import ABSENT, BOOL, CREATED, FLAT, OPERATIONS, STRING, Type
+from .vocabulary import ABSENT, ADMIN, BOOL, CREATED, FLAT, GROUPS, OPERATIONS, STRING, Type
 
 UNDEFINED = "Undefined variable or function: '"
 """The engine's message for a variable that it was not given begins so."""
@@ -106,6 +106,8 @@ def _never(operation: str, scope: Scope) -> str:
     text = f"compares request.operation with {operation!r}, "
     if operation in OPERATIONS:
         return f"{text}which the rule never judges; it judges {', '.join(sorted(scope.operations))}"
+    if operation in GROUPS:
+        return f"{text}which stands for several operations: name {' or '.join(GROUPS[operation])}"
     near = get_close_matches(operation, OPERATIONS, 1, 0.6)
     return f"{text}which does not exist; " + (
         f"did you mean {near[0]}?" if near else f"known are {', '.join(OPERATIONS)}"
@@ -128,8 +130,22 @@ def _check_presence(table: TomlTable, scope: Scope, expressions: Sequence[Expres
                 f"narrow operations, or compare {variable} with null",
                 reader.key,
             )
+    _check_names(table, scope, expressions)
     if scope.operations != {"delete"} and any(CREATED in expression.checked.fields for expression in expressions):
         table.note("request.created is there for delete only: narrow operations")
+
+
+def _check_names(table: TomlTable, scope: Scope, expressions: Sequence[Expression]) -> None:
+    """Note an expression that reads the name of a topic or of another resource, if every operation
+    of the rule is about the other.
+    """
+    judged = ", ".join(sorted(scope.operations))
+    for reader in expressions:
+        fields = {field for variable, field in reader.checked.fields if variable == "request"}
+        if "topic" in fields and scope.operations and scope.operations <= ADMIN:
+            table.note(f"{reader.key} reads request.topic, which is null for {judged}: read request.name", reader.key)
+        if fields & {"kind", "name"} and not scope.operations & ADMIN:
+            table.note(f"{reader.key} reads request.kind or request.name, which are null for {judged}", reader.key)
 
 
 def _judge(

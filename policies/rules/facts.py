@@ -75,7 +75,7 @@ class Facts:
         self.operation = operation_of(request)
         self.principal = request.principal or ANONYMOUS
         self.topic: str = getattr(request, "topic", "")
-        """The name of the topic; empty if the request does not concern a topic."""
+        """The name of the topic; empty if the request does not concern a topic's state."""
         self.after: RequestedTopicState | None = getattr(request, "requested_state", None)
         self._context: cel.Context | None = None
         self._given: set[str] = set()

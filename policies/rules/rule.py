@@ -9,9 +9,10 @@ from ..verdict import Finding, RuleAction
 from .facts import Facts
 from .matching import USER, Match, MatchOfUser
 from .tables import TomlTable
-from .vocabulary import INCLUDED, OPERATIONS, TOPIC_OPERATIONS
+from .vocabulary import ADMIN, GROUPS, INCLUDED, OPERATIONS, TOPIC_OPERATIONS
 
 TOPICS = frozenset(TOPIC_OPERATIONS)
+HOST_CHARACTERS = frozenset("0123456789abcdefABCDEF:.%*?")
 TOPIC_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-*?")
 
 Judge = Callable[[Facts], str | None]
@@ -41,6 +42,10 @@ class Rule(msgspec.Struct, frozen=True):
     except_topics: MatchOfUser | None = None
     principals: Match | None = None
     except_principals: Match | None = None
+    callers: Callable[[Facts], bool] | None = None
+    """Whether the rule is about the host and the client id of the caller; None if about all."""
+    resources: MatchOfUser | None = None
+    except_resources: MatchOfUser | None = None
     reads: frozenset[tuple[str, str]] = frozenset()
     """The pairs (variable, field) that the rule's expressions read."""
     spares_kafkas_own: bool = False
@@ -74,11 +79,23 @@ class Rule(msgspec.Struct, frozen=True):
             self.except_principals is not None and self.except_principals(principal)
         ):
             return False
+        if self.callers is not None and not self.callers(facts):
+            return False
         if not topic:
-            return self.topics is None or self.knows_defaults
+            return self.has_resource(facts) and (self.topics is None or self.knows_defaults)
         return not (
             (self.topics is not None and not self.topics(topic, facts.user))
             or (self.except_topics is not None and self.except_topics(topic, facts.user))
+        )
+
+    def has_resource(self, facts: Facts) -> bool:
+        """Whether the rule applies to what the request changes, if that is no topic."""
+        wanted, excepted = self.resources, self.except_resources
+        if wanted is None and excepted is None:
+            return True
+        name = getattr(facts.request, "name", "")
+        return (wanted is None or wanted(name, facts.user)) and not (
+            excepted is not None and excepted(name, facts.user)
         )
 
 
@@ -92,6 +109,9 @@ class Scope(msgspec.Struct, frozen=True):
     except_topics: MatchOfUser | None
     principals: Match | None
     except_principals: Match | None
+    callers: Callable[[Facts], bool] | None
+    resources: MatchOfUser | None
+    except_resources: MatchOfUser | None
     message: str | None
 
     def has_topic(self, name: str, facts: Facts) -> bool:
@@ -103,7 +123,8 @@ class Scope(msgspec.Struct, frozen=True):
     def rule(self, judge: Judge, reads: frozenset[tuple[str, str]] = frozenset()) -> Rule:
         return Rule(
             self.name, self.action, self.operations, judge,
-            self.topics, self.except_topics, self.principals, self.except_principals, reads,
+            self.topics, self.except_topics, self.principals, self.except_principals,
+            self.callers, self.resources, self.except_resources, reads,
         )  # fmt: skip
 
 
@@ -121,37 +142,77 @@ def read_scope(
     name = table.text("name") or default_name
     if name is None and not table.has("name"):
         table.note("the rule has no name")
-    chosen = table.choices("operations", OPERATIONS)
+    chosen = table.choices("operations", (*OPERATIONS, *GROUPS))
     judged = operations if sees_defaults or not table.has("topics") else [each for each in operations if each in TOPICS]
-    for index, operation in enumerate(chosen or ()):
-        if operation in OPERATIONS and operation not in judged:
-            table.note(_never(operation, operations), *table.at("operations", index))
+    for index, named in enumerate(chosen or ()):
+        never = next((each for each in GROUPS.get(named, (named,)) if each in OPERATIONS and each not in judged), None)
+        if never is not None:
+            table.note(_never(named, never, operations), *table.at("operations", index))
     actions = table.choices("action", [action.value for action in RuleAction]) or ("deny",)
     if len(actions) > 1:
         table.note("action is a list, but must be one of deny, warn, audit", "action")
     valid = actions[0] in {action.value for action in RuleAction}
+    scope = frozenset(operations).intersection(meant if chosen is None else _with_included(chosen))
+    for key in ("resources", "except_resources"):
+        if table.has(key) and not scope <= ADMIN:
+            table.note(_no_resource(key, sorted(scope - ADMIN)), key)
     return Scope(
         name or "",
         RuleAction(actions[0]) if valid else RuleAction.DENY,
-        frozenset(operations).intersection(meant if chosen is None else _with_included(chosen)),
+        scope,
         table.patterns_of_user("topics", impossible_topic),
         table.patterns_of_user("except_topics", impossible_topic),
         table.patterns("principals", impossible_principal),
         table.patterns("except_principals", impossible_principal),
+        _callers(table),
+        table.patterns_of_user("resources", lambda _pattern: None),
+        table.patterns_of_user("except_resources", lambda _pattern: None),
         table.text("message"),
     )
 
 
-def _never(operation: str, operations: Sequence[str]) -> str:
-    """Return the mistake that a rule names an operation which it can never judge."""
-    if operation in operations:
-        return f"operations names {operation!r}, which concerns no topic, but the rule is only about some topics"
+def _never(named: str, never: str, operations: Sequence[str]) -> str:
+    """Return the mistake that a rule names an operation, or a group of them, which it can never
+    judge.
+    """
+    if never in operations:
+        why = "is matched by resources" if never in ADMIN else "concerns no topic"
+        return f"operations names {named!r}, which {why}, but the rule is only about some topics"
     kinds = ", ".join(operations)
-    return f"operations names {operation!r}, which this kind of rule never judges; it judges {kinds}"
+    return f"operations names {named!r}, which this kind of rule never judges; it judges {kinds}"
+
+
+def _no_resource(key: str, judged: Sequence[str]) -> str:
+    return (
+        f"{key} is about {', '.join(GROUPS)} and the operations in them, but the rule judges {', '.join(judged)}: "
+        "narrow operations, or name topics"
+    )
 
 
 def _with_included(chosen: Sequence[str]) -> frozenset[str]:
-    return frozenset(chosen).union(*(INCLUDED.get(operation, ()) for operation in chosen))
+    named = frozenset(operation for each in chosen for operation in GROUPS.get(each, (each,)))
+    return named.union(*(INCLUDED.get(operation, ()) for operation in named))
+
+
+def _callers(table: TomlTable) -> Callable[[Facts], bool] | None:
+    """Read the hosts and client ids of a rule, and return whether it is about a caller; None if it
+    is about all. A client without an id has an empty one.
+    """
+    hosts, except_hosts = (table.patterns(key, impossible_host) for key in ("hosts", "except_hosts"))
+    ids, except_ids = (table.patterns(key, lambda _pattern: None) for key in ("client_ids", "except_client_ids"))
+    if hosts is None and except_hosts is None and ids is None and except_ids is None:
+        return None
+
+    def are_meant(facts: Facts) -> bool:
+        host, client_id = facts.request.client_host, facts.request.client_id or ""
+        return not (
+            (hosts is not None and not hosts(host))
+            or (except_hosts is not None and except_hosts(host))
+            or (ids is not None and not ids(client_id))
+            or (except_ids is not None and except_ids(client_id))
+        )
+
+    return are_meant
 
 
 def impossible_topic(pattern: str) -> str | None:
@@ -165,3 +226,10 @@ def impossible_principal(pattern: str) -> str | None:
     if ":" in pattern or "*" in pattern or pattern.startswith("/"):
         return None
     return f"can match no principal: write it with its type, as User:{pattern}"
+
+
+def impossible_host(pattern: str) -> str | None:
+    if pattern.startswith("/") and pattern.endswith("/") and len(pattern) > 1:
+        return None
+    strange = next((character for character in pattern if character not in HOST_CHARACTERS), None)
+    return None if strange is None else f"can match no client: no IP address has {strange!r} in it"

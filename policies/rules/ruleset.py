@@ -72,7 +72,7 @@ class RuleSet:
         """Return the objections of the rules to the request, in the order of the rules."""
         facts = Facts(request, cluster)
         findings: list[Finding] = []
-        for rule in self._by_operation.get(facts.operation, ()):
+        for rule in self._by_operation[facts.operation]:
             if (finding := rule.finding(facts)) is not None:
                 findings.append(finding)  # noqa: PERF401 - faster than a generator if there are no findings, as nearly always
         return tuple(findings)

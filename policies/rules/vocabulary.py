@@ -4,7 +4,7 @@ Rule: everything is in tables. `checking.py` checks expressions by them, `facts.
 variables, and docs/policies.md documents them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -27,7 +27,16 @@ OPERATION_OF_API: Mapping[str, str] = {
     "ElectLeaders": "elect_leaders",
 }
 """The operations of `AdminRequest`s, by Kafka's names of their APIs."""
-OPERATIONS = (*TOPIC_OPERATIONS, "alter_broker", "alter_loggers")
+ADMIN_OPERATIONS = tuple(OPERATION_OF_API.values())
+ADMIN = frozenset(ADMIN_OPERATIONS)
+GROUPS: Mapping[str, Sequence[str]] = {
+    "acls": ("create_acls", "delete_acls"),
+    "tokens": ("create_delegation_token", "renew_delegation_token", "expire_delegation_token"),
+    "groups": ("delete_groups", "offset_commit", "offset_delete"),
+    "admin": ADMIN_OPERATIONS,
+}
+"""Names that stand for several operations where a rule names its operations."""
+OPERATIONS = (*TOPIC_OPERATIONS, "alter_broker", "alter_loggers", *ADMIN_OPERATIONS)
 
 
 class Type(msgspec.Struct, frozen=True):
@@ -75,6 +84,8 @@ VARIABLES: Mapping[str, Mapping[str, Type]] = {
     "request": {
         "topic": STRING,
         "broker": or_null(STRING),
+        "kind": or_null(STRING),
+        "name": or_null(STRING),
         "operation": STRING,
         "api": STRING,
         "client_id": or_null(STRING),
@@ -105,8 +116,8 @@ CREATED = ("request", "created")
 """The pair (variable, field) that is read from the store, and only if a rule reads it."""
 
 ABSENT: Mapping[str, frozenset[str]] = {
-    "before": frozenset({"create"}),
-    "after": frozenset({"delete", "delete_records"}),
+    "before": frozenset({"create"}) | ADMIN,
+    "after": frozenset({"delete", "delete_records"}) | ADMIN,
 }
 """The operations for which a variable is null."""
 

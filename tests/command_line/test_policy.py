@@ -86,7 +86,7 @@ def test_check_tells_what_is_wrong_with_a_request(tmp_path: Path) -> None:
         ("[request]\ntopik = 'a'", "r.toml: Object contains unknown field `topik` - at `$.request`"),
         (
             "[request]\ntopic = 'a'\noperation = 'creat'",
-            "r.toml: Invalid enum value 'creat' - at `$.request.operation`",
+            "r.toml: case 1: there is no operation 'creat'; did you mean create?",
         ),
         ("[request]\ntopic = 'a'\ntime = 2024-01-01T00:00:00", "has no zone"),
         ("nonsense", "r.toml: Expected '='"),
@@ -187,7 +187,7 @@ def test_the_sample_holds(tmp_path: Path) -> None:
     for name in ("rules.toml", "rules.cases.toml"):
         shutil.copy(SAMPLES / name, tmp_path)
     assert call("policy", "check", "rules.toml", folder=tmp_path).code == 0
-    assert call("policy", "test", ".", folder=tmp_path) == (0, "14 cases, 0 failed\n", "")
+    assert call("policy", "test", ".", folder=tmp_path) == (0, "18 cases, 0 failed\n", "")
 
 
 def test_a_platform_engineer_begins(tmp_path: Path) -> None:
@@ -236,6 +236,37 @@ def test_check_knows_brokers(tmp_path: Path) -> None:
     ]
     mixed = call("policy", "check", "bounds.toml", "--request", "both.toml", folder=tmp_path)
     assert (mixed.code, "alter_broker is about a broker, and names a topic" in mixed.stderr) == (1, True)
+
+
+def test_check_knows_administration(tmp_path: Path) -> None:
+    """A request may be about ACLs, users or groups, and is told when it names a topic, too."""
+    (tmp_path / "bounds.toml").write_text(
+        "[[protected_operations]]\noperations = 'acls'\nresources = 'Topic:*'\n"
+        "[[rule]]\nname = 'counts'\noperations = 'delete_acls'\n"
+        'condition = \'request.config_operations["a"] == null && request.kind == "acl"\'\n'
+    )
+    asked = "[request]\noperation = 'delete_acls'\nresource = '{}:LITERAL:x'\nconfig_operations = {{ a = '' }}\n"
+    (tmp_path / "topic.toml").write_text(asked.format("Topic"))
+    (tmp_path / "group.toml").write_text(asked.format("Group"))
+    outcome = call(
+        "policy", "check", "bounds.toml", "--request", "topic.toml", "--request", "group.toml", folder=tmp_path
+    )
+    assert outcome.stdout.splitlines()[1:] == [
+        "topic.toml: deny",
+        "  deny by protected_operations: User:ANONYMOUS may not delete ACLs of Topic:LITERAL:x.",
+        "  The caller gets POLICY_VIOLATION (44).",
+        "group.toml: allow",
+    ]
+    for number, (keys, complained) in enumerate(
+        (
+            ("operation = 'delete_acls'\ntopic = 'x'", "delete_acls is about a resource, and names a topic"),
+            ("operation = 'elect_leaders'\nbroker = '1'", "elect_leaders is about a resource, and names a broker"),
+            ("topic = 'x'\nresource = 'x'", "create names a resource, which is for acls, tokens, groups, admin"),
+        )
+    ):
+        (tmp_path / f"{number}.toml").write_text(f"[request]\n{keys}\n")
+        with pytest.raises(CaseError, match=complained):
+            read_request(tmp_path / f"{number}.toml")
 
 
 @given(

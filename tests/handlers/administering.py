@@ -63,8 +63,8 @@ class Administrator:
         super_users = Authorization(AclRules(AclIndex()), frozenset({self.principal}))
         return await self.cluster.ask(request, version, principal=self.principal, authorization=super_users)
 
-    async def create_acls(self, name: str = "new") -> list[Row]:
-        answer = await self._ask(CreateAclsRequest(creations=[acl(name)]), 3)
+    async def create_acls(self, *names: str) -> list[Row]:
+        answer = await self._ask(CreateAclsRequest(creations=[acl(name) for name in names or ("new",)]), 3)
         return [(row.error_code, row.error_message) for row in answer.results]
 
     async def delete_acls(self) -> list[Row]:
@@ -76,9 +76,6 @@ class Administrator:
         answer = await self._ask(AlterClientQuotasRequest(entries=entries, validate_only=validate_only), 1)
         return [(row.error_code, row.error_message) for row in answer.entries]
 
-    async def validated_quotas(self) -> list[Row]:
-        return await self.quotas(validate_only=True)
-
     async def users(self) -> list[Row]:
         answer = await self._ask(AlterUserScramCredentialsRequest(deletions=[], upsertions=[put("bob")]), 0)
         return [(row.error_code, row.error_message) for row in answer.results]
@@ -87,7 +84,9 @@ class Administrator:
         return [((await self._ask(CreateDelegationTokenRequest(), 3)).error_code, NO_TEXT)]
 
     async def renew_token(self) -> list[Row]:
-        return [((await self._ask(RenewDelegationTokenRequest(hmac=self.token), 2)).error_code, NO_TEXT)]
+        return [
+            ((await self._ask(RenewDelegationTokenRequest(hmac=self.token, renew_period_ms=-1), 2)).error_code, NO_TEXT)
+        ]
 
     async def expire_token(self) -> list[Row]:
         request = ExpireDelegationTokenRequest(hmac=self.token, expiry_time_period_ms=-1)

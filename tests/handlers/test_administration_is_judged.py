@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.audit.event import Decision, Effect
+from minicontroller.audit.event import REDACTED, Decision, Effect
 from minicontroller.audit.replay import judged_request
 from minicontroller.controller.handlers import SPECS
 from minicontroller.policies import AdminRequest, ClusterState, PolicyViolation, TopicManagementPolicy
@@ -16,8 +16,17 @@ from minicontroller.protocol.registry import KAFKA
 from tests.audit.logs import decisions_in, found
 from tests.handlers.administering import ALL, NO_TEXT, SETTINGS, Administrator
 from tests.handlers.ruling import Ruling, ruling
+from tests.rules.reading import rules
 
 TEXT = "Ask the platform team."
+VIOLATION = "POLICY_VIOLATION"
+REPEATABLE = frozenset(
+    {
+        *("create_acls", "alter_client_quotas", "alter_user_scram_credentials", "create_delegation_token"),
+        *("renew_delegation_token", "offset_commit"),
+    }
+)
+"""The operations of which a second request is as good as the first."""
 
 
 class Refusing(TopicManagementPolicy):
@@ -38,9 +47,9 @@ def stored(cluster: Ruling) -> dict[str, bytes | None]:
     return {path: node.data for path, node in cluster.store.tree.nodes.items()}
 
 
-def decided_by(name: str, folder: Path) -> list[Decision]:
-    """Return the last two decisions of an operation."""
-    return [each for each in decisions_in(folder) if each.operation == name][-2:]
+def decided_by(name: str, folder: Path, count: int = 2) -> list[Decision]:
+    """Return the last decisions of an operation."""
+    return [each for each in decisions_in(folder) if each.operation == name][-count:]
 
 
 def test_the_operations_of_the_audit_log_are_those_of_the_rules() -> None:
@@ -81,3 +90,78 @@ async def test_each_api_is_judged_before_it_writes(operation: str, tmp_path: Pat
     assert [each.policy and each.policy.decision for each in (refused, allowed)] == ["violated", "allowed"]
     assert [judged_request(each) for each in (refused, allowed)] == policy.seen
     assert found(tmp_path) == []
+
+
+@pytest.mark.parametrize("operation", ALL)
+async def test_rules_judge_each_api(operation: str, tmp_path: Path) -> None:
+    """Rules that do not name an operation are not asked about it; one that does refuses it, or
+    notes what it has against it.
+    """
+    others = [each for each in ALL if each != operation]
+    noting = f"[[protected_operations]]\noperations = '{operation}'\naction = 'audit'\n"
+    async with ruling({**SETTINGS, "audit.dir": str(tmp_path)}, policy=TopicManagementPolicy()) as cluster:
+        policy = cluster.node.policy
+        assert policy is not None
+        admin = Administrator(cluster)
+        await admin.prepare()
+        for text, wanted in (
+            (f"[[protected_operations]]\noperations = {others}\n[[partitions]]\nmax = 1\n", 0),
+            (f"[[protected_operations]]\noperations = '{operation}'\n", ErrorCode.POLICY_VIOLATION),
+            (noting, 0),
+        )[0 if operation in REPEATABLE else 1 :]:
+            policy.use(rules(text))
+            [(code, _)] = await ALL[operation][2](admin)
+            assert code == wanted
+        assert policy.metrics.verdicts[policy.name, "protected_operations", "violated"] == 1
+    decisions = decided_by(operation, tmp_path, 3)
+    if operation in REPEATABLE:
+        assert decisions.pop(0).policy is None
+    refused, noted = (each.policy for each in decisions[-2:])
+    assert refused is not None and refused.rule == "protected_operations"
+    assert str(refused.message).startswith("User:alice may not ")
+    assert noted is not None
+    assert [(each.rule, each.action) for each in noted.findings] == [("protected_operations", "audit")]
+    assert found(tmp_path) == []
+
+
+async def test_each_element_is_judged_on_its_own(tmp_path: Path) -> None:
+    """What a rule refuses does not hold up the others, and a refused edit leaves those of the same
+    resource as they are; a validated one is judged, too.
+    """
+    text = "[[protected_operations]]\noperations = 'admin'\nresources = ['*:bad', 'user=bob,*']\nexcept_hosts = '::1'"
+    async with ruling({"audit.dir": str(tmp_path)}, policy=TopicManagementPolicy()) as cluster:
+        assert cluster.node.policy is not None
+        cluster.node.policy.use(rules(text))
+        admin = Administrator(cluster)
+        assert [code for code, _ in await admin.create_acls("a", "bad", "b", "bad")] == [0, 44, 0, 44]
+        assert [code for code, _ in await admin.create_acls("a:", "bad")] == [0, 44]
+        assert [pattern.name for pattern in sorted(cluster.image.acls)] == ["a", "a:", "b"]
+        [(code, message)] = await admin.quotas(validate_only=True)
+        assert (code, message) == (44, "User:alice may not change the quotas of user=bob,client-id=<default>.")
+    decisions = decisions_in(tmp_path)
+    assert [each.error for each in decisions] == ["NONE", VIOLATION, "NONE", "NONE", VIOLATION, VIOLATION]
+    assert decisions[-1].validate_only
+    assert found(tmp_path) == []
+
+
+async def test_what_is_invalid_is_not_judged(tmp_path: Path) -> None:
+    """An error that a request has anyway is answered before the policy is asked."""
+    policy = Refusing()
+    policy.is_strict = True
+    async with ruling({"audit.dir": str(tmp_path)}, policy=policy) as cluster:
+        admin = Administrator(cluster)
+        assert (await admin.create_acls(""))[0][0] == ErrorCode.INVALID_REQUEST
+        assert await admin.renew_token() == [(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED, NO_TEXT)]
+        assert (await admin.elect())[0][0] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert policy.seen == []
+    assert [judged_request(each) for each in decisions_in(tmp_path)] == [None] * 3
+
+
+async def test_no_secret_reaches_a_policy() -> None:
+    """A policy sees which mechanisms a user gets, and nothing of a password."""
+    policy = Refusing()
+    async with ruling(policy=policy) as cluster:
+        assert await Administrator(cluster).users() == [(0, "")]
+    [asked] = policy.seen
+    assert dict(asked.config_operations) == {"SCRAM-SHA-256": REDACTED}
+    assert dict(asked.config_operation_kinds or {}) == {"SCRAM-SHA-256": "set"}

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from minicontroller.policies import (
+    AdminRequest,
     AlterTopicRequest,
     CreateTopicRequest,
     DeleteRecordsRequest,
@@ -77,3 +78,19 @@ def delete(topic: str = "sales.orders.placed", principal: str | None = ALICE) ->
 
 def delete_records(topic: str = "sales.orders.placed", principal: str | None = ALICE) -> DeleteRecordsRequest:
     return DeleteRecordsRequest(topic=topic, principal=principal, api="DeleteRecords", delete_records_offsets={0: -1})
+
+
+def administer(
+    api: str = "CreateAcls",
+    kind: str = "acl",
+    name: str = "Topic:LITERAL:orders",
+    *,
+    principal: str | None = ALICE,
+    operations: Mapping[str, str | None] = MappingProxyType({"Allow Read to User:bob from *": ""}),
+    client_id: str | None = None,
+    client_host: str = "10.0.0.9",
+) -> AdminRequest:
+    return AdminRequest(
+        api=api, kind=kind, name=name, principal=principal, config_operations=operations,
+        client_id=client_id, client_host=client_host, time_ms=1,
+    )  # fmt: skip

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from minicontroller.controller.policy.messages import PolicyAnswer, framed
 from minicontroller.policies import (
+    AdminRequest,
     AlterTopicRequest,
     ClusterState,
     CreateTopicRequest,
@@ -192,7 +193,7 @@ def descriptor(path: Path) -> str:
 class Looking(TopicManagementPolicy):
     """Refuses with all that it sees, as far as the topic's name says that it shall look."""
 
-    def _look(self, request: PolicyRequest, cluster: ClusterState) -> None:
+    def _look(self, request: PolicyRequest | AdminRequest, cluster: ClusterState) -> None:
         seen: list[object] = [
             type(request).__name__,
             *(plain(getattr(request, name)) for name in request.__struct_fields__),
@@ -200,7 +201,7 @@ class Looking(TopicManagementPolicy):
         seen.append(cluster.cluster_size)
         how = request.client_id or ""
         if "one" in how:
-            seen.append(plain(cluster.topic_state(request.topic)))
+            seen.append(plain(cluster.topic_state(getattr(request, "topic", "t1"))))
         if "some" in how:
             seen.extend(plain(cluster.topic_state(f"t{number}")) for number in range(40))
         if "names" in how:
@@ -217,6 +218,9 @@ class Looking(TopicManagementPolicy):
         self._look(request, cluster)
 
     def validate_delete_topic(self, request: DeleteTopicRequest, cluster: ClusterState) -> None:
+        self._look(request, cluster)
+
+    def validate_admin(self, request: AdminRequest, cluster: ClusterState) -> None:
         self._look(request, cluster)
 
     def validate_delete_records(self, request: DeleteRecordsRequest, cluster: ClusterState) -> None:

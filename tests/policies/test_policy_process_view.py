@@ -8,16 +8,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from minicontroller.controller.policy.runner import PolicyRunner
-from minicontroller.policies import AlterTopicRequest, PolicyRequest, TopicState
+from minicontroller.policies import AdminRequest, AlterTopicRequest, TopicState
+from minicontroller.policies.interface import JudgedRequest
 from minicontroller.policies.states import ClusterSnapshot, topic_state
 from tests.policies import deeds
-from tests.policies.asking import alter, create, delete, delete_records, reassign
+from tests.policies.asking import administer, alter, create, delete, delete_records, reassign
 from tests.policies.in_place import InPlace
 from tests.policies.in_process import process_of, said
 
 
 def cancel(topic: str) -> AlterTopicRequest:
     return reassign(topic, reassignments={0: None, 2: (3,)})
+
+
+def grant(topic: str) -> AdminRequest:
+    return administer(name=f"Topic:LITERAL:{topic}")
 
 
 states = st.builds(
@@ -28,7 +33,7 @@ states = st.builds(
     internal=st.booleans(),
 )
 changes = st.lists(st.tuples(st.sampled_from([f"t{number}" for number in range(25)]), st.none() | states), max_size=12)
-questions = st.sampled_from([create, alter, delete, delete_records, reassign, cancel])
+questions = st.sampled_from([create, alter, delete, delete_records, reassign, cancel, grant])
 
 
 @given(
@@ -39,7 +44,7 @@ questions = st.sampled_from([create, alter, delete, delete_records, reassign, ca
 )
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 async def test_it_sees_what_there_is(
-    lives: list[tuple[list[tuple[str, TopicState | None]], Callable[[str], PolicyRequest], str]],
+    lives: list[tuple[list[tuple[str, TopicState | None]], Callable[[str], JudgedRequest], str]],
 ) -> None:
     """Requests and topics are the same as for a policy that is asked in place, however the cluster
     has changed since it looked last.

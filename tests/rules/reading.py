@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import HealthCheck, settings
 
-from minicontroller.policies import ClusterState, PolicyRequest
+from minicontroller.policies import ClusterState
+from minicontroller.policies.interface import JudgedRequest
 from minicontroller.policies.rules.mistakes import Mistake, RuleFileError, RuleSource
 from minicontroller.policies.rules.ruleset import RuleSet, load_rules
 from tests.policies.asking import cluster
@@ -35,6 +36,6 @@ def condition(expression: str, *, operations: str = '["create", "alter"]', more:
     return f"[[rule]]\nname = 'it'\noperations = {operations}\n{more}\ncondition = '''{expression}'''\n"
 
 
-def said(text: str, request: PolicyRequest, of: ClusterState | None = None) -> list[str]:
+def said(text: str, request: JudgedRequest, of: ClusterState | None = None) -> list[str]:
     """The messages of the findings."""
     return [finding.message for finding in rules(text).judge(request, of or cluster())]

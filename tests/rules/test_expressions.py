@@ -17,7 +17,7 @@ from minicontroller.policies.rules.checking import ExpressionFaults, check
 from minicontroller.policies.rules.syntax import MAX_CHARACTERS, MAX_DEPTH, SyntaxFault, parse
 from minicontroller.policies.rules.vocabulary import BOOL, FUNCTIONS, METHODS, VARIABLES
 from minicontroller.policies.verdict import RuleAction
-from tests.policies.asking import alter, cluster, create, delete, delete_records, reassign
+from tests.policies.asking import administer, alter, cluster, create, delete, delete_records, reassign
 from tests.rules.reading import condition, mistake, mistakes, rules, said
 
 
@@ -50,6 +50,9 @@ def test_each_field_is_there(variable: str, field: str) -> None:
         request = delete_records()
     elif field == "reassignments":
         request = reassign()
+    elif field in {"kind", "name"}:
+        assert said(condition(f"[request.{field}].size() == 1", operations='"admin"'), administer()) == []
+        return
     request = msgspec.structs.replace(request, time_ms=1, **({"created_ms": 1} if field == "created" else {}))
     known = {request.topic: create().requested_state}
     operations = '["delete"]' if field == "created" else '["create", "alter", "delete", "delete_records"]'
