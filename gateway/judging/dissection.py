@@ -7,7 +7,7 @@ nothing is refused, request and response stay as they are.
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -56,8 +56,41 @@ class Outcome(msgspec.Struct, frozen=True):
     """
 
 
-class Form(msgspec.Struct, frozen=True, eq=False):
+class Form(Protocol):
     """The form of an API's requests and responses."""
+
+    @property
+    def key(self) -> ApiKey: ...
+    @property
+    def repeated(self) -> str | None:
+        """Kafka's text for what must not be named twice; None if it may."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether a request is refused as a whole if one of its parts is."""
+
+    @property
+    def changes_topics(self) -> bool:
+        """Whether its requests change what the mirror knows of topics."""
+
+    def parts(self, request: Any) -> list[Part]:
+        """Return the parts of a request, in its order."""
+
+    def together(
+        self, request: Any, version: int, response: Any | None, refused: Sequence[tuple[Part, ErrorCode, str | None]]
+    ) -> Any:
+        """Return the response to the whole request: the rows of `response`, which is the answer of
+        the cluster to the parts that were passed, and the rows of the parts that were refused.
+        """
+
+    def outcomes(self, part: Part, parts: Sequence[Part], response: Any) -> list[Outcome]:
+        """Return the answers of the cluster to one of the parts that were passed: one, or one for
+        each error of its partitions.
+        """
+
+
+class PartedForm(msgspec.Struct, frozen=True, eq=False):
+    """The form of an API whose requests are judged part by part."""
 
     key: ApiKey
     fields: Sequence[str]
@@ -67,7 +100,8 @@ class Form(msgspec.Struct, frozen=True, eq=False):
     row_identities: Callable[[Any], Iterable[Hashable]]
     """Returns what a row of the response is about, in every form in which a request may say it."""
     repeated: str | None = None
-    """Kafka's text for what must not be named twice; None if it may."""
+    is_whole: bool = False
+    changes_topics: bool = True
     rows: Rows | None = None
     """The rows of the response, if the API's own declaration has none."""
 
@@ -134,7 +168,7 @@ class Form(msgspec.Struct, frozen=True, eq=False):
         whole = KAFKA[self.key].response() if response is None else response
         return msgspec.structs.replace(whole, **{rows.field: [*ordered, *left]})
 
-    def outcomes(self, part: Part, response: Any) -> list[Outcome]:
+    def outcomes(self, part: Part, _parts: Sequence[Part], response: Any) -> list[Outcome]:
         """Return the answers of the cluster to a part: one, or one for each error of its
         partitions.
         """
@@ -201,35 +235,35 @@ _REASSIGNED = Rows(
     inner=InnerRows("partitions", ReassignablePartitionResponse, _partitions),
 )
 
-FORMS: Mapping[int, Form] = MappingProxyType(
+FORMS: Mapping[int, PartedForm] = MappingProxyType(
     {
         form.key: form
         for form in (
-            Form(
+            PartedForm(
                 ApiKey.CREATE_TOPICS,
                 ("topics",),
                 _name,
                 _row_name,
                 repeated="Found multiple entries for this topic.",
             ),
-            Form(ApiKey.DELETE_TOPICS, ("topic_names", "topics"), _deleted, _deleted_row),
-            Form(ApiKey.CREATE_PARTITIONS, ("topics",), _name, _row_name, repeated="Duplicate topic in request."),
-            Form(
+            PartedForm(ApiKey.DELETE_TOPICS, ("topic_names", "topics"), _deleted, _deleted_row),
+            PartedForm(ApiKey.CREATE_PARTITIONS, ("topics",), _name, _row_name, repeated="Duplicate topic in request."),
+            PartedForm(
                 ApiKey.ALTER_CONFIGS,
                 ("resources",),
                 _resource,
                 _resource_row,
                 repeated="Each resource must appear at most once.",
             ),
-            Form(
+            PartedForm(
                 ApiKey.INCREMENTAL_ALTER_CONFIGS,
                 ("resources",),
                 _resource,
                 _resource_row,
                 repeated="Each resource must appear at most once.",
             ),
-            Form(ApiKey.ALTER_PARTITION_REASSIGNMENTS, ("topics",), _name, _row_name, rows=_REASSIGNED),
-            Form(ApiKey.DELETE_RECORDS, ("topics",), _name, _row_name),
+            PartedForm(ApiKey.ALTER_PARTITION_REASSIGNMENTS, ("topics",), _name, _row_name, rows=_REASSIGNED),
+            PartedForm(ApiKey.DELETE_RECORDS, ("topics",), _name, _row_name, changes_topics=False),
         )
     }
 )

@@ -145,6 +145,10 @@ class Judge:
             raise
         return judged
 
+    def judges_api(self, api: str) -> bool:
+        """Whether the policy judges an API, given by Kafka's name, of which it sees no state."""
+        return self._policy is not None and self._policy.judges_api(api)
+
     def answered(self, judged: Judged) -> None:
         """Note that a request is no longer under way: the mirror shows what became of it."""
         self._under_way.pop(id(judged), None)
@@ -236,6 +240,8 @@ class Judge:
                     each.change.refusal = refusal
             if each.is_passed and each.question is not None:
                 image = _with(image, each.question)
+        if judged.form.is_whole and judged.refused:
+            _refuse_rest(judged)
 
     async def _ask(self, judged: Judged, change: Change, question: Question, image: Image) -> None:
         """Ask the policy, and note its verdict. Raises Refusal."""
@@ -269,6 +275,8 @@ class Judge:
     def _question(self, asker: Asker, judged: Judged, each: JudgedPart, image: Image) -> Question | None:
         """Return the question about a part, or None if there is nothing to ask. Raises Refusal."""
         requested = each.part.requested
+        if judged.form.is_whole:
+            return asker.admin(requested) if self.judges_api(judged.asked.policy_api) else None
         (field, index), *_ = each.part.places
         wanted = getattr(judged.request, field)[index]
         topic = image.topics.get(each.change.resource)
@@ -291,6 +299,13 @@ class Judge:
                 return asker.record_deletion(topic.name, requested.delete_records_offsets or {})
             case _:
                 return asker.topic_configs(topic, wanted, requested)
+
+
+def _refuse_rest(judged: Judged) -> None:
+    """Refuse all parts of a request of which one is refused."""
+    (_, code, message), *_ = judged.refused
+    for each in judged.passed:
+        each.change.refusal = Refusal(code, message, reason="Another part of the request was refused.")
 
 
 def _question_of_broker(asker: Asker, each: JudgedPart, wanted: Any) -> Question:
@@ -322,7 +337,7 @@ def _check_size(judged: Judged) -> None:
 
 
 def _is_of_topic(each: JudgedPart) -> bool:
-    return each.change.kind == "topic" and bool(each.change.resource)
+    return each.change.kind == "topic" and bool(each.change.resource) and bool(each.part.places)
 
 
 def _with(image: Image, question: Question) -> Image:

@@ -31,6 +31,7 @@ from ...controller.policy.cluster_view import requested, requested_reassignment
 from ...controller.requests.changes import RequestedChange
 from ...controller.requests.context import RequestDescription
 from ...policies.interface import (
+    AdminRequest,
     AlterBrokerConfigsRequest,
     AlterLoggersRequest,
     AlterTopicRequest,
@@ -184,6 +185,18 @@ class Asker:
         """Ask about the deletion of a topic's records."""
         return Question(DeleteRecordsRequest(**self._by(topic), delete_records_offsets=dict(offsets)))
 
+    def admin(self, change: RequestedChange) -> Question:
+        """Ask about a change of something whose state policies do not see."""
+        return Question(
+            AdminRequest(
+                **self._without_topic(),
+                kind=change.kind,
+                name=change.resource,
+                config_operations=redact_configs_of(change.kind, change.operations or {}),
+                config_operation_kinds=change.operation_kinds,
+            )
+        )
+
     # ------------------------------------------------------------------ configs
 
     def topic_configs(self, topic: Topic, resource: Resource, change: RequestedChange) -> Question:
@@ -211,7 +224,7 @@ class Asker:
         kinds = _kinds(before, after, change)
         return Question(
             AlterBrokerConfigsRequest(
-                **self._by_of_broker(),
+                **self._without_topic(),
                 broker=change.resource,
                 config_operations=_operands(kinds, change),
                 config_operation_kinds=kinds,
@@ -228,7 +241,7 @@ class Asker:
         after = {**before, **{name: level for name, level in operations.items() if level is not None}}
         return Question(
             AlterLoggersRequest(
-                **self._by_of_broker(),
+                **self._without_topic(),
                 broker=change.resource,
                 config_operations=redact_configs_of("logger", operations),
                 config_operation_kinds=change.operation_kinds,
@@ -237,7 +250,7 @@ class Asker:
             )
         )
 
-    def _by_of_broker(self) -> dict[str, Any]:
+    def _without_topic(self) -> dict[str, Any]:
         return {name: value for name, value in self._by("").items() if name != "topic"}
 
     def _altered_defaults(self, broker: str, configs: Configs) -> Configs:

@@ -51,13 +51,14 @@ class Result(msgspec.Struct, eq=False):
 
     judged: JudgedPart
     change: Change
+    changes_topics: bool
     is_in_doubt: bool = False
     """Whether the cluster did not say, or not in time, what became of it."""
 
     @property
     def topic(self) -> str | None:
         """The topic that it has changed or may have changed, if any."""
-        if self.change.refusal is not None or self.change.kind != "topic" or self.change.delete_records_offsets:
+        if self.change.refusal is not None or self.change.kind != "topic" or not self.changes_topics:
             return None
         return self.change.resource or None
 
@@ -74,6 +75,11 @@ class Records:
         self._mirror = mirror
         self._judge = judge
         self._decisions = decisions
+
+    @property
+    def has_log(self) -> bool:
+        """Whether there is an audit log."""
+        return self._mirror.recorder is not None
 
     def begun(self, judged: Judged) -> AuditedRequest | None:
         """Begin to record a request. Raises Refusal while the audit log allows no changes."""
@@ -133,14 +139,14 @@ class Records:
 def _results(judged: Judged, each: JudgedPart, response: object | None) -> list[Result]:
     """Return what became of a part."""
     if not each.is_passed:
-        return [Result(each, each.change)]
+        return [Result(each, each.change, judged.form.changes_topics)]
     if response is None:
-        return [Result(each, each.change, is_in_doubt=True)]
-    outcomes = judged.form.outcomes(each.part, response) or [NO_OUTCOME]
-    return [_result(each, outcome) for outcome in outcomes]
+        return [Result(each, each.change, judged.form.changes_topics, is_in_doubt=True)]
+    outcomes = judged.form.outcomes(each.part, [other.part for other in judged.passed], response) or [NO_OUTCOME]
+    return [_result(judged, each, outcome) for outcome in outcomes]
 
 
-def _result(each: JudgedPart, outcome: Outcome) -> Result:
+def _result(judged: Judged, each: JudgedPart, outcome: Outcome) -> Result:
     change = each.change
     if outcome.partitions:
         change = msgspec.structs.replace(
@@ -149,11 +155,11 @@ def _result(each: JudgedPart, outcome: Outcome) -> Result:
             delete_records_offsets=_only(change.delete_records_offsets, outcome.partitions),
         )
     if outcome.code == ErrorCode.REQUEST_TIMED_OUT:
-        return Result(each, change, is_in_doubt=True)
+        return Result(each, change, judged.form.changes_topics, is_in_doubt=True)
     if outcome.code:
         code = ErrorCode(outcome.code) if outcome.code in KNOWN_CODES else ErrorCode.UNKNOWN_SERVER_ERROR
         change = msgspec.structs.replace(change, refusal=Refusal(code, outcome.message))
-    return Result(each, change)
+    return Result(each, change, judged.form.changes_topics)
 
 
 def _only(rows: Mapping[int, V] | None, partitions: Sequence[int]) -> Mapping[int, V] | None:

@@ -18,10 +18,11 @@ from ...protocol.registry import KAFKA
 from ...protocol.schema import WireStruct
 from . import automatic
 from .description import PassingRequest
-from .dissection import FORMS
+from .dissection import FORMS, Form
 from .judge import Judge, Judged
 from .mirror import Mirror
 from .records import Records
+from .whole_requests import WHOLE_FORMS
 
 KNOWS_POLICIES: Mapping[int, int] = {
     ApiKey.DELETE_TOPICS: delete_topics.KNOWS_POLICIES,
@@ -129,7 +130,17 @@ class Reviewer:
 
     def takes(self, api_key: int) -> bool:
         """Whether requests of an API may be reviewed."""
-        return api_key in FORMS or api_key in CREATING
+        return api_key in FORMS or api_key in CREATING or self._takes_whole(api_key)
+
+    def _takes_whole(self, api_key: int) -> bool:
+        """Whether requests of an API are reviewed that pass as a whole. Offsets of consumers are
+        not recorded unless a policy judges them.
+        """
+        if api_key not in WHOLE_FORMS:
+            return False
+        return self._judge.judges_api(KAFKA[api_key].name) or (
+            self._records.has_log and api_key != ApiKey.OFFSET_COMMIT
+        )
 
     def passes(self, frame: bytes) -> bool:
         """Whether a request, given as its frame without the size, changes nothing. Raises
@@ -148,7 +159,8 @@ class Reviewer:
             creation = automatic.creation(self._created_by(header, request), self._mirror.defaults.config)
             judged = await self._judge.judge(asked, FORMS[ApiKey.CREATE_TOPICS], creation)
             return AutomaticReview(self, header, judged, self._begun(judged), _sized(frame), request=request)
-        judged = await self._judge.judge(asked, FORMS[header.api_key], request)
+        form: Form = FORMS.get(header.api_key) or WHOLE_FORMS[header.api_key]
+        judged = await self._judge.judge(asked, form, request)
         audited = self._begun(judged)
         return Review(self, header, judged, audited, _passed(header, judged, frame))
 
@@ -209,7 +221,7 @@ def _passed(header: RequestHeader, judged: Judged, frame: bytes) -> bytes:
     if not passed:
         return b""
     places = [place for each in passed for place in each.part.places]
-    return _encoded(header, judged.form.only(judged.request, places))
+    return _encoded(header, FORMS[header.api_key].only(judged.request, places))
 
 
 def _encoded(header: RequestHeader, request: WireStruct) -> bytes:

@@ -346,6 +346,47 @@ class Failing(policies.TopicManagementPolicy):
 """
 
 
+def test_requests_without_a_state_are_judged_as_a_whole(cluster: MiniCluster, tmp_path: Path) -> None:
+    """A policy judges quotas, users, groups and the like by principal and name; one resource that
+    it refuses refuses the request, and everything is recorded.
+    """
+    (tmp_path / "no_mallory.py").write_text(NO_MALLORY)
+    settings = {
+        "topic.management.policy.class.name": f"{tmp_path}/no_mallory.py:NoMallory",
+        "audit.dir": f"{tmp_path}/audit",
+        "audit.flush": "always",
+    }
+    with running_gateway(cluster.bootstrap, settings=settings) as gateway, Wire(gateway.bootstrap) as wire:
+        for users, code in ((["alice"], 0), (["bob", "mallory"], VIOLATION)):
+            entries = [
+                {
+                    "entity": [{"entity_type": "user", "entity_name": user}],
+                    "ops": [{"key": "producer_byte_rate", "value": 1e6, "remove": False}],
+                }
+                for user in users
+            ]
+            rows = wire.ask("AlterClientQuotas", 1, {"entries": entries, "validate_only": False})["entries"]
+            assert [(row["error_code"], row["error_message"]) for row in rows] == [
+                (code, "Not mallory." if code else None)
+            ] * len(users)
+    recorded = [each for each in events(tmp_path) if isinstance(each, Decision)]
+    assert [(each.name, each.error, each.effect) for each in recorded] == [
+        ("user=alice", "NONE", Effect.APPLIED),
+        ("user=bob", "POLICY_VIOLATION", Effect.NONE),
+        ("user=mallory", "POLICY_VIOLATION", Effect.NONE),
+    ]
+
+
+NO_MALLORY = """
+from minicontroller import policies
+
+class NoMallory(policies.TopicManagementPolicy):
+    def validate_admin(self, request, cluster):
+        if "mallory" in request.name:
+            raise policies.PolicyViolation("Not mallory.")
+"""
+
+
 def test_the_audit_log_is_whole(gateway: GatewayProcess, folder: Path) -> None:
     """The log of all tests before this one can be replayed without a finding."""
     assert gateway.pid
