@@ -2,7 +2,8 @@
 
 A version is passed only if it is known that its messages carry no address of a broker, or if the
 gateway rewrites them. What is not in the table is hidden from ApiVersions and refused: the APIs
-between brokers and controllers, and whatever Kafka may add later.
+between brokers and controllers, and whatever Kafka may add later. docs/gateway.md says what is
+hidden from clients, and why.
 """
 
 from collections.abc import Mapping
@@ -35,6 +36,7 @@ NEWEST: Mapping[int, int] = MappingProxyType(
         ApiKey.ADD_PARTITIONS_TO_TXN: 3,  # brokers use the versions above
         ApiKey.ADD_OFFSETS_TO_TXN: 4,
         ApiKey.END_TXN: 5,
+        ApiKey.WRITE_TXN_MARKERS: 1,  # also what an administrator aborts a transaction by
         ApiKey.TXN_OFFSET_COMMIT: 5,
         ApiKey.DESCRIBE_ACLS: 3,
         ApiKey.CREATE_ACLS: 3,
@@ -65,21 +67,46 @@ NEWEST: Mapping[int, int] = MappingProxyType(
         ApiKey.DESCRIBE_PRODUCERS: 0,
         ApiKey.UNREGISTER_BROKER: 0,
         ApiKey.DESCRIBE_TRANSACTIONS: 0,
-        ApiKey.LIST_TRANSACTIONS: 1,
+        ApiKey.LIST_TRANSACTIONS: 2,
         ApiKey.CONSUMER_GROUP_HEARTBEAT: 1,
         ApiKey.CONSUMER_GROUP_DESCRIBE: 1,
         ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: 0,
         ApiKey.PUSH_TELEMETRY: 0,
-        ApiKey.LIST_CLIENT_METRICS_RESOURCES: 0,
+        ApiKey.LIST_CLIENT_METRICS_RESOURCES: 1,
         ApiKey.DESCRIBE_TOPIC_PARTITIONS: 0,
+        ApiKey.SHARE_GROUP_HEARTBEAT: 1,
+        ApiKey.SHARE_GROUP_DESCRIBE: 1,
+        ApiKey.SHARE_FETCH: 1,
+        ApiKey.SHARE_ACKNOWLEDGE: 1,
+        ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: 0,
+        ApiKey.ALTER_SHARE_GROUP_OFFSETS: 0,
+        ApiKey.DELETE_SHARE_GROUP_OFFSETS: 0,
     }
 )
 """The newest version of each API that passes; all older ones do."""
 
-OLDEST: Mapping[int, int] = MappingProxyType({ApiKey.SASL_HANDSHAKE: 1})
-"""The oldest version of an API that passes, where it is not 0. After SaslHandshake 0 come bytes
-without a request around them.
+OLDEST: Mapping[int, int] = MappingProxyType(
+    {
+        ApiKey.SASL_HANDSHAKE: 1,  # after version 0 come bytes without a request around them
+        ApiKey.SHARE_GROUP_HEARTBEAT: 1,  # the versions 0 were early access, in Kafka 4.0
+        ApiKey.SHARE_GROUP_DESCRIBE: 1,
+        ApiKey.SHARE_FETCH: 1,
+        ApiKey.SHARE_ACKNOWLEDGE: 1,
+    }
+)
+"""The oldest version of an API that passes, where it is not 0."""
+
+ADVERTISED_SINCE: Mapping[int, int] = MappingProxyType({ApiKey.PRODUCE: 0})
+"""The oldest version that is advertised whatever the broker says: old librdkafka takes a Produce
+that begins later for one without compression (KAFKA-18659).
 """
 
-HIDDEN_FEATURES = frozenset({"share.version", "streams.version"})
-"""Features that clients use only with APIs or versions that do not pass."""
+NEEDED_BY_FEATURES: Mapping[str, Mapping[int, int]] = MappingProxyType(
+    {
+        "group.version": {ApiKey.CONSUMER_GROUP_HEARTBEAT: 0, ApiKey.CONSUMER_GROUP_DESCRIBE: 0},
+        "transaction.version": {ApiKey.PRODUCE: 12, ApiKey.TXN_OFFSET_COMMIT: 5, ApiKey.END_TXN: 5},
+        "share.version": {ApiKey.SHARE_GROUP_HEARTBEAT: 1, ApiKey.SHARE_FETCH: 1, ApiKey.SHARE_ACKNOWLEDGE: 1},
+        "streams.version": {ApiKey.STREAMS_GROUP_HEARTBEAT: 0},
+    }
+)
+"""The versions that clients use once the cluster has a feature, by its name."""

@@ -1,13 +1,15 @@
-"""Puts the gateway's addresses into the responses to Produce and Fetch, which name the endpoints of
-leaders that have moved (KIP-951).
+"""Puts the gateway's addresses into the responses to Produce, Fetch, ShareFetch and
+ShareAcknowledge, which name the endpoints of leaders that have moved (KIP-951, KIP-932).
 
-The endpoints stand in a tagged field at the very end of a response, behind all records, and the
-size of the response at its beginning. Since a response passes in pieces, its end has to keep its
-length: what the new addresses have less than the old ones is filled with a tagged field that nobody
-knows, and endpoints that would need more are left out. A client that misses one asks for Metadata.
+The endpoints stand at the very end of a response, behind all records, and the size of the response
+at its beginning: in a tagged field, or, where records are shared, before the tagged fields. Since
+a response passes in pieces, its end has to keep its length: what the new addresses have less than
+the old ones is filled with a tagged field that nobody knows, and endpoints that would need more are
+left out. A client that misses one asks for Metadata.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 import msgspec
 
@@ -25,6 +27,7 @@ FILLER = 1_000_000
 MOST_TAIL_BYTES = 1024 * 1024
 """How long the end of a response may be: endpoints of some ten thousand brokers."""
 MOST_VARINT_BYTES = 5
+NO_ENDPOINTS = uvarint(1)
 _UUID, _INT16, _INT32, _INT64 = 16, 2, 4, 8
 
 TEXT, TAGS = "text", "tags"
@@ -36,16 +39,24 @@ RECORD_ERROR: Layout = (_INT32, TEXT, TAGS)
 PRODUCED: Layout = (_INT32 + _INT16 + 3 * _INT64, RECORD_ERROR, TEXT, TAGS)
 ABORTED: Layout = (2 * _INT64, TAGS)
 FETCHED: Layout = (_INT32 + _INT16 + 3 * _INT64, ABORTED, _INT32, TEXT, TAGS)
+LEADER: Layout = (_INT32 + _INT32, TAGS)
+ACQUIRED: Layout = (_INT64 + _INT64 + _INT16, TAGS)
+SHARED: Layout = (_INT32 + _INT16, TEXT, _INT16, TEXT, *LEADER, TEXT, ACQUIRED, TAGS)
+ACKNOWLEDGED: Layout = (_INT32 + _INT16, TEXT, *LEADER, TAGS)
 HEADER: Layout = (_INT32, TAGS)
 
 LAYOUTS: Mapping[tuple[int, int], Layout] = {
     **{(ApiKey.PRODUCE, version): ((TEXT, PRODUCED, TAGS), _INT32) for version in range(10, 13)},
     (ApiKey.PRODUCE, 13): ((_UUID, PRODUCED, TAGS), _INT32),
     **{(ApiKey.FETCH, version): (_INT32 + _INT16 + _INT32, (_UUID, FETCHED, TAGS)) for version in range(16, 19)},
+    (ApiKey.SHARE_FETCH, 1): (_INT32 + _INT16, TEXT, _INT32, (_UUID, SHARED, TAGS)),
+    (ApiKey.SHARE_ACKNOWLEDGE, 1): (_INT32 + _INT16, TEXT, (_UUID, ACKNOWLEDGED, TAGS)),
 }
-"""The form of each response with endpoints, by API and version, but for its header and its last
-tagged fields.
+"""The form of each response with endpoints, by API and version, but for its header and its end,
+where they stand.
 """
+UNTAGGED = frozenset({ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE})
+"""The APIs whose endpoints stand before the last tagged fields."""
 
 Move = Callable[[FrameReader, FrameWriter], Awaitable[None]]
 
@@ -56,6 +67,8 @@ def move_of(api_key: int, version: int, brokers: KnownBrokers) -> Move | None:
     if layout is None:
         return None
 
+    readdress = with_untagged if api_key in UNTAGGED else with_tagged
+
     async def move(frames: FrameReader, client: FrameWriter) -> None:
         await client.flush()
         response = _Response(frames, client)
@@ -63,8 +76,8 @@ def move_of(api_key: int, version: int, brokers: KnownBrokers) -> Move | None:
         await response.skip_struct(HEADER)
         await response.skip_struct(layout)
         if frames.left > MOST_TAIL_BYTES:
-            raise MalformedMessage(f"a response that ends in {frames.left} bytes of tagged fields")
-        await client.send(await readdressed(await frames.rest(), brokers))
+            raise MalformedMessage(f"a response that ends in {frames.left} bytes of endpoints")
+        await client.send(await readdress(await frames.rest(), brokers))
 
     return move
 
@@ -126,23 +139,50 @@ class Endpoint(msgspec.Struct, frozen=True):
     """The rack and the tagged fields, encoded."""
 
 
-async def readdressed(section: bytes, brokers: KnownBrokers) -> bytes:
+async def with_tagged(section: bytes, brokers: KnownBrokers) -> bytes:
     """Return the last tagged fields of a response with the gateway's addresses, in as many bytes.
     Raises MalformedMessage.
     """
-    try:
+    with _readable():
         fields = _fields(section)
         found = fields.get(NODE_ENDPOINTS)
         if found is None:
             return section
-        endpoints = _endpoints(found)
+        endpoints, _ = _endpoints(found)
+    encoded = await _own(endpoints, brokers)
+    others = {tag: data for tag, data in fields.items() if tag != NODE_ENDPOINTS}
+    return _filled({NODE_ENDPOINTS: encoded, **others}, len(section)) or _filled(others, len(section)) or b""
+
+
+async def with_untagged(section: bytes, brokers: KnownBrokers) -> bytes:
+    """Return the endpoints of a response, and its tagged fields behind them, with the gateway's
+    addresses, in as many bytes. Raises MalformedMessage.
+    """
+    with _readable():
+        endpoints, end = _endpoints(section)
+        fields = _fields(section[end:])
+    for encoded in (await _own(endpoints, brokers), NO_ENDPOINTS):
+        filled = _filled(fields, len(section) - len(encoded))
+        if filled is not None:
+            return encoded + filled
+    raise MalformedMessage("the end of a response cannot be written in its length")
+
+
+@contextlib.contextmanager
+def _readable() -> Iterator[None]:
+    try:
+        yield
     except (IndexError, UnicodeDecodeError) as error:
-        raise MalformedMessage("the tagged fields of a response cannot be read") from error
+        raise MalformedMessage("the end of a response cannot be read") from error
+
+
+async def _own(endpoints: list[Endpoint], brokers: KnownBrokers) -> bytes:
+    """Return the endpoints with the gateway's addresses, encoded, without those it does not stand
+    for.
+    """
     await brokers.learn({each.node_id: each.address for each in endpoints})
     own = [(each, brokers.advertised(each.node_id)) for each in endpoints]
-    others = {tag: data for tag, data in fields.items() if tag != NODE_ENDPOINTS}
-    encoded = _encoded_endpoints([(each, address) for each, address in own if address is not None])
-    return _filled({NODE_ENDPOINTS: encoded, **others}, len(section)) or _filled(others, len(section)) or b""
+    return _encoded_endpoints([(each, address) for each, address in own if address is not None])
 
 
 def _fields(section: bytes) -> dict[int, bytes]:
@@ -158,7 +198,8 @@ def _fields(section: bytes) -> dict[int, bytes]:
     return fields
 
 
-def _endpoints(data: bytes) -> list[Endpoint]:
+def _endpoints(data: bytes) -> tuple[list[Endpoint], int]:
+    """Return the endpoints, and the position after them."""
     count, last = read_uvarint(data, 0)
     endpoints = []
     for _ in range(count - 1):
@@ -172,7 +213,7 @@ def _endpoints(data: bytes) -> list[Endpoint]:
         last = _after_tags(data, last + max(0, size - 1) + 1)
         node_id = int.from_bytes(data[start : start + _INT32], "big", signed=True)
         endpoints.append(Endpoint(node_id, Address(host, port), data[rest : last + 1]))
-    return endpoints
+    return endpoints, last + 1
 
 
 def _after_tags(data: bytes, start: int) -> int:

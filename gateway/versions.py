@@ -1,23 +1,32 @@
 """ApiVersions through the gateway: what broker and gateway have in common (KIP-511)."""
 
+from collections.abc import Mapping
+
 from ..protocol.api_keys import ApiKey
 from ..protocol.error_codes import ErrorCode
 from ..protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from ..protocol.registry import KAFKA
-from .apis import HIDDEN_FEATURES, NEWEST, OLDEST
+from .apis import ADVERTISED_SINCE, NEEDED_BY_FEATURES, NEWEST, OLDEST
 from .requests import RequestHead
 
 
 def common(response: ApiVersionsResponse) -> None:
     """Leave the versions that pass, and the features that need no others."""
+    before = {row.api_key: row.max_version for row in response.api_keys}
     response.api_keys = [
-        ApiVersion(api_key=row.api_key, min_version=oldest, max_version=newest)
+        ApiVersion(api_key=row.api_key, min_version=ADVERTISED_SINCE.get(row.api_key, oldest), max_version=newest)
         for row in response.api_keys
         if (newest := min(row.max_version, NEWEST.get(row.api_key, -1)))
         >= (oldest := max(row.min_version, OLDEST.get(row.api_key, 0)))
     ]
-    response.supported_features = [each for each in response.supported_features if each.name not in HIDDEN_FEATURES]
-    response.finalized_features = [each for each in response.finalized_features if each.name not in HIDDEN_FEATURES]
+    after = {row.api_key: row.max_version for row in response.api_keys}
+    lost = {name for name, needed in NEEDED_BY_FEATURES.items() if _has(before, needed) and not _has(after, needed)}
+    response.supported_features = [each for each in response.supported_features if each.name not in lost]
+    response.finalized_features = [each for each in response.finalized_features if each.name not in lost]
+
+
+def _has(newest: Mapping[int, int], needed: Mapping[int, int]) -> bool:
+    return all(newest.get(key, -1) >= version for key, version in needed.items())
 
 
 def too_new(head: RequestHead) -> bytes:

@@ -112,18 +112,15 @@ def question(key: ApiKey, version: int) -> WireStruct:
     return message
 
 
-def test_no_answer_has_an_address_of_a_broker(cluster: MiniCluster, gateway: GatewayProcess) -> None:
-    """The response to each API in each version is searched for the ports of the brokers, as numbers
-    and as text.
-    """
-    ports = [int(address.rpartition(":")[2]) for address in cluster.addresses.values()]
-    sought = [form for port in ports for form in (struct.pack(">i", port), str(port).encode())]
-    with Stream(gateway.bootstrap) as stream:
+def test_no_answer_has_an_address_of_a_broker(cluster: MiniCluster) -> None:
+    """The response to each API in each version is searched for the host of the brokers."""
+    settings = {"advertised.host": "localhost"}
+    with running_gateway(cluster.bootstrap, settings=settings) as gateway, Stream(gateway.bootstrap) as stream:
         for number, (key, version) in enumerate(answered_in_any_version()):
             stream.send(request(key, version, question(key, version), number))
             frame = stream.frame()
             assert frame[:4] == number.to_bytes(4, "big"), (key.name, version)
-            assert not [form for form in sought if form in frame[4:]], (key.name, version)
+            assert b"127.0.0.1" not in frame, (key.name, version)
 
 
 def test_brokers_are_those_of_the_cluster(cluster: MiniCluster, gateway: GatewayProcess) -> None:
@@ -238,12 +235,13 @@ def test_answers_come_in_the_order_of_the_requests(gateway: GatewayProcess) -> N
 @pytest.mark.parametrize(
     ("key", "version"),
     [
-        *((key, 0) for key in (4, 5, 6, 7, 27, 52, 53, 54, 56, 58, 59, 62, 63, 64 + 3, 70, 73, 78, 79, 80, 82, 83)),
+        *((key, 0) for key in (4, 5, 6, 7, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 78, 80, 81, 82, 83, 87, 88, 89)),
         (999, 0),
         (-1, 0),
         (32767, 32767),
         (ApiKey.METADATA, 13),
         (ApiKey.METADATA, -1),
+        (ApiKey.SHARE_FETCH, 2),
         (ApiKey.PRODUCE, 14),
         (ApiKey.FETCH, 19),
         (ApiKey.SASL_HANDSHAKE, 0),

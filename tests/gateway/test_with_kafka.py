@@ -60,13 +60,14 @@ def are_led(admin: AdminClient, topic: str) -> bool:
     return not any(answer.exception(PATIENCE_SECONDS) for answer in answers.values())
 
 
-def consumed(gateway: GatewayProcess, topic: str, count: int) -> list[bytes]:
+def consumed(gateway: GatewayProcess, topic: str, count: int, **more: Any) -> list[bytes]:
     """Consume records in a group, from the beginning, and commit."""
     settings = {
         "bootstrap.servers": gateway.bootstrap,
         "group.id": f"group-{topic}",
         "auto.offset.reset": "earliest",
         "fetch.message.max.bytes": 2 * LARGE_BYTES,
+        **more,
     }
     consumer = Consumer(settings)
     consumer.subscribe([topic])
@@ -144,6 +145,21 @@ def test_transactions(gateway: GatewayProcess) -> None:
         else:
             producer.abort_transaction(PATIENCE_SECONDS)
     assert consumed(gateway, "paid", 1) == [b"committed"]
+
+
+def test_a_client_that_is_older(gateway: GatewayProcess) -> None:
+    """Clients that know nothing but the protocol of Kafka 0.10 work as with any Kafka 3.9: one that
+    asks for no versions, and one that is told which there are.
+    """
+    created(gateway, "old")
+    settings: dict[str, Any] = {"api.version.request": False, "broker.version.fallback": "0.10.0.0"}
+    producer = Producer({"bootstrap.servers": gateway.bootstrap, "compression.type": "gzip", **settings})
+    producer.produce("old", b"without versions")
+    assert producer.flush(PATIENCE_SECONDS) == 0
+    other = KafkaProducer(bootstrap_servers=gateway.bootstrap, api_version=(0, 10, 0))
+    other.send("old", b"with old versions").get(PATIENCE_SECONDS)
+    other.close()
+    assert sorted(consumed(gateway, "old", 2, **settings)) == [b"with old versions", b"without versions"]
 
 
 def test_a_leader_elsewhere_is_named_at_the_gateway(kafka: KafkaCluster, gateway: GatewayProcess) -> None:

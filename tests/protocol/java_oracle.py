@@ -39,9 +39,10 @@ def built() -> Path:
 class JavaOracle:
     """Asks in turn; one process for as long as the `with` block lasts."""
 
-    def __init__(self) -> None:
+    def __init__(self, libs: Path | None = None) -> None:
+        """Begin with the classes of these jars of Kafka, or with those of the oracle's own."""
         folder = built()
-        classpath = os.pathsep.join([str(folder / "classes"), str(folder / "libs" / "*")])
+        classpath = os.pathsep.join([str(folder / "classes"), str((libs or folder / "libs") / "*")])
         command = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", classpath, "CodecOracle"]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
@@ -63,6 +64,14 @@ class JavaOracle:
         """Return Kafka's class of that name, filled with these values of its JSON, as bytes."""
         self._ask(b"w", name, version, json.dumps(values).encode())
         return self._block()
+
+    def request(self, name: str, version: int, values: dict[str, Any] | None = None) -> bytes:
+        """Return a request as bytes, with a header that has the correlation id 7, and its size in
+        front; with the defaults of Kafka's class of that name, or these values of its JSON.
+        """
+        self._ask(b"q", name, version, json.dumps(values).encode() if values is not None else b"")
+        data = self._block()
+        return struct.pack(">i", len(data)) + data
 
     def _ask(self, operation: bytes, name: str, version: int, data: bytes) -> None:
         assert self._process.stdin is not None

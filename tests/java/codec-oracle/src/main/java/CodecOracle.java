@@ -7,17 +7,22 @@ import java.io.IOException;
 import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
+import org.apache.kafka.common.message.ApiMessageType;
+import org.apache.kafka.common.message.RequestHeaderData;
+import org.apache.kafka.common.protocol.ApiMessage;
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.Message;
-import org.apache.kafka.common.protocol.MessageUtil;
+import org.apache.kafka.common.protocol.ObjectSerializationCache;
 
 /**
  * Reads and writes messages with the classes of kafka-clients.
  *
  * Question: "r" or "w", name of the message (modified UTF-8), version (int16), size (int32), bytes: the message to read, or the JSON
- * of the message to write. Answer: a status byte. 1, when reading: bytes left over (int32), the message written again (int32 and
+ * of the message to write; "q" writes a request with its header, whose fields
+ * have their defaults if there is no JSON. Answer: a status byte. 1, when reading: bytes left over (int32), the message written again (int32 and
  * bytes), the message as JSON (int32 and bytes). 1, when writing: the message (int32 and bytes). 0: why not (int32 and bytes).
  */
 public final class CodecOracle {
@@ -36,7 +41,9 @@ public final class CodecOracle {
             short version = in.readShort();
             byte[] bytes = new byte[in.readInt()];
             in.readFully(bytes);
-            if (operation == 'w') {
+            if (operation == 'q') {
+                request(name, version, bytes, out);
+            } else if (operation == 'w') {
                 write(name, version, bytes, out);
             } else {
                 read(name, version, ByteBuffer.wrap(bytes), out);
@@ -57,9 +64,7 @@ public final class CodecOracle {
         byte[] written;
         JsonNode json;
         try {
-            ByteBuffer again = MessageUtil.toByteBuffer(message, version);
-            written = new byte[again.remaining()];
-            again.get(written);
+            written = bytes(message, version);
             json = (JsonNode) converter(name).getMethod("write", type(name), short.class).invoke(null, message, version);
         } catch (RuntimeException | ReflectiveOperationException unwritable) {
             out.writeByte(0);
@@ -75,11 +80,7 @@ public final class CodecOracle {
     private static void write(String name, short version, byte[] json, DataOutputStream out) throws Exception {
         byte[] written;
         try {
-            JsonNode node = new ObjectMapper().readTree(json);
-            Method reader = converter(name).getMethod("read", JsonNode.class, short.class);
-            ByteBuffer buffer = MessageUtil.toByteBuffer((Message) reader.invoke(null, node, version), version);
-            written = new byte[buffer.remaining()];
-            buffer.get(written);
+            written = bytes(parsed(name, version, json), version);
         } catch (RuntimeException | ReflectiveOperationException refused) {
             out.writeByte(0);
             block(String.valueOf(refused.getCause() == null ? refused : refused.getCause()).getBytes(StandardCharsets.UTF_8), out);
@@ -87,6 +88,37 @@ public final class CodecOracle {
         }
         out.writeByte(1);
         block(written, out);
+    }
+
+    private static void request(String name, short version, byte[] json, DataOutputStream out) throws Exception {
+        byte[] written;
+        try {
+            ApiMessage message = json.length == 0 ? (ApiMessage) type(name).getConstructor().newInstance() : (ApiMessage) parsed(name, version, json);
+            RequestHeaderData header = new RequestHeaderData().setRequestApiKey(message.apiKey()).setRequestApiVersion(version).setCorrelationId(7).setClientId("oracle");
+            byte[] head = bytes(header, ApiMessageType.fromApiKey(message.apiKey()).requestHeaderVersion(version));
+            byte[] body = bytes(message, version);
+            written = Arrays.copyOf(head, head.length + body.length);
+            System.arraycopy(body, 0, written, head.length, body.length);
+        } catch (RuntimeException | ReflectiveOperationException refused) {
+            out.writeByte(0);
+            block(String.valueOf(refused.getCause() == null ? refused : refused.getCause()).getBytes(StandardCharsets.UTF_8), out);
+            return;
+        }
+        out.writeByte(1);
+        block(written, out);
+    }
+
+    private static byte[] bytes(Message message, short version) {
+        ObjectSerializationCache cache = new ObjectSerializationCache();
+        ByteBuffer buffer = ByteBuffer.allocate(message.size(cache, version));
+        message.write(new ByteBufferAccessor(buffer), cache, version);
+        return buffer.array();
+    }
+
+    private static Message parsed(String name, short version, byte[] json) throws IOException, ReflectiveOperationException {
+        JsonNode node = new ObjectMapper().readTree(json);
+        Method reader = converter(name).getMethod("read", JsonNode.class, short.class);
+        return (Message) reader.invoke(null, node, version);
     }
 
     private static Class<?> type(String name) throws ClassNotFoundException {
