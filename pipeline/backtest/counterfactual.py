@@ -18,11 +18,13 @@ from ...audit.replay import (
     DELETE_TOPIC,
     REASSIGN,
     Replay,
+    admin_request,
     entity_request,
     policy_request,
     same,
 )
 from ...audit.replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates
+from ...policies.rules.vocabulary import ADMIN
 from ...text.plurals import plural
 from .replaying import Asked, Moot
 from .tally import Note, Tally
@@ -80,6 +82,8 @@ class Otherwise:
             self._states.forget_beyond(len(self.topics))
             asked_about = entity_request(event)
             return Asked(asked_about, ReplayedCluster(self._seen(event), event.cluster_size, self._states))
+        if event.operation in ADMIN:
+            return self._administration(event)
         before, was = self.topics.get(event.name), self._recorded.topics.get(event.name)
         if not self._recorded.is_known:
             before = was = event.before  # nothing else is known of it
@@ -102,6 +106,21 @@ class Otherwise:
         self._states.forget_beyond(len(seen.states))
         cluster = ReplayedCluster(seen, event.cluster_size, self._states)
         return Asked(request, cluster, before, wanted) if parted else Asked(request, cluster)
+
+    def _administration(self, event: Decision) -> Asked | Moot | None:
+        """Return the question about a change of what is no topic's state. An election is one of a
+        topic, which may not be there.
+        """
+        before = self.topics.get(event.name)
+        if event.resource == "topic" and not same(before, self._recorded.topics.get(event.name)):
+            moot = _moot(event, before)
+            if moot is not None:
+                return moot
+        asked_about = admin_request(event)
+        if asked_about is None:
+            return None
+        self._states.forget_beyond(len(self.topics))
+        return Asked(asked_about, ReplayedCluster(self._seen(event), event.cluster_size, self._states))
 
     def decided(self, event: Decision, *, allowed: bool) -> None:
         del event
@@ -141,7 +160,7 @@ class Otherwise:
         """
         allowed, self._allowed = self._allowed, None
         before, was = self.topics.get(event.name), self._recorded.topics.get(event.name)
-        if allowed is None:
+        if allowed is None or event.operation in ADMIN:  # an election leaves its topic as it is
             if same(before, was):
                 self._becomes(event.name, event.after)
             return

@@ -21,6 +21,7 @@ import msgspec
 from ...audit.event import REDACTED, AuditEvent, Decision, Dropped, RecordedState, Requested, encode
 from ...audit.replay import Replay
 from ...policies.interface import ClusterState, JudgedRequest
+from ...policies.rules.vocabulary import ADMIN
 from ...policies.verdict import Verdict
 from .tally import Note, Tally
 from .verdicts import (
@@ -183,8 +184,9 @@ class Backtest:
     def _decided(self, event: Decision, line: bytes | memoryview | None) -> Difference | None:
         counts = self._tally.counts
         is_within = self._window.has(event.time_ms)
-        if event.resource != "topic" and event.entity is None:
-            counts["other-resource", event.resource] += is_within
+        if (why := self._never_asked(event)) is not None:
+            if is_within:
+                counts[why] += 1
             return None
         asked = self._world.question(event)
         if not is_within:
@@ -213,6 +215,15 @@ class Backtest:
                 self._is_steady(asked, opinion(verdict, names=self._watched.names), event)
             return None
         return self._compared(event, asked, verdict, hidden, line)
+
+    def _never_asked(self, event: Decision) -> tuple[str, str] | None:
+        """Return the count of decisions that are not put to the candidate, by what the event is
+        about; None if it may be.
+        """
+        if event.operation in ADMIN:
+            is_judged = event.policy is not None or self._watched.judges_api(event.api)
+            return None if is_judged else ("unjudged", event.operation)
+        return None if event.resource == "topic" or event.entity is not None else ("other-resource", event.resource)
 
     def _compared(
         self, event: Decision, asked: Asked, verdict: Verdict, hidden: tuple[str, ...], line: bytes | memoryview | None
@@ -297,6 +308,8 @@ def subject_of(event: Decision) -> str:
 
 def hidden_in(event: Decision) -> tuple[str, ...]:
     """Return the configs of a request, named or kept, whose values the log does not show."""
+    if event.operation in ADMIN:
+        return ()  # what is hidden of them is hidden from a policy, too
     operations, requested, before = event.config_operations, event.requested, event.before
     if event.entity is not None:
         shown = (operations or {}, event.entity.requested, event.entity.before)

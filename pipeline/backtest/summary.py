@@ -64,6 +64,8 @@ class History(msgspec.Struct, frozen=True):
     """Decisions of operations that only later versions know, by operation."""
     other_resources: dict[str, int]
     """Decisions about brokers and the like, which are not replayed."""
+    unjudged: dict[str, int]
+    """Decisions that neither policy judges, such as those about ACLs, by operation."""
     missing: int
     """Events that no file had."""
     uncertain: int
@@ -154,6 +156,7 @@ def summarized(found: Found, wish: Wish, clusters: Iterable[str], results: Resul
         not_asked=tally.by("not-asked"),
         unknown_operations=tally.by("unknown-operation"),
         other_resources={name: count for name, count in tally.by("other-resource").items() if count},
+        unjudged={name: count for name, count in tally.by("unjudged").items() if count},
         missing=tally.of("missing"),
         uncertain=tally.of("uncertain"),
         hidden=tally.by("hidden"),

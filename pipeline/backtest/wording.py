@@ -91,6 +91,11 @@ def lacks(summary: Summary) -> Iterator[str]:
             "Decisions about other resources than topics are not replayed where the log does not tell what was asked: "
             f"{resources}."
         )
+    if history.unjudged:
+        operations = ", ".join(
+            f"{shown(name, Holds.NAME)} ({_number(number)})" for name, number in history.unjudged.items()
+        )
+        yield f"No policy judges these, then or now: {operations}."
 
 
 def steadiness(summary: Summary) -> Iterator[str]:

@@ -24,6 +24,7 @@ from minicontroller.audit.event import (
     SnapshotEnd,
     SnapshotTopics,
 )
+from minicontroller.policies.rules.vocabulary import OPERATION_OF_API
 from tests.audit.logs import a_creation, a_state
 
 CLUSTER = "told-in-words-00000000"
@@ -116,6 +117,22 @@ class History:
         more = {"config_operations": dict(operands), "config_operation_kinds": kinds, "entity": entity}
         none = {"resource": resource, "before": None, "after": None}
         return self._decide(name, "incremental_alter_configs", self.topics.get(name), **none, **more, **said)
+
+    def administer(
+        self, operation: str, resource: str, name: str, operands: Mapping[str, str | None], **said: Any
+    ) -> "History":
+        """A change of ACLs, users, quotas, tokens or groups, or an election of leaders."""
+        [api] = [api for api, of in OPERATION_OF_API.items() if of == operation]
+        kinds = {key: "delete" if operand is None else "set" for key, operand in operands.items()}
+        values = {
+            "api": api,
+            "resource": resource,
+            "config_operations": dict(operands),
+            "config_operation_kinds": kinds,
+            **({} if resource == "topic" else {"before": None, "after": None}),
+            **({"asked_ms": None} if said.get("policy", ALLOWED) is None else {}),
+        }
+        return self._decide(name, operation, self.topics.get(name), **values, **said)
 
     def refuse(self, name: str, error: str, **said: Any) -> "History":
         """Before the policy had its turn."""

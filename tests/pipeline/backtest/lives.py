@@ -20,6 +20,11 @@ from minicontroller.protocol.dry_runs import TAG
 from minicontroller.protocol.messages import alter_configs as altering
 from minicontroller.protocol.messages import alter_partition_reassignments as reassigning
 from minicontroller.protocol.messages import incremental_alter_configs as adjusting
+from minicontroller.protocol.messages.alter_client_quotas import AlterClientQuotasRequest
+from minicontroller.protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+)
 from minicontroller.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from minicontroller.protocol.messages.create_topics import (
     CreatableReplicaAssignment,
@@ -33,7 +38,10 @@ from minicontroller.protocol.messages.delete_records import (
     DeleteRecordsTopic,
 )
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
+from minicontroller.protocol.messages.elect_leaders import ElectionType, ElectLeadersRequest, TopicPartitions
 from tests.audit.logs import events_in
+from tests.handlers.client_quotas import entry
+from tests.handlers.test_alter_user_scram_credentials import put
 from tests.store.worlds import MemoryWorld
 from tests.support.small_cluster import SmallCluster, answer_of, context_for
 
@@ -89,7 +97,10 @@ class Life:
         names = chance.sample(NAMES, chance.choice([1, 1, 2, 4]))
         validates = chance.random() < 0.25
         match chance.choice(
-            ["create", "create", "create", "delete", "grow", "alter", "adjust", "broker", "move", "records"]
+            [
+                *("create", "create", "create", "delete", "grow", "alter", "adjust", "broker", "move", "records"),
+                *("quotas", "elect", "users"),
+            ]
         ):
             case "create":
                 creation = CreateTopicsRequest(
@@ -115,6 +126,23 @@ class Life:
                 await self._ask(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, self._moves(names))
             case "records":
                 await self._ask(ApiKey.DELETE_RECORDS, 2, self._deletion_of_records(names))
+            case "quotas":
+                rates = {str(name): float(chance.randint(1, 9)) for name in names}
+                entries = [entry({"user": name}, {"producer_byte_rate": rate}) for name, rate in rates.items()]
+                quotas = AlterClientQuotasRequest(entries=entries, validate_only=validates)
+                await self._ask(ApiKey.ALTER_CLIENT_QUOTAS, 1, quotas)
+            case "elect":
+                named = [TopicPartitions(topic=name, partitions=[0, 1]) for name in names]
+                kind = chance.choice(list(ElectionType))
+                election = ElectLeadersRequest(election_type=kind, topic_partitions=named, timeout_ms=TIMEOUT_MS)
+                await self._ask(ApiKey.ELECT_LEADERS, 2, election)
+            case "users":
+                deletions = [ScramCredentialDeletion(name=name, mechanism=1) for name in names]
+                upsertions = [] if chance.random() < 0.3 else [put(name, 2) for name in names]
+                users = AlterUserScramCredentialsRequest(deletions=deletions, upsertions=upsertions)
+                if upsertions and chance.random() < 0.7:
+                    users.deletions = []
+                await self._ask(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, users)
             case _:
                 await self._ask(ApiKey.ALTER_CONFIGS, 2, self._of_a_broker())
 

@@ -58,6 +58,17 @@ action = "warn"
 operations = "reassign"
 condition = "request.reassignments.size() == 1 || before.replica_assignments == after.replica_assignments"
 
+[[protected_operations]]
+operations = ["alter_user_scram_credentials", "elect_leaders"]
+except_principals = ["User:alice", "User:ANONYMOUS"]
+except_resources = "b.*"
+
+[[rule]]
+name = "slow"
+operations = "alter_client_quotas"
+action = "warn"
+condition = 'double(request.config_operations["producer_byte_rate"]) < 5.0 && !request.validate_only'
+
 [[rule]]
 name = "crowded"
 action = "warn"
@@ -101,6 +112,10 @@ class Strict(TopicManagementPolicy):
     def validate_delete_topic(self, request, cluster):
         if request.principal == "User:bob":
             raise PolicyViolation("Bob deletes nothing.")
+
+    def validate_admin(self, request, cluster):
+        if request.principal is None or request.name == "c":
+            raise PolicyViolation(f"{request.api} of {request.name}: {dict(request.config_operations)} at {request.time_ms}")
 
     def validate_delete_records(self, request, cluster):
         if request.delete_records_offsets.get(0) == -1:

@@ -2,6 +2,7 @@
 what is said of what the log lacks.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,59 @@ def test_brokers_and_loggers_are_put_to_the_candidate(tmp_path: Path) -> None:
         differences, tally = backtested(history.events, candidate, world)
         assert told(differences) == [("newly-denied", "logger 1"), ("newly-denied", "broker 1")]
         assert tally.by("other-resource") == {}
+
+
+NO_ACLS = """
+[[protected_operations]]
+operations = ["acls", "elect_leaders"]
+except_principals = "User:bob"
+
+[[rule]]
+name = "slow"
+operations = "alter_client_quotas"
+condition = 'request.kind == "client_quota" && double(request.config_operations["producer_byte_rate"]) < 1000.0'
+"""
+
+
+def test_administration_is_put_to_a_candidate_that_judges_it(tmp_path: Path) -> None:
+    """Changes of ACLs, quotas and leaders are judged by what the log tells of them, also where no
+    policy was asked then; what was refused before, or nobody judges, is counted apart.
+    """
+    history = History().create("t", policy=None)
+    granted: Mapping[str, str | None] = {"Allow Read to User:x from *": ""}
+    history.administer("create_acls", "acl", "Topic:LITERAL:a", granted, policy=None, principal="User:alice")
+    history.administer(
+        "delete_acls", "acl", "Topic:LITERAL:b", dict.fromkeys(granted), policy=None, principal="User:bob"
+    )
+    history.administer("alter_client_quotas", "client_quota", "user=x", {"producer_byte_rate": "5.0"})
+    history.administer(
+        "alter_client_quotas", "client_quota", "user=y", {"producer_byte_rate": "5000.0"}, validate_only=True
+    )
+    history.administer("elect_leaders", "topic", "t", {}, policy=None)
+    history.administer("delete_groups", "group", "g", {}, policy=None)
+    history.administer("offset_commit", "group", "g", {"t-0": "1"}, policy=denied("no", "then"))
+    history.refuse("Topic:LITERAL:c", "INVALID_REQUEST", resource="acl", operation="create_acls", api="CreateAcls")
+    for world in (None, Otherwise()):
+        differences, tally = backtested(history.events, in_rules(tmp_path, NO_ACLS), world)
+        assert told(differences, lambda each: each.rule) == [
+            ("newly-denied", "acl Topic:LITERAL:a", "protected_operations"),
+            ("newly-denied", "client_quota user=y", "slow"),
+            ("newly-denied", "t", "protected_operations"),
+            ("newly-allowed", "group g", "then"),
+        ]
+        assert tally.by("unjudged") == {"delete_groups": 1}
+        assert tally.by("not-asked") == {"INVALID_REQUEST": 1}
+        assert tally.by("other-resource") == tally.by("unknown-operation") == {}
+        assert tally.of("asked") == 7
+
+
+def test_an_election_of_a_topic_that_would_not_be_there_is_moot(tmp_path: Path) -> None:
+    """With `--counterfactual` a denied election changes no topic, and one needs its topic."""
+    rules = "[[protected_operations]]\noperations = 'elect_leaders'\n[[partitions]]\nmax = 1\n"
+    history = History().create("t").create("u", 2).alter("t", {"a": "1"})
+    history.administer("elect_leaders", "topic", "t", {}).administer("elect_leaders", "topic", "u", {}).delete("t")
+    differences, _ = backtested(history.events, in_rules(tmp_path, rules), Otherwise())
+    assert told(differences) == [("newly-denied", "u"), ("newly-denied", "t"), ("moot", "u")]
 
 
 def test_a_policy_that_failed_then(tmp_path: Path) -> None:
