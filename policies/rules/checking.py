@@ -13,22 +13,20 @@ from difflib import get_close_matches
 import msgspec
 import re2
 
+from .engine_text import EngineText
 from .literals import LITERALS, literal_type, literal_value, operations_named
 from .matching import compiled_regex
+from .operators import an, comparable, type_of_operation
 from .syntax import SyntaxFault, SyntaxNode, parse
 from .vocabulary import (
     ANY,
     BOOL,
-    BYTES,
-    DURATION,
     FLAT,
     FUNCTIONS,
     INT,
     MACROS,
     METHODS,
-    NUMBERS,
     STRING,
-    TIMESTAMP,
     VARIABLES,
     Type,
     list_of,
@@ -42,17 +40,6 @@ MAX_NESTED = 3
 """How deep comprehensions may be nested."""
 
 CONFIG_MAPS = frozenset({"configs", "raw_configs", "effective_configs", "config_operations", "config_operation_kinds"})
-ORDERED = NUMBERS | {"string", "bytes", "bool", "timestamp", "duration"}
-SUMS: Mapping[tuple[str, str, str], Type] = {
-    ("+", "string", "string"): STRING,
-    ("+", "bytes", "bytes"): BYTES,
-    ("+", "timestamp", "duration"): TIMESTAMP,
-    ("+", "duration", "timestamp"): TIMESTAMP,
-    ("+", "duration", "duration"): DURATION,
-    ("-", "timestamp", "duration"): TIMESTAMP,
-    ("-", "timestamp", "timestamp"): DURATION,
-    ("-", "duration", "duration"): DURATION,
-}
 
 
 class ExpressionFaults(Exception):  # noqa: N818 - they are what is wrong with an expression
@@ -92,11 +79,11 @@ def check(text: str, wanted: Type) -> Checked:
         raise ExpressionFaults([fault]) from None
     found = checker.type_of(tree)
     if found.name not in {wanted.name, "any"}:
-        checker.faults.append(SyntaxFault(tree.at, f"is {_an(found)}, but must be {_an(wanted)}"))
+        checker.faults.append(SyntaxFault(tree.at, f"is {an(found)}, but must be {an(wanted)}"))
     if checker.faults:
         raise ExpressionFaults(checker.faults)
     return Checked(
-        checker.rewritten(),
+        checker.engine_text(),
         frozenset(checker.fields),
         tuple(checker.regexes),
         frozenset(checker.compared_with_null),
@@ -107,23 +94,15 @@ def check(text: str, wanted: Type) -> Checked:
 class _Checker:
     def __init__(self, text: str) -> None:
         self.faults: list[SyntaxFault] = []
-        self._text = text
+        self._engine = EngineText(text)
         self.fields: set[tuple[str, str]] = set()
         self.regexes: list[str] = []
         self.compared_with_null: set[str] = set()
         self.operations: list[tuple[str, int]] = []
-        self._edits: list[tuple[int, int, str]] = []
-        """Replacements in the text: begin, end, and the new text."""
         self._bound: list[tuple[str, Type]] = []
 
-    def rewritten(self) -> str:
-        """Return the expression for the engine, without maps, which it would copy key by key, and
-        without regular expressions, which it would compile for each evaluation.
-        """
-        text = self._text
-        for start, end, words in sorted(self._edits, reverse=True):
-            text = f"{text[:start]}{words}{text[end:]}"
-        return text
+    def engine_text(self) -> str:
+        return self._engine.rewritten()
 
     def type_of(self, node: SyntaxNode) -> Type:
         """Return the type of a node. A faulty node has any type, so that its mistake is reported
@@ -153,7 +132,7 @@ class _Checker:
     def _demand(self, node: SyntaxNode, wanted: Type, why: str) -> None:
         found = self.type_of(node)
         if found.name not in {wanted.name, "any"}:
-            self.faults.append(SyntaxFault(node.at, f"has {_an(found)} where {why} {_an(wanted)}"))
+            self.faults.append(SyntaxFault(node.at, f"has {an(found)} where {why} {an(wanted)}"))
 
     # ------------------------------------------------------------------ names and fields
 
@@ -182,7 +161,7 @@ class _Checker:
         hint = ""
         if of.kind == "select" and self._is_configs(of):
             hint = f'; a config is written ["{of.text}.{node.text}"]'
-        raise SyntaxFault(node.at, f"reads {node.text} of {_an(kind)}, which does not have it{hint}")
+        raise SyntaxFault(node.at, f"reads {node.text} of {an(kind)}, which does not have it{hint}")
 
     def _is_variable(self, node: SyntaxNode) -> bool:
         """Whether a node is a variable of the request, and not one of a comprehension."""
@@ -196,23 +175,27 @@ class _Checker:
         if kind is None:
             raise SyntaxFault(node.at, f"{variable} has no {node.text}{_nearest(node.text, VARIABLES[variable])}")
         self.fields.add((variable, node.text))
-        self._edits.append((node.parts[0].at, node.at, f"{variable}{FLAT}"))
+        self._engine.replace(node.parts[0].at, node.at, f"{variable}{FLAT}")
         if self._bound and kind.name == "list":
             raise SyntaxFault(node.at, f"takes {variable}.{node.text} within a comprehension: once for each element")
         return kind
 
     def _index(self, node: SyntaxNode) -> Type:
         of, index = node.parts
-        if self._is_entry(of, index) and (end := self._after(index, "]")) and self._between(of, index) == "[":
+        if (
+            self._is_entry(of, index)
+            and (end := self._engine.after(index, "]"))
+            and self._engine.between(of, index) == "["
+        ):
             return self._entry(of, index, "", of.parts[0].at, end)
         kind, by = self.type_of(of), self.type_of(index)
         if kind.name == "any":
             return ANY
         if kind.name not in {"list", "map"}:
-            raise SyntaxFault(node.at, f"looks with [] into {_an(kind)}")
+            raise SyntaxFault(node.at, f"looks with [] into {an(kind)}")
         key = INT if kind.name == "list" else kind.key or ANY
-        if not _comparable(key, by):
-            raise SyntaxFault(index.at, f"looks for {_an(by)} in a {kind}")
+        if not comparable(key, by):
+            raise SyntaxFault(index.at, f"looks for {an(by)} in a {kind}")
         return kind.item or ANY
 
     # ------------------------------------------------------------------ entries of maps
@@ -233,21 +216,8 @@ class _Checker:
     def _entry(self, of: SyntaxNode, key: SyntaxNode, ending: str, begin: int, end: int) -> Type:
         variable, field = of.parts[0].text, f"{of.text}{FLAT}{literal_value(key).encode().hex()}{ending}"
         self.fields.add((variable, field))
-        self._edits.append((begin, end, f"{variable}{FLAT}{field}"))
+        self._engine.replace(begin, end, f"{variable}{FLAT}{field}")
         return VARIABLES[variable][of.text].item or ANY
-
-    def _between(self, left: SyntaxNode, right: SyntaxNode) -> str:
-        """Return the text between two nodes. With parentheses or comments it is more than the
-        operator.
-        """
-        return self._text[left.at + len(left.text) : right.at].strip()
-
-    def _after(self, node: SyntaxNode, closing: str) -> int:
-        """Return the offset after the closing sign that follows the node; 0 if another text
-        follows.
-        """
-        rest = self._text[node.at + len(node.text) :]
-        return len(self._text) - len(rest.lstrip()) + 1 if rest.lstrip().startswith(closing) else 0
 
     # ------------------------------------------------------------------ operators
 
@@ -264,51 +234,19 @@ class _Checker:
             return BOOL
         kind = self.type_of(inner)
         if kind.name not in {"int", "double", "any"}:
-            raise SyntaxFault(inner.at, f"has {_an(kind)} where - takes a number")
+            raise SyntaxFault(inner.at, f"has {an(kind)} where - takes a number")
         return kind
 
     def _operator(self, node: SyntaxNode) -> Type:
         left, right = node.parts
         if node.kind in {"==", "!="} and self._null_test(left, right):
             return BOOL
-        if node.kind == "in" and self._is_entry(right, left) and self._between(left, right.parts[0]) == "in":
+        if node.kind == "in" and self._is_entry(right, left) and self._engine.between(left, right.parts[0]) == "in":
             self._entry(right, left, FLAT, left.at, right.at + len(right.text))
             return BOOL
         one, other = self.type_of(left), self.type_of(right)
         self.operations += operations_named(left, right)
-        if node.kind == "in":
-            return self._membership(node, one, other)
-        if node.kind in {"==", "!="}:
-            if not _comparable(one, other):
-                raise SyntaxFault(
-                    node.at, f"compares {_an(one)} with {_an(other)}, which are never equal{_hint(one, other)}"
-                )
-            return BOOL
-        if "any" in {one.name, other.name}:
-            return BOOL if node.kind in {"<", "<=", ">", ">="} else ANY
-        if node.kind in {"<", "<=", ">", ">="}:
-            if one.name not in ORDERED or (one.name != other.name and not {one.name, other.name} <= NUMBERS):
-                raise SyntaxFault(node.at, f"compares {_an(one)} with {_an(other)}{_hint(one, other)}")
-            return BOOL
-        return self._arithmetic(node, one, other)
-
-    def _arithmetic(self, node: SyntaxNode, one: Type, other: Type) -> Type:
-        if one.name == other.name and one.name in NUMBERS:
-            return one
-        if node.kind == "+" and one.name == other.name == "list" and not self._bound:
-            return one if one == other else list_of(ANY)
-        kind = SUMS.get((node.kind, one.name, other.name))
-        if kind is None:
-            raise SyntaxFault(node.at, f"has {node.kind} between {_an(one)} and {_an(other)}{_hint(one, other)}")
-        return kind
-
-    def _membership(self, node: SyntaxNode, one: Type, other: Type) -> Type:
-        if other.name not in {"list", "map", "any"}:
-            raise SyntaxFault(node.at, f"has in before {_an(other)}, which holds nothing")
-        inner = other.key if other.name == "map" else other.item
-        if inner is not None and not _comparable(one, inner):
-            raise SyntaxFault(node.at, f"looks for {_an(one)} in a {other}")
-        return BOOL
+        return type_of_operation(node, one, other, joins_lists=not self._bound)
 
     def _null_test(self, left: SyntaxNode, right: SyntaxNode) -> bool:
         """Whether two nodes are compared as in `before == null`, the only use of a variable without
@@ -340,7 +278,7 @@ class _Checker:
         for allowed, part in zip(takes, node.parts, strict=True):
             kind = self.type_of(part)
             if kind.name not in allowed and kind.name != "any":
-                raise SyntaxFault(part.at, f"calls {node.text} with {_an(kind)}")
+                raise SyntaxFault(part.at, f"calls {node.text} with {an(kind)}")
         if node.text == "matches":
             self._regex(node)
         return gives
@@ -356,7 +294,7 @@ class _Checker:
         except re2.error as error:
             raise SyntaxFault(pattern.at, f"has a bad regular expression: {_said(error)}") from None
         self.regexes.append(literal_value(pattern))
-        self._edits.append((node.at, node.at, "_"))
+        self._engine.replace(node.at, node.at, "_")
 
     def _has(self, node: SyntaxNode) -> Type:
         if len(node.parts) != 1 or node.parts[0].kind != "select":
@@ -365,10 +303,8 @@ class _Checker:
         [of] = field.parts
         if of.kind == "name" and of.text in VARIABLES and field.text in VARIABLES[of.text]:
             self.fields |= {(of.text, field.text), (of.text, f"{field.text}{FLAT}")}
-            self._edits += [
-                (node.at, node.at + len(node.text), ""),
-                (of.at, field.at + len(field.text), f"{of.text}{FLAT}{field.text}{FLAT}"),
-            ]
+            self._engine.replace(node.at, node.at + len(node.text), "")
+            self._engine.replace(of.at, field.at + len(field.text), f"{of.text}{FLAT}{field.text}{FLAT}")
             return BOOL
         self.type_of(field)
         return BOOL
@@ -381,7 +317,7 @@ class _Checker:
             raise SyntaxFault(variable.at, f"calls its own variable {variable.text}, which is taken")
         kind = self.type_of(over)
         if kind.name not in {"list", "map", "any"}:
-            raise SyntaxFault(over.at, f"calls {node.text} on {_an(kind)}")
+            raise SyntaxFault(over.at, f"calls {node.text} on {an(kind)}")
         self._bound_cost(node, over)
         item = (kind.key if kind.name == "map" else kind.item) or ANY
         self._bound.append((variable.text, item))
@@ -415,24 +351,6 @@ def _root(node: SyntaxNode) -> str:
     while node.kind in {"select", "index"} or (node.kind == "call" and node.is_method):
         node = node.parts[0]
     return node.text if node.kind == "name" else ""
-
-
-def _comparable(one: Type, other: Type) -> bool:
-    names = {one.name, other.name}
-    if "any" in names or one.name == other.name or names <= NUMBERS:
-        return True
-    return "null" in names and (one.nullable or other.nullable)
-
-
-def _hint(one: Type, other: Type) -> str:
-    names = {one.name, other.name}
-    if "string" in names and names & NUMBERS:
-        return ": convert with int(...) or string(...)"
-    return ""
-
-
-def _an(kind: Type) -> str:
-    return f"an {kind}" if kind.name[0] in "aeiou" else f"a {kind}"
 
 
 def _counted(arguments: int) -> str:
