@@ -35,6 +35,7 @@ from .interface import (
 )
 from .legacy import LegacyPolicies
 from .loading import policy_hash
+from .rules.vocabulary import OPERATION_OF_API
 from .verdict import Finding, PolicyOutcome, Verdict, refusal
 
 NO_TEXT = "Request parameters do not satisfy the configured policy."
@@ -79,8 +80,9 @@ class Rules(Protocol):
     def reads_creation(self) -> bool:
         """Whether a rule asks when a topic that is to be deleted was created."""
 
-    def judges_api(self, api: str) -> bool:
-        """Whether a rule judges the `AdminRequest`s of an API, which is given by Kafka's name."""
+    @property
+    def judged_apis(self) -> frozenset[str]:
+        """Kafka's names of the APIs whose `AdminRequest`s a rule judges."""
 
     def judge(self, request: JudgedRequest, cluster: ClusterState) -> tuple[Finding, ...]:
         """Return what the rules have against the request."""
@@ -118,16 +120,13 @@ class Verdicts:
         hashes = [each for each in (policy.hash, "" if rules is None else rules.hash) if each]
         self.policy_hash = sha256(" ".join(hashes).encode()).hexdigest() if len(hashes) > 1 else "".join(hashes)
         """SHA-256, in hexadecimal, of the policy and rules that are in force."""
+        by_rules = frozenset[str]() if rules is None else rules.judged_apis
+        self.judged_apis = frozenset(OPERATION_OF_API) if AdminRequest.__name__ in policy.kinds else by_rules
+        """Kafka's names of the APIs whose `AdminRequest`s rules or policy judge."""
 
     def asks(self, request: JudgedRequest) -> bool:
         """Whether the policy in Python judges requests of this kind."""
         return type(request).__name__ in self.policy.kinds
-
-    def judges_api(self, api: str) -> bool:
-        """Whether rules or policy judge the `AdminRequest`s of an API, which is given by Kafka's
-        name.
-        """
-        return AdminRequest.__name__ in self.policy.kinds or (self.rules is not None and self.rules.judges_api(api))
 
     def found(self, request: JudgedRequest, cluster: ClusterState) -> tuple[tuple[Finding, ...], str | None]:
         """Return the findings of the rules on the request, or none and a traceback if the rules

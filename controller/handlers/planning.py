@@ -160,7 +160,8 @@ async def _judge_change(
 
 def judges_api(node: Node, context: RequestContext) -> bool:
     """Whether the policy judges an API of ACLs, users, quotas, tokens, groups or elections."""
-    return node.policy is not None and node.policy.judges_api(context.policy_api)
+    policy = node.policy
+    return policy is not None and policy.judges_administration and policy.judges_api(context.policy_api)
 
 
 async def judge_admin(

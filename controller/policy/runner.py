@@ -98,11 +98,16 @@ class PolicyRunner:
         """How often the policy in Python was started anew."""
         return 0 if self._policy is None else self._policy.restarts
 
+    @property
+    def judges_administration(self) -> bool:
+        """Whether rules or policy judge any `AdminRequest`."""
+        return bool(self._verdicts.judged_apis)
+
     def judges_api(self, api: str) -> bool:
         """Whether rules or policy judge the `AdminRequest`s of an API, which is given by Kafka's
         name.
         """
-        return self._verdicts.judges_api(api)
+        return api in self._verdicts.judged_apis
 
     async def judge(
         self, request: JudgedRequest, cluster: VersionedCluster, context: RequestDescription | None = None

@@ -221,7 +221,7 @@ class Backtest:
         about; None if it may be.
         """
         if event.operation in ADMIN:
-            is_judged = event.policy is not None or self._watched.judges_api(event.api)
+            is_judged = event.policy is not None or event.api in self._watched.judged_apis
             return None if is_judged else ("unjudged", event.operation)
         return None if event.resource == "topic" or event.entity is not None else ("other-resource", event.resource)
 

@@ -45,7 +45,7 @@ class Watched:
         self.deeds: set[str] = set()
         """What the policy did besides judging, while it was asked."""
         self.has_code = judge.has_code
-        self.judges_api = judge.judges_api
+        self.judged_apis = judge.judged_apis
 
     @contextmanager
     def watching(self) -> Iterator[None]:

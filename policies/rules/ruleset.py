@@ -64,9 +64,10 @@ class RuleSet:
         """Whether a rule reads the time of creation of topics that are to be deleted."""
         return any(CREATED in rule.reads for rule in self._by_operation["delete"])
 
-    def judges_api(self, api: str) -> bool:
-        """Whether a rule judges the `AdminRequest`s of an API, which is given by Kafka's name."""
-        return bool(self._by_operation.get(OPERATION_OF_API.get(api, "")))
+    @property
+    def judged_apis(self) -> frozenset[str]:
+        """Kafka's names of the APIs whose `AdminRequest`s a rule judges."""
+        return frozenset(api for api, operation in OPERATION_OF_API.items() if self._by_operation[operation])
 
     def judge(self, request: JudgedRequest, cluster: ClusterState) -> tuple[Finding, ...]:
         """Return the objections of the rules to the request, in the order of the rules."""
