@@ -110,3 +110,14 @@ NEEDED_BY_FEATURES: Mapping[str, Mapping[int, int]] = MappingProxyType(
     }
 )
 """The versions that clients use once the cluster has a feature, by its name."""
+
+LOGIN_APIS = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
+DELEGATION_TOKEN_APIS = frozenset(
+    {
+        ApiKey.CREATE_DELEGATION_TOKEN,
+        ApiKey.RENEW_DELEGATION_TOKEN,
+        ApiKey.EXPIRE_DELEGATION_TOKEN,
+        ApiKey.DESCRIBE_DELEGATION_TOKEN,
+    }
+)
+"""The APIs of tokens with which a client can log in at the brokers, and not at the gateway."""

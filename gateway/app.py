@@ -13,12 +13,11 @@ from ..controller.network.transport import Transport
 from ..controller.node.endpoints import connection_limits
 from ..controller.security.caller import Caller
 from ..controller.security.listeners import server_listeners
-from ..controller.security.mechanisms import LoginSources
 from .broker import OfferedBroker
 from .channel import Channel
 from .cluster import UpstreamCluster
 from .configuration import GatewayConfig
-from .identity.passing import PassedLogins
+from .identity.starting import Identity
 from .judging.review import Reviewer
 from .judging.starting import reviewing
 from .named_tls import NamedTls
@@ -45,8 +44,14 @@ class Gateway:
         self.is_serving = False
         self._config = config
         self._server = Server(connection_limits(config.node, room))
-        self._listener = server_listeners(config.node, LoginSources())[0]
-        self._logins = PassedLogins(config.subject_claim)
+        self._identity = Identity(
+            config.identity,
+            nursery,
+            self._server.failures,
+            self._server.limits.failed_authentication_delay_seconds,
+        )
+        listener = server_listeners(config.node, self._identity.sources)[0]
+        self._listener = self._identity.logins.at(listener)
         self._places = self._configured_places()
         self._network = Network(nursery, config.upstream)
         self._cluster = UpstreamCluster(self._network, self._places.of_broker)
@@ -66,6 +71,8 @@ class Gateway:
             await self._cluster.begin()
             await nursery.start(self._server.run)
             nursery.start_soon(self._cluster.follow)
+            for task in self._identity.tasks:
+                nursery.start_soon(task)
             if self._listener.tls is not None:
                 nursery.start_soon(self._listener.tls.follow, lambda: self._config.node)
             self.is_serving = True
@@ -93,7 +100,13 @@ class Gateway:
         """Open a listener for the clients of a broker, and return its port. Raises
         PortTakenError.
         """
-        broker = OfferedBroker(self._cluster, which, tls=self._config.upstream.tls, reviewer=lambda: self._reviewer)
+        broker = OfferedBroker(
+            self._cluster,
+            which,
+            tls=self._config.upstream.tls,
+            hidden=self._identity.hidden,
+            reviewer=lambda: self._reviewer,
+        )
         listener = msgspec.structs.replace(self._listener, name=name, host=self._config.listen.host, port=port)
         await self._server.open_for([listener], partial(self._channel, broker))
         return self._server.ports[name]
@@ -103,7 +116,7 @@ class Gateway:
             transport,
             caller,
             broker,
-            self._logins.of(caller),
+            self._identity.logins.of(caller),
             max_bytes=MAX_FRAME_BYTES,
             failures=self._server.failures,
             memory=self._server.memory,

@@ -9,22 +9,24 @@ import trio
 
 from ..client.configuration import Address
 from ..controller.network.handshake_errors import HandshakeError
+from ..controller.network.peer_login import Ask, log_in
 from ..controller.network.tls import start_tls
 from ..controller.network.transport import Disconnected, SocketTransport, Transport, notice_death
 from ..controller.observe.logs import RateLimitedLog
 from ..controller.security.caller import Caller
+from ..controller.security.credentials import Credentials
 from ..protocol.api_keys import ApiKey
 from ..protocol.error_codes import ErrorCode
-from ..protocol.errors import UnsupportedVersion
+from ..protocol.errors import ProtocolError, UnsupportedApi, UnsupportedVersion
 from ..protocol.messages.api_versions import ApiVersionsResponse
 from ..protocol.registry import KAFKA
 from . import node_endpoints, versions
 from .addresses import REWRITERS
 from .apis import NEWEST, OLDEST
-from .channel import Change, Move
 from .cluster import UpstreamCluster
 from .frames import FrameReader, FrameWriter
 from .judging.review import Review, Reviewer
+from .parties import Change, Move
 from .places import Which
 from .requests import RequestHead
 
@@ -46,12 +48,15 @@ class OfferedBroker:
         which: Which,
         *,
         tls: ssl.SSLContext | None,
+        hidden: frozenset[int],
         reviewer: Callable[[], Reviewer | None],
     ) -> None:
-        """Offer the broker that a client wants. `tls` is the context of connections to brokers, and
-        `reviewer` returns who reviews requests for changes, if anybody does.
+        """Offer the broker that a client wants. `tls` is the context of connections to brokers,
+        `hidden` are the APIs that do not pass, though the gateway knows them, and `reviewer`
+        returns who reviews requests for changes, if anybody does.
         """
         self._reviewer = reviewer
+        self._hidden = hidden
         self._cluster = cluster
         self._which = which
         self._tls = tls
@@ -96,10 +101,22 @@ class OfferedBroker:
         except HandshakeError as error:  # with the broker, and so no failure of the client
             raise Disconnected(str(error)) from error
 
+    async def log_in(self, ask: Ask, credentials: Credentials) -> float:
+        """Log in on a connection to a broker, and return for how many seconds that holds. Raises
+        Disconnected.
+        """
+        try:
+            return await log_in(ask, credentials)
+        except ProtocolError as error:
+            self._unreachable.say(logging.WARNING, "a client is turned away by its broker: %s", error)
+            raise Disconnected("the broker refused the login") from error
+
     def answer_of(self, head: RequestHead) -> bytes | None:
         """Return the response of the gateway itself, or None to have the broker answer. Raises
         UnsupportedVersion.
         """
+        if head.api_key in self._hidden:
+            raise UnsupportedApi(head.api_key, head.version, head.correlation_id, None)
         if OLDEST.get(head.api_key, 0) <= head.version <= NEWEST[head.api_key]:
             return None
         if head.api_key == ApiKey.API_VERSIONS:
@@ -136,7 +153,7 @@ class OfferedBroker:
     def change_of(self, head: RequestHead) -> Change | None:
         """Return what changes the response to a request as a whole; None if nothing does."""
         if head.api_key == ApiKey.API_VERSIONS:
-            return partial(_with_common_versions, head)
+            return partial(_with_common_versions, head, self._hidden)
         rewriter = REWRITERS.get(head.api_key)
         if rewriter is None:
             return None
@@ -149,9 +166,9 @@ class OfferedBroker:
         return rewrite
 
 
-async def _with_common_versions(head: RequestHead, frame: bytes) -> bytes:
+async def _with_common_versions(head: RequestHead, hidden: frozenset[int], frame: bytes) -> bytes:
     version = 0 if int.from_bytes(frame[4:6], signed=True) == ErrorCode.UNSUPPORTED_VERSION else head.version
     header, response = KAFKA.decode_response(ApiKey.API_VERSIONS, version, frame)
     assert isinstance(response, ApiVersionsResponse)
-    versions.common(response)
+    versions.common(response, hidden)
     return KAFKA.encode_response(ApiKey.API_VERSIONS, version, header.correlation_id, response)

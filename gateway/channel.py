@@ -10,10 +10,10 @@ An answer of the gateway itself stands in one queue with the requests that the b
 so that the client gets all of them in the order of its requests.
 """
 
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Protocol
 
 import msgspec
 import trio
@@ -25,13 +25,20 @@ from ..controller.network.memory import SMALL_BYTES, RequestMemory
 from ..controller.network.transport import Disconnected, Transport
 from ..controller.observe.logs import about_caller
 from ..controller.security.caller import Caller
+from ..protocol.api_keys import ApiKey
 from ..protocol.errors import InvalidFrameSize, MalformedMessage, ProtocolError, UnsupportedApi
-from .apis import NEWEST
+from ..protocol.header import RequestHeader
+from ..protocol.registry import KAFKA
+from ..protocol.schema import WireStruct
+from .apis import LOGIN_APIS, NEWEST
 from .frames import SIZE_BYTES, FrameReader, FrameWriter, size_of
+from .parties import Broker, Change, Login, Move, Review
 from .requests import RequestHead, read_head
 
-MOST_REVIEWED_BYTES = 8 * 1024 * 1024
-"""The largest request that is reviewed, which is held as a whole."""
+CLIENT_ID = "minicontroller"
+"""The client id of logins that the gateway itself makes at brokers."""
+MOST_WHOLE_BYTES = 8 * 1024 * 1024
+"""The largest request that is reviewed, or goes to the controller, which is held as a whole."""
 MOST_PENDING = 1000
 """How many requests of a client may wait for their responses before no more are read."""
 LAST_ANSWERS_SECONDS = 10.0
@@ -40,26 +47,6 @@ _CORRELATION_ID_BYTES = 4
 
 Connect = Callable[[], Awaitable[Transport]]
 """Connects to the broker, and passes its responses to the client from now on."""
-Change = Callable[[bytes], Awaitable[bytes]]
-"""Changes a response, given without its size, and returns it with its size."""
-Move = Callable[[FrameReader, FrameWriter], Awaitable[None]]
-"""Moves the response that was begun to the client, in whatever form the client gets it."""
-
-
-class Review(Protocol):
-    """The review of one request."""
-
-    @property
-    def frame(self) -> bytes:
-        """The frame that goes to the broker; empty if nothing does."""
-
-    async def answer(self, frame: bytes | None) -> bytes:
-        """Return the response to the client, its size included, given the broker's response without
-        its size; None if nothing went there. Raises MalformedMessage.
-        """
-
-    def abandon(self) -> None:
-        """Note that the connection ended. It means nothing for a request that was answered."""
 
 
 class Pending(msgspec.Struct):
@@ -72,40 +59,6 @@ class Pending(msgspec.Struct):
     """The response of the gateway itself, its size in front; the broker does not see the
     request.
     """
-
-
-class Broker(Protocol):
-    """The other end of a client's connection: one broker, or any of them."""
-
-    async def connect(self, client: Transport) -> Transport:
-        """Connect a client to it, as soon as its address is known. Raises Disconnected."""
-
-    def move_of(self, head: RequestHead) -> Move | None:
-        """Return what moves the response to a request; None if it passes as it is."""
-
-    def answer_of(self, head: RequestHead) -> bytes | None:
-        """Return the response of the gateway itself, or None to have the broker answer."""
-
-    def may_review(self, head: RequestHead) -> bool:
-        """Whether requests of an API may be reviewed as a whole before the broker gets them."""
-
-    def change_of(self, head: RequestHead) -> Change | None:
-        """Return what changes the response to a request as a whole; None if nothing does."""
-
-    def passes(self, frame: bytes) -> bool:
-        """Whether a request that may be reviewed needs no review. Raises ProtocolError."""
-
-    async def review(self, caller: Caller, frame: bytes) -> Review:
-        """Review a request, given as its frame without the size. Raises ProtocolError."""
-
-
-class Login(Protocol):
-    """The logins on a client's connection, which tell who the caller is."""
-
-    async def move_of(self, head: RequestHead, frames: FrameReader) -> Move | None:
-        """Return what moves the response to a request that is part of a login, without taking it;
-        None for any other one. Raises ProtocolError, Disconnected.
-        """
 
 
 class Channel:
@@ -139,6 +92,9 @@ class Channel:
         self._answered = trio.Event()
         """Set when a response was sent."""
         self._own_answers = trio.Lock()
+        self._to_broker: FrameWriter | None = None
+        self._logged_in_until = -math.inf
+        """trio's time until which the connection to the broker need not log in again."""
         self._upstream: Transport | None = None
         """The connection to the broker, once there is one."""
         self._life = trio.CancelScope()
@@ -230,73 +186,124 @@ class Channel:
         """Read requests, and pass them on or answer them, until the client or this gateway comes to
         an end.
         """
-        to_broker: FrameWriter | None = None
         while await self._begins(frames):
             head = await read_head(frames)
             if head.api_key not in NEWEST:
                 raise UnsupportedApi(head.api_key, head.version, head.correlation_id, None)
-            answer = self._broker.answer_of(head)
+            answer = await self._answer_of(head, frames)
             if answer is not None:
-                if to_broker is not None:
-                    await to_broker.flush()
-                await frames.drop()  # a client decides how large it is
                 self._pending.append(Pending(head.correlation_id, answer=answer))
                 await self._send_own_answers()
-            elif self._broker.may_review(head):
-                if to_broker is None:
-                    to_broker = FrameWriter(await connect())
-                await self._pass_reviewed(head, frames, to_broker)
+            elif self._login.is_forwarded(head) or self._broker.may_review(head):
+                await self._pass_whole(head, frames, connect)
             else:
-                if to_broker is None:
-                    to_broker = FrameWriter(await connect())
+                to_broker = await self._open(connect)
                 if head.has_answer:
                     move = await self._login.move_of(head, frames) or self._broker.move_of(head)
                     self._pending.append(Pending(head.correlation_id, move))
                 await to_broker.pass_on(frames)
             if len(self._pending) >= MOST_PENDING:
-                if to_broker is not None:
-                    await to_broker.flush()
+                await self._flush()
                 await self._until(lambda: len(self._pending) < MOST_PENDING)
 
-    async def _pass_reviewed(self, head: RequestHead, frames: FrameReader, to_broker: FrameWriter) -> None:
-        """Review a request as a whole, and pass it on, or answer it, as the review says."""
-        await to_broker.flush()
+    async def _answer_of(self, head: RequestHead, frames: FrameReader) -> bytes | None:
+        """Take a request that the gateway answers itself, and return the response; None if the
+        cluster answers it.
+        """
+        answer = self._broker.answer_of(head)
+        if answer is None:
+            if head.api_key in LOGIN_APIS:
+                await self._flush()
+            return await self._login.answer_of(head, frames)
+        await self._flush()
+        await frames.drop()  # a client decides how large it is
+        return answer
+
+    async def _open(self, connect: Connect) -> FrameWriter:
+        """Return what sends to the broker, once it is connected and knows the user."""
+        if self._to_broker is None:
+            self._to_broker = FrameWriter(await connect())
+        await self._log_in(self._to_broker)
+        return self._to_broker
+
+    async def _flush(self) -> None:
+        if self._to_broker is not None:
+            await self._to_broker.flush()
+
+    async def _log_in(self, to_broker: FrameWriter) -> None:
+        """Log in at the broker if that is due, before the next request goes there."""
+        credentials = self._login.credentials
+        if credentials is None or trio.current_time() < self._logged_in_until:
+            return
+
+        async def ask(api_key: ApiKey, version: int, message: WireStruct) -> WireStruct:
+            header = RequestHeader(api_key=api_key, api_version=version, client_id=CLIENT_ID)
+            answered = trio.Event()
+            answers: list[bytes] = []
+
+            async def take(frames: FrameReader, _client: FrameWriter) -> None:
+                answers.append(await frames.whole())
+                answered.set()
+
+            self._pending.append(Pending(header.correlation_id, take))
+            await to_broker.send(KAFKA.encode_request(header, message))
+            await answered.wait()
+            return KAFKA.decode_response(api_key, version, answers[0])[1]
+
+        self._logged_in_until = trio.current_time() + await self._broker.log_in(ask, credentials)
+
+    async def _pass_whole(self, head: RequestHead, frames: FrameReader, connect: Connect) -> None:
+        """Take a request as a whole, review it if that is due, and have it answered."""
+        await self._flush()
         size = frames.left
-        if size > MOST_REVIEWED_BYTES:
-            text = f"a request of {size} bytes is announced, {MOST_REVIEWED_BYTES} are allowed for this API"
+        if size > MOST_WHOLE_BYTES:
+            text = f"a request of {size} bytes is announced, {MOST_WHOLE_BYTES} are allowed for this API"
             raise InvalidFrameSize(text)
         if size > SMALL_BYTES:
             await self._memory.room_for(self, size)
         try:
             frame = await frames.whole()
-            if self._broker.passes(frame):
-                self._pending.append(Pending(head.correlation_id, self._broker.move_of(head)))
-                await to_broker.send(size_of(frame) + frame)
+            review = None
+            if self._broker.may_review(head) and not self._broker.passes(frame):
+                await self._until(lambda: not self._pending)  # Kafka begins none before those before it are answered
+                self._review = review = await self._broker.review(self.caller, frame)
+            if review is not None and not review.frame:
+                self._pending.append(Pending(head.correlation_id, answer=await review.answer(None)))
+                await self._send_own_answers()
+            elif self._login.is_forwarded(head):
+                await self._forward(head, frame, review)
             else:
-                await self._review_next(head, frame, to_broker)
+                await self._send_whole(head, frame, review, await self._open(connect))
         finally:
             self._memory.give_back(self)
 
-    async def _review_next(self, head: RequestHead, frame: bytes, to_broker: FrameWriter) -> None:
-        """Review a request when those before it were answered: Kafka begins none before that."""
-        await self._until(lambda: not self._pending)
-        self._review = review = await self._broker.review(self.caller, frame)
-        if review.frame:
+    async def _send_whole(self, head: RequestHead, frame: bytes, review: Review | None, to_broker: FrameWriter) -> None:
+        """Have the broker answer a request."""
+        if review is None:
+            self._pending.append(Pending(head.correlation_id, self._broker.move_of(head)))
+            await to_broker.send(size_of(frame) + frame)
+        else:
             move = partial(_move_reviewed, review, self._broker.change_of(head))
             self._pending.append(Pending(head.correlation_id, move))
             await to_broker.send(review.frame)
-        else:
-            self._pending.append(Pending(head.correlation_id, answer=await review.answer(None)))
-            await self._send_own_answers()
+
+    async def _forward(self, head: RequestHead, frame: bytes, review: Review | None) -> None:
+        """Have the controller answer a request, when those before it were answered."""
+        await self._until(lambda: not self._pending)
+        pending = Pending(head.correlation_id)
+        self._pending.append(pending)
+        answer = await self._login.forward(frame if review is None else review.frame[SIZE_BYTES:])
+        pending.answer = answer if review is None else await review.answer(answer[SIZE_BYTES:])
+        await self._send_own_answers()
 
     async def _begins(self, frames: FrameReader) -> bool:
-        if self._draining:
+        if self._draining or self._login.is_over:
             return False
         self._is_between_requests = True
         size = await frames.begin()
         self._is_between_requests = False
         self.last_active = trio.current_time()
-        return size is not None
+        return size is not None and not self._login.is_over
 
     def _on_taken(self) -> None:
         self.last_active = trio.current_time()

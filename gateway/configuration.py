@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from ..client.configuration import PROTOCOLS as ALL_PROTOCOLS
 from ..client.configuration import Address, ClientConfig, configure, parse_addresses
 from ..controller.config.keys import KEYS
 from ..controller.config.loading import config_from_mapping
@@ -20,6 +21,9 @@ from ..controller.errors import ConfigurationError
 from ..policies.configs.values import java_int
 from ..policies.loading import POLICY_KEY
 from ..text.properties import PropertiesError, Property, parse_properties
+from .identity.settings import GATEWAY_KEYS as IDENTITY_KEYS
+from .identity.settings import IdentitySettings, is_of_clients, read_identity
+from .identity.settings import is_key as is_identity_key
 from .patterns import NODE_ID, HostPattern, PortRange, parse_host, parse_ranges
 
 UPSTREAM = "upstream."
@@ -27,11 +31,10 @@ ADVERTISED_HOST, BEGIN_HOST = "advertised.host", "advertised.bootstrap.host"
 ROUTE_BY, BROKER_PORTS = "route.by", "broker.ports"
 PORT, SNI = "port", "sni"
 SECURITY_PROTOCOL = "security.protocol"
-IDENTITY = "identity"
-IDENTITIES = ("pass",)
-SUBJECT_CLAIM = "sasl.oauthbearer.sub.claim.name"
 PROTOCOLS = ("PLAINTEXT", "SSL")
-"""A login passes on to the broker, so that the listeners decide on nothing but TLS."""
+"""The protocols where a login passes on to the broker, so that the listeners decide on nothing but
+TLS.
+"""
 NODE_KEYS = frozenset(
     {
         "audit.dir",
@@ -68,8 +71,6 @@ GATEWAY_KEYS = frozenset(
         ON_FAILURE,
         ROUTE_BY,
         SECURITY_PROTOCOL,
-        IDENTITY,
-        SUBJECT_CLAIM,
     }
 )
 RULES_FILES = "policy.rules.files"
@@ -97,14 +98,13 @@ class GatewayConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Whether all brokers share a port of TLS, and the name that a client calls tells which one it
     wants.
     """
-    subject_claim: str = "sub"
-    """The claim that names the user in tokens of OAUTHBEARER."""
     observes: bool = False
     """Whether requests are judged and recorded, and never refused."""
     passes_on_failure: bool = False
     """Whether requests for changes pass while they cannot be judged or recorded."""
     metadata_max_age_seconds: float = DEFAULT_MAX_AGE_MS / 1000
     """How often the whole cluster is read, for judgements that look beyond what a request names."""
+    identity: IdentitySettings = IdentitySettings()
 
 
 def load_gateway_config(
@@ -130,28 +130,27 @@ def load_gateway_config(
         entries[key.strip()] = Property(key.strip(), value.strip(), 0)
     for key, entry in entries.items():
         _check_key(key, f"{file}, line {entry.line}" if entry.line else f"--set {key}")
-    if (_text(entries, IDENTITY) or IDENTITIES[0]) not in IDENTITIES:
-        raise ConfigurationError(f"{IDENTITY} must be one of {', '.join(IDENTITIES)}.")
     if rules:
         named = [entries[RULES_FILES].value] if RULES_FILES in entries else []
         entries[RULES_FILES] = Property(RULES_FILES, ",".join([*named, *rules]), 0)
     observes = observes or _one_of(entries, OBSERVE, ("false", "true")) == "true"
     passes = _one_of(entries, ON_FAILURE, (REFUSE, PASS)) == PASS
     parse_addresses(upstream)  # so that a mistake is not told of a key that was not written
+    identity = read_identity({key: entry.value for key, entry in entries.items()}, _of_upstream(entries))
     by_name = _by_name(entries)
     broker_host, begin_host = _hosts(entries, listen.host, by_name=by_name)
     return GatewayConfig(
         upstream=_upstream(entries, upstream),
-        node=_node(entries, refuses=not (observes or passes)),
+        node=_node(entries, refuses=not (observes or passes), has_logins=identity.is_own),
         listen=listen,
         broker_host=broker_host,
         begin_host=begin_host,
         broker_ports=parse_ranges(BROKER_PORTS, _text(entries, BROKER_PORTS)),
         by_name=by_name,
-        subject_claim=_text(entries, SUBJECT_CLAIM) or "sub",
         observes=observes,
         passes_on_failure=passes,
         metadata_max_age_seconds=_number(entries, METADATA_MAX_AGE, DEFAULT_MAX_AGE_MS, LEAST_MAX_AGE_MS) / 1000,
+        identity=identity,
     )
 
 
@@ -178,23 +177,34 @@ def _check_key(key: str, place: str) -> None:
             raise ConfigurationError(f"{place}: the brokers to begin with are the option --upstream.")
         return
     known = GATEWAY_KEYS | NODE_KEYS
-    if key not in known:
-        near = difflib.get_close_matches(key, known, 1)
+    if key not in known and not is_identity_key(key):
+        near = difflib.get_close_matches(key, known | IDENTITY_KEYS, 1)
         hint = f" Do you mean {near[0]}?" if near else ""
         raise ConfigurationError(f"{place}: {key} is no key of a gateway.{hint}")
 
 
 def _upstream(entries: Mapping[str, Property], servers: str) -> ClientConfig:
-    own = {key.removeprefix(UPSTREAM): entry.value for key, entry in entries.items() if key.startswith(UPSTREAM)}
-    return configure({**own, BOOTSTRAP_SERVERS: servers})
+    return configure({**_of_upstream(entries), BOOTSTRAP_SERVERS: servers})
 
 
-def _node(entries: Mapping[str, Property], *, refuses: bool) -> NodeConfig:
+def _of_upstream(entries: Mapping[str, Property]) -> dict[str, str]:
+    """Return the keys of connections to brokers, without their beginning."""
+    return {
+        key.removeprefix(UPSTREAM): entry.value
+        for key, entry in entries.items()
+        if key.startswith(UPSTREAM) and not is_identity_key(key)
+    }
+
+
+def _node(entries: Mapping[str, Property], *, refuses: bool, has_logins: bool) -> NodeConfig:
     protocol = _text(entries, SECURITY_PROTOCOL).upper() or "PLAINTEXT"
-    if protocol not in PROTOCOLS:
-        hint = " A login passes on to the broker." if protocol.startswith("SASL_") else ""
-        raise ConfigurationError(f"{SECURITY_PROTOCOL} must be one of {', '.join(PROTOCOLS)}.{hint}")
-    own = {key: entry.value for key, entry in entries.items() if key in NODE_KEYS}
+    allowed = ALL_PROTOCOLS if has_logins else PROTOCOLS
+    if protocol not in allowed:
+        hint = " A login passes on to the broker." if protocol in ALL_PROTOCOLS else ""
+        raise ConfigurationError(f"{SECURITY_PROTOCOL} must be one of {', '.join(allowed)}.{hint}")
+    own = {
+        key: entry.value for key, entry in entries.items() if key in NODE_KEYS or (has_logins and is_of_clients(key))
+    }
     return config_from_mapping(
         {
             "broker.id": str(_number(entries, GATEWAY_ID, 0, 0)),

@@ -10,13 +10,16 @@ from .apis import ADVERTISED_SINCE, NEEDED_BY_FEATURES, NEWEST, OLDEST
 from .requests import RequestHead
 
 
-def common(response: ApiVersionsResponse) -> None:
-    """Leave the versions that pass, and the features that need no others."""
+def common(response: ApiVersionsResponse, hidden: frozenset[int]) -> None:
+    """Leave the versions that pass, and the features that need no others. `hidden` are APIs none of
+    whose versions do.
+    """
     before = {row.api_key: row.max_version for row in response.api_keys}
     response.api_keys = [
         ApiVersion(api_key=row.api_key, min_version=ADVERTISED_SINCE.get(row.api_key, oldest), max_version=newest)
         for row in response.api_keys
-        if (newest := min(row.max_version, NEWEST.get(row.api_key, -1)))
+        if row.api_key not in hidden
+        and (newest := min(row.max_version, NEWEST.get(row.api_key, -1)))
         >= (oldest := max(row.min_version, OLDEST.get(row.api_key, 0)))
     ]
     after = {row.api_key: row.max_version for row in response.api_keys}

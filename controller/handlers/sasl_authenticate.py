@@ -3,12 +3,12 @@
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
-from ..requests.context import RequestContext
+from ..requests.context import LoginContext
 from ..requests.spec import Sender, Spec
 from ..security.sasl import Challenge, Proved, ProvedNode, SaslState
 
 
-def handle(_node: object, ctx: RequestContext, request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:
+def handle(_node: object, ctx: LoginContext, request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:
     caller = ctx.caller
     if caller.sasl is None or caller.sasl.state is not SaslState.EXCHANGE:
         return SaslAuthenticateResponse(

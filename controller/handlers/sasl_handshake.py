@@ -8,13 +8,13 @@ no user, and listeners without SASL accept it, too.
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-from ..requests.context import RequestContext
+from ..requests.context import LoginContext
 from ..requests.spec import Sender, Spec
 from ..security.node_proof import MECHANISM
 from ..security.sasl import SaslState
 
 
-def handle(_node: object, ctx: RequestContext, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
+def handle(_node: object, ctx: LoginContext, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
     caller, listener = ctx.caller, ctx.caller.listener
     if request.mechanism == MECHANISM and listener.node_proof is not None and ctx.api_version >= 1:
         caller.begin_node_proof(MECHANISM, listener.node_proof)

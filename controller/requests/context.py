@@ -102,6 +102,18 @@ class RequestDescription(Protocol):
         """Kafka's name of the API that the client used, as policies see it."""
 
 
+class LoginContext(Protocol):
+    """The part of a request's context that the APIs of SASL need."""
+
+    @property
+    def caller(self) -> Caller:
+        """The connection on which the request came."""
+
+    @property
+    def api_version(self) -> int:
+        """The version in which the answer will be encoded."""
+
+
 class RequestContext(msgspec.Struct, kw_only=True, gc=False):
     """The sender, version and connection of one request, made when the request is decoded."""
 

@@ -9,16 +9,16 @@ import logging
 from functools import partial
 
 from ...controller.observe.logs import RateLimitedLog
-from ...controller.security.caller import Caller
+from ...controller.security.caller import Caller, Listener
 from ...controller.security.principal import user_principal
-from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.errors import InvalidFrameSize
 from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from ...protocol.messages.sasl_handshake import SaslHandshakeRequest
 from ...protocol.registry import KAFKA
-from ..channel import Move
+from ..apis import LOGIN_APIS
 from ..frames import FrameReader, FrameWriter
+from ..parties import Move
 from ..requests import RequestHead
 from .sight import SUBJECT_CLAIM, Sight
 
@@ -28,7 +28,6 @@ MOST_LOGIN_BYTES = 128 * 1024
 """The largest request of a login, which is read as a whole. A ticket of Kerberos or a signed token
 is not longer.
 """
-LOGIN_APIS = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
 
 
 async def whole_login_request(frames: FrameReader) -> bytes:
@@ -51,6 +50,9 @@ class PassedLogins:
     def of(self, caller: Caller) -> "PassedLogin":
         return PassedLogin(self, caller)
 
+    def at(self, listener: Listener) -> Listener:
+        return listener
+
     def is_unknown(self, caller: Caller, mechanism: str) -> None:
         """Log that a login was accepted whose name cannot be learned."""
         self._unknown.say(
@@ -68,6 +70,23 @@ class PassedLogin:
         self._logins = logins
         self._caller = caller
         self._sight: Sight | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return False
+
+    @property
+    def credentials(self) -> None:
+        """The client itself logs in at the broker."""
+
+    def is_forwarded(self, _head: RequestHead) -> bool:
+        return False
+
+    async def forward(self, _frame: bytes) -> bytes:
+        raise AssertionError("requests pass to the broker")
+
+    async def answer_of(self, _head: RequestHead, _frames: FrameReader) -> bytes | None:
+        return None
 
     async def move_of(self, head: RequestHead, frames: FrameReader) -> Move | None:
         """Look at a request of a login, which goes on to the broker, and return what moves its

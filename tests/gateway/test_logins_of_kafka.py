@@ -4,14 +4,22 @@ import json
 import struct
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
     AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
     ScramCredentialInfo,
     ScramMechanism,
     UserScramCredentialUpsertion,
@@ -19,7 +27,7 @@ from confluent_kafka.admin import (
 
 from minicontroller.controller.security.credentials import Credentials, PlainCredentials, ScramCredentials, Tokens
 from tests.support.gateway import GatewayProcess, running_gateway
-from tests.support.kafka_kraft import KraftCluster, started
+from tests.support.kafka_kraft import STANDARD_AUTHORIZER, KraftCluster, started
 from tests.support.sasl import log_in, unsigned_token
 from tests.support.waiting import until
 from tests.support.wire import ConnectionEndedError, Wire
@@ -28,9 +36,19 @@ PASSWORD = "planted-secret"
 MODULES = "org.apache.kafka.common.security"
 PLAIN = f"{MODULES}.plain.PlainLoginModule required"
 PREFIX = "listener.name.clients"
-FAILED = 58
+FAILED, TOPIC_DENIED = 58, 29
+OWN_PASSWORD = "planted-at-the-gateway"
 ALICE = PlainCredentials("alice", PASSWORD)
 BOB = ScramCredentials("b=o,b", PASSWORD, "SCRAM-SHA-512")
+ACLS = [
+    AclBinding(kind, name, pattern, f"User:{user}", "*", operation, AclPermissionType.ALLOW)
+    for kind, name, pattern, user, operation in (
+        (ResourceType.BROKER, "kafka-cluster", ResourcePatternType.LITERAL, "gateway", AclOperation.CLUSTER_ACTION),
+        (ResourceType.TOPIC, "of-alice-", ResourcePatternType.PREFIXED, "alice", AclOperation.CREATE),
+        (ResourceType.TOPIC, "of-shared-", ResourcePatternType.PREFIXED, "shared", AclOperation.CREATE),
+        (ResourceType.TOPIC, "of-", ResourcePatternType.PREFIXED, "shared", AclOperation.DESCRIBE),
+    )
+]
 UNKNOWN_API = struct.pack(">ihhih", 10, 999, 0, 1, -1)
 
 
@@ -53,37 +71,112 @@ def is_let_in(address: str, credentials: Credentials) -> bool:
 
 @pytest.fixture(scope="module")
 def kafka() -> Iterator[KraftCluster]:
-    """One node whose clients log in, by passwords and by tokens that nobody signed."""
+    """One node whose clients log in, by passwords and by tokens that nobody signed, and whose
+    authorizer says whom it has judged.
+    """
+    users = " ".join(f'user_{name}="{PASSWORD}"' for name in ("alice", "gateway", "shared"))
+    controllers = f'{PLAIN} username="node" password="{PASSWORD}" user_node="{PASSWORD}" user_gateway="{PASSWORD}";'
     settings = {
         f"{PREFIX}.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
-        f"{PREFIX}.plain.sasl.jaas.config": f'{PLAIN} user_alice="{PASSWORD}";',
+        f"{PREFIX}.plain.sasl.jaas.config": f"{PLAIN} {users};",
         f"{PREFIX}.scram-sha-256.sasl.jaas.config": f"{MODULES}.scram.ScramLoginModule required;",
         f"{PREFIX}.scram-sha-512.sasl.jaas.config": f"{MODULES}.scram.ScramLoginModule required;",
         f"{PREFIX}.oauthbearer.sasl.jaas.config": f"{MODULES}.oauthbearer.OAuthBearerLoginModule required;",
         f"{PREFIX}.plain.connections.max.reauth.ms": "600000",
+        "sasl.mechanism.controller.protocol": "PLAIN",
+        "listener.name.controller.sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.controller.plain.sasl.jaas.config": controllers,
+        "authorizer.class.name": STANDARD_AUTHORIZER,
+        "super.users": "User:ANONYMOUS;User:node",
     }
-    folder = Path(tempfile.mkdtemp(prefix="kafka-"))
-    cluster = KraftCluster(folder, "4.1.0", settings=settings, protocol="SASL_PLAINTEXT")
+    cluster = KraftCluster(
+        Path(tempfile.mkdtemp(prefix="kafka-")),
+        "4.1.0",
+        settings=settings,
+        protocol="SASL_PLAINTEXT",
+        controller_protocol="SASL_PLAINTEXT",
+    )
+    cluster.loggers["kafka.authorizer.logger"] = "DEBUG"
     with started(cluster):
         admin = AdminClient({"bootstrap.servers": cluster.internal[1]})
         info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
         change = UserScramCredentialUpsertion(BOB.username, info, PASSWORD.encode())
         admin.alter_user_scram_credentials([change])[BOB.username].result(30)
+        for created in admin.create_acls(ACLS).values():
+            created.result(30)
         until(lambda: is_let_in(cluster.bootstrap, BOB))  # the broker follows its controller
         yield cluster
 
 
-@pytest.fixture(scope="module")
-def gateway(kafka: KraftCluster) -> Iterator[GatewayProcess]:
-    settings = {
+def settings_of(kafka: KraftCluster, identity: str) -> dict[str, str]:
+    """The keys that are common to gateways before this Kafka."""
+    return {
+        "identity": identity,
         "log.format": "json",
         "upstream.security.protocol": "SASL_PLAINTEXT",
         "upstream.sasl.mechanism": "PLAIN",
-        "upstream.sasl.jaas.config": f'{PLAIN} username="alice" password="{PASSWORD}";',
+        "upstream.sasl.jaas.config": f'{PLAIN} username="gateway" password="{PASSWORD}";',
+        **({"upstream.controllers": kafka.controllers[1]} if identity == "envelope" else {}),
     }
+
+
+@contextmanager
+def running(kafka: KraftCluster, settings: Mapping[str, str]) -> Iterator[GatewayProcess]:
     with running_gateway(kafka.bootstrap, settings=settings) as gateway:
         yield gateway
         assert PASSWORD not in gateway.output
+
+
+@pytest.fixture(scope="module")
+def gateway(kafka: KraftCluster) -> Iterator[GatewayProcess]:
+    """A gateway through which logins pass."""
+    with running(kafka, settings_of(kafka, "pass")) as gateway:
+        yield gateway
+
+
+@pytest.fixture
+def users(tmp_path: Path) -> Path:
+    """The users whom a gateway serves that authenticates them itself."""
+    file = tmp_path / "users.properties"
+    file.write_text("".join(f'{name}={PLAIN} username="shared" password="{PASSWORD}";\n' for name in ("alice", "erin")))
+    return file
+
+
+def own_logins(users: Path) -> dict[str, str]:
+    """The keys of a gateway that authenticates clients itself."""
+    passwords = " ".join(f'user_{name}="{OWN_PASSWORD}"' for name in ("alice", "mallory", "shared"))
+    scram = users.parent / "scram.properties"
+    scram.write_text(f"erin={OWN_PASSWORD}\n")
+    return {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
+        "listener.name.clients.plain.sasl.jaas.config": f"{PLAIN} {passwords};",
+        "identity.scram.file": str(scram),
+        "identity.credentials.file": str(users),
+    }
+
+
+def admin_of(gateway: GatewayProcess, user: str, mechanism: str = "PLAIN") -> AdminClient:
+    return AdminClient(
+        {
+            "bootstrap.servers": gateway.bootstrap,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": mechanism,
+            "sasl.username": user,
+            "sasl.password": OWN_PASSWORD,
+            "log_level": 0,
+        }
+    )
+
+
+def created(admin: AdminClient, topic: str) -> int:
+    """Create a topic, and return the code of the answer."""
+    future = admin.create_topics([NewTopic(topic, 1, 1)])[topic]
+    try:
+        future.result(30)
+    except KafkaException as error:
+        return int(error.args[0].code())
+    return 0
 
 
 def warnings_of(gateway: GatewayProcess) -> list[dict[str, Any]]:
@@ -139,3 +232,43 @@ def test_a_login_is_small(gateway: GatewayProcess) -> None:
         with pytest.raises(ConnectionEndedError):
             wire.receive()
     until(lambda: "a login of" in gateway.output)
+
+
+def judged(kafka: KraftCluster, user: str, topic: str) -> list[str]:
+    """The lines of the authorizer's audit log about a user and a topic."""
+    return [line for line in kafka.log(1).splitlines() if f"User:{user} is" in line and f":{topic} " in line]
+
+
+def test_the_cluster_judges_the_client_itself(kafka: KraftCluster, users: Path) -> None:
+    """With an Envelope, the authorizer of the cluster and its audit log see the client's own
+    principal, whatever user its reads go under.
+    """
+    with running(kafka, {**settings_of(kafka, "envelope"), **own_logins(users)}) as gateway:
+        alice, erin = admin_of(gateway, "alice"), admin_of(gateway, "erin", "SCRAM-SHA-512")
+        assert created(alice, "of-alice-1") == 0
+        assert created(erin, "of-alice-2") == TOPIC_DENIED
+        assert created(alice, "of-shared-1") == TOPIC_DENIED
+        until(lambda: "of-alice-1" in erin.list_topics(timeout=30).topics)
+    assert any("is Allowed operation = CREATE" in line for line in judged(kafka, "alice", "of-alice-1"))
+    assert any("is Denied operation = CREATE" in line for line in judged(kafka, "erin", "of-alice-2"))
+    assert not any("CREATE" in line for line in judged(kafka, "shared", "of-alice-1"))
+
+
+def test_users_are_mapped(kafka: KraftCluster, users: Path) -> None:
+    """The cluster sees the user to whom a client is mapped, and a client without one is refused as
+    for a wrong password; the file is followed.
+    """
+    with running(kafka, {**settings_of(kafka, "map"), **own_logins(users)}) as gateway:
+        assert created(admin_of(gateway, "alice"), "of-shared-2") == 0
+        assert created(admin_of(gateway, "alice"), "of-alice-3") == TOPIC_DENIED
+        assert judged(kafka, "shared", "of-shared-2")
+        assert not judged(kafka, "alice", "of-shared-2")
+        mallory = PlainCredentials("mallory", OWN_PASSWORD)
+        with Wire(gateway.bootstrap) as wire:
+            assert wire.ask("ApiVersions", 0, {})["error_code"] == 0
+            assert log_in(wire, mallory) == FAILED
+        until(lambda: "no credentials are configured for the user 'mallory'" in gateway.output)
+        users.write_text(f'alice={PLAIN} username="alice" password="{PASSWORD}";\nmallory={PLAIN}')
+        until(lambda: "users.properties, line 2" in gateway.output)
+        users.write_text(f'alice={PLAIN} username="alice" password="{PASSWORD}";\n')
+        until(lambda: created(admin_of(gateway, "alice"), "of-alice-4") in (0, 36))

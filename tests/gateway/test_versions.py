@@ -46,7 +46,7 @@ def test_what_both_speak(rows: dict[int, tuple[int, int]]) -> None:
     both have is left out.
     """
     response = told(rows)
-    versions.common(response)
+    versions.common(response, frozenset())
     after = {row.api_key: range(row.min_version, row.max_version + 1) for row in response.api_keys}
     for key, (low, more) in rows.items():
         common = range(max(low, OLDEST.get(key, 0)), min(low + more, NEWEST.get(key, -1)) + 1)
@@ -63,7 +63,7 @@ def test_features_follow_versions(rows: dict[int, tuple[int, int]]) -> None:
     """
     response = told(rows)
     before = {row.api_key: row.max_version for row in response.api_keys}
-    versions.common(response)
+    versions.common(response, frozenset())
     after = {row.api_key: row.max_version for row in response.api_keys}
     names = [each.name for each in response.supported_features]
     assert names == [each.name for each in response.finalized_features]
@@ -88,7 +88,7 @@ def test_a_broker_that_is_older(version: int) -> None:
         await frames.begin()
         async with trio.open_nursery() as nursery:
             cluster = UpstreamCluster(Network(nursery, ClientConfig((Address("a", 1),))), _nowhere)
-            mover = OfferedBroker(cluster, lambda _: 1, tls=None, reviewer=lambda: None).move_of(
+            mover = OfferedBroker(cluster, lambda _: 1, tls=None, hidden=frozenset(), reviewer=lambda: None).move_of(
                 RequestHead(ApiKey.API_VERSIONS, version, 7)
             )
             assert mover is not None

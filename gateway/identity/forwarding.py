@@ -1,0 +1,83 @@
+"""The requests that go to the controller under the client's own name, and their answers.
+
+The response is what the controller made of the client's own bytes, in the client's version. Where
+there is none, the client gets the answer that a broker would give it (KIP-590).
+"""
+
+from importlib import import_module
+from typing import Any
+
+from ...controller import handlers
+from ...controller.requests.error_answers import error_answer
+from ...controller.security.caller import Caller
+from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
+from ...protocol.errors import MalformedMessage, ProtocolError
+from ...protocol.header import REQUEST_START
+from ...protocol.registry import KAFKA
+from .controllers import Controllers, envelope
+
+FORWARDED = frozenset(
+    {
+        ApiKey.CREATE_TOPICS,
+        ApiKey.DELETE_TOPICS,
+        ApiKey.CREATE_ACLS,
+        ApiKey.DELETE_ACLS,
+        ApiKey.ALTER_CONFIGS,
+        ApiKey.CREATE_PARTITIONS,
+        ApiKey.ELECT_LEADERS,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        ApiKey.LIST_PARTITION_REASSIGNMENTS,
+        ApiKey.ALTER_CLIENT_QUOTAS,
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+        ApiKey.DESCRIBE_QUORUM,
+        ApiKey.UPDATE_FEATURES,
+        ApiKey.UNREGISTER_BROKER,
+    }
+)
+"""The APIs that brokers of KRaft forward, but for those of delegation tokens."""
+DEFAULT_SECONDS = 30.0
+"""How long the controller is waited for if the request does not say it."""
+LEAST_SECONDS, MOST_SECONDS = 1.0, 120.0
+
+
+class Forwarding:
+    """Has the controller answer requests of clients under their names."""
+
+    def __init__(self, controllers: Controllers) -> None:
+        self._controllers = controllers
+
+    async def answer(self, caller: Caller, frame: bytes) -> bytes:
+        """Return the response to a request with its size; the request is given without. Raises
+        ProtocolError for a request whose failure cannot be told.
+        """
+        assert caller.principal is not None
+        request = _decoded(frame)
+        answered = await self._controllers.ask(envelope(frame, caller.principal, caller.host), _seconds(request))
+        if answered.code == ErrorCode.NONE:
+            if answered.response[:4] != frame[4:8]:
+                raise MalformedMessage("the controller answered what the client had not asked")
+            return len(answered.response).to_bytes(4) + answered.response
+        code = answered.code if answered.code == ErrorCode.REQUEST_TIMED_OUT else ErrorCode.UNKNOWN_SERVER_ERROR
+        return _error(frame, request, ErrorCode(code))
+
+
+def _decoded(frame: bytes) -> Any:
+    """Return a request, or None for one of an API that only passes here."""
+    return KAFKA.decode_request(frame)[1] if REQUEST_START.unpack_from(frame)[0] in KAFKA else None
+
+
+def _seconds(request: Any) -> float:
+    asked = getattr(request, "timeout_ms", DEFAULT_SECONDS * 1000) / 1000
+    return min(max(asked, LEAST_SECONDS), MOST_SECONDS)
+
+
+def _error(frame: bytes, request: Any, code: ErrorCode) -> bytes:
+    number, version, correlation_id = REQUEST_START.unpack_from(frame)
+    key = ApiKey(number)
+    if request is None:
+        raise ProtocolError(f"the controller did not answer {key.name}: {code.name}")
+    spec = import_module(f"{handlers.__name__}.{key.name.lower()}").API
+    response = error_answer(spec, request, version, code=code)
+    return KAFKA.encode_response(key, version, correlation_id, response)

@@ -1,0 +1,181 @@
+"""Logins at the gateway itself, by the nodes' own SASL or by a client certificate; the connection
+to the broker is that of another user, whom a file names for the client.
+
+Rule: nothing but ApiVersions goes to the cluster for a client that has not authenticated here, and
+nothing for one that the file does not name. Why it is refused stands in the log alone.
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+import trio
+
+from ...controller.handlers import sasl_authenticate, sasl_handshake
+from ...controller.network.failures import ConnectionFailures
+from ...controller.security.caller import Caller, Listener
+from ...controller.security.credentials import Credentials
+from ...controller.security.principal import USER
+from ...controller.security.sasl import (
+    Mechanism,
+    Proved,
+    Rejected,
+    SaslExchange,
+    SaslOutcome,
+    invalid_credentials,
+)
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import InvalidFrameSize, ProtocolError
+from ...protocol.registry import KAFKA
+from ..apis import LOGIN_APIS
+from ..frames import FrameReader
+from ..parties import Move
+from ..requests import RequestHead
+from .forwarding import FORWARDED, Forwarding
+from .passing import MOST_LOGIN_BYTES, whole_login_request
+
+WRONG_PASSWORD = Rejected("Authentication failed: Invalid username or password")
+"""The answer of PLAIN to a wrong password."""
+HANDLERS: Mapping[int, Callable[[None, "LoginRequest", Any], Any]] = MappingProxyType(
+    {ApiKey.SASL_HANDSHAKE: sasl_handshake.handle, ApiKey.SASL_AUTHENTICATE: sasl_authenticate.handle}
+)
+"""The nodes' own handlers."""
+Serves = Callable[[str], bool]
+"""Returns whether the gateway serves a user who has authenticated."""
+
+
+class LoginRequest(msgspec.Struct, frozen=True):
+    """The parts of a request's context that its handler needs."""
+
+    caller: Caller
+    api_version: int
+
+
+class ServedUsers:
+    """An exchange after which only users whom the gateway serves are let in; whoever else has the
+    right password is answered as if it were wrong.
+    """
+
+    def __init__(self, mechanism: str, exchange: SaslExchange, serves: Serves) -> None:
+        self._mechanism = mechanism
+        self._exchange = exchange
+        self._serves = serves
+
+    def step(self, token: bytes) -> SaslOutcome:
+        outcome = self._exchange.step(token)
+        if not isinstance(outcome, Proved) or self._serves(outcome.username):
+            return outcome
+        told = WRONG_PASSWORD if self._mechanism == "PLAIN" else invalid_credentials(self._mechanism)
+        return Rejected(told.message, f"no credentials are configured for the user {outcome.username!r}")
+
+
+class OwnLogins:
+    """The logins of all clients of a gateway that authenticates them itself."""
+
+    def __init__(
+        self,
+        upstream: Callable[[str], Credentials | None] | None,
+        forwarding: Forwarding | None,
+        failures: ConnectionFailures,
+        failed_authentication_delay: float,
+    ) -> None:
+        """`upstream` returns the credentials at the brokers by a user's name; it is None where
+        brokers ask for no login. `forwarding` has the controller answer what changes the
+        cluster's metadata, if that goes under clients' own names.
+        """
+        self.forwarding = forwarding
+        self.upstream = upstream
+        self.failures = failures
+        self.failed_authentication_delay = failed_authentication_delay
+
+    def at(self, listener: Listener) -> Listener:
+        """Return a listener that lets in only users whom the gateway serves."""
+        mechanisms = {name: self._served(name, start) for name, start in listener.mechanisms.items()}
+        return msgspec.structs.replace(listener, mechanisms=mechanisms)
+
+    def of(self, caller: Caller) -> "OwnLogin":
+        return OwnLogin(self, caller)
+
+    def serves(self, user: str) -> bool:
+        return self.upstream is None or self.upstream(user) is not None
+
+    def _served(self, mechanism: str, start: Mechanism) -> Mechanism:
+        return lambda: ServedUsers(mechanism, start(), self.serves)
+
+
+class OwnLogin:
+    """The logins on one connection."""
+
+    def __init__(self, logins: OwnLogins, caller: Caller) -> None:
+        self._logins = logins
+        self._caller = caller
+        self._used: Credentials | None = None
+        """The credentials with which the connection to the broker logged in."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no more requests are read: a login failed, or the user has other credentials at
+        the brokers than those of the connection.
+        """
+        return self._caller.must_leave or (self._used is not None and self._used != self._current())
+
+    @property
+    def credentials(self) -> Credentials | None:
+        """The credentials for the connection to the broker; None as long as it needs none."""
+        if self._caller.authenticated:
+            self._used = self._current()
+        return self._used
+
+    def is_forwarded(self, head: RequestHead) -> bool:
+        return self._logins.forwarding is not None and head.api_key in FORWARDED
+
+    async def forward(self, frame: bytes) -> bytes:
+        assert self._logins.forwarding is not None
+        return await self._logins.forwarding.answer(self._caller, frame)
+
+    async def move_of(self, _head: RequestHead, _frames: FrameReader) -> Move | None:
+        return None
+
+    async def answer_of(self, head: RequestHead, frames: FrameReader) -> bytes | None:
+        """Answer a request of a login, and take it; return None for one that goes on to the broker.
+        Raises ProtocolError for one that does not.
+        """
+        if head.api_key not in LOGIN_APIS:
+            self._check(head, frames)
+            return None
+        await whole_login_request(frames)
+        _, request, _ = KAFKA.decode_request(await frames.whole())
+        response = HANDLERS[head.api_key](None, LoginRequest(self._caller, head.version), request)
+        if self._caller.must_leave:
+            self._logins.failures.failed_authentication(self._caller)
+            # The client waits, to slow down guessing (connection.failed.authentication.delay.ms).
+            await trio.sleep(self._logins.failed_authentication_delay)
+        return KAFKA.encode_response(head.api_key, head.version, head.correlation_id, response)
+
+    def _check(self, head: RequestHead, frames: FrameReader) -> None:
+        caller = self._caller
+        if not caller.authenticated or caller.is_amid_authentication:
+            if head.api_key != ApiKey.API_VERSIONS or caller.is_amid_authentication:
+                raise ProtocolError("a request came before the client had authenticated")
+            if frames.left > MOST_LOGIN_BYTES:
+                raise InvalidFrameSize(f"a request of {frames.left} bytes before authentication")
+            return
+        if trio.current_time() >= caller.expires:
+            raise ProtocolError("the session has expired, and the client did not authenticate again")
+        if caller.has_valid_token is not None and not caller.has_valid_token():
+            raise ProtocolError("the credential of the client is not valid any more")
+        if caller.principal is None:
+            raise ProtocolError("the client has shown no certificate, and there is no other login here")
+        if not self._logins.serves(user_of(caller)):
+            raise ProtocolError(f"no credentials are configured for the user {user_of(caller)!r}")
+
+    def _current(self) -> Credentials | None:
+        upstream = self._logins.upstream
+        return None if upstream is None or self._caller.principal is None else upstream(user_of(self._caller))
+
+
+def user_of(caller: Caller) -> str:
+    """Return the name of the user of an authenticated client."""
+    assert caller.principal is not None
+    return caller.principal.removeprefix(f"{USER}:")

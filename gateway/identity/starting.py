@@ -1,0 +1,69 @@
+"""Makes the logins of a gateway as its configuration has them."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+import trio
+
+from ...client.network import Network
+from ...controller.network.failures import ConnectionFailures
+from ...controller.security.caller import Caller, Listener
+from ...controller.security.mechanisms import LoginSources
+from ..apis import DELEGATION_TOKEN_APIS
+from ..parties import Login
+from .controllers import Controllers
+from .forwarding import Forwarding
+from .own import OwnLogins
+from .passing import PassedLogins
+from .settings import IdentitySettings
+from .user_files import ScramUsers, UpstreamUsers
+
+
+class Logins(Protocol):
+    """The logins of all clients of a gateway."""
+
+    def at(self, listener: Listener) -> Listener:
+        """Return a listener where clients log in so."""
+
+    def of(self, caller: Caller) -> Login:
+        """Return the logins on one connection."""
+
+
+class Identity:
+    """The logins of clients, and what has to run for them."""
+
+    def __init__(
+        self, settings: IdentitySettings, nursery: trio.Nursery, failures: ConnectionFailures, delay: float
+    ) -> None:
+        """Read the files of users; connections to controllers are tasks of the nursery. `delay` is
+        how long the answer to a failed login is held, in seconds. Raises ConfigurationError.
+        Blocks.
+        """
+        self.sources = LoginSources()
+        self.hidden: frozenset[int] = DELEGATION_TOKEN_APIS if settings.is_own else frozenset()
+        """The APIs that make no sense with these logins."""
+        self._tasks: list[Callable[[], Awaitable[None]]] = [self.sources.run]
+        self.logins: Logins = (
+            self._own(settings, nursery, failures, delay) if settings.is_own else PassedLogins(settings.subject_claim)
+        )
+
+    @property
+    def tasks(self) -> Sequence[Callable[[], Awaitable[None]]]:
+        """What runs while the gateway serves."""
+        return self._tasks
+
+    def _own(
+        self, settings: IdentitySettings, nursery: trio.Nursery, failures: ConnectionFailures, delay: float
+    ) -> OwnLogins:
+        if settings.scram_file is not None:
+            scram = ScramUsers(settings.scram_file)
+            self.sources.find_user = scram.credential
+            self._tasks.append(scram.follow)
+        users = None
+        if settings.credentials_file is not None:
+            users = UpstreamUsers(settings.credentials_file, settings.scram_upstream)
+            self._tasks.append(users.follow)
+        forwarding = None
+        if settings.controllers is not None:
+            forwarding = Forwarding(Controllers(Network(nursery, settings.controllers)))
+        return OwnLogins(None if users is None else users.of, forwarding, failures, delay)

@@ -1,0 +1,125 @@
+"""Files that say something of users, a line for each, and are followed while the gateway runs.
+
+Rule: a mistake is a sentence that names the file and the line, and never the value, which is a
+secret. A file with mistakes changes nothing: what was read before holds.
+"""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from ...controller.config.jaas import PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE, JaasError, parse_jaas
+from ...controller.config.watched_files import Content, Contents, WatchedFiles
+from ...controller.errors import ConfigurationError
+from ...controller.security.credentials import Credentials, PlainCredentials, ScramCredentials
+from ...controller.security.scram_credentials import HASHES, ScramCredential, derived_credential
+from ...text.properties import PropertiesError, parse_properties
+
+log = logging.getLogger("minicontroller.gateway")
+
+MAX_FILE_BYTES = 4 * 1024 * 1024
+LOOK_SECONDS = 1.0
+"""How often a file is looked at."""
+ANYBODY = "*"
+"""The line for users who have none of their own."""
+
+Said = TypeVar("Said")
+
+
+class UserFile(Generic[Said]):
+    """A properties file whose keys are users."""
+
+    def __init__(self, path: Path, read: Callable[[str, str], Said]) -> None:
+        """Read the file. `read` makes something of a user and the value of their line, and raises
+        ValueError with the rest of a sentence about the line. Raises ConfigurationError. Blocks.
+        """
+        self._read = read
+        self._files = WatchedFiles([path], max_bytes=MAX_FILE_BYTES)
+        self._users = self._parsed(self._files.read()[0])
+
+    def of(self, user: str) -> Said | None:
+        """Return what the file says of a user."""
+        return self._users.get(user)
+
+    async def follow(self) -> None:
+        """Follow the file until cancelled."""
+        await self._files.follow(LOOK_SECONDS, self._use)
+
+    async def _use(self, contents: Contents) -> None:
+        try:
+            self._users = self._parsed(contents[0])
+        except ConfigurationError as error:
+            log.error("what was read before still holds: %s", error)  # noqa: TRY400 - a mistake of a file
+        else:
+            log.info("%s was read again, and names %d users", contents[0].path, len(self._users))
+
+    def _parsed(self, content: Content) -> dict[str, Said]:
+        if content.data is None:
+            raise ConfigurationError(f"{content.path}: {content.fault}.")
+        if len(content.data) > MAX_FILE_BYTES:
+            raise ConfigurationError(f"{content.path}: has more than {MAX_FILE_BYTES} bytes.")
+        try:
+            entries = parse_properties(content.data.decode("utf-8"), str(content.path)).entries
+        except UnicodeDecodeError:
+            raise ConfigurationError(f"{content.path}: is not text in UTF-8.") from None
+        except PropertiesError as error:
+            raise ConfigurationError(str(error)) from None
+        users: dict[str, Said] = {}
+        for user, entry in entries.items():
+            try:
+                users[user] = self._read(user, entry.value)
+            except ValueError as error:
+                raise ConfigurationError(f"{content.path}, line {entry.line}: {error}.") from None
+        return users
+
+
+class UpstreamUsers:
+    """The credentials at the brokers by the names of users."""
+
+    def __init__(self, path: Path, scram: str) -> None:
+        """Read the file; `scram` is the mechanism of those who log in by SCRAM. Raises
+        ConfigurationError. Blocks.
+        """
+        self._scram = scram
+        self._file = UserFile(path, self._credentials)
+        self.follow = self._file.follow
+
+    def of(self, user: str) -> Credentials | None:
+        """Return the credentials of a user; None for one who has none."""
+        return self._file.of(user) or self._file.of(ANYBODY)
+
+    def _credentials(self, _user: str, text: str) -> Credentials:
+        try:
+            jaas = parse_jaas(text)
+        except JaasError as error:
+            raise ValueError(f"this is no login module with a username and a password: {error}") from None
+        if not jaas.username or not jaas.password:
+            raise ValueError("the login module lacks a username or a password")
+        if jaas.login_module == PLAIN_LOGIN_MODULE:
+            return PlainCredentials(jaas.username, jaas.password)
+        if jaas.login_module == SCRAM_LOGIN_MODULE:
+            return ScramCredentials(jaas.username, jaas.password, self._scram)
+        raise ValueError(f"the login module is none of {PLAIN_LOGIN_MODULE} and {SCRAM_LOGIN_MODULE}")
+
+
+class ScramUsers:
+    """The users who log in at the gateway by SCRAM, with their passwords."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the file. Raises ConfigurationError. Blocks."""
+        self._derived: dict[str, tuple[str, dict[str, ScramCredential]]] = {}
+        self._file = UserFile(path, self._credentials)
+        self.follow = self._file.follow
+
+    def credential(self, user: str, mechanism: str) -> ScramCredential | None:
+        """Return the credential of a user for a mechanism, or None if there is none."""
+        return (self._file.of(user) or {}).get(mechanism)
+
+    def _credentials(self, user: str, password: str) -> dict[str, ScramCredential]:
+        if not password:
+            raise ValueError("the password is empty")
+        known = self._derived.get(user)
+        if known is None or known[0] != password:
+            known = self._derived[user] = (password, {name: derived_credential(name, password) for name in HASHES})
+        return known[1]
