@@ -229,7 +229,8 @@ class Decision(Event, frozen=True, gc=False, tag="decision"):
     """Whether the request only asked if it would be allowed."""
     asked_ms: int | None
     """The time of the request that the policy was given, in milliseconds since 1970. Null if the
-    request was refused before the policy was asked.
+    request was refused before the policy was asked, and for changes of ACLs, users, quotas, tokens,
+    groups and leaders if no policy judges them.
     """
     asked_created_ms: int | None
     """The time of the topic's creation that the policy was given, in milliseconds since 1970; null
@@ -250,8 +251,8 @@ class Decision(Event, frozen=True, gc=False, tag="decision"):
     changes that were under way failed later. Usually empty.
     """
     policy: PolicyDecision | None
-    """The policy's verdict; null if no policy was asked, because there is none or the request was
-    invalid.
+    """The policy's verdict; null if no policy was asked, because there is none that judges such
+    requests, or the request was invalid.
     """
     effect: Effect
     """`applied`: the change is in the store and `after` is the state, or the levels of loggers are
