@@ -110,7 +110,10 @@ class _Planner:
             if changes and draft.is_over:
                 break
             await draft.time_slice.pause()
-            changes += await self._planned(draft, group, is_judged=is_judged)
+            planned = await self._planned(draft, group, is_judged=is_judged)
+            changes += planned
+            if len(planned) < len(group):
+                break
         return changes
 
     def _groups(self, begin: int) -> Iterator[list[EntityEdit]]:
@@ -123,12 +126,15 @@ class _Planner:
 
     async def _planned(self, draft: Draft, group: Sequence[EntityEdit], *, is_judged: bool) -> list[PlannedChange]:
         """Plan the edits of one entity. The policy is asked about each valid edit, if it judges the
-        API.
+        API; a slow policy leaves the rest of them for the next part.
         """
         path = group[0].path
         before, version = value_of(draft.image, path) if path else (None, -1)
-        value, changes = before, []
+        value: Any = before
+        changes: list[PlannedChange] = []
         for edit in group:
+            if is_judged and changes and draft.is_over:
+                break
             try:
                 refuse_unreadable(path, version)
                 after = edit.edit(value)

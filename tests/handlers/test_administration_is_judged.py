@@ -2,19 +2,24 @@
 written, and the audit log can be asked again.
 """
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import trio
 
 from minicontroller.audit.event import REDACTED, Decision, Effect
 from minicontroller.audit.replay import judged_request
+from minicontroller.controller.active import jobs
 from minicontroller.controller.handlers import SPECS
 from minicontroller.policies import AdminRequest, ClusterState, PolicyViolation, TopicManagementPolicy
 from minicontroller.policies.rules.vocabulary import OPERATION_OF_API
 from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.messages.alter_client_quotas import AlterClientQuotasRequest
 from minicontroller.protocol.registry import KAFKA
 from tests.audit.logs import decisions_in, found
 from tests.handlers.administering import ALL, NO_TEXT, SETTINGS, Administrator
+from tests.handlers.client_quotas import MUTATION, entry
 from tests.handlers.ruling import Ruling, ruling
 from tests.rules.reading import rules
 
@@ -165,3 +170,32 @@ async def test_no_secret_reaches_a_policy() -> None:
     [asked] = policy.seen
     assert dict(asked.config_operations) == {"SCRAM-SHA-256": REDACTED}
     assert dict(asked.config_operation_kinds or {}) == {"SCRAM-SHA-256": "set"}
+
+
+async def test_a_slow_policy_lets_others_in_between_edits_of_one_entity(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request with many edits of the same entity is carried out in parts while others wait; each
+    edit is judged and recorded once, and the last one holds.
+    """
+    monkeypatch.setattr(jobs, "PART_SECONDS", 0)
+    policy = Refusing()
+    async with ruling({"audit.dir": str(tmp_path)}, policy=policy) as cluster:
+        rates = {name: [float(number) for number in range(1, 9)] for name in ("a", "b", "c")}
+
+        async def alter_all(name: str) -> None:
+            entries = [entry({"user": name}, {MUTATION: rate}) for rate in rates[name]]
+            answer = await cluster.ask(AlterClientQuotasRequest(entries=entries), 1)
+            assert [row.error_code for row in answer.entries] == [0]
+
+        async with trio.open_nursery() as nursery:
+            for name in rates:
+                nursery.start_soon(alter_all, name)
+        for name in rates:
+            assert await cluster.configs(f"users/{name}") == {MUTATION: "8.0"}
+    asked = [(each.name, each.config_operations[MUTATION]) for each in policy.seen]
+    assert sorted(asked) == sorted((f"user={name}", repr(rate)) for name, each in rates.items() for rate in each)
+    assert [judged_request(each) for each in decisions_in(tmp_path)] == policy.seen
+    names = [each.name for each in policy.seen]
+    assert sum(one != other for one, other in pairwise(names)) > len(rates)
+    assert found(tmp_path) == []
