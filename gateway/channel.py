@@ -165,7 +165,7 @@ class Channel:
                     nursery.start_soon(until_it_ends, partial(self._pass_responses, upstream))
                     return upstream
 
-                nursery.start_soon(until_it_ends, partial(self._pass_requests, connect))
+                await until_it_ends(partial(self._pass_requests, connect))  # a task less for who is idle
         finally:
             if self._review is not None:
                 self._review.abandon()

@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator
 import trio
 
 from ..controller.network.descriptors import raise_limit, room_for_connections
-from ..controller.node.process import say
 from ..controller.observe.logs import use_format
+from ..controller.observe.stdout import say
 from .app import Gateway
 from .configuration import GatewayConfig
 

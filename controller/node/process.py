@@ -9,7 +9,6 @@ import logging
 import os
 import secrets
 import signal
-import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 
@@ -26,6 +25,7 @@ from ..http.protection import HttpProtection
 from ..network.descriptors import raise_limit, room_for_connections
 from ..network.server import PortTakenError
 from ..observe.logs import use_format
+from ..observe.stdout import say
 from ..security.zookeeper_access import zookeeper_access
 from ..store.base import AccessDenied, Store
 from ..store.memory import MemoryStore, MemoryTree
@@ -197,14 +197,6 @@ async def _announce(nodes: Sequence[RunningNode], http: HttpListener | None) -> 
         await node.wait_ready(ids)
     page = "" if http is None else f" http={http.address}"
     say(f"ready: bootstrap.servers={','.join(node.bootstrap for node in nodes)}{page}")
-
-
-def say(line: str) -> None:
-    """Print a line on stdout. A closed stdout does not stop the nodes."""
-    try:
-        print(line, flush=True)  # noqa: T201
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # otherwise Python's final flush fails
 
 
 async def _stop_on_signal(

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from .oauthbearer import SIGNS
+from .bearer_message import SIGNS
 from .signed_tokens import JAVA_SPACES, LAST_SECOND, MAX_TOKEN_CHARACTERS
 
 MAX_SUBJECT_CHARACTERS = 1000

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from ...controller.security.oauthbearer import read_bearer_message
+from ...controller.security.bearer_message import read_bearer_message
 from ...controller.security.principal import MAX_NAME_BYTES
 from ...controller.security.scram_server import read_client_first
 

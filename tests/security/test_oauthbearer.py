@@ -21,6 +21,7 @@ from trio.testing import MockClock
 
 from minicontroller.controller.config.loading import config_from_mapping
 from minicontroller.controller.errors import ConfigurationError
+from minicontroller.controller.security.bearer_message import read_bearer_message
 from minicontroller.controller.security.issuer_keys import (
     FETCH_SECONDS,
     SOONEST_SECONDS,
@@ -29,7 +30,7 @@ from minicontroller.controller.security.issuer_keys import (
 )
 from minicontroller.controller.security.listeners import server_listeners
 from minicontroller.controller.security.mechanisms import LoginSources
-from minicontroller.controller.security.oauthbearer import bearer_mechanism, read_bearer_message
+from minicontroller.controller.security.oauthbearer import bearer_mechanism
 from minicontroller.controller.security.sasl import Challenge, Proved, Rejected, SaslOutcome
 from minicontroller.controller.security.signed_tokens import (
     MAX_TOKEN_CHARACTERS,

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -61,6 +61,9 @@ def kafka_libs(version: str = KAFKA_VERSION) -> Path:
 
 class KafkaProcesses:
     """The processes of brokers 1..n on 127.0.0.1, whatever keeps their metadata."""
+
+    options: Sequence[str] = SHORT_LIVED
+    """How Java is called."""
 
     def __init__(
         self, folder: Path, brokers: int, settings: Mapping[str, str] | None, login: Login | None, version: str
@@ -113,7 +116,7 @@ class KafkaProcesses:
     def _java(self, name: str, options: list[str], main: list[str]) -> None:
         log = (self.folder / f"{name}.log").open("wb")
         self._logs.append(log)
-        command = ["java", *SHORT_LIVED, *options, f"-Dlog4j.configuration=file:{self.folder}/log4j.properties"]
+        command = ["java", *self.options, *options, f"-Dlog4j.configuration=file:{self.folder}/log4j.properties"]
         command += ["-cp", f"{kafka_libs(self.version)}/*", *main]
         self.processes[name] = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=self.folder)
 

@@ -12,7 +12,7 @@ from minicontroller.controller.config.jaas import JaasError, parse_jaas
 from minicontroller.controller.config.jaas_file import parse_jaas_file
 from minicontroller.controller.config.listeners import ListenerFault, parse_counts, parse_endpoints, parse_protocol_map
 from minicontroller.controller.errors import Refusal
-from minicontroller.controller.security.oauthbearer import read_bearer_message
+from minicontroller.controller.security.bearer_message import read_bearer_message
 from minicontroller.controller.security.principal import principal_from_envelope, principal_from_text
 from minicontroller.controller.security.principal_mapping import PrincipalMapper
 from minicontroller.controller.security.scram import ScramError, _attributes
