@@ -1,6 +1,7 @@
 """The gateway as a tree of tasks, from its start to its end."""
 
 import logging
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
@@ -18,8 +19,7 @@ from .channel import Channel
 from .cluster import UpstreamCluster
 from .configuration import GatewayConfig
 from .identity.starting import Identity
-from .judging.review import Reviewer
-from .judging.starting import reviewing
+from .judging.starting import Judging, judging
 from .named_tls import NamedTls
 from .places import FixedPorts, NextPorts, OnePort, Places, Which
 
@@ -42,20 +42,23 @@ class Gateway:
         self.bootstrap = config.listen
         """Where clients begin: what they are told, once the gateway serves."""
         self.is_serving = False
-        self._config = config
-        self._server = Server(connection_limits(config.node, room))
+        self.config = config
+        self.server = Server(connection_limits(config.node, room))
         self._identity = Identity(
             config.identity,
             nursery,
-            self._server.failures,
-            self._server.limits.failed_authentication_delay_seconds,
+            self.server.failures,
+            self.server.limits.failed_authentication_delay_seconds,
         )
         listener = server_listeners(config.node, self._identity.sources)[0]
         self._listener = self._identity.logins.at(listener)
         self._places = self._configured_places()
         self._network = Network(nursery, config.upstream)
-        self._cluster = UpstreamCluster(self._network, self._places.of_broker)
-        self._reviewer: Reviewer | None = None
+        self.cluster = UpstreamCluster(self._network, self._places.of_broker)
+        self.judging: Judging | None = None
+        """What judges requests; None before the gateway serves, and where nothing is judged."""
+        self.requests = Counter[int]()
+        """How many requests were read, by API key."""
         self._stopping = trio.Event()
 
     async def run(self, ready: Callable[[], None]) -> None:
@@ -67,26 +70,30 @@ class Gateway:
             ConfigurationError: the audit log cannot be written.
         """
         self.bootstrap = await self._places.open()
-        async with reviewing(self._config, self._network) as self._reviewer, trio.open_nursery() as nursery:
-            await self._cluster.begin()
-            await nursery.start(self._server.run)
-            nursery.start_soon(self._cluster.follow)
+        async with judging(self.config, self._network) as self.judging, trio.open_nursery() as nursery:
+            await self.cluster.begin()
+            await nursery.start(self.server.run)
+            nursery.start_soon(self.cluster.follow)
             for task in self._identity.tasks:
                 nursery.start_soon(task)
             if self._listener.tls is not None:
-                nursery.start_soon(self._listener.tls.follow, lambda: self._config.node)
+                nursery.start_soon(self._listener.tls.follow, lambda: self.config.node)
             self.is_serving = True
             ready()
             await self._stopping.wait()
-            await self._server.shutdown(GRACE_SECONDS)
+            await self.server.shutdown(GRACE_SECONDS)
             nursery.cancel_scope.cancel()
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._stopping.is_set()
 
     def stop(self) -> None:
         """Accept no more, let the requests that were read be answered, and return from `run`."""
         self._stopping.set()
 
     def _configured_places(self) -> Places:
-        config = self._config
+        config = self.config
         if config.by_name:
             names = OnePort(self._bind, config.listen, config.begin_host, config.broker_host)
             assert self._listener.tls is not None, "names are told by TLS"
@@ -101,15 +108,15 @@ class Gateway:
         PortTakenError.
         """
         broker = OfferedBroker(
-            self._cluster,
+            self.cluster,
             which,
-            tls=self._config.upstream.tls,
+            tls=self.config.upstream.tls,
             hidden=self._identity.hidden,
-            reviewer=lambda: self._reviewer,
+            reviewer=lambda: None if self.judging is None else self.judging.reviewer,
         )
-        listener = msgspec.structs.replace(self._listener, name=name, host=self._config.listen.host, port=port)
-        await self._server.open_for([listener], partial(self._channel, broker))
-        return self._server.ports[name]
+        listener = msgspec.structs.replace(self._listener, name=name, host=self.config.listen.host, port=port)
+        await self.server.open_for([listener], partial(self._channel, broker))
+        return self.server.ports[name]
 
     def _channel(self, broker: OfferedBroker, transport: Transport, caller: Caller) -> Channel:
         return Channel(
@@ -118,6 +125,7 @@ class Gateway:
             broker,
             self._identity.logins.of(caller),
             max_bytes=MAX_FRAME_BYTES,
-            failures=self._server.failures,
-            memory=self._server.memory,
+            failures=self.server.failures,
+            memory=self.server.memory,
+            counts=self.requests,
         )

@@ -11,7 +11,7 @@ so that the client gets all of them in the order of its requests.
 """
 
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from functools import partial
 
@@ -74,6 +74,7 @@ class Channel:
         max_bytes: int,
         failures: ConnectionFailures,
         memory: RequestMemory,
+        counts: Counter[int],
     ) -> None:
         self.caller = caller
         self.last_active = trio.current_time()
@@ -85,6 +86,7 @@ class Channel:
         self._max_bytes = max_bytes
         self._failures = failures
         self._memory = memory
+        self._counts = counts
         self._review: Review | None = None
         """The review of the request that the broker has to answer, if it was reviewed."""
         self._pending: deque[Pending] = deque()
@@ -190,6 +192,7 @@ class Channel:
             head = await read_head(frames)
             if head.api_key not in NEWEST:
                 raise UnsupportedApi(head.api_key, head.version, head.correlation_id, None)
+            self._counts[head.api_key] += 1
             answer = await self._answer_of(head, frames)
             if answer is not None:
                 self._pending.append(Pending(head.correlation_id, answer=answer))

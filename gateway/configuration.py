@@ -48,7 +48,7 @@ NODE_KEYS = frozenset(
         "max.connections",
         "max.connections.per.ip",
         "max.connections.per.ip.overrides",
-        *(key for key in KEYS if key.startswith(("policy.", "ssl."))),
+        *(key for key in KEYS if key.startswith(("http.", "policy.", "ssl."))),
         POLICY_KEY,
     }
 )

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 
 import trio
 
+from ..controller.http.loading import open_site
 from ..controller.network.descriptors import raise_limit, room_for_connections
 from ..controller.observe.logs import use_format
 from ..controller.observe.stdout import say
@@ -18,12 +19,14 @@ from .configuration import GatewayConfig
 
 log = logging.getLogger("minicontroller.gateway")
 
+SITE = "minicontroller.gateway.site"
+"""The module that makes the page, which is loaded when somebody looks at it."""
 DESCRIPTORS_OF_A_CLIENT = 2
 """A client has a connection to the gateway, and one to its broker."""
 
 
 async def run_gateway(config: GatewayConfig) -> None:
-    """Run a gateway until a signal. Raises OSError if an address is taken."""
+    """Run a gateway until a signal. Raises what `Gateway.run` raises."""
     use_format(config.node.string("log.format"))
     room = room_for_connections(raise_limit(), 1) // DESCRIPTORS_OF_A_CLIENT
     for warning in (*config.upstream.warnings, *config.node.warnings):
@@ -32,7 +35,9 @@ async def run_gateway(config: GatewayConfig) -> None:
         async with trio.open_nursery() as nursery:
             gateway = Gateway(config, nursery, room=room)
             nursery.start_soon(_stop_on_signal, signals, gateway, nursery)
-            await gateway.run(lambda: say(f"ready: bootstrap.servers={gateway.bootstrap}"))
+            http = await open_site(SITE, gateway, config.node, nursery)
+            page = "" if http is None else f" http={http.address}"
+            await gateway.run(lambda: say(f"ready: bootstrap.servers={gateway.bootstrap}{page}"))
             nursery.cancel_scope.cancel()
 
 

@@ -9,9 +9,9 @@ import msgspec
 import trio
 from starlette.types import Receive, Send
 
-from .process import Process
+from .shown import ShownProcess
 from .topic_statistics import TopicStatistics
-from .views import PageState, state
+from .views import PageState
 
 MAX_LISTENERS = 32
 GATHERING_SECONDS = 0.5
@@ -26,7 +26,7 @@ HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8")]
 class EventFeed:
     """Encodes the newest state of the cluster once for all listeners."""
 
-    def __init__(self, process: Process, statistics: TopicStatistics) -> None:
+    def __init__(self, process: ShownProcess, statistics: TopicStatistics) -> None:
         self.listeners = 0
         self.process = process
         self._statistics = statistics
@@ -38,7 +38,7 @@ class EventFeed:
         async with self._lock:
             if trio.current_time() - self._made_at >= GATHERING_SECONDS / 2:
                 made_at = trio.current_time()
-                current: PageState = await state(self.process, self._statistics)
+                current: PageState = await self.process.state(self._statistics)
                 self._encoded, self._made_at = msgspec.json.encode(current), made_at
             return self._encoded
 

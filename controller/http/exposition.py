@@ -5,7 +5,7 @@ values come from our own tables (APIs, error codes, node ids, states) or from th
 (listeners, policies, rules), and never from a client.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
@@ -16,7 +16,10 @@ from ... import __version__
 from ...protocol.acls import kafka_name
 from ...protocol.error_codes import ErrorCode
 from ...protocol.registry import KAFKA
-from ..observe.metrics import BOUNDS, NEWER_THAN_OURS, LatencyHistogram
+from ..network.server import Server
+from ..observe.metrics import BOUNDS, NEWER_THAN_OURS, AuditState, LatencyHistogram
+from ..policy.rule_files import RuleFiles
+from ..policy.runner import PolicyRunner
 from ..store.base import SessionState
 from .listener import HttpListener
 from .process import Process, ServingNode
@@ -24,7 +27,10 @@ from .topic_statistics import TopicStatistics, TopicTotals
 
 PREFIX = "minicontroller_"
 
-FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
+Declared = Mapping[str, tuple[type[Metric], str, tuple[str, ...]]]
+"""Metric families by name, each with its kind, its text, and the names of its labels."""
+
+FAMILIES: Declared = {
     "info": (GaugeMetricFamily, "Always 1; the version is in the label.", ("version",)),
     "ready": (
         GaugeMetricFamily,
@@ -273,22 +279,25 @@ class NodesCollector(Collector):
             node = str(running.node.broker_id)
             families.add("ready", [node], running.node.broker_id in self._ready)
             _requests(families, node, running)
-            _connections(families, node, running)
+            add_server(families, node, running.server)
+            families.add("unread_answer_bytes", [node], running.server.memory.of_answers)
+            for limit, count in running.node.quotas.connections.throttled.items():
+                families.add("throttled_connections", [node, limit], count)
             _controller(families, node, running)
             _image(families, node, running, figures)
             _store(families, node, running)
-            _policy(families, node, running)
-            _audit(families, node, running)
+            add_policy(families, node, running.node.policy, running.node.rule_files)
+            add_audit(families, node, running.node.metrics.audit)
         return families.made()
 
 
 class Families:
     """The metric families of one scrape, in the order of their declaration."""
 
-    def __init__(self) -> None:
+    def __init__(self, declared: Declared = FAMILIES) -> None:
         self._made = {
             name: kind(PREFIX + name, text, labels=labels)  # type: ignore[call-arg] # every one of these kinds takes labels
-            for name, (kind, text, labels) in FAMILIES.items()
+            for name, (kind, text, labels) in declared.items()
         }
 
     def add(self, name: str, labels: list[str], value: float) -> None:
@@ -340,35 +349,32 @@ def _requests(families: Families, node: str, running: ServingNode) -> None:
     families.add("authorizer_faults", [node], running.node.metrics.authorization.faults)
     families.add("leftover_requests", [node], dispatcher.counters.leftover_requests)
     families.add("unexpected_errors", [node], dispatcher.counters.unexpected_errors)
-    families.add("protocol_errors", [node], failures.protocol_errors)
     for mechanism, count in sorted(failures.failed_authentications.items()):
         families.add("failed_authentications", [node, mechanism], count)
-    for reason, count in sorted(failures.failed_handshakes.items()):
-        families.add("failed_handshakes", [node, reason], count)
     if running.forwarder is not None:
         for result, count in sorted(running.forwarder.outcomes.items()):
             families.add("forwarded_requests", [node, result], count)
 
 
-def _connections(families: Families, node: str, running: ServingNode) -> None:
-    counts = dict.fromkeys(running.server.ports, 0)
+def add_server(families: Families, node: str, server: Server) -> None:
+    """Add what is known of the connections of a server."""
+    counts = dict.fromkeys(server.ports, 0)
     waiting = 0
-    for connection in running.server.connections:
+    for connection in server.connections:
         counts[connection.caller.listener.name] += 1
         waiting += connection.running
     for listener, count in counts.items():
         families.add("connections", [node, listener], count)
-    for each in running.server.listeners:
+    for each in server.listeners:
         if each.tls is not None:
             families.add("certificate_seconds", [node, each.name], each.tls.seconds_left())
     families.add("requests_waiting", [node], waiting)
-    memory = running.server.memory
-    families.add("request_bytes", [node], memory.of_requests)
-    families.add("connections_without_room", [node], memory.waiting)
-    families.add("unread_answer_bytes", [node], memory.of_answers)
-    families.add("connections_closed_for_memory", [node], memory.closed)
-    for limit, count in running.node.quotas.connections.throttled.items():
-        families.add("throttled_connections", [node, limit], count)
+    families.add("request_bytes", [node], server.memory.of_requests)
+    families.add("connections_without_room", [node], server.memory.waiting)
+    families.add("connections_closed_for_memory", [node], server.memory.closed)
+    families.add("protocol_errors", [node], server.failures.protocol_errors)
+    for reason, count in sorted(server.failures.failed_handshakes.items()):
+        families.add("failed_handshakes", [node, reason], count)
 
 
 def _controller(families: Families, node: str, running: ServingNode) -> None:
@@ -405,8 +411,8 @@ def _store(families: Families, node: str, running: ServingNode) -> None:
         families.add("store_session_changes", [node, state.value], running.node.metrics.session_changes[state.value])
 
 
-def _policy(families: Families, node: str, running: ServingNode) -> None:
-    policy = running.node.policy
+def add_policy(families: Families, node: str, policy: PolicyRunner | None, files: RuleFiles | None) -> None:
+    """Add what is known of a policy and its rule files, if there are any."""
     if policy is not None:
         for labels, count in sorted(policy.metrics.verdicts.items()):
             families.add("policy_verdicts", [node, *labels], count)
@@ -414,7 +420,6 @@ def _policy(families: Families, node: str, running: ServingNode) -> None:
             families.add("policy_findings", [node, *found], count)
         families.histogram("policy_seconds", [node], policy.metrics.latencies)
         families.add("policy_restarts", [node], policy.restarts)
-    files = running.node.rule_files
     if policy is not None and files is not None:
         families.add("rules", [node], 0 if policy.rules is None else len(policy.rules.rule_names))
         families.add("rule_loads", [node, "in_force"], files.loads)
@@ -423,8 +428,8 @@ def _policy(families: Families, node: str, running: ServingNode) -> None:
         families.add("rule_files_loaded_timestamp_seconds", [node], files.loaded_at)
 
 
-def _audit(families: Families, node: str, running: ServingNode) -> None:
-    audit = running.node.metrics.audit
+def add_audit(families: Families, node: str, audit: AuditState | None) -> None:
+    """Add what is known of an audit log, if there is one."""
     if audit is not None:
         families.add("audit_events", [node], audit.written_events)
         families.add("audit_dropped_events", [node], audit.dropped_events)

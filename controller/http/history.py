@@ -22,7 +22,7 @@ from ...policies.verdict import RuleAction
 from ...protocol.error_codes import ErrorCode
 from ...text.plurals import noun, plural
 from ..audit.decisions import MAX_CHARACTERS, MAX_NOTED, RecentDecision, broken
-from .process import Process, ServingNode
+from .shown import ShownProcess
 
 ROWS = 50
 """The most entries of one answer."""
@@ -100,7 +100,7 @@ class DeletedTopics(msgspec.Struct, frozen=True):
 class HistoryReader:
     """Reads the audit logs of the nodes of a process, for pages."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: ShownProcess) -> None:
         self._process = process
         self._turn = trio.Lock()
 
@@ -108,12 +108,11 @@ class HistoryReader:
         """Return a page of events; `older` is the cursor of the page before it. Raises
         BusyError.
         """
-        node = self._recorder()
-        if node is None:
+        if not self._process.audit_logs:
             return self._remembered(wanted, older)
         needles = [msgspec.json.encode(wanted.name) if wanted.name else b'"kind":"decision"', b'"kind":"dropped"']
         question: SearchQuery[RecentDecision | UnrequestedEvent] = SearchQuery(
-            node.node.cluster_id, needles, partial(history_entry, wanted)
+            self._process.log_id, needles, partial(history_entry, wanted)
         )
         said = await self._search(question, older)
         return HistoryPage(AUDIT, said.rows, _text(said.next), said.problems)
@@ -127,28 +126,23 @@ class HistoryReader:
 
     async def deleted(self, part: str, older: str) -> DeletedTopics:
         """Return the deleted topics whose names contain `part` in any case. Raises BusyError."""
-        node = self._recorder()
-        representative = self._process.representative()
-        there = {} if representative is None else representative.node.cache.image.topics
-        if node is None:
+        there = self._process.image.topics
+        if not self._process.audit_logs:
             decided = reversed(list(self._process.decisions))
             gone = [DeletedTopic(each.name, each.time) for each in decided if _deletes(each, part)]
             return DeletedTopics(MEMORY, [each for each in _once(gone) if each.name not in there])
         needles = [b'"kind":"removal"', b'"kind":"observed"']
         said = await self._search(
-            SearchQuery(node.node.cluster_id, needles, partial(deleted_topic, part.lower())), older
+            SearchQuery(self._process.log_id, needles, partial(deleted_topic, part.lower())), older
         )
         rows = [each for each in _once(said.rows) if each.name not in there]
         return DeletedTopics(AUDIT, rows, _text(said.next), said.problems)
-
-    def _recorder(self) -> ServingNode | None:
-        return next((each for each in self._process.nodes if each.node.audit is not None), None)
 
     async def _search(self, question: SearchQuery[T], older: str) -> SearchResult[T]:
         if self._turn.statistics().tasks_waiting >= MAX_WAITING:
             raise BusyError
         async with self._turn:
-            logs = [each.node.audit for each in self._process.nodes if each.node.audit is not None]
+            logs = self._process.audit_logs
             unwritten = sum([await each.flush(FLUSH_SECONDS) for each in logs])
             folders = list(dict.fromkeys(each.settings.folder for each in logs))
             found = await trio.to_thread.run_sync(

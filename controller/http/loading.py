@@ -1,20 +1,46 @@
-"""Loads the site when somebody looks at it.
+"""Opens the HTTP port, and loads the site behind it when somebody looks at it.
 
-Rule: nothing imports `serving` by an import statement. It needs hypercorn, starlette and
-prometheus-client, so a process whose page nobody opens neither starts later nor grows by them.
+Rule: nothing imports `serving`, or a site that is made with it, by an import statement. It needs
+hypercorn, starlette and prometheus-client, so a process whose page nobody opens neither starts
+later nor grows by them.
 """
 
+import logging
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
+from typing import TypeVar
 
 import trio
 
-from .listener import HttpListener, HttpService
-from .process import Process
+from ..config.node_config import NodeConfig
+from .listener import HttpListener, HttpService, is_loopback
+from .protection import HttpProtection
+
+log = logging.getLogger("minicontroller.http")
+
+P = TypeVar("P")
 
 
-async def load_site(process: Process, listener: HttpListener) -> HttpService:
-    """Import the site in a thread, then make it."""
-    serving = await trio.to_thread.run_sync(import_module, f"{__package__}.serving")
-    make_site: Callable[[Process, HttpListener], HttpService] = serving.Site
+async def open_site(module: str, process: P, config: NodeConfig, nursery: trio.Nursery) -> HttpListener | None:
+    """Open the port that `http.listen` names, if it names one, and serve the site that the module
+    makes of the process, by tasks of the nursery. Raises ConfigurationError or OSError.
+    """
+    address = config.optional_string("http.listen")
+    if not address:
+        return None
+    protection = HttpProtection(config)
+    http = HttpListener(partial(_load_site, module, process), protection)
+    await http.open(address)
+    if protection.asks_for_a_token and protection.context is None and not is_loopback(http.host):
+        log.warning("http.bearer.token crosses the network unencrypted: set http.ssl.keystore.location")
+    nursery.start_soon(http.run)
+    nursery.start_soon(protection.follow)
+    return http
+
+
+async def _load_site(module: str, process: P, listener: HttpListener) -> HttpService:
+    """Import the module in a thread, and make the site."""
+    loaded = await trio.to_thread.run_sync(import_module, module)
+    make_site: Callable[[P, HttpListener], HttpService] = loaded.site
     return make_site(process, listener)

@@ -31,11 +31,10 @@ from trio import SocketStream, SSLStream
 from ..metadata.topic_names import MAX_NAME_LENGTH
 from . import views
 from .events import MAX_LISTENERS, EventFeed, refuse_listener, send_events
-from .exposition import Exposition
 from .history import MAX_DIGITS, BusyError, HistoryFilter, HistoryReader
 from .listener import BoundedStream, HttpListener, is_loopback
-from .process import Process
 from .protection import CHALLENGE, HttpProtection
+from .shown import ShownProcess
 from .topic_statistics import TopicStatistics
 from .views import MAX_ROWS
 
@@ -49,12 +48,12 @@ Headers = list[tuple[bytes, bytes]]
 class Site:
     """Serves the page, the metrics and the health of one process."""
 
-    def __init__(self, process: Process, listener: HttpListener) -> None:
+    def __init__(self, process: ShownProcess, listener: HttpListener) -> None:
         self._process = process
         self._statistics = TopicStatistics()
         self._feed = EventFeed(process, self._statistics)
         self._history_reader = HistoryReader(process)
-        self._exposition = Exposition(process, listener, self._statistics)
+        self._metrics = process.metrics(listener, self._statistics)
         self._page = resources.files(__package__).joinpath("page.html").read_bytes()
         self._config, self._context = _hypercorn(), WorkerContext(None)
         process.watch()
@@ -104,7 +103,7 @@ class Site:
         return Response(self._page, media_type="text/html; charset=utf-8")
 
     async def metrics(self, _request: Request) -> Response:
-        text = await self._exposition.text(event_listeners=self._feed.listeners)
+        text = await self._metrics.text(event_listeners=self._feed.listeners)
         return Response(text, headers={"content-type": CONTENT_TYPE_LATEST})
 
     async def live(self, _request: Request) -> Response:
@@ -119,19 +118,21 @@ class Site:
         return Response(await self._feed.state(), media_type=JSON)
 
     async def topics(self, request: Request) -> Response:
-        representative = self._process.representative()
-        if representative is None:
-            return Response(msgspec.json.encode(views.TopicPage(0, 0, [])), media_type=JSON)
-        image = representative.node.cache.image
         search = request.query_params.get("search", "")[:MAX_SEARCH]
         found = views.topics(
-            image, self._statistics, search, _number(request, "offset"), _number(request, "limit", MAX_ROWS)
+            self._process.image,
+            self._statistics,
+            search,
+            _number(request, "offset"),
+            _number(request, "limit", MAX_ROWS),
         )
         return Response(msgspec.json.encode(found), media_type=JSON)
 
     async def topic(self, request: Request) -> Response:
         name = request.query_params.get("name", "")
-        found = await views.topic(self._process, name, _number(request, "offset"))
+        image = self._process.image
+        configs = await self._process.configs(name) if name in image.topics else None
+        found = views.topic(image, name, _number(request, "offset"), configs)
         return Response(msgspec.json.encode(found), media_type=JSON)
 
     async def decisions(self, _request: Request) -> Response:

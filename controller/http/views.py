@@ -8,17 +8,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from ... import __version__
-from ..active.loading import entity_configs
 from ..audit.log import AuditLog
-from ..handlers.node import Node
-from ..metadata.entities import Broker, Partition, Topic
+from ..metadata.entities import Partition, Topic
 from ..metadata.image import Image
-from ..observe.secrets import redact_configs
-from ..store.base import SessionExpired, StoreUnavailable
-from ..znodes import layout
 from ..znodes.topics import uuid_text
-from .process import Process, ServingNode
 from .topic_statistics import TopicStatistics, leaderless_partitions
 
 MAX_ROWS = 100
@@ -62,6 +55,8 @@ class PageState(msgspec.Struct, frozen=True):
     """Whether there is an audit log, which has the earlier decisions."""
     audit: list[str]
     """Sentences about audit logs that refuse requests or have dropped events."""
+    gateway: list[str] = []
+    """Sentences about how a gateway judges."""
 
 
 class TopicRow(msgspec.Struct, frozen=True):
@@ -102,47 +97,7 @@ class TopicView(msgspec.Struct, frozen=True):
     """The overrides of the topic, redacted; None if they cannot be read now."""
 
 
-async def state(process: Process, statistics: TopicStatistics) -> PageState:
-    health, representative = process.health(), process.representative()
-    node = None if representative is None else representative.node
-    image = Image() if node is None else node.cache.image
-    figures = await statistics.figures(image)
-    ready = {each.node: each for each in health.nodes}
-    here = {running.node.broker_id: running for running in process.nodes}
-    ids = sorted({*image.brokers, *here})[:MAX_NODES]
-    rows = [
-        msgspec.structs.replace(
-            _node_row(number, image.brokers.get(number), here.get(number)),
-            ready=ready[number].ready if number in ready else None,
-            reasons=ready[number].reasons if number in ready else [],
-            controller=number == image.controller_id,
-        )
-        for number in ids
-    ]
-    return PageState(
-        version=__version__,
-        cluster="" if node is None else node.cluster_id,
-        controller=image.controller_id,
-        epoch=image.controller_epoch,
-        controller_here=node is not None and node.controller is not None,
-        ready=health.ready,
-        reasons=health.reasons,
-        nodes=rows,
-        topics=figures.topics,
-        partitions=figures.partitions,
-        leaderless=figures.leaderless,
-        waiting=0 if node is None or node.controller is None else len(node.controller.writer.queue),
-        decisions=process.decisions.count,
-        recorded=any(running.node.audit is not None for running in process.nodes),
-        audit=[
-            f"Node {running.node.broker_id}: {trouble}"
-            for running in process.nodes
-            if (trouble := _audit_trouble(running.node.audit))
-        ],
-    )
-
-
-def _audit_trouble(audit: AuditLog | None) -> str:
+def audit_trouble(audit: AuditLog | None) -> str:
     """Return what is wrong with the audit log; empty if it refuses and has dropped nothing."""
     if audit is None:
         return ""
@@ -152,23 +107,6 @@ def _audit_trouble(audit: AuditLog | None) -> str:
         return ""
     now = "" if audit.failure is None else f"The audit log cannot be written ({audit.failure}). "
     return f"{now}Events dropped from the audit log: {audit.dropped_events}."
-
-
-def _node_row(number: int, broker: Broker | None, running: ServingNode | None) -> NodeRow:
-    if running is not None:
-        return NodeRow(
-            number,
-            address=running.bootstrap,
-            rack=(broker.rack or "") if broker is not None else "",
-            here=True,
-            connections=len(running.server.connections),
-            session=running.node.store.session.value,
-            shutting_down=broker is not None and broker.shutting_down,
-        )
-    assert broker is not None
-    endpoint = broker.endpoints[0] if broker.endpoints else None
-    address = "" if endpoint is None else f"{endpoint.host}:{endpoint.port}"
-    return NodeRow(number, address=address, rack=broker.rack or "", shutting_down=broker.shutting_down)
 
 
 def topics(image: Image, statistics: TopicStatistics, search: str, offset: int, limit: int = MAX_ROWS) -> TopicPage:
@@ -188,11 +126,10 @@ def _topic_row(topic: Topic) -> TopicRow:
     )
 
 
-async def topic(process: Process, name: str, offset: int) -> TopicView:
-    representative = process.representative()
-    node = None if representative is None else representative.node
-    found = None if node is None else node.cache.image.topic(name)
-    if node is None or found is None:
+def topic(image: Image, name: str, offset: int, configs: Mapping[str, str] | None) -> TopicView:
+    """Return a topic with a page of its partitions; `configs` are None if nobody knows them."""
+    found = image.topic(name)
+    if found is None:
         return TopicView(name)
     offset = max(0, min(offset, len(found.partitions) - 1))
     shown = enumerate(found.partitions[offset : offset + MAX_ROWS], start=offset)
@@ -204,23 +141,9 @@ async def topic(process: Process, name: str, offset: int) -> TopicView:
         replication_factor=found.replication_factor,
         offset=offset,
         rows=[_partition_row(index, partition) for index, partition in shown],
-        configs=await _configs(node, name),
+        configs=configs,
     )
 
 
 def _partition_row(index: int, partition: Partition) -> PartitionRow:
     return PartitionRow(index, partition.leader, partition.leader_epoch, partition.replicas, partition.isr)
-
-
-async def _configs(node: Node, name: str) -> Mapping[str, str] | None:
-    """Return the configs of a topic, redacted: from the image of the controller, or from the
-    store.
-    """
-    if node.controller is not None:
-        topic = node.controller.image.topic(name)
-        return None if topic is None else redact_configs(topic.configs)
-    try:
-        entry = await node.store.get(layout.topic_config_path(name))
-    except (StoreUnavailable, SessionExpired):
-        return None
-    return redact_configs(entity_configs(f"topic {name}", entry).configs)

@@ -18,10 +18,9 @@ from ..config.loading import load_config
 from ..config.node_config import NodeConfig
 from ..errors import ConfigurationError, first_of
 from ..handlers.node import Node
-from ..http.listener import HttpListener, is_loopback
-from ..http.loading import load_site
+from ..http.listener import HttpListener
+from ..http.loading import open_site
 from ..http.process import Process
-from ..http.protection import HttpProtection
 from ..network.descriptors import raise_limit, room_for_connections
 from ..network.server import PortTakenError
 from ..observe.logs import use_format
@@ -33,6 +32,8 @@ from ..store.watchdog import run_watchdog
 from ..store.zookeeper import ZooKeeperStore
 from .app import OpenStore, RunningNode, run_node
 
+SITE = "minicontroller.controller.http.node_site"
+"""The module that makes the site, which is loaded when somebody looks at it."""
 log = logging.getLogger("minicontroller")
 
 ZOOKEEPER = "zookeeper://"
@@ -162,7 +163,7 @@ async def _run_until_signal(configs: Sequence[NodeConfig], open_store: OpenStore
             process, nodes = Process(len(configs)), list[RunningNode]()
             local_nodes: dict[int, Node] = {}
             room = room_for_connections(raise_limit(), len(configs))
-            http = await _open_http(process, configs[0], nursery)
+            http = await open_site(SITE, process, configs[0], nursery)  # before the nodes: readiness can be asked
             nursery.start_soon(_stop_on_signal, signals, nodes, len(configs), nursery)
             async with trio.open_nursery() as running:
                 for config in configs:
@@ -174,21 +175,6 @@ async def _run_until_signal(configs: Sequence[NodeConfig], open_store: OpenStore
                     process.add(node)
                 nursery.start_soon(_announce, nodes, http)
             nursery.cancel_scope.cancel()
-
-
-async def _open_http(process: Process, config: NodeConfig, nursery: trio.Nursery) -> HttpListener | None:
-    """Open the HTTP port before the nodes start, so that their readiness can be requested."""
-    address = config.optional_string("http.listen")
-    if not address:
-        return None
-    protection = HttpProtection(config)
-    http = HttpListener(partial(load_site, process), protection)
-    await http.open(address)
-    if protection.asks_for_a_token and protection.context is None and not is_loopback(http.host):
-        log.warning("http.bearer.token crosses the network unencrypted: set http.ssl.keystore.location")
-    nursery.start_soon(http.run)
-    nursery.start_soon(protection.follow)
-    return http
 
 
 async def _announce(nodes: Sequence[RunningNode], http: HttpListener | None) -> None:

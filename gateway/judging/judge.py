@@ -108,8 +108,9 @@ class Judge:
         self._mirror = mirror
         self._turns = turns
         self._policy = policy
-        self._enforces = enforces and policy is not None
-        self._passes_on_failure = passes_on_failure or not self._enforces
+        self.enforces = enforces and policy is not None
+        """Whether what the policy refuses is refused."""
+        self._passes_on_failure = passes_on_failure or not self.enforces
         self._states = TopicStates()
         self._judging = trio.Lock()
         self._under_way: dict[int, Judged] = {}
@@ -137,7 +138,7 @@ class Judge:
                 await self._judge_parts(judged)
                 self._under_way[id(judged)] = judged
         except Refusal as refusal:
-            self._decide_all(judged, refusal if self._enforces else None)
+            self._decide_all(judged, refusal if self.enforces else None)
         except NotKnownError as error:
             self._unable_to_judge(judged, error)
         except BaseException:
@@ -236,7 +237,7 @@ class Judge:
                 if each.question is not None:
                     await self._ask(judged, each.change, each.question, image)
             except Refusal as refusal:
-                if self._enforces:
+                if self.enforces:
                     each.change.refusal = refusal
             if each.is_passed and each.question is not None:
                 image = _with(image, each.question)
@@ -245,7 +246,7 @@ class Judge:
 
     async def _ask(self, judged: Judged, change: Change, question: Question, image: Image) -> None:
         """Ask the policy, and note its verdict. Raises Refusal."""
-        judgement = change.judgement = Judgement(question.request, image, is_enforced=self._enforces)
+        judgement = change.judgement = Judgement(question.request, image, is_enforced=self.enforces)
         if self._policy is None:
             return
         try:

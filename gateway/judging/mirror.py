@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
+import msgspec
 import trio
 
 from ...client.errors import AdminError, ClusterUnreachable
@@ -73,6 +74,8 @@ class Mirror:
         self.defaults = ClusterDefaults(config)
         self.recorder: AuditRecorder | None = None
         """Records what the mirror learns, where there is an audit log."""
+        self.on_change: Callable[[], None] = lambda: None
+        """Called when the image has changed."""
         self.failure: str | None = None
         """Why the cluster could not be read the last time; None if it could."""
         self._network = network
@@ -112,7 +115,8 @@ class Mirror:
         self.failure = None
         self._read_at = began
         self.cluster_id = metadata.cluster_id or self.cluster_id
-        image = self.image.with_brokers(brokers_of(metadata.brokers))
+        brokers = self.image.with_brokers(brokers_of(metadata.brokers))
+        image = msgspec.structs.replace(brokers, controller_id=metadata.controller_id)
         mine = busy()
         self._newer = {name: at for name, at in self._newer.items() if at >= began}
         old = [name for name in {*topics, *image.topics} if name not in mine and name not in self._newer]
@@ -162,6 +166,7 @@ class Mirror:
         if self.recorder is not None:
             self.recorder.completed(self.image, image, elements)
         self.image = image
+        self.on_change()
 
     def in_doubt(self, elements: Sequence[CompletedElement]) -> None:
         """Record elements of which nobody knows whether they took effect. What is read later shows
@@ -178,6 +183,7 @@ class Mirror:
         if self.recorder is not None:
             self.recorder.observed(image)
         self.image = image
+        self.on_change()
 
     async def _image_with(self, names: Collection[str], ids: Collection[bytes]) -> Image:
         with _in_time():

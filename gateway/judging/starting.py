@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import msgspec
 import trio
 
 from ...audit.names import name_parts, plain_name
@@ -18,6 +19,8 @@ from ...controller.audit.log import AuditLog, audit_settings
 from ...controller.audit.recorder import AuditRecorder
 from ...controller.audit.records import EventOrigin
 from ...controller.node.policy_loading import loaded_policy
+from ...controller.policy.rule_files import RuleFiles
+from ...controller.policy.runner import PolicyRunner
 from ..configuration import GatewayConfig
 from .judge import Judge
 from .mirror import Mirror, NotKnownError
@@ -31,9 +34,26 @@ RETRY_SECONDS = 0.5
 FLUSH_SECONDS = 10.0
 
 
+class Judging(msgspec.Struct, frozen=True, kw_only=True):
+    """The parts of a gateway that judge and record, for those who use and show them."""
+
+    reviewer: Reviewer
+    mirror: Mirror
+    judge: Judge
+    policy: PolicyRunner | None
+    rules: RuleFiles | None
+    audit: AuditLog | None
+    decisions: RecentDecisions
+    counts: Counter[tuple[int, int]]
+    """The decisions by API key and error code."""
+    log_id: str = ""
+    """The id of the audit log."""
+    epoch: int = 0
+
+
 @asynccontextmanager
-async def reviewing(config: GatewayConfig, network: Network) -> AsyncIterator[Reviewer | None]:
-    """Return a context manager that yields the reviewer of requests, or None if there is neither a
+async def judging(config: GatewayConfig, network: Network) -> AsyncIterator[Judging | None]:
+    """Return a context manager that yields what judges requests, or None if there is neither a
     policy nor an audit log. At its end everything is recorded. Waits until the cluster has been
     read.
 
@@ -46,31 +66,39 @@ async def reviewing(config: GatewayConfig, network: Network) -> AsyncIterator[Re
             return
         mirror, turns = Mirror(network, config.node), Turns()
         await _read(mirror, turns)
-        number, decisions = config.node.integer("broker.id"), RecentDecisions()
-        epoch = 0
-        audit = None
+        number, decisions, counts = config.node.integer("broker.id"), RecentDecisions(), Counter[tuple[int, int]]()
+        log_id, epoch, audit = "", 0, None
         if settings is not None:
             log_id = log_id_of(mirror.cluster_id, number)
             epoch = next_epoch(settings.folder, log_id)
             audit = AuditLog(settings, cluster_id=log_id, node=number)
             mirror.record(AuditRecorder(audit, EventOrigin(log_id, epoch, number, mirror.cluster_id)))
-        judge = Judge(
-            mirror,
-            turns,
-            policy,
-            enforces=not config.observes,
-            passes_on_failure=config.passes_on_failure,
-        )
-        records = Records(
-            mirror, judge, NodeDecisions(decisions, broker_id=number, epoch=lambda: epoch, counts=Counter())
-        )
+        judge = Judge(mirror, turns, policy, enforces=not config.observes, passes_on_failure=config.passes_on_failure)
+        of_node = NodeDecisions(decisions, broker_id=number, epoch=lambda: epoch, counts=counts)
         async with trio.open_nursery() as nursery:
-            reviewer = Reviewer(mirror, judge, records, nursery, answers_wait=settings is not None and settings.always)
+            reviewer = Reviewer(
+                mirror,
+                judge,
+                Records(mirror, judge, of_node),
+                nursery,
+                answers_wait=settings is not None and settings.always,
+            )
             nursery.start_soon(_follow, mirror, turns, config.metadata_max_age_seconds)
             if rules is not None:
                 nursery.start_soon(rules.run)
             try:
-                yield reviewer
+                yield Judging(
+                    reviewer=reviewer,
+                    mirror=mirror,
+                    judge=judge,
+                    policy=policy,
+                    rules=rules,
+                    audit=audit,
+                    decisions=decisions,
+                    counts=counts,
+                    log_id=log_id,
+                    epoch=epoch,
+                )
             finally:
                 with trio.move_on_after(FLUSH_SECONDS, shield=True):
                     await reviewer.wait_recorded()

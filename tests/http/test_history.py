@@ -25,6 +25,7 @@ from minicontroller.controller.http.history import (
     deleted_topic,
     history_entry,
 )
+from minicontroller.controller.http.node_site import ShownNodes
 from minicontroller.controller.http.process import Process
 from minicontroller.controller.network.limits import ConnectionLimits
 from minicontroller.controller.network.server import Server
@@ -171,7 +172,7 @@ async def test_few_wait_for_their_turn(tmp_path: Path) -> None:
     async with ruling({"audit.dir": str(tmp_path)}) as world:
         process = Process(1)
         process.add(RunningNode(world.node, "", Server(ConnectionLimits()), Dispatcher(world.node, Routes(()))))
-        histories = HistoryReader(process)
+        histories = HistoryReader(ShownNodes(process))
         async with trio.open_nursery() as nursery, histories._turn:
             for _ in range(MAX_WAITING):
                 nursery.start_soon(histories.history, HistoryFilter("t"), "")
@@ -190,7 +191,7 @@ async def test_what_could_not_be_written_is_told(tmp_path: Path, autojump_clock:
         assert world.node.audit is not None
         shutil.rmtree(tmp_path / "audit")
         world.node.audit.append(1, 1, b"{}\n")
-        found = await HistoryReader(process).history(HistoryFilter("t"), "")
+        found = await HistoryReader(ShownNodes(process)).history(HistoryFilter("t"), "")
         assert found.problems[-1] == f"events that could not be written yet: {world.node.audit.waiting_events}"
 
 

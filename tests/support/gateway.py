@@ -44,6 +44,12 @@ class GatewayProcess:
         return line.removeprefix(READY).split()[0]
 
     @property
+    def http(self) -> str:
+        """Where the page is, once the gateway serves."""
+        line = until(self._ready_line)
+        return line.split("http=")[1].strip()
+
+    @property
     def addresses(self) -> dict[int, str]:
         """The gateway's address for each broker, by id, as clients are told it."""
         with Wire(self.bootstrap) as wire:

@@ -1,0 +1,289 @@
+"""The page, the metrics and the health of a gateway.
+
+Rule: nothing imports this module by an import statement (`controller/http/loading.py`).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import trio
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from .. import __version__
+from ..controller.audit.decisions import RecentDecisions
+from ..controller.audit.log import AuditLog
+from ..controller.http.exposition import (
+    FAMILIES,
+    Declared,
+    Families,
+    add_audit,
+    add_policy,
+    add_server,
+    outcome_name,
+)
+from ..controller.http.listener import HttpListener
+from ..controller.http.process import Health
+from ..controller.http.serving import Site
+from ..controller.http.topic_statistics import TopicStatistics, TopicTotals
+from ..controller.http.views import MAX_NODES, NodeRow, PageState, audit_trouble
+from ..controller.metadata.image import Image
+from ..controller.observe.secrets import redact_configs
+from ..protocol.registry import KAFKA
+from .app import Gateway
+
+NO_IMAGE = Image()
+NO_DECISIONS = RecentDecisions()
+SHARED_FAMILIES = (
+    "info",
+    "ready",
+    "decisions",
+    "connections",
+    "certificate_seconds",
+    "requests_waiting",
+    "request_bytes",
+    "connections_without_room",
+    "connections_closed_for_memory",
+    "protocol_errors",
+    "failed_handshakes",
+    "brokers",
+    "topics",
+    "partitions",
+    "leaderless_partitions",
+    "policy_verdicts",
+    "policy_findings",
+    "policy_seconds",
+    "policy_restarts",
+    "rules",
+    "rule_loads",
+    "rule_files_valid",
+    "rule_files_loaded_timestamp_seconds",
+    "audit_events",
+    "audit_dropped_events",
+    "audit_syncs",
+    "audit_waiting_events",
+    "audit_lag_seconds",
+    "audit_failed_writes",
+    "audit_refused_requests",
+    "http_connections",
+    "http_event_listeners",
+    "http_evicted_connections",
+)
+"""The metrics of nodes that a gateway has, too; the label `node` is its `gateway.id`."""
+GATEWAY_FAMILIES: Declared = {
+    **{name: FAMILIES[name] for name in SHARED_FAMILIES},
+    "gateway_requests": (CounterMetricFamily, "Requests that clients sent to the gateway.", ("node", "api")),
+    "gateway_enforces": (
+        GaugeMetricFamily,
+        "1 if requests are refused that the policy refuses; 0 if it is only observed, or there is none.",
+        ("node",),
+    ),
+    "gateway_unjudged_requests": (
+        CounterMetricFamily,
+        "Requests for changes that could not be judged; on.failure says what became of them.",
+        ("node",),
+    ),
+    "gateway_cluster_readable": (
+        GaugeMetricFamily,
+        "1 if the cluster could be read as a whole the last time.",
+        ("node",),
+    ),
+    "gateway_cluster_age_seconds": (
+        GaugeMetricFamily,
+        "How long ago the cluster was read as a whole (metadata.max.age.ms).",
+        ("node",),
+    ),
+}
+"""All metrics of a gateway beside those of Python's ProcessCollector."""
+
+
+def site(gateway: Gateway, listener: HttpListener) -> Site:
+    return Site(ShownGateway(gateway), listener)
+
+
+class ShownGateway:
+    """A gateway as the site shows it."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self.gateway = gateway
+        self.generation = 0
+        self._is_followed = False
+        self._watchers = trio.lowlevel.ParkingLot()
+
+    @property
+    def decisions(self) -> RecentDecisions:
+        judging = self.gateway.judging
+        return NO_DECISIONS if judging is None else judging.decisions
+
+    @property
+    def image(self) -> Image:
+        judging = self.gateway.judging
+        return NO_IMAGE if judging is None else judging.mirror.image
+
+    @property
+    def audit_logs(self) -> Sequence[AuditLog]:
+        judging = self.gateway.judging
+        return [] if judging is None or judging.audit is None else [judging.audit]
+
+    @property
+    def log_id(self) -> str:
+        judging = self.gateway.judging
+        return "" if judging is None else judging.log_id
+
+    def watch(self) -> None:
+        """Follow changes from now on, or as soon as the gateway serves."""
+        judging = self.gateway.judging
+        if judging is not None and not self._is_followed:
+            self._is_followed = True
+            judging.decisions.on_change(self._changed)
+            judging.mirror.on_change = self._changed
+
+    def _changed(self) -> None:
+        self.generation += 1
+        if self._watchers:
+            self._watchers.unpark_all()
+
+    async def wait_for_change(self, seen: int) -> None:
+        """Wait until the generation is no longer `seen`."""
+        while self.generation == seen:
+            await self._watchers.park()
+
+    def health(self) -> Health:
+        """Return whether the gateway serves. Records flow while the cluster cannot be read for
+        judgements, so that this is a reason to look and none to send clients elsewhere.
+        """
+        gateway = self.gateway
+        is_ready = gateway.is_serving and not gateway.is_stopping
+        reasons = []
+        if not gateway.is_serving:
+            reasons.append("no broker of the cluster has answered yet")
+        if gateway.is_stopping:
+            reasons.append("it is stopping")
+        if gateway.judging is not None and gateway.judging.mirror.failure is not None:
+            reasons.append(f"the cluster does not tell its topics: {gateway.judging.mirror.failure}")
+        return Health(is_ready, reasons, [])
+
+    async def state(self, statistics: TopicStatistics) -> PageState:
+        """Return the state of the cluster, for the head of the page."""
+        self.watch()
+        health, image, judging = self.health(), self.image, self.gateway.judging
+        figures = await statistics.figures(image)
+        connections = self._connections()
+        rows = [
+            NodeRow(
+                number,
+                address=str(self.gateway.cluster.advertised(number) or ""),
+                rack=broker.rack or "",
+                connections=connections.get(f"broker-{number}"),
+                controller=number == image.controller_id,
+            )
+            for number, broker in sorted(image.brokers.items())[:MAX_NODES]
+        ]
+        return PageState(
+            version=__version__,
+            cluster="" if judging is None else judging.mirror.cluster_id,
+            controller=image.controller_id,
+            epoch=0 if judging is None else judging.epoch,
+            controller_here=True,
+            ready=health.ready,
+            reasons=health.reasons,
+            nodes=rows,
+            topics=figures.topics,
+            partitions=figures.partitions,
+            leaderless=figures.leaderless,
+            waiting=0,
+            decisions=self.decisions.count,
+            recorded=bool(self.audit_logs),
+            audit=[trouble for log in self.audit_logs if (trouble := audit_trouble(log))],
+            gateway=list(self._said()),
+        )
+
+    def _said(self) -> Iterable[str]:
+        """Yield sentences about how the gateway judges."""
+        judging = self.gateway.judging
+        if judging is None:
+            yield "This is a gateway that passes everything and judges nothing."
+            return
+        if judging.policy is None:
+            yield "This is a gateway without a policy: it records changes."
+        elif judging.judge.enforces:
+            yield "This is a gateway that enforces its policy."
+        else:
+            yield "This is a gateway that observes: it refuses nothing."
+        age = judging.mirror.age_seconds
+        if age is not None:
+            yield f"The cluster was read as a whole {age:.0f} seconds ago."
+        if judging.mirror.failure is not None:
+            yield f"It cannot be read now: {judging.mirror.failure}."
+        if judging.judge.failures:
+            yield f"Requests for changes that could not be judged: {judging.judge.failures}."
+
+    def _connections(self) -> Mapping[str, int]:
+        counts = dict.fromkeys(self.gateway.server.ports, 0)
+        for connection in self.gateway.server.connections:
+            counts[connection.caller.listener.name] += 1
+        return counts
+
+    async def configs(self, topic: str) -> Mapping[str, str] | None:
+        """Return the configs of a topic, redacted; None if there is no such topic."""
+        await trio.lowlevel.checkpoint()
+        found = self.image.topic(topic)
+        return None if found is None else redact_configs(found.configs)
+
+    def metrics(self, listener: HttpListener, statistics: TopicStatistics) -> "GatewayMetrics":
+        """Return the metrics of the process."""
+        return GatewayMetrics(self, listener, statistics)
+
+
+class GatewayMetrics(Collector):
+    """The Prometheus metrics of a gateway, in a registry of its own."""
+
+    def __init__(self, shown: ShownGateway, listener: HttpListener, statistics: TopicStatistics) -> None:
+        self._shown = shown
+        self._listener = listener
+        self._statistics = statistics
+        self._figures = TopicTotals()
+        self._event_listeners = 0
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self)
+        ProcessCollector(registry=self._registry)
+
+    async def text(self, *, event_listeners: int) -> bytes:
+        """Return all metrics as text."""
+        self._figures = await self._statistics.figures(self._shown.image)
+        self._event_listeners = event_listeners
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterable[Metric]:
+        families, gateway = Families(GATEWAY_FAMILIES), self._shown.gateway
+        node = str(gateway.config.node.integer("broker.id"))
+        families.add("info", [__version__], 1)
+        families.add("ready", [node], self._shown.health().ready)
+        families.add("http_connections", [], len(self._listener.connections))
+        families.add("http_event_listeners", [], self._event_listeners)
+        families.add("http_evicted_connections", [], self._listener.evicted)
+        for api_key, count in sorted(gateway.requests.items()):
+            families.add("gateway_requests", [node, KAFKA.name(api_key)], count)
+        add_server(families, node, gateway.server)
+        self._add_image(families, node)
+        self._add_judging(families, node)
+        return families.made()
+
+    def _add_image(self, families: Families, node: str) -> None:
+        families.add("brokers", [node], len(self._shown.image.brokers))
+        families.add("topics", [node], self._figures.topics)
+        families.add("partitions", [node], self._figures.partitions)
+        families.add("leaderless_partitions", [node], self._figures.leaderless)
+
+    def _add_judging(self, families: Families, node: str) -> None:
+        judging = self._shown.gateway.judging
+        families.add("gateway_enforces", [node], judging is not None and judging.judge.enforces)
+        if judging is None:
+            return
+        for (api_key, code), count in sorted(judging.counts.items()):
+            families.add("decisions", [node, KAFKA.name(api_key), outcome_name(code)], count)
+        families.add("gateway_unjudged_requests", [node], judging.judge.failures)
+        families.add("gateway_cluster_readable", [node], judging.mirror.failure is None)
+        families.add("gateway_cluster_age_seconds", [node], judging.mirror.age_seconds or 0.0)
+        add_policy(families, node, judging.policy, judging.rules)
+        add_audit(families, node, judging.audit)
