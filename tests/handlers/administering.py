@@ -41,8 +41,10 @@ Asking = Callable[["Administrator"], Awaitable[list[Row]]]
 class Administrator:
     """A client with a name, in whose cluster there is something of everything."""
 
-    def __init__(self, cluster: Ruling, principal: str = "User:alice") -> None:
+    def __init__(self, cluster: Ruling, principal: str = "User:alice", *, may: bool = True) -> None:
+        """Ask in a cluster as a super user, or as somebody who may do nothing."""
         self.cluster = cluster
+        self._super_users = frozenset({principal}) if may else frozenset[str]()
         self.principal = principal
         self.token = b""
 
@@ -60,8 +62,8 @@ class Administrator:
         assert self.cluster.topic("t").partitions[0].leader == 3
 
     async def _ask(self, request: Any, version: int) -> Any:
-        super_users = Authorization(AclRules(AclIndex()), frozenset({self.principal}))
-        return await self.cluster.ask(request, version, principal=self.principal, authorization=super_users)
+        authorization = Authorization(AclRules(AclIndex()), self._super_users)
+        return await self.cluster.ask(request, version, principal=self.principal, authorization=authorization)
 
     async def create_acls(self, *names: str) -> list[Row]:
         answer = await self._ask(CreateAclsRequest(creations=[acl(name) for name in names or ("new",)]), 3)

@@ -11,6 +11,7 @@ import trio
 from minicontroller.audit.event import REDACTED, Decision, Effect
 from minicontroller.audit.replay import judged_request
 from minicontroller.controller.active import jobs
+from minicontroller.controller.audit.requests import DENIALS
 from minicontroller.controller.handlers import SPECS
 from minicontroller.policies import AdminRequest, ClusterState, PolicyViolation, TopicManagementPolicy
 from minicontroller.policies.rules.vocabulary import OPERATION_OF_API
@@ -20,7 +21,7 @@ from minicontroller.protocol.registry import KAFKA
 from tests.audit.logs import decisions_in, found
 from tests.handlers.administering import ALL, NO_TEXT, SETTINGS, Administrator
 from tests.handlers.client_quotas import MUTATION, entry
-from tests.handlers.ruling import Ruling, ruling
+from tests.handlers.ruling import Ruling, ruling, wanted
 from tests.rules.reading import rules
 
 TEXT = "Ask the platform team."
@@ -160,6 +161,19 @@ async def test_what_is_invalid_is_not_judged(tmp_path: Path) -> None:
         assert (await admin.elect())[0][0] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert policy.seen == []
     assert [judged_request(each) for each in decisions_in(tmp_path)] == [None] * 3
+
+
+async def test_who_may_not_is_not_judged() -> None:
+    """The policy is asked after the ACLs, so that it tells nothing to those who may do nothing."""
+    policy = Refusing()
+    policy.is_strict = True
+    async with ruling(policy=policy) as cluster:
+        await cluster.make(wanted("__consumer_offsets", placed={0: [1]}), wanted("t", placed={0: [2, 3]}))
+        nobody = Administrator(cluster, may=False)
+        asked = (nobody.create_acls, nobody.quotas, nobody.users, nobody.elect, nobody.commit, nobody.delete_group)
+        for ask in (*asked, nobody.delete_offsets):
+            assert {code for code, _ in await ask()} <= DENIALS, ask
+    assert policy.seen == []
 
 
 async def test_no_secret_reaches_a_policy() -> None:
