@@ -197,7 +197,7 @@ class Channel:
             if answer is not None:
                 self._pending.append(Pending(head.correlation_id, answer=answer))
                 await self._send_own_answers()
-            elif self._login.is_forwarded(head) or self._broker.may_review(head):
+            elif self._login.may_forward(head) or self._broker.may_review(head):
                 await self._pass_whole(head, frames, connect)
             else:
                 to_broker = await self._open(connect)
@@ -273,31 +273,27 @@ class Channel:
             if review is not None and not review.frame:
                 self._pending.append(Pending(head.correlation_id, answer=await review.answer(None)))
                 await self._send_own_answers()
-            elif self._login.is_forwarded(head):
-                await self._forward(head, frame, review)
             else:
-                await self._send_whole(head, frame, review, await self._open(connect))
+                await self._pass_on_whole(head, frame, review, connect)
         finally:
             self._memory.give_back(self)
 
-    async def _send_whole(self, head: RequestHead, frame: bytes, review: Review | None, to_broker: FrameWriter) -> None:
-        """Have the broker answer a request."""
-        if review is None:
-            self._pending.append(Pending(head.correlation_id, self._broker.move_of(head)))
-            await to_broker.send(size_of(frame) + frame)
-        else:
+    async def _pass_on_whole(self, head: RequestHead, frame: bytes, review: Review | None, connect: Connect) -> None:
+        """Have the controller or the broker answer a request, or what its review leaves of it."""
+        sent = size_of(frame) + frame if review is None else review.frame
+        if self._login.may_forward(head) and self._login.forwards(sent[SIZE_BYTES:]):
+            await self._until(lambda: not self._pending)  # Kafka begins none before that
+            self._pending.append(pending := Pending(head.correlation_id))
+            answer = await self._login.forward(sent[SIZE_BYTES:])
+            pending.answer = answer if review is None else await review.answer(answer[SIZE_BYTES:])
+            await self._send_own_answers()
+            return
+        to_broker = await self._open(connect)
+        move = self._broker.move_of(head)
+        if review is not None:
             move = partial(_move_reviewed, review, self._broker.change_of(head))
-            self._pending.append(Pending(head.correlation_id, move))
-            await to_broker.send(review.frame)
-
-    async def _forward(self, head: RequestHead, frame: bytes, review: Review | None) -> None:
-        """Have the controller answer a request, when those before it were answered."""
-        await self._until(lambda: not self._pending)
-        pending = Pending(head.correlation_id)
-        self._pending.append(pending)
-        answer = await self._login.forward(frame if review is None else review.frame[SIZE_BYTES:])
-        pending.answer = answer if review is None else await review.answer(answer[SIZE_BYTES:])
-        await self._send_own_answers()
+        self._pending.append(Pending(head.correlation_id, move))
+        await to_broker.send(sent)
 
     async def _begins(self, frames: FrameReader) -> bool:
         if self._draining or self._login.is_over:

@@ -82,8 +82,11 @@ class Login(Protocol):
         nothing, for any other. Raises ProtocolError for one that may not be sent now.
         """
 
-    def is_forwarded(self, head: RequestHead) -> bool:
-        """Whether a request goes to the active controller under the client's name."""
+    def may_forward(self, head: RequestHead) -> bool:
+        """Whether requests of an API may go to the controller under the client's name."""
+
+    def forwards(self, frame: bytes) -> bool:
+        """Whether a request that may go to the controller does. Raises ProtocolError."""
 
     async def forward(self, frame: bytes) -> bytes:
         """Have the active controller answer a request, given without its size, and return the

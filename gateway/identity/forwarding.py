@@ -1,7 +1,8 @@
 """The requests that go to the controller under the client's own name, and their answers.
 
 The response is what the controller made of the client's own bytes, in the client's version. Where
-there is none, the client gets the answer that a broker would give it (KIP-590).
+there is none, the client gets the answer that a broker would give it (KIP-590). What the controller
+would not check, because brokers do that before they forward it, is no such request.
 """
 
 from importlib import import_module
@@ -14,6 +15,8 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.errors import MalformedMessage, ProtocolError
 from ...protocol.header import REQUEST_START
+from ...protocol.messages.alter_configs import AlterConfigsRequest
+from ...protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from ...protocol.registry import KAFKA
 from .controllers import Controllers, envelope
 
@@ -42,6 +45,26 @@ DEFAULT_SECONDS = 30.0
 LEAST_SECONDS, MOST_SECONDS = 1.0, 120.0
 
 
+BROKER, BROKER_LOGGER = 4, 8
+"""The types of resources whose configs a broker checks, and the controller does not."""
+MIXED = "Configs of brokers cannot be altered in one request with others, because they go another way."
+
+
+def concerns_brokers(frame: bytes) -> bool:
+    """Whether a request alters nothing but configs of brokers and levels of their loggers. Raises
+    ProtocolError.
+    """
+    types = _altered_types(_decoded(frame))
+    return bool(types) and types <= {BROKER, BROKER_LOGGER}
+
+
+def _altered_types(request: Any) -> frozenset[int]:
+    """Return the types of the resources whose configs a request alters."""
+    if isinstance(request, AlterConfigsRequest | IncrementalAlterConfigsRequest):
+        return frozenset(each.resource_type for each in request.resources)
+    return frozenset()
+
+
 class Forwarding:
     """Has the controller answer requests of clients under their names."""
 
@@ -54,6 +77,8 @@ class Forwarding:
         """
         assert caller.principal is not None
         request = _decoded(frame)
+        if not _altered_types(request).isdisjoint({BROKER, BROKER_LOGGER}):
+            return _error(frame, request, ErrorCode.INVALID_REQUEST, MIXED)
         answered = await self._controllers.ask(envelope(frame, caller.principal, caller.host), _seconds(request))
         if answered.code == ErrorCode.NONE:
             if answered.response[:4] != frame[4:8]:
@@ -73,11 +98,11 @@ def _seconds(request: Any) -> float:
     return min(max(asked, LEAST_SECONDS), MOST_SECONDS)
 
 
-def _error(frame: bytes, request: Any, code: ErrorCode) -> bytes:
+def _error(frame: bytes, request: Any, code: ErrorCode, message: str | None = None) -> bytes:
     number, version, correlation_id = REQUEST_START.unpack_from(frame)
     key = ApiKey(number)
     if request is None:
         raise ProtocolError(f"the controller did not answer {key.name}: {code.name}")
     spec = import_module(f"{handlers.__name__}.{key.name.lower()}").API
-    response = error_answer(spec, request, version, code=code)
+    response = error_answer(spec, request, version, code=code, message=message)
     return KAFKA.encode_response(key, version, correlation_id, response)

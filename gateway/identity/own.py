@@ -32,7 +32,7 @@ from ..apis import LOGIN_APIS
 from ..frames import FrameReader
 from ..parties import Move
 from ..requests import RequestHead
-from .forwarding import FORWARDED, Forwarding
+from .forwarding import FORWARDED, Forwarding, concerns_brokers
 from .passing import MOST_LOGIN_BYTES, whole_login_request
 
 WRONG_PASSWORD = Rejected("Authentication failed: Invalid username or password")
@@ -127,8 +127,11 @@ class OwnLogin:
             self._used = self._current()
         return self._used
 
-    def is_forwarded(self, head: RequestHead) -> bool:
+    def may_forward(self, head: RequestHead) -> bool:
         return self._logins.forwarding is not None and head.api_key in FORWARDED
+
+    def forwards(self, frame: bytes) -> bool:
+        return not concerns_brokers(frame)
 
     async def forward(self, frame: bytes) -> bytes:
         assert self._logins.forwarding is not None

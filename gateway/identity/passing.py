@@ -79,7 +79,10 @@ class PassedLogin:
     def credentials(self) -> None:
         """The client itself logs in at the broker."""
 
-    def is_forwarded(self, _head: RequestHead) -> bool:
+    def may_forward(self, _head: RequestHead) -> bool:
+        return False
+
+    def forwards(self, _frame: bytes) -> bool:
         return False
 
     async def forward(self, _frame: bytes) -> bytes:

@@ -25,7 +25,10 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
+from minicontroller.audit.event import Decision
+from minicontroller.audit.reading import read_all
 from minicontroller.controller.security.credentials import Credentials, PlainCredentials, ScramCredentials, Tokens
+from minicontroller.gateway.apis import DELEGATION_TOKEN_APIS
 from tests.support.gateway import GatewayProcess, running_gateway
 from tests.support.kafka_kraft import STANDARD_AUTHORIZER, KraftCluster, started
 from tests.support.sasl import log_in, unsigned_token
@@ -36,14 +39,25 @@ PASSWORD = "planted-secret"
 MODULES = "org.apache.kafka.common.security"
 PLAIN = f"{MODULES}.plain.PlainLoginModule required"
 PREFIX = "listener.name.clients"
+SESSION_MS = 2000
+VIOLATION, CLUSTER_DENIED, INVALID_REQUEST = 44, 31, 42
 FAILED, TOPIC_DENIED = 58, 29
 OWN_PASSWORD = "planted-at-the-gateway"
 ALICE = PlainCredentials("alice", PASSWORD)
 BOB = ScramCredentials("b=o,b", PASSWORD, "SCRAM-SHA-512")
+RULES = """
+[[name_pattern]]
+name = "lower case"
+pattern = '[a-z0-9_.-]+'
+message = "Names are in lower case."
+"""
 ACLS = [
     AclBinding(kind, name, pattern, f"User:{user}", "*", operation, AclPermissionType.ALLOW)
     for kind, name, pattern, user, operation in (
         (ResourceType.BROKER, "kafka-cluster", ResourcePatternType.LITERAL, "gateway", AclOperation.CLUSTER_ACTION),
+        (ResourceType.BROKER, "kafka-cluster", ResourcePatternType.LITERAL, "gateway", AclOperation.DESCRIBE),
+        (ResourceType.TOPIC, "of-", ResourcePatternType.PREFIXED, "gateway", AclOperation.DESCRIBE),
+        (ResourceType.TOPIC, "of-", ResourcePatternType.PREFIXED, "gateway", AclOperation.DESCRIBE_CONFIGS),
         (ResourceType.TOPIC, "of-alice-", ResourcePatternType.PREFIXED, "alice", AclOperation.CREATE),
         (ResourceType.TOPIC, "of-shared-", ResourcePatternType.PREFIXED, "shared", AclOperation.CREATE),
         (ResourceType.TOPIC, "of-", ResourcePatternType.PREFIXED, "shared", AclOperation.DESCRIBE),
@@ -83,6 +97,7 @@ def kafka() -> Iterator[KraftCluster]:
         f"{PREFIX}.scram-sha-512.sasl.jaas.config": f"{MODULES}.scram.ScramLoginModule required;",
         f"{PREFIX}.oauthbearer.sasl.jaas.config": f"{MODULES}.oauthbearer.OAuthBearerLoginModule required;",
         f"{PREFIX}.plain.connections.max.reauth.ms": "600000",
+        f"{PREFIX}.scram-sha-512.connections.max.reauth.ms": str(SESSION_MS),
         "sasl.mechanism.controller.protocol": "PLAIN",
         "listener.name.controller.sasl.enabled.mechanisms": "PLAIN",
         "listener.name.controller.plain.sasl.jaas.config": controllers,
@@ -252,6 +267,71 @@ def test_the_cluster_judges_the_client_itself(kafka: KraftCluster, users: Path) 
     assert any("is Allowed operation = CREATE" in line for line in judged(kafka, "alice", "of-alice-1"))
     assert any("is Denied operation = CREATE" in line for line in judged(kafka, "erin", "of-alice-2"))
     assert not any("CREATE" in line for line in judged(kafka, "shared", "of-alice-1"))
+
+
+def test_the_gateway_and_the_cluster_judge(kafka: KraftCluster, users: Path, tmp_path: Path) -> None:
+    """Of one request the policy refuses a topic, the cluster's authorizer another one, and the rest
+    is made; the client gets all answers in its order, and the audit log has its name.
+    """
+    rules = tmp_path / "rules.toml"
+    rules.write_text(RULES)
+    audit = tmp_path / "audit"
+    settings = {**settings_of(kafka, "envelope"), **own_logins(users)}
+    with running(kafka, {**settings, "policy.rules.files": str(rules), "audit.dir": str(audit)}) as gateway:
+        names = ("of-alice-LOUD", "of-shared-3", "of-alice-5")
+        with Wire(gateway.bootstrap, login=("alice", OWN_PASSWORD)) as wire:
+            topics = [{"name": name, "num_partitions": 1, "replication_factor": 1} for name in names]
+            answer = wire.ask("CreateTopics", 7, {"topics": topics, "timeout_ms": 30_000})
+    assert [(row["name"], row["error_code"]) for row in answer["topics"]] == [
+        (names[0], VIOLATION),
+        (names[1], TOPIC_DENIED),
+        (names[2], 0),
+    ]
+    decisions = [each.event for each in read_all([audit]) if isinstance(each.event, Decision)]
+    assert {each.principal for each in decisions} == {"User:alice"}
+
+
+def test_configs_of_brokers(kafka: KraftCluster, users: Path) -> None:
+    """A controller would take any config of a broker: these go to the broker, which checks them,
+    under the user of the file; and not together with others.
+    """
+    broker = {"resource_type": 4, "resource_name": "1"}
+    topic = {"resource_type": 2, "resource_name": "of-alice-1"}
+    with (
+        running(kafka, {**settings_of(kafka, "envelope"), **own_logins(users)}) as gateway,
+        Wire(gateway.bootstrap, login=("alice", OWN_PASSWORD)) as wire,
+    ):
+        codes = []
+        for value, resources in (("2", [broker]), ("abc", [broker]), ("2", [broker, topic])):
+            configs = [{"name": "log.cleaner.threads", "config_operation": 0, "value": value}]
+            rows = [{**each, "configs": configs} for each in resources]
+            answer = wire.ask("IncrementalAlterConfigs", 1, {"resources": rows})
+            codes.append([each["error_code"] for each in answer["responses"]])
+    assert codes == [[CLUSTER_DENIED], [INVALID_REQUEST], [INVALID_REQUEST, INVALID_REQUEST]]
+
+
+def test_the_connection_to_the_broker_logs_in_again(kafka: KraftCluster, users: Path) -> None:
+    """A client is served for longer than a session of its user at the broker lasts."""
+    module = f"{MODULES}.scram.ScramLoginModule required"
+    users.write_text(f'alice={module} username="{BOB.username}" password="{PASSWORD}";\n')
+    settings = {**settings_of(kafka, "map"), **own_logins(users)}
+    with running(kafka, settings) as gateway, Wire(gateway.bootstrap, login=("alice", OWN_PASSWORD)) as wire:
+        end = time.monotonic() + 1.5 * SESSION_MS / 1000
+        while time.monotonic() < end:
+            assert wire.ask("Metadata", 1, {"topics": []})["brokers"]
+
+
+def test_what_makes_no_sense_is_hidden(kafka: KraftCluster, users: Path) -> None:
+    """Delegation tokens, with which nobody could log in at the gateway, are hidden and refused."""
+    with running(kafka, {**settings_of(kafka, "map"), **own_logins(users)}) as gateway:
+        with Wire(gateway.bootstrap, login=("alice", OWN_PASSWORD)) as wire:
+            keys = {row["api_key"] for row in wire.ask("ApiVersions", 0, {})["api_keys"]}
+            assert keys.isdisjoint(DELEGATION_TOKEN_APIS)
+            assert {17, 36} <= keys
+            with pytest.raises(ConnectionEndedError):
+                wire.ask("DescribeDelegationToken", 1, {"owners": None})
+        with Wire(gateway.bootstrap) as wire, pytest.raises(ConnectionEndedError):
+            wire.ask("Metadata", 1, {"topics": []})
 
 
 def test_users_are_mapped(kafka: KraftCluster, users: Path) -> None:
