@@ -122,6 +122,8 @@ class Network:
         self._nursery = nursery
         self._links: dict[Address, BrokerLink] = {}
         self._first: BrokerLink | None = None
+        self._silent: Address | None = None
+        """The address that did not answer last, which is tried last."""
         self._view: View | None = None
 
     async def ask_any(self, message: WireStruct, key: ApiKey) -> WireStruct:
@@ -135,7 +137,7 @@ class Network:
                 return await link.ask(message, key)
             except PeerUnavailable as error:
                 last = error
-                self._first = None
+                self._first, self._silent = None, link.address
         raise ClusterUnreachable(f"{last}{NO_LOGIN if self.config.credentials is None else ''}.")
 
     async def controller(self) -> BrokerLink | None:
@@ -192,7 +194,8 @@ class Network:
     async def _reach(self) -> BrokerLink:
         if self._first is None:
             known = [] if self._view is None else [Address(b.host, b.port) for b in self._view.brokers.values()]
-            self._first = await self._race(tuple(dict.fromkeys((*self.config.bootstrap_servers, *known))))
+            addresses = dict.fromkeys((*self.config.bootstrap_servers, *known))
+            self._first = await self._race(sorted(addresses, key=lambda each: each == self._silent))
         return self._first
 
     async def _race(self, addresses: Sequence[Address]) -> BrokerLink:

@@ -90,7 +90,7 @@ class Channel:
         self._review: Review | None = None
         """The review of the request that the broker has to answer, if it was reviewed."""
         self._pending: deque[Pending] = deque()
-        self._to_client = FrameWriter(client, self._on_taken)
+        self._to_client = FrameWriter(client, self._notice_life)
         self._answered = trio.Event()
         """Set when a response was sent."""
         self._own_answers = trio.Lock()
@@ -103,6 +103,8 @@ class Channel:
         self._draining = False
         self._reading = trio.CancelScope()
         self._is_between_requests = False
+        self._is_amid_request = False
+        """Whether a part of a request has passed on, and the rest has not come yet."""
 
     @property
     def running(self) -> int:
@@ -115,8 +117,10 @@ class Channel:
 
     @property
     def is_waiting_for_us(self) -> bool:
-        """Whether the broker owes the client a response, and the client takes what there is."""
-        return bool(self._pending) and not self._to_client.is_blocked
+        """Whether the broker owes the client a response, and the client has sent all of its request
+        and takes what there is.
+        """
+        return bool(self._pending) and not self._is_amid_request and not self._to_client.is_blocked
 
     def cancel(self) -> None:
         """End both connections now."""
@@ -180,7 +184,7 @@ class Channel:
 
     async def _pass_requests(self, connect: Connect) -> None:
         with self._reading:
-            await self._read_requests(FrameReader(self._client, self._max_bytes), connect)
+            await self._read_requests(FrameReader(self._client, self._max_bytes, self._notice_life), connect)
         with trio.move_on_after(LAST_ANSWERS_SECONDS):
             await self._until(lambda: not self._pending)
 
@@ -204,7 +208,9 @@ class Channel:
                 if head.has_answer:
                     move = await self._login.move_of(head, frames) or self._broker.move_of(head)
                     self._pending.append(Pending(head.correlation_id, move))
+                self._is_amid_request = True
                 await to_broker.pass_on(frames)
+                self._is_amid_request = False
             if len(self._pending) >= MOST_PENDING:
                 await self._flush()
                 await self._until(lambda: len(self._pending) < MOST_PENDING)
@@ -304,7 +310,7 @@ class Channel:
         self.last_active = trio.current_time()
         return size is not None and not self._login.is_over
 
-    def _on_taken(self) -> None:
+    def _notice_life(self) -> None:
         self.last_active = trio.current_time()
 
     async def _until(self, reached: Callable[[], bool]) -> None:

@@ -27,14 +27,17 @@ def size_of(frame: bytes) -> bytes:
 class FrameReader:
     """The frames that one end sends."""
 
-    def __init__(self, transport: Transport, max_bytes: int) -> None:
-        """Read from a transport. A frame of more than `max_bytes` ends the stream."""
+    def __init__(self, transport: Transport, max_bytes: int, on_read: Callable[[], None] = lambda: None) -> None:
+        """Read from a transport. A frame of more than `max_bytes` ends the stream. `on_read` is
+        called when some bytes have come.
+        """
         self.left = 0
         """How many bytes of the current frame were not taken yet, its size of four bytes
         included.
         """
         self._transport = transport
         self._max_bytes = max_bytes
+        self._on_read = on_read
         self._data = b""
         self._offset = 0
 
@@ -120,6 +123,7 @@ class FrameReader:
                 if may_end and not have:
                     return False
                 raise Disconnected("the connection was closed within a frame")
+            self._on_read()
             parts.append(data)
             have += len(data)
         self._data = parts[0] if len(parts) == 1 else b"".join(parts)
