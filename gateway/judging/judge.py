@@ -36,6 +36,7 @@ from .dissection import Form, Part
 from .mirror import Mirror, NotKnownError
 from .questions import Asker, Question
 from .turns import Turn, Turns
+from .whole_requests import resolved_parts
 
 log = logging.getLogger("minicontroller.gateway")
 
@@ -180,7 +181,12 @@ class Judge:
     # ------------------------------------------------------------------ before the judgement
 
     async def _prepare(self, judged: Judged) -> None:
-        """Wait for the turn of a request, and read what it names. Raises NotKnownError."""
+        """Wait for the turn of a request, and read what it names. Raises NotKnownError, or Refusal
+        if the turn does not come.
+        """
+        if judged.form.is_whole and self.judges_api(judged.asked.policy_api):
+            parts = await resolved_parts(judged.request, self._mirror, [each.part for each in judged.parts])
+            judged.parts = [JudgedPart(part, _change(part)) for part in parts]
         await self._name_topics(judged.parts)
         names = {f"{each.change.kind} {each.change.resource}" for each in judged.parts}
         self._turns.end(judged.turn)
@@ -332,7 +338,7 @@ def _change(part: Part) -> Change:
 def _check_size(judged: Judged) -> None:
     """Raise Refusal if a request asks for more than is judged at once."""
     check_changes(judged.request)
-    if len(judged.parts) > MOST_PARTS:
+    if not judged.form.is_whole and len(judged.parts) > MOST_PARTS:
         text = f"The request names {len(judged.parts)} topics or resources; the gateway judges at most {MOST_PARTS}."
         raise Refusal(ErrorCode.INVALID_REQUEST, text)
 

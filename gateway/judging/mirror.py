@@ -13,6 +13,7 @@ from typing import TypeVar
 import msgspec
 import trio
 
+from ...client.acl_messages import described
 from ...client.errors import AdminError, ClusterUnreachable
 from ...client.network import Network
 from ...controller.audit.recorder import AuditRecorder
@@ -23,9 +24,12 @@ from ...controller.metadata.image import Image
 from ...controller.network.peer import PeerUnavailable
 from ...controller.requests.time_slices import TimeSlice
 from ...policies.configs.values import java_int
+from ...protocol.acls import AccessControlEntry, ResourcePattern
 from ...protocol.api_keys import ApiKey
 from ...protocol.config_resources import ResourceType
 from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.delete_acls import DeleteAclsFilter
+from ...protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 from ...protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -152,6 +156,31 @@ class Mirror:
             (result,) = await self._describe([_resource(kind, name)], broker_id=_broker_id(name))
         _check(result.error_code, f"the configs of broker {name}")
         return own_configs(result, source)
+
+    async def acls_matching(self, wanted: DeleteAclsFilter) -> dict[ResourcePattern, list[AccessControlEntry]]:
+        """Return the ACLs that a filter matches now, by their patterns. Raises NotKnownError."""
+        request = DescribeAclsRequest(
+            resource_type_filter=wanted.resource_type_filter,
+            resource_name_filter=wanted.resource_name_filter,
+            pattern_type_filter=wanted.pattern_type_filter,
+            principal_filter=wanted.principal_filter,
+            host_filter=wanted.host_filter,
+            operation=wanted.operation,
+            permission_type=wanted.permission_type,
+        )
+        with _in_time():
+            answer = await self._ask(request, ApiKey.DESCRIBE_ACLS, DescribeAclsResponse)
+        if answer.error_code == ErrorCode.SECURITY_DISABLED:
+            return {}
+        _check(answer.error_code, "ACLs")
+        try:
+            bindings = described(answer)
+        except (AdminError, ValueError) as error:
+            raise NotKnownError(f"the cluster tells of an ACL that is not known here: {error}") from None
+        found: dict[ResourcePattern, list[AccessControlEntry]] = {}
+        for each in bindings:
+            found.setdefault(each.pattern, []).append(each.entry)
+        return found
 
     def created_ms(self, name: str) -> int | None:
         """Return when a topic was created, if it was created through this gateway since it started:

@@ -11,14 +11,23 @@ from typing import Any
 
 import msgspec
 
+from ...controller.errors import Refusal
 from ...controller.handlers import SPECS
+from ...controller.handlers.acl_filters import entry_text, pattern_text
 from ...controller.handlers.requested_changes import requested_changes
+from ...controller.requests.changes import RequestedChange
 from ...controller.requests.error_answers import error_answer, error_codes
 from ...controller.requests.spec import Spec
 from ...policies.rules.vocabulary import OPERATION_OF_API
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.delete_acls import DeleteAclsRequest
+from ...protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from .dissection import Outcome, Part
+from .mirror import Mirror
+
+MOST_FILTERS = 200
+"""How many filters a DeleteAcls may have that is judged: the cluster is asked what each matches."""
 
 
 class WholeForm(msgspec.Struct, frozen=True, eq=False):
@@ -44,6 +53,9 @@ class WholeForm(msgspec.Struct, frozen=True, eq=False):
         if response is not None:
             return response
         _, code, message = refused[0]
+        if isinstance(request, ElectLeadersRequest) and request.topic_partitions is None:
+            named = [TopicPartitions(topic=part.requested.resource, partitions=[0]) for part, _, _ in refused]
+            request = msgspec.structs.replace(request, topic_partitions=named)  # so that there are rows to refuse
         return error_answer(self.spec, request, version, code=code, message=message)
 
     def outcomes(self, part: Part, parts: Sequence[Part], response: Any) -> list[Outcome]:
@@ -53,9 +65,32 @@ class WholeForm(msgspec.Struct, frozen=True, eq=False):
         codes = list(error_codes(self.spec, response)) or [int(ErrorCode.NONE)]
         if len(set(codes)) == 1:
             return [Outcome(codes[0], None)]
-        if len(codes) == len(parts):
+        if len(codes) == len(parts) and self.key != ApiKey.DELETE_ACLS:  # its rows are those of filters
             return [Outcome(codes[parts.index(part)], None)]
         return [Outcome(int(ErrorCode.REQUEST_TIMED_OUT), None)]
+
+
+async def resolved_parts(request: Any, mirror: Mirror, parts: list[Part]) -> list[Part]:
+    """Return the parts of a request with what it means in place of what it says: the patterns whose
+    ACLs its filters match, and all topics for an election that names none. Raises NotKnownError,
+    Refusal.
+    """
+    if isinstance(request, DeleteAclsRequest):
+        if len(request.filters) > MOST_FILTERS:
+            text = f"The request has {len(request.filters)} filters; the gateway judges at most {MOST_FILTERS}."
+            raise Refusal(ErrorCode.INVALID_REQUEST, text)
+        matched: dict[str, dict[str, str | None]] = {}
+        for each in request.filters:
+            for pattern, entries in (await mirror.acls_matching(each)).items():
+                matched.setdefault(pattern_text(pattern), {}).update(dict.fromkeys(map(entry_text, entries)))
+        deleted = [
+            RequestedChange(name, "acl", entries, dict.fromkeys(entries, "delete"))
+            for name, entries in sorted(matched.items())
+        ]
+        return [Part(("acl", each.resource), [], each) for each in deleted] or parts
+    if isinstance(request, ElectLeadersRequest) and request.topic_partitions is None:
+        return [Part(("topic", name), [], RequestedChange(name)) for name in sorted(mirror.image.topics)]
+    return parts
 
 
 WHOLE_FORMS: Mapping[int, WholeForm] = MappingProxyType(

@@ -377,6 +377,41 @@ def test_requests_without_a_state_are_judged_as_a_whole(cluster: MiniCluster, tm
     ]
 
 
+def test_what_a_request_means_is_judged(tmp_path: Path) -> None:
+    """DeleteAcls is judged by the ACLs that its filters match, and an election of everything by
+    each topic: saying less gets around no rule.
+    """
+    (tmp_path / "no_mallory.py").write_text(NO_MALLORY)
+    secured = {"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer", "super.users": "User:ANONYMOUS"}
+    settings = {"topic.management.policy.class.name": f"{tmp_path}/no_mallory.py:NoMallory"}
+    with (
+        running_cluster(brokers=1, settings=secured) as cluster,
+        running_gateway(cluster.bootstrap, settings=settings) as gateway,
+        Wire(cluster.bootstrap) as direct,
+        Wire(gateway.bootstrap) as wire,
+    ):
+        create(wire, topic("mallory-1"))
+        acl = {"resource_type": 2, "resource_pattern_type": 3, "host": "*", "operation": 3, "permission_type": 3}
+        for name in ("alice-1", "mallory-1"):
+            creation = {**acl, "resource_name": name, "principal": "User:alice"}
+            assert direct.ask("CreateAcls", 3, {"creations": [creation]})["results"][0]["error_code"] == 0
+        anything = {"resource_type_filter": 1, "pattern_type_filter": 1, "operation": 1, "permission_type": 1}
+        nobody = {"principal_filter": None, "host_filter": None}
+        for wanted, code in ((None, VIOLATION), ("alice-1", 0)):
+            asked = {"filters": [{**anything, **nobody, "resource_name_filter": wanted}]}
+            (row,) = wire.ask("DeleteAcls", 3, asked)["filter_results"]
+            assert row["error_code"] == code
+        left = {**anything, **nobody, "resource_name_filter": None}
+        assert [each["resource_name"] for each in direct.ask("DescribeAcls", 3, left)["resources"]] == ["mallory-1"]
+        everything = {"election_type": 0, "topic_partitions": None, "timeout_ms": 10_000}
+        until(lambda: elected(wire, everything) == [("mallory-1", [VIOLATION])])
+
+
+def elected(wire: Wire, asked: Mapping[str, Any]) -> list[tuple[str, list[int]]]:
+    rows = wire.ask("ElectLeaders", 2, asked)["replica_election_results"]
+    return [(row["topic"], [each["error_code"] for each in row["partition_result"]]) for row in rows]
+
+
 NO_MALLORY = """
 from minicontroller import policies
 
