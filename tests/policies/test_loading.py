@@ -334,6 +334,7 @@ def test_not_a_policy(write: Write) -> None:
             "never called; did you mean validate_alter_loggers?",
         ),
         ("def validate_alter_loggers(self): ...", "A.validate_alter_loggers cannot be called as"),
+        ("def validateAdmin(self, request, cluster): ...", "never called; did you mean validate_admin?"),
     ],
 )
 def test_a_class_that_cannot_be_used(write: Write, body: str, what: str) -> None:

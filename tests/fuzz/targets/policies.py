@@ -4,10 +4,10 @@ is requested without an error.
 
 from minicontroller.policies.rules.mistakes import RuleFileError, RuleSource
 from minicontroller.policies.rules.ruleset import load_rules
-from tests.policies.asking import alter, cluster, create, delete, delete_records, reassign
+from tests.policies.asking import administer, alter, cluster, create, delete, delete_records, reassign
 from tests.rules.reading import condition
 
-REQUESTS = (create(), alter(), reassign(), delete(), delete_records())
+REQUESTS = (create(), alter(), reassign(), delete(), delete_records(), administer())
 
 
 def read_rules(data: bytes) -> None:
@@ -24,7 +24,8 @@ def read_expression(data: bytes) -> None:
     """An expression of CEL is a rule's condition or a mistake."""
     text = data.decode("utf-8", "replace")
     if "'''" not in text:
-        read_rules(condition(text).encode("utf-8", "replace"))
+        for operations in ('["create", "alter"]', '"admin"'):
+            read_rules(condition(text, operations=operations).encode("utf-8", "replace"))
 
 
 def rule_seeds() -> list[bytes]:
@@ -39,6 +40,7 @@ def rule_seeds() -> list[bytes]:
         "[[quota]]\nowned = '{user}.*'\nmax_topics = 3\n",
         "[[config_bounds]]\nconfigs = {'retention.ms' = {min = 1, max = 2}}\n",
         "[[protected_topics]]\ntopics = ['a*', '/b+/']\nexcept_principals = ['User:a']\n",
+        "[[protected_operations]]\noperations = ['acls', 'offset_commit']\nexcept_resources = '*:{user}-*'\nhosts = '10.*'\n",
     )
     return [each.encode() for each in (*files, "".join(files))]
 
@@ -55,6 +57,7 @@ def expression_seeds() -> list[bytes]:
             "before.num_partitions * 2 >= after.num_partitions ? true : false",
             "'a' in {'a': 1} && [1, 2, 3].exists(x, x > 2)",
             "duration('1h') < duration('2h') && timestamp('2024-01-01T00:00:00Z').getHours() == 0",
+            "request.kind == 'acl' && request.name.startsWith('T') && request.config_operations == null",
             "int('1') + 1 == 2 && -9223372036854775807 - 1 < 0",
         )
     ]
