@@ -275,6 +275,7 @@ class Channel:
             review = None
             if self._broker.may_review(head) and not self._broker.passes(frame):
                 await self._until(lambda: not self._pending)  # Kafka begins none before those before it are answered
+                self._login.check()
                 self._review = review = await self._broker.review(self.caller, frame)
             if review is not None and not review.frame:
                 self._pending.append(Pending(head.correlation_id, answer=await review.answer(None)))

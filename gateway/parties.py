@@ -82,6 +82,11 @@ class Login(Protocol):
         nothing, for any other. Raises ProtocolError for one that may not be sent now.
         """
 
+    def check(self) -> None:
+        """Raise ProtocolError if the client has to log in before it is answered, and has not. All
+        requests before were answered.
+        """
+
     def may_forward(self, head: RequestHead) -> bool:
         """Whether requests of an API may go to the controller under the client's name."""
 

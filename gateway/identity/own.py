@@ -127,6 +127,9 @@ class OwnLogin:
             self._used = self._current()
         return self._used
 
+    def check(self) -> None:
+        """Nothing is left to check: no request came here that may not be sent."""
+
     def may_forward(self, head: RequestHead) -> bool:
         return self._logins.forwarding is not None and head.api_key in FORWARDED
 

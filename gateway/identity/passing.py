@@ -12,7 +12,7 @@ from ...controller.observe.logs import RateLimitedLog
 from ...controller.security.caller import Caller, Listener
 from ...controller.security.principal import user_principal
 from ...protocol.error_codes import ErrorCode
-from ...protocol.errors import InvalidFrameSize
+from ...protocol.errors import InvalidFrameSize, ProtocolError
 from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from ...protocol.messages.sasl_handshake import SaslHandshakeRequest
 from ...protocol.registry import KAFKA
@@ -42,9 +42,12 @@ async def whole_login_request(frames: FrameReader) -> bytes:
 class PassedLogins:
     """The logins of all clients of a gateway."""
 
-    def __init__(self, subject_claim: str = SUBJECT_CLAIM) -> None:
-        """`subject_claim` names the user in tokens of OAUTHBEARER, as it does at the brokers."""
+    def __init__(self, subject_claim: str = SUBJECT_CLAIM, *, must_log_in: bool) -> None:
+        """`subject_claim` names the user in tokens of OAUTHBEARER, as it does at the brokers, and
+        `must_log_in` says whether they ask for a login.
+        """
         self.subject_claim = subject_claim
+        self.must_log_in = must_log_in
         self._unknown = RateLimitedLog(log)
 
     def of(self, caller: Caller) -> "PassedLogin":
@@ -70,6 +73,7 @@ class PassedLogin:
         self._logins = logins
         self._caller = caller
         self._sight: Sight | None = None
+        self._has_logged_in = False
 
     @property
     def is_over(self) -> bool:
@@ -78,6 +82,10 @@ class PassedLogin:
     @property
     def credentials(self) -> None:
         """The client itself logs in at the broker."""
+
+    def check(self) -> None:
+        if self._logins.must_log_in and not self._has_logged_in:
+            raise ProtocolError("a request came before the client had authenticated")
 
     def may_forward(self, _head: RequestHead) -> bool:
         return False
@@ -119,6 +127,7 @@ class PassedLogin:
     def _accepted(self, sight: Sight, token: int, reply: bytes) -> None:
         if not sight.may_be_complete(token, reply):
             return
+        self._has_logged_in = True
         self._caller.principal = None if sight.name is None else user_principal(sight.name)
         if sight.name is None:
             self._logins.is_unknown(self._caller, sight.mechanism)

@@ -59,6 +59,8 @@ class IdentitySettings(msgspec.Struct, frozen=True, kw_only=True):
     mode: Mode = Mode.PASS
     subject_claim: str = SUBJECT_CLAIM
     """The claim that names the user in tokens of OAUTHBEARER, where logins pass."""
+    brokers_ask: bool = False
+    """Whether brokers ask for a login."""
     credentials_file: Path | None = None
     """The credentials at the brokers by users; None where brokers ask for no login."""
     scram_file: Path | None = None
@@ -91,10 +93,10 @@ def read_identity(keys: Mapping[str, str], upstream: Mapping[str, str]) -> Ident
     text = _texts(keys)
     mode = _mode(text(IDENTITY))
     _check_effect(mode, keys)
-    if mode is Mode.PASS:
-        return IdentitySettings(subject_claim=text(CLAIM) or SUBJECT_CLAIM)
-    _check_listener(text)
     has_login = upstream.get("security.protocol", "").strip().upper().startswith("SASL")
+    if mode is Mode.PASS:
+        return IdentitySettings(subject_claim=text(CLAIM) or SUBJECT_CLAIM, brokers_ask=has_login)
+    _check_listener(text)
     file = text(CREDENTIALS_FILE)
     if mode is Mode.MAP and not has_login:
         raise ConfigurationError(
@@ -107,6 +109,7 @@ def read_identity(keys: Mapping[str, str], upstream: Mapping[str, str]) -> Ident
     mechanism = upstream.get("sasl.mechanism", "").strip()
     return IdentitySettings(
         mode=mode,
+        brokers_ask=has_login,
         credentials_file=Path(file) if file else None,
         scram_file=_scram_file(keys, text),
         scram_upstream=mechanism if mechanism in HASHES else "SCRAM-SHA-512",

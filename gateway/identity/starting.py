@@ -44,7 +44,9 @@ class Identity:
         """The APIs that make no sense with these logins."""
         self._tasks: list[Callable[[], Awaitable[None]]] = [self.sources.run]
         self.logins: Logins = (
-            self._own(settings, nursery, failures, delay) if settings.is_own else PassedLogins(settings.subject_claim)
+            self._own(settings, nursery, failures, delay)
+            if settings.is_own
+            else PassedLogins(settings.subject_claim, must_log_in=settings.brokers_ask)
         )
 
     @property

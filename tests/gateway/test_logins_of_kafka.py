@@ -4,7 +4,7 @@ import json
 import struct
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from tests.support.gateway import GatewayProcess, running_gateway
 from tests.support.kafka_kraft import STANDARD_AUTHORIZER, KraftCluster, started
 from tests.support.sasl import log_in, unsigned_token
 from tests.support.waiting import until
-from tests.support.wire import ConnectionEndedError, Wire
+from tests.support.wire import ConnectionEndedError, Wire, read_answer, request_frame
 
 PASSWORD = "planted-secret"
 MODULES = "org.apache.kafka.common.security"
@@ -41,7 +41,7 @@ PLAIN = f"{MODULES}.plain.PlainLoginModule required"
 PREFIX = "listener.name.clients"
 SESSION_MS = 2000
 VIOLATION, CLUSTER_DENIED, INVALID_REQUEST = 44, 31, 42
-FAILED, TOPIC_DENIED = 58, 29
+FAILED, TOPIC_DENIED, EXISTS = 58, 29, 36
 OWN_PASSWORD = "planted-at-the-gateway"
 ALICE = PlainCredentials("alice", PASSWORD)
 BOB = ScramCredentials("b=o,b", PASSWORD, "SCRAM-SHA-512")
@@ -56,6 +56,7 @@ ACLS = [
     for kind, name, pattern, user, operation in (
         (ResourceType.BROKER, "kafka-cluster", ResourcePatternType.LITERAL, "gateway", AclOperation.CLUSTER_ACTION),
         (ResourceType.BROKER, "kafka-cluster", ResourcePatternType.LITERAL, "gateway", AclOperation.DESCRIBE),
+        (ResourceType.BROKER, "kafka-cluster", ResourcePatternType.LITERAL, "gateway", AclOperation.DESCRIBE_CONFIGS),
         (ResourceType.TOPIC, "of-", ResourcePatternType.PREFIXED, "gateway", AclOperation.DESCRIBE),
         (ResourceType.TOPIC, "of-", ResourcePatternType.PREFIXED, "gateway", AclOperation.DESCRIBE_CONFIGS),
         (ResourceType.TOPIC, "of-alice-", ResourcePatternType.PREFIXED, "alice", AclOperation.CREATE),
@@ -149,17 +150,19 @@ def gateway(kafka: KraftCluster) -> Iterator[GatewayProcess]:
         yield gateway
 
 
-@pytest.fixture
-def users(tmp_path: Path) -> Path:
-    """The users whom a gateway serves that authenticates them itself."""
-    file = tmp_path / "users.properties"
-    file.write_text("".join(f'{name}={PLAIN} username="shared" password="{PASSWORD}";\n' for name in ("alice", "erin")))
+@pytest.fixture(scope="module")
+def users(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The users whom gateways serve that authenticate them themselves."""
+    file = tmp_path_factory.mktemp("users") / "users.properties"
+    module = f'{PLAIN} username="shared" password="{PASSWORD}";'
+    brief = f'{MODULES}.scram.ScramLoginModule required username="{BOB.username}" password="{PASSWORD}";'
+    file.write_text(f"alice={module}\nerin={module}\nfay={brief}\n")
     return file
 
 
 def own_logins(users: Path) -> dict[str, str]:
     """The keys of a gateway that authenticates clients itself."""
-    passwords = " ".join(f'user_{name}="{OWN_PASSWORD}"' for name in ("alice", "mallory", "shared"))
+    passwords = " ".join(f'user_{name}="{OWN_PASSWORD}"' for name in ("alice", "fay", "mallory", "shared"))
     scram = users.parent / "scram.properties"
     scram.write_text(f"erin={OWN_PASSWORD}\n")
     return {
@@ -169,6 +172,33 @@ def own_logins(users: Path) -> dict[str, str]:
         "identity.scram.file": str(scram),
         "identity.credentials.file": str(users),
     }
+
+
+def judging(folder: Path) -> dict[str, str]:
+    """The keys of a gateway that judges."""
+    rules = folder / "rules.toml"
+    rules.write_text(RULES)
+    return {"policy.rules.files": str(rules), "audit.dir": str(folder / "audit")}
+
+
+@pytest.fixture(scope="module")
+def audit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("judging") / "audit"
+
+
+@pytest.fixture(scope="module")
+def by_envelope(kafka: KraftCluster, users: Path, audit: Path) -> Iterator[GatewayProcess]:
+    """A gateway that judges what clients change, and sends it under their names."""
+    settings = {**settings_of(kafka, "envelope"), **own_logins(users), **judging(audit.parent)}
+    with running(kafka, settings) as gateway:
+        yield gateway
+
+
+@pytest.fixture(scope="module")
+def by_map(kafka: KraftCluster, users: Path) -> Iterator[GatewayProcess]:
+    """A gateway that maps users."""
+    with running(kafka, {**settings_of(kafka, "map"), **own_logins(users)}) as gateway:
+        yield gateway
 
 
 def admin_of(gateway: GatewayProcess, user: str, mechanism: str = "PLAIN") -> AdminClient:
@@ -254,54 +284,52 @@ def judged(kafka: KraftCluster, user: str, topic: str) -> list[str]:
     return [line for line in kafka.log(1).splitlines() if f"User:{user} is" in line and f":{topic} " in line]
 
 
-def test_the_cluster_judges_the_client_itself(kafka: KraftCluster, users: Path) -> None:
+def test_the_cluster_judges_the_client_itself(kafka: KraftCluster, by_envelope: GatewayProcess) -> None:
     """With an Envelope, the authorizer of the cluster and its audit log see the client's own
     principal, whatever user its reads go under.
     """
-    with running(kafka, {**settings_of(kafka, "envelope"), **own_logins(users)}) as gateway:
-        alice, erin = admin_of(gateway, "alice"), admin_of(gateway, "erin", "SCRAM-SHA-512")
-        assert created(alice, "of-alice-1") == 0
-        assert created(erin, "of-alice-2") == TOPIC_DENIED
-        assert created(alice, "of-shared-1") == TOPIC_DENIED
-        until(lambda: "of-alice-1" in erin.list_topics(timeout=30).topics)
+    alice, erin = admin_of(by_envelope, "alice"), admin_of(by_envelope, "erin", "SCRAM-SHA-512")
+    assert created(alice, "of-alice-1") == 0
+    assert created(erin, "of-alice-2") == TOPIC_DENIED
+    assert created(alice, "of-shared-1") == TOPIC_DENIED
+    until(lambda: "of-alice-1" in erin.list_topics(timeout=30).topics)
     assert any("is Allowed operation = CREATE" in line for line in judged(kafka, "alice", "of-alice-1"))
     assert any("is Denied operation = CREATE" in line for line in judged(kafka, "erin", "of-alice-2"))
     assert not any("CREATE" in line for line in judged(kafka, "shared", "of-alice-1"))
 
 
-def test_the_gateway_and_the_cluster_judge(kafka: KraftCluster, users: Path, tmp_path: Path) -> None:
+def test_the_gateway_and_the_cluster_judge(by_envelope: GatewayProcess, audit: Path) -> None:
     """Of one request the policy refuses a topic, the cluster's authorizer another one, and the rest
     is made; the client gets all answers in its order, and the audit log has its name.
     """
-    rules = tmp_path / "rules.toml"
-    rules.write_text(RULES)
-    audit = tmp_path / "audit"
-    settings = {**settings_of(kafka, "envelope"), **own_logins(users)}
-    with running(kafka, {**settings, "policy.rules.files": str(rules), "audit.dir": str(audit)}) as gateway:
-        names = ("of-alice-LOUD", "of-shared-3", "of-alice-5")
-        with Wire(gateway.bootstrap, login=("alice", OWN_PASSWORD)) as wire:
-            topics = [{"name": name, "num_partitions": 1, "replication_factor": 1} for name in names]
-            answer = wire.ask("CreateTopics", 7, {"topics": topics, "timeout_ms": 30_000})
+    names = ("of-alice-LOUD", "of-shared-3", "of-alice-5")
+    with Wire(by_envelope.bootstrap, login=("alice", OWN_PASSWORD)) as wire:
+        topics = [{"name": name, "num_partitions": 1, "replication_factor": 1} for name in names]
+        answer = wire.ask("CreateTopics", 7, {"topics": topics, "timeout_ms": 30_000})
     assert [(row["name"], row["error_code"]) for row in answer["topics"]] == [
         (names[0], VIOLATION),
         (names[1], TOPIC_DENIED),
         (names[2], 0),
     ]
-    decisions = [each.event for each in read_all([audit]) if isinstance(each.event, Decision)]
-    assert {each.principal for each in decisions} == {"User:alice"}
+    assert until(lambda: recorded(audit, names), right=lambda found: found.keys() >= set(names)) == dict.fromkeys(
+        names, "User:alice"
+    )
 
 
-def test_configs_of_brokers(kafka: KraftCluster, users: Path) -> None:
+def recorded(audit: Path, names: Sequence[str]) -> dict[str, str | None]:
+    """Who asked for these topics, as the audit log has it."""
+    events = (each.event for each in read_all([audit]))
+    return {each.name: each.principal for each in events if isinstance(each, Decision) and each.name in names}
+
+
+def test_configs_of_brokers(by_envelope: GatewayProcess) -> None:
     """A controller would take any config of a broker: these go to the broker, which checks them,
     under the user of the file; and not together with others.
     """
     broker = {"resource_type": 4, "resource_name": "1"}
     topic = {"resource_type": 2, "resource_name": "of-alice-1"}
-    with (
-        running(kafka, {**settings_of(kafka, "envelope"), **own_logins(users)}) as gateway,
-        Wire(gateway.bootstrap, login=("alice", OWN_PASSWORD)) as wire,
-    ):
-        codes = []
+    codes = []
+    with Wire(by_envelope.bootstrap, login=("alice", OWN_PASSWORD)) as wire:
         for value, resources in (("2", [broker]), ("abc", [broker]), ("2", [broker, topic])):
             configs = [{"name": "log.cleaner.threads", "config_operation": 0, "value": value}]
             rows = [{**each, "configs": configs} for each in resources]
@@ -310,45 +338,62 @@ def test_configs_of_brokers(kafka: KraftCluster, users: Path) -> None:
     assert codes == [[CLUSTER_DENIED], [INVALID_REQUEST], [INVALID_REQUEST, INVALID_REQUEST]]
 
 
-def test_the_connection_to_the_broker_logs_in_again(kafka: KraftCluster, users: Path) -> None:
+def test_nobody_is_judged_who_has_not_logged_in(kafka: KraftCluster, tmp_path: Path) -> None:
+    """Where logins pass, a stranger does not learn the policy of the gateway, also not behind a
+    login that fails.
+    """
+    body = {"topics": [{"name": "LOUD", "num_partitions": 1, "replication_factor": 1}], "timeout_ms": 30_000}
+    with running(kafka, {**settings_of(kafka, "pass"), **judging(tmp_path)}) as gateway:
+        for login in (b"", b"\0alice\0wrong", f"\0alice\0{PASSWORD}".encode()):
+            with Wire(gateway.bootstrap) as wire:
+                if login:
+                    wire.send(request_frame("SaslHandshake", 1, {"mechanism": "PLAIN"}))
+                    wire.send(request_frame("SaslAuthenticate", 1, {"auth_bytes": login}))
+                wire.send(request_frame("CreateTopics", 4, body))
+                answers = [wire.receive() for _ in range(2 if login else 0)]
+                if login.endswith(PASSWORD.encode()):
+                    (row,) = read_answer("CreateTopics", 4, wire.receive())["topics"]
+                    assert row["error_code"] == VIOLATION
+                else:
+                    with pytest.raises((ConnectionEndedError, OSError)):
+                        wire.receive()
+                assert len(answers) == (2 if login else 0)
+
+
+def test_the_connection_to_the_broker_logs_in_again(by_map: GatewayProcess) -> None:
     """A client is served for longer than a session of its user at the broker lasts."""
-    module = f"{MODULES}.scram.ScramLoginModule required"
-    users.write_text(f'alice={module} username="{BOB.username}" password="{PASSWORD}";\n')
-    settings = {**settings_of(kafka, "map"), **own_logins(users)}
-    with running(kafka, settings) as gateway, Wire(gateway.bootstrap, login=("alice", OWN_PASSWORD)) as wire:
+    with Wire(by_map.bootstrap, login=("fay", OWN_PASSWORD)) as wire:
         end = time.monotonic() + 1.5 * SESSION_MS / 1000
         while time.monotonic() < end:
             assert wire.ask("Metadata", 1, {"topics": []})["brokers"]
 
 
-def test_what_makes_no_sense_is_hidden(kafka: KraftCluster, users: Path) -> None:
+def test_what_makes_no_sense_is_hidden(by_map: GatewayProcess) -> None:
     """Delegation tokens, with which nobody could log in at the gateway, are hidden and refused."""
-    with running(kafka, {**settings_of(kafka, "map"), **own_logins(users)}) as gateway:
-        with Wire(gateway.bootstrap, login=("alice", OWN_PASSWORD)) as wire:
-            keys = {row["api_key"] for row in wire.ask("ApiVersions", 0, {})["api_keys"]}
-            assert keys.isdisjoint(DELEGATION_TOKEN_APIS)
-            assert {17, 36} <= keys
-            with pytest.raises(ConnectionEndedError):
-                wire.ask("DescribeDelegationToken", 1, {"owners": None})
-        with Wire(gateway.bootstrap) as wire, pytest.raises(ConnectionEndedError):
-            wire.ask("Metadata", 1, {"topics": []})
+    with Wire(by_map.bootstrap, login=("alice", OWN_PASSWORD)) as wire:
+        keys = {row["api_key"] for row in wire.ask("ApiVersions", 0, {})["api_keys"]}
+        assert keys.isdisjoint(DELEGATION_TOKEN_APIS)
+        assert {17, 36} <= keys
+        with pytest.raises(ConnectionEndedError):
+            wire.ask("DescribeDelegationToken", 1, {"owners": None})
 
 
-def test_users_are_mapped(kafka: KraftCluster, users: Path) -> None:
+def test_users_are_mapped(kafka: KraftCluster, by_map: GatewayProcess, users: Path) -> None:
     """The cluster sees the user to whom a client is mapped, and a client without one is refused as
     for a wrong password; the file is followed.
     """
-    with running(kafka, {**settings_of(kafka, "map"), **own_logins(users)}) as gateway:
-        assert created(admin_of(gateway, "alice"), "of-shared-2") == 0
-        assert created(admin_of(gateway, "alice"), "of-alice-3") == TOPIC_DENIED
-        assert judged(kafka, "shared", "of-shared-2")
-        assert not judged(kafka, "alice", "of-shared-2")
-        mallory = PlainCredentials("mallory", OWN_PASSWORD)
-        with Wire(gateway.bootstrap) as wire:
-            assert wire.ask("ApiVersions", 0, {})["error_code"] == 0
-            assert log_in(wire, mallory) == FAILED
-        until(lambda: "no credentials are configured for the user 'mallory'" in gateway.output)
-        users.write_text(f'alice={PLAIN} username="alice" password="{PASSWORD}";\nmallory={PLAIN}')
-        until(lambda: "users.properties, line 2" in gateway.output)
-        users.write_text(f'alice={PLAIN} username="alice" password="{PASSWORD}";\n')
-        until(lambda: created(admin_of(gateway, "alice"), "of-alice-4") in (0, 36))
+    assert created(admin_of(by_map, "alice"), "of-shared-2") == 0
+    assert created(admin_of(by_map, "alice"), "of-alice-3") == TOPIC_DENIED
+    assert judged(kafka, "shared", "of-shared-2")
+    assert not judged(kafka, "alice", "of-shared-2")
+    mallory = PlainCredentials("mallory", OWN_PASSWORD)
+    with Wire(by_map.bootstrap) as wire:
+        assert wire.ask("ApiVersions", 0, {})["error_code"] == 0
+        assert log_in(wire, mallory) == FAILED
+    until(lambda: "no credentials are configured for the user 'mallory'" in by_map.output)
+    good = users.read_text()
+    users.write_text(f'alice={PLAIN} username="alice" password="{PASSWORD}";\nmallory={PLAIN}')
+    until(lambda: "users.properties, line 2" in by_map.output)
+    users.write_text(f'alice={PLAIN} username="alice" password="{PASSWORD}";\n')
+    until(lambda: created(admin_of(by_map, "alice"), "of-alice-4") in (0, EXISTS))
+    users.write_text(good)
