@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # The tests start hundreds of Python processes, each of which would compile the program anew if nothing kept its bytecode.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: up zookeeper check test lint style types quick unit conformance walk faults fuzz bench bench-pipeline clean
+.PHONY: up zookeeper check test lint style types quick unit conformance walk faults soak fuzz bench bench-pipeline clean
 
 up: $(VENV)/.runtime
 	@$(BIN)/minicontroller up --brokers 3 $(ARGS)
@@ -68,6 +68,10 @@ faults: $(VENV)/.dev java
 	@$(BIN)/python -m tests.faults.detector $(if $(SEED),--seed "$(SEED)") $(if $(SECONDS)$(TIME),--seconds $(or $(SECONDS),$(TIME))) \
 	  $(if $(REPLAY),--replay "$(REPLAY)") \
 	  $(if $(PLANTED),--planted "$(PLANTED)") $(ARGS)
+
+# Ten minutes of 500 connections, work, and deaths; `make soak SECONDS=60` says nothing of memory. It ends with 1 if something is lost or leaks.
+soak: $(VENV)/.dev java
+	@$(BIN)/python -m tests.soak $(if $(SEED),--seed "$(SEED)") $(if $(SECONDS)$(TIME),--seconds $(or $(SECONDS),$(TIME))) $(ARGS)
 
 # Four minutes for all targets; `make fuzz SECONDS=3600`, one target: `ARGS="--target server"`, and with `ARGS=--distil` the corpus is written anew.
 fuzz: $(VENV)/.dev

@@ -8,6 +8,7 @@ values come from our own tables (APIs, error codes, node ids, states) or from th
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 
+import trio
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -32,6 +33,7 @@ Declared = Mapping[str, tuple[type[Metric], str, tuple[str, ...]]]
 
 FAMILIES: Declared = {
     "info": (GaugeMetricFamily, "Always 1; the version is in the label.", ("version",)),
+    "tasks": (GaugeMetricFamily, "Tasks of the process: each connection has some, and each node some more.", ()),
     "ready": (
         GaugeMetricFamily,
         "1 if the node serves, is registered, knows the controller and reaches ZooKeeper.",
@@ -272,6 +274,7 @@ class NodesCollector(Collector):
     def collect(self) -> Iterable[Metric]:
         families = Families()
         families.add("info", [__version__], 1)
+        families.add("tasks", [], trio.lowlevel.current_statistics().tasks_living)
         families.add("http_connections", [], len(self._listener.connections))
         families.add("http_event_listeners", [], self._event_listeners)
         families.add("http_evicted_connections", [], self._listener.evicted)

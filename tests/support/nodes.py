@@ -42,6 +42,7 @@ class NodeProcess:
         self.log = directory / f"node-{broker_id}.log"
         self._process: subprocess.Popen[bytes] | None = None
         self._life_begins = 0
+        self._ready = ""
         self.config.write_text(
             "".join(f"{key}={value}\n" for key, value in (node_settings(broker_id, zookeeper) | dict(settings)).items())
         )
@@ -49,6 +50,7 @@ class NodeProcess:
     def start(self) -> None:
         """Begin a life; `wait_ready` tells when it serves."""
         assert self._process is None, "already started"
+        self._ready = ""
         with self.log.open("ab") as log:
             self._life_begins = log.tell()
             self._process = subprocess.Popen(
@@ -72,7 +74,25 @@ class NodeProcess:
     @property
     def address(self) -> str:
         """host:port for clients."""
-        return self.output.partition(READY)[2].partition("\n")[0]
+        return self._ready_line.partition(" http=")[0]
+
+    @property
+    def http(self) -> str:
+        """host:port of its metrics, if its configuration asks for them."""
+        return self._ready_line.partition(" http=")[2]
+
+    @property
+    def _ready_line(self) -> str:
+        """Read once in each life; logs grow."""
+        if not self._ready:
+            line, end, _ = self.output.partition(READY)[2].partition("\n")
+            self._ready = line if end else ""
+        return self._ready
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "not started"
+        return self._process.pid
 
     def wait_end(self) -> int:
         """It ends by itself. Returns its exit code."""

@@ -2,7 +2,7 @@
 them through a proxy.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -33,6 +33,8 @@ class Arena(msgspec.Struct):
     to_node: list[Proxy]
     """The way of other nodes to this one."""
     completion: str
+    logins: dict[int, str]
+    """By node: the address where nodes log in."""
 
 
 @contextmanager
@@ -43,13 +45,16 @@ def running_arena(
     *,
     completion: str,
     command: Sequence[str | Path] | None = None,
+    spared: int = 0,
+    settings: Mapping[str, str] | None = None,
 ) -> Iterator[Arena]:
     """`completion` as the key `metadata.completion` has it; `command` runs something else than the
-    installed program.
+    installed program. `spared` more nodes, with the highest ids, are left alone by all troubles.
     """
+    numbers = range(1, NODES + spared + 1)
     with ExitStack() as stack:
-        ways = [[stack.enter_context(Proxy(server.port)) for server in ensemble.servers] for _ in range(NODES)]
-        ports = [free_port() for _ in range(NODES)]
+        ways = [[stack.enter_context(Proxy(server.port)) for server in ensemble.servers] for _ in numbers]
+        ports = [free_port() for _ in numbers]
         inner = [stack.enter_context(Proxy(port)) for port in ports]
         nodes = Nodes.of(
             NodeProcess(
@@ -62,12 +67,14 @@ def running_arena(
                     "listeners": f"CLIENT://127.0.0.1:0,INTERNAL://127.0.0.1:{ports[number - 1]}",
                     "advertised.listeners": f"CLIENT://127.0.0.1:0,INTERNAL://{inner[number - 1].connect}",
                     "metadata.completion": completion,
+                    **(settings or {}),
                 },
                 command=command,
             )
-            for number in range(1, NODES + 1)
+            for number in numbers
         )
         stack.callback(nodes.kill)
         nodes.start()
         tree = stack.enter_context(Tree(ensemble.connect, chroot, timeout=6))
-        yield Arena(nodes, ensemble, tree, ways, inner, completion)
+        logins = {number: f"127.0.0.1:{port}" for number, port in zip(numbers, ports, strict=True)}
+        yield Arena(nodes, ensemble, tree, ways, inner, completion, logins)

@@ -16,7 +16,8 @@ from tests.faults.detector import floods
 from tests.faults.detector.arena import Arena
 from tests.faults.detector.checks import Verdict, judge
 from tests.faults.detector.clients import HABITS, Client, Habits, Journal
-from tests.faults.detector.history import READS, UNKNOWN, Operation, Window, save, waited
+from tests.faults.detector.floods import Flood
+from tests.faults.detector.history import READS, UNKNOWN, Operation, Topic, Window, save, waited
 from tests.faults.detector.settling import disagreements, look, settle, stumbles
 from tests.faults.detector.troubles import BREAKING, TROUBLES, Stage, play, strange_configs
 from tests.faults.tree import patiently
@@ -32,7 +33,11 @@ class Plan(msgspec.Struct):
     seconds: float
     window_seconds: float = 5.0
     troubles: Sequence[str] = ()
+    schedule: Sequence[Sequence[str]] = ()
+    """The troubles of one window after the other, over and over, if they are not to be drawn."""
     floods: Sequence[str] = tuple(floods.FLOODS)
+    beside: Sequence[Flood] = ()
+    """What goes on in every window, besides the floods that are drawn."""
     habits: Sequence[Habits] = HABITS
     """One client each."""
     calm: float = 0.3
@@ -64,7 +69,7 @@ class Experiment:
         self._arena = arena
         self._plan = plan
         self._journal = Journal()
-        self._known = patiently(partial(look, arena.tree))
+        self._known = patiently(self._look)
         self._is_broken = False
         """It cannot go on."""
         self._logs_read: dict[int, int] = {}
@@ -79,7 +84,8 @@ class Experiment:
 
     async def _window(self, number: int, seconds: float) -> Told:
         plan, dice = self._plan, random.Random(f"{self._plan.seed}/{number}")
-        chosen = self._chosen(dice)
+        schedule = plan.schedule
+        chosen = list(schedule[(number - 1) % len(schedule)]) if schedule else self._chosen(dice)
         poured = dice.sample(plan.floods, min(len(plan.floods), dice.choice((0, 0, 1, 2))))
         self._journal.begin_window()
         window = Window(seed=plan.seed, number=number, troubles=[*chosen, *poured], before=self._known)
@@ -96,7 +102,7 @@ class Experiment:
         self._is_broken = bool(unsettled)
         window.findings = unsettled + stumbles(self._arena, self._logs_read)
         window.ended = time.monotonic()
-        window.after = await trio.to_thread.run_sync(patiently, partial(look, self._arena.tree))
+        window.after = await trio.to_thread.run_sync(patiently, self._look)
         self._complete(
             window, ruled if ruled == await trio.to_thread.run_sync(patiently, self._ruling) else None, chosen
         )
@@ -142,6 +148,8 @@ class Experiment:
                 nursery.start_soon(client.run, over)
             for name in poured:
                 nursery.start_soon(floods.FLOODS[name], addresses, random.Random(stage.dice.random()), over)
+            for each in self._plan.beside:
+                nursery.start_soon(each, addresses, random.Random(stage.dice.random()), over)
             async with trio.open_nursery() as breaking:
                 for name in troubles:
                     breaking.start_soon(self._play, stage, TROUBLES[name], failures)
@@ -162,6 +170,9 @@ class Experiment:
         return [(node.broker_id, node.address) for node in up if node.address]
 
     # ------------------ what is known only afterwards
+
+    def _look(self) -> dict[str, Topic]:
+        return look(self._arena.tree, [node.broker_id for node in self._arena.nodes])
 
     def _ruling(self) -> tuple[int, int]:
         """Who rules, and in which epoch."""

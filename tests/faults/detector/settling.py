@@ -1,7 +1,7 @@
 """When the dust has settled: what the tree holds, and whether everybody says so."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from kazoo.exceptions import KazooException  # type: ignore[import-untyped]
@@ -10,7 +10,7 @@ from minicontroller.controller.znodes.topics import uuid_bytes
 from minicontroller.protocol.acls import AclOperation, AclResourceType, PatternType, PermissionType
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.faults.agreement import expect_agreement
-from tests.faults.detector.arena import NODES, Arena
+from tests.faults.detector.arena import Arena
 from tests.faults.detector.clients import GUARDED, TOPICS
 from tests.faults.detector.history import DEFAULT, Topic
 from tests.faults.detector.requests import PERMITTED, SOURCES, kind_of, name_of, resource_type
@@ -84,7 +84,7 @@ def last_words(node: NodeProcess) -> str:
     return node.output[-LAST_WORDS:].strip()
 
 
-def look(tree: Tree) -> dict[str, Topic]:
+def look(tree: Tree, brokers: Iterable[int]) -> dict[str, Topic]:
     """Every entity that has a place in a history, as the tree holds it."""
     found: dict[str, Topic] = {}
     for name in (f"t{number}" for number in range(TOPICS)):
@@ -99,7 +99,7 @@ def look(tree: Tree) -> dict[str, Topic]:
                 led["leader"],
                 led["leader_epoch"],
             )
-    for name in (DEFAULT, *map(str, range(1, NODES + 1))):
+    for name in (DEFAULT, *map(str, brokers)):
         configs = tree.json(f"/config/brokers/{name}")
         found[f"brokers/{name}"] = Topic(configs=(configs or {}).get("config", {}))
     for name in GUARDED:
@@ -122,11 +122,11 @@ def disagreements(arena: Arena, held: Mapping[str, Topic]) -> list[str]:
         for node in arena.nodes.running:
             topics = (entity for entity in held if entity.startswith("topics/"))
             for entity in (f"brokers/{DEFAULT}", f"brokers/{node.broker_id}", *topics):
-                right = dict(held[entity].configs)
-                until(partial(_told, node, entity), right=right.__eq__, within=WITHIN_SECONDS)
+                configs = dict(held[entity].configs)
+                until(partial(told_configs, node, entity), right=configs.__eq__, within=WITHIN_SECONDS)
             for name in GUARDED:
-                permitted = set(held[f"acls/{name}"].configs)
-                until(partial(_permitted, node, name), right=permitted.__eq__, within=WITHIN_SECONDS)
+                principals = set(held[f"acls/{name}"].configs)
+                until(partial(permitted, node, name), right=principals.__eq__, within=WITHIN_SECONDS)
     except FAULTS as error:
         findings.append(f"a node does not say what the tree holds: {error!s:.1500}")
     return findings
@@ -151,14 +151,16 @@ def _strange_states(tree: Tree) -> list[str]:
     ]
 
 
-def _told(node: NodeProcess, entity: str) -> dict[str, str]:
+def told_configs(node: NodeProcess, entity: str) -> dict[str, str]:
+    """Return the configs that are set for this entity itself, as a node tells them."""
     body = {"resources": [{"resource_type": resource_type(entity), "resource_name": name_of(entity)}]}
     with node.wire() as wire:
         (result,) = wire.ask("DescribeConfigs", 4, body)["results"]
     return {row["name"]: row["value"] for row in result["configs"] if row["config_source"] == SOURCES[kind_of(entity)]}
 
 
-def _permitted(node: NodeProcess, name: str) -> set[str]:
+def permitted(node: NodeProcess, name: str) -> set[str]:
+    """Return the principals that have an ACL of this topic, as a node tells it."""
     body = {
         "resource_type_filter": AclResourceType.TOPIC,
         "resource_name_filter": name,

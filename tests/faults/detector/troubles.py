@@ -48,14 +48,16 @@ class Stage:
         """Nodes that nobody can ask now."""
 
     @contextmanager
-    def node(self) -> Iterator[NodeProcess | None]:
-        """One that nobody else breaks, the controller more often than others; None if there is
-        none.
+    def node(self, *, ruling: bool = False) -> Iterator[NodeProcess | None]:
+        """One that nobody else breaks, the controller more often than others, or none but the
+        controller; None if there is none.
         """
         with self._lock:
             claim = self.controller()
             choices = sorted(self._free_nodes)
-            if claim in self._free_nodes and self.dice.random() < 0.4:
+            if ruling:
+                choices = sorted(self._free_nodes & {claim})
+            elif claim in self._free_nodes and self.dice.random() < 0.4:
                 choices = [claim]
             number = self.dice.choice(choices) if choices else None
             self._free_nodes.discard(number or 0)
@@ -99,12 +101,26 @@ class Stage:
 def kill(stage: Stage) -> None:
     with stage.node() as node:
         if node is not None:
-            stage.down.add(node.broker_id)
-            node.kill()
-            stage.linger()
-            node.start()
-            node.wait_ready()
-            stage.down.discard(node.broker_id)
+            kill_one(stage, node)
+
+
+def kill_one(stage: Stage, node: NodeProcess) -> None:
+    """SIGKILL, and a new life for it."""
+    stage.down.add(node.broker_id)
+    node.kill()
+    stage.linger()
+    node.start()
+    node.wait_ready()
+    stage.down.discard(node.broker_id)
+
+
+def kill_controller(stage: Stage) -> None:
+    """If nobody may kill the controller, it is deposed, and another node may be the next one."""
+    with stage.node(ruling=True) as node:
+        if node is not None:
+            kill_one(stage, node)
+        elif stage.controller() > NODES:
+            stage.arena.tree.client.delete("/controller")
 
 
 def terminate(stage: Stage) -> None:
@@ -301,6 +317,7 @@ Trouble = Callable[[Stage], None]
 
 BREAKING: tuple[Trouble, ...] = (
     kill,
+    kill_controller,
     terminate,
     freeze,
     move_controller,
