@@ -63,6 +63,13 @@ class FrameReader:
         have = len(self._data) - self._offset
         return have >= _SIZE.size and have >= _SIZE.size + self._next_size()
 
+    @property
+    def buffered(self) -> tuple[bytes, int, int]:
+        """What was read of the frame and not taken: bytes, where it begins in them, and where it
+        ends.
+        """
+        return self._data, self._offset, min(self._offset + self.left, len(self._data))
+
     async def look(self, count: int) -> bytes:
         """Return the first `count` bytes of the frame after its size, or all if it has fewer. No
         piece of it was taken yet. Raises Disconnected.

@@ -28,10 +28,13 @@ MOST_TAIL_BYTES = 1024 * 1024
 """How long the end of a response may be: endpoints of some ten thousand brokers."""
 MOST_VARINT_BYTES = 5
 NO_ENDPOINTS = uvarint(1)
+TOO_SHORT = "a response ends before its last field"
 _UUID, _INT16, _INT32, _INT64 = 16, 2, 4, 8
 
-TEXT, TAGS = "text", "tags"
-"""A string or bytes, null or not; the tagged fields at the end of a struct."""
+TEXT, TAGS, NUMBER, BYTES = "text", "tags", "number", "bytes"
+"""A string or bytes, null or not; the tagged fields at the end of a struct; and what these have: a
+number, and bytes behind their number.
+"""
 Layout = tuple["int | str | Layout", ...]
 """The form of a struct: a number of bytes, TEXT, TAGS, or an array of structs of a form."""
 
@@ -44,6 +47,7 @@ ACQUIRED: Layout = (_INT64 + _INT64 + _INT16, TAGS)
 SHARED: Layout = (_INT32 + _INT16, TEXT, _INT16, TEXT, *LEADER, TEXT, ACQUIRED, TAGS)
 ACKNOWLEDGED: Layout = (_INT32 + _INT16, TEXT, *LEADER, TAGS)
 HEADER: Layout = (_INT32, TAGS)
+TAG: Layout = (NUMBER, BYTES)
 
 LAYOUTS: Mapping[tuple[int, int], Layout] = {
     **{(ApiKey.PRODUCE, version): ((TEXT, PRODUCED, TAGS), _INT32) for version in range(10, 13)},
@@ -71,10 +75,7 @@ def move_of(api_key: int, version: int, brokers: KnownBrokers) -> Move | None:
 
     async def move(frames: FrameReader, client: FrameWriter) -> None:
         await client.flush()
-        response = _Response(frames, client)
-        await response.skip(_INT32)  # the size
-        await response.skip_struct(HEADER)
-        await response.skip_struct(layout)
+        await _Response(frames, client).skip((_INT32, *HEADER, *layout))  # first comes the size
         if frames.left > MOST_TAIL_BYTES:
             raise MalformedMessage(f"a response that ends in {frames.left} bytes of endpoints")
         await client.send(await readdress(await frames.rest(), brokers))
@@ -83,47 +84,70 @@ def move_of(api_key: int, version: int, brokers: KnownBrokers) -> Move | None:
 
 
 class _Response:
-    """A response that passes while its form is read."""
+    """A response that passes while its form is read. What was read of it already is walked through
+    without waiting, as it costs a response of many partitions the most.
+    """
 
     def __init__(self, frames: FrameReader, client: FrameWriter) -> None:
         self._frames = frames
         self._client = client
+        self._data = b""
+        """The bytes that were read, in which the response goes from `_begin` to `_end`."""
+        self._begin = self._end = 0
+        self._at = 0
+        """How far it was walked through; beyond `_end` if that has not been read yet."""
 
-    async def skip_struct(self, layout: Layout) -> None:
-        for part in layout:
-            if isinstance(part, int):
-                await self.skip(part)
-            elif part == TEXT:
-                await self.skip(await self._length())
-            elif part == TAGS:
-                for _ in range(await self._number()):
-                    await self._number()
-                    await self.skip(await self._number())
-            else:
-                assert isinstance(part, tuple)
-                for _ in range(await self._length()):
-                    await self.skip_struct(part)
+    async def skip(self, layout: Layout) -> None:
+        """Pass on a struct."""
+        for _ in self._walk(layout):
+            await self._read()
+        await self._pass()
 
-    async def skip(self, count: int) -> None:
-        """Pass bytes on."""
+    async def _read(self) -> None:
+        """Pass on what was walked through, and read as many bytes as a number may have."""
+        await self._pass()
+        await self._frames.peek(MOST_VARINT_BYTES)
+        self._data, self._begin, self._end = self._frames.buffered
+        self._at = self._begin
+
+    async def _pass(self) -> None:
+        count = self._at - self._begin
         if count > self._frames.left:
-            raise MalformedMessage("a response ends before its last field")
+            raise MalformedMessage(TOO_SHORT)
         while count:
             piece = await self._frames.piece(count)
             count -= len(piece)
             await self._client.keep(piece)
+        self._begin = self._at
 
-    async def _length(self) -> int:
-        """Pass a compact length on; null has the length 0."""
-        return max(0, await self._number() - 1)
+    def _walk(self, layout: Layout) -> Iterator[None]:
+        """Walk through a struct, and yield where bytes have to be read first."""
+        for part in layout:
+            if isinstance(part, int):
+                self._at += part
+                continue
+            if self._at + MOST_VARINT_BYTES > self._end:
+                yield
+            number = self._number()
+            if part == TEXT:
+                self._at += max(0, number - 1)
+            elif part == BYTES:
+                self._at += number
+            elif part == TAGS:
+                for _ in range(number):
+                    yield from self._walk(TAG)
+            elif isinstance(part, tuple):
+                for _ in range(number - 1):
+                    yield from self._walk(part)
 
-    async def _number(self) -> int:
-        head = await self._frames.peek(MOST_VARINT_BYTES)
+    def _number(self) -> int:
         try:
-            number, last = read_uvarint(head, 0)
+            number, last = read_uvarint(self._data, self._at)
         except IndexError:
-            raise MalformedMessage("a response ends before its last field") from None
-        await self.skip(last + 1)
+            raise MalformedMessage(TOO_SHORT) from None
+        if last >= self._end:
+            raise MalformedMessage(TOO_SHORT)
+        self._at = last + 1
         return number
 
 

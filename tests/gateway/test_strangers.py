@@ -16,9 +16,10 @@ from minicontroller.protocol.messages.metadata import MetadataRequest
 from tests.gateway.test_passing import TIMEOUT_SECONDS, Stream, first_bytes, request
 from tests.support.certificates import Authority
 from tests.support.cluster import MiniCluster, running_cluster
-from tests.support.gateway import GatewayProcess, running_gateway
+from tests.support.gateway import GatewayProcess, most_resident_bytes, running_gateway
 from tests.support.waiting import until
 
+IDLE_CLIENTS, IDLE_BYTES = 300, 64 * 1024
 ASKED = request(ApiKey.METADATA, 9, MetadataRequest(topics=[]), 7)
 
 
@@ -79,6 +80,17 @@ def test_who_asks_for_nothing_has_no_connection_to_a_broker(cluster: MiniCluster
         assert clients[30].frame()[:4] == (7).to_bytes(4, "big")
         assert upstream.count == 3
     upstream.at_rest()
+
+
+def test_an_idle_client_costs_little(gateway: GatewayProcess) -> None:
+    """Clients that have asked and ask no more cost the gateway some tens of KiB each."""
+    before = most_resident_bytes(gateway.pid)
+    with ExitStack() as open_ones:
+        for _ in range(IDLE_CLIENTS):
+            client = open_ones.enter_context(Stream(gateway.bootstrap))
+            client.send(ASKED)
+            assert client.frame()
+        assert most_resident_bytes(gateway.pid) - before < IDLE_CLIENTS * IDLE_BYTES
 
 
 def test_a_failed_handshake_is_told(cluster: MiniCluster, tmp_path: Path) -> None:
