@@ -97,9 +97,13 @@ class Controllers:
         if answer.error_code == ErrorCode.NOT_CONTROLLER:
             return None
         if answer.error_code != ErrorCode.NONE:
-            name = AdminError(answer.error_code).name
-            self._failed(f"{address} answers an Envelope with {name}; the gateway's user there needs ClusterAction")
+            self._failed(f"{address} answers an Envelope with {AdminError(answer.error_code).name}{_hint(answer)}")
         return Answered(answer.error_code, answer.response_data or b"")
 
     def _failed(self, text: str) -> None:
         self._failures.say(logging.WARNING, "a request of a client did not reach the controller: %s", text)
+
+
+def _hint(answer: EnvelopeResponse) -> str:
+    is_denied = answer.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    return "; the gateway's user there needs ClusterAction" if is_denied else ""

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, TypeVar
 
+import trio
+
 from ...controller.config.jaas import PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE, JaasError, parse_jaas
 from ...controller.config.watched_files import Content, Contents, WatchedFiles
 from ...controller.errors import ConfigurationError
@@ -48,7 +50,7 @@ class UserFile(Generic[Said]):
 
     async def _use(self, contents: Contents) -> None:
         try:
-            self._users = self._parsed(contents[0])
+            self._users = await trio.to_thread.run_sync(self._parsed, contents[0])  # passwords take long to derive
         except ConfigurationError as error:
             log.error("what was read before still holds: %s", error)  # noqa: TRY400 - a mistake of a file
         else:

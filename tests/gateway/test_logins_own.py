@@ -6,15 +6,19 @@ import json
 import socket
 import ssl
 import struct
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
+from joserfc import jwt
+from joserfc.jwk import RSAKey
 
-from minicontroller.controller.security.credentials import PlainCredentials, ScramCredentials
+from minicontroller.controller.security.credentials import PlainCredentials, ScramCredentials, Tokens
 from tests.support.certificates import Authority
 from tests.support.cluster import MiniCluster, running_cluster
 from tests.support.gateway import GatewayProcess, running_gateway
@@ -25,6 +29,9 @@ from tests.support.wire import ConnectionEndedError, Wire, read_answer, request_
 PASSWORD, UPSTREAM_PASSWORD = "planted-at-the-gateway", "planted-at-the-brokers"
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 ALICE = PlainCredentials("alice", PASSWORD)
+BEARER = "org.apache.kafka.common.security.oauthbearer"
+OF_TOKENS = "listener.name.clients.oauthbearer"
+KEY = RSAKey.generate_key(2048, {"kid": "k1"})
 UNSUPPORTED_MECHANISM, ILLEGAL_STATE, FAILED, DENIED = 33, 34, 58, 29
 SESSION_MS = 4000
 UNKNOWN_API = struct.pack(">ihhih", 10, 999, 0, 1, -1)
@@ -75,17 +82,36 @@ def running(cluster: MiniCluster, folder: Path, settings: Mapping[str, str]) -> 
 def gateway(cluster: MiniCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
     folder = tmp_path_factory.mktemp("gateway")
     (folder / "scram.properties").write_text(f"bob={PASSWORD}\n")
+    (folder / "jwks.json").write_text(json.dumps({"keys": [KEY.as_dict(private=False)]}))
     users = f'user_alice="{PASSWORD}" user_bob="{PASSWORD}" user_mallory="{PASSWORD}"'
     settings = {
         "security.protocol": "SASL_PLAINTEXT",
-        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,OAUTHBEARER",
         "listener.name.clients.plain.sasl.jaas.config": f"{PLAIN} {users};",
         "identity.scram.file": str(folder / "scram.properties"),
+        f"{OF_TOKENS}.sasl.jaas.config": f"{BEARER}.OAuthBearerLoginModule required;",
+        f"{OF_TOKENS}.sasl.server.callback.handler.class": f"{BEARER}.OAuthBearerValidatorCallbackHandler",
+        "sasl.oauthbearer.jwks.endpoint.url": (folder / "jwks.json").as_uri(),
+        "sasl.oauthbearer.expected.audience": "kafka",
         "connections.max.reauth.ms": str(SESSION_MS),
         "connection.failed.authentication.delay.ms": "0",
     }
     with running(cluster, folder, settings) as gateway:
         yield gateway
+
+
+class SignedCredentials(msgspec.Struct, frozen=True):
+    """A signed token."""
+
+    username: str
+    mechanism: str = "OAUTHBEARER"
+    basis: object = None
+
+    def exchange(self) -> Tokens:
+        now = int(time.time())
+        claims = {"sub": self.username, "aud": "kafka", "iat": now, "exp": now + 600}
+        token = jwt.encode({"alg": "RS256", "kid": "k1"}, claims, KEY, algorithms=["RS256"])
+        yield f"n,,\x01auth=Bearer {token}\x01\x01".encode()
 
 
 def creation(topic: str) -> dict[str, Any]:
@@ -95,7 +121,13 @@ def creation(topic: str) -> dict[str, Any]:
 
 def test_each_user_is_another_one_at_the_brokers(gateway: GatewayProcess) -> None:
     """The cluster's ACLs decide on the user of the file, whatever mechanism the client has used."""
-    for login, code in ((ALICE, 0), (ScramCredentials("bob", PASSWORD, "SCRAM-SHA-256"), DENIED)):
+    logins = (
+        (ALICE, 0),
+        (ScramCredentials("bob", PASSWORD, "SCRAM-SHA-256"), DENIED),
+        (SignedCredentials("alice"), 0),
+        (SignedCredentials("bob"), DENIED),
+    )
+    for login, code in logins:
         with Wire(gateway.bootstrap) as wire:
             assert log_in(wire, login) == 0
             answer = wire.ask("CreateTopics", 4, creation("t"))
@@ -126,7 +158,7 @@ def test_the_wrong_order(gateway: GatewayProcess) -> None:
         answer = wire.ask("SaslHandshake", 1, {"mechanism": "GSSAPI"})
         assert (answer["error_code"], sorted(answer["mechanisms"])) == (
             UNSUPPORTED_MECHANISM,
-            ["PLAIN", "SCRAM-SHA-256"],
+            ["OAUTHBEARER", "PLAIN", "SCRAM-SHA-256"],
         )
         ends(wire)
     for login in (
