@@ -133,7 +133,19 @@ class AuditRecorder:
         """Note elements that will not take effect as plans saw them. The event of a decision that
         rested on one says what it had assumed.
         """
-        self._undone.add({element.topic for element in elements if element.topic is not None})
+        self.seen_otherwise(element.topic for element in elements if element.topic is not None)
+
+    def seen_otherwise(self, topics: Iterable[str]) -> None:
+        """Note topics that plans which are under way have seen in a state that the log will not
+        show before their events.
+        """
+        self._undone.add(set(topics))
+
+    def forget_before(self, count: int) -> None:
+        """Forget such topics that no request under way can have seen: the oldest began at this
+        count.
+        """
+        self._undone.forget_before(count)
 
     def reloaded(self, image: Image) -> None:
         """Record an image that was read again. Its differences from the log so far were written by

@@ -30,6 +30,10 @@ DENIALS: Final = frozenset(
 """The codes of refusals for lack of a permission."""
 
 
+MOST_REMEMBERED = 1_000
+"""How many undone topics are remembered before those that nobody needs are forgotten."""
+
+
 class CompletedElement(Protocol):
     """The part of the writer's element that the audit log reads."""
 
@@ -70,6 +74,11 @@ class UndonePlans(msgspec.Struct):
     def add(self, topics: Collection[str]) -> None:
         self.count += 1
         self.topics.update(dict.fromkeys(topics, self.count))
+
+    def forget_before(self, count: int) -> None:
+        """Forget topics that were added up to this count, if there are many."""
+        if len(self.topics) > MOST_REMEMBERED:
+            self.topics = {name: last for name, last in self.topics.items() if last > count}
 
     def since(self, count: int) -> list[str]:
         """Return the topics that were added after this count, sorted by name."""

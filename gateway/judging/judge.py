@@ -17,6 +17,7 @@ import msgspec
 import trio
 
 from ...audit.event import NOT_AUTHENTICATED
+from ...controller.audit.requests import AuditedRequest
 from ...controller.config.node_config import NOTHING, ConfigSource
 from ...controller.errors import Refusal
 from ...controller.metadata.entities import NO_TOPIC_ID
@@ -74,6 +75,10 @@ class Judged(msgspec.Struct, eq=False):
     image: Image
     """The state that its first part was judged by."""
     validate_only: bool
+    audited: AuditedRequest | None = None
+    """The record of the request, where there is an audit log; it began before the judgement."""
+    supposed: frozenset[str] = frozenset()
+    """The topics of the requests under way that it was judged after, which count as done."""
 
     @property
     def is_automatic(self) -> bool:
@@ -87,6 +92,11 @@ class Judged(msgspec.Struct, eq=False):
     @property
     def refused(self) -> list[tuple[Part, ErrorCode, str | None]]:
         return [(each.part, each.change.code, each.change.message) for each in self.parts if not each.is_passed]
+
+
+def is_dry_run(request: Any) -> bool:
+    """Whether a request only asks if it would be allowed."""
+    return bool(getattr(request, "validate_only", False))
 
 
 class Judge:
@@ -118,7 +128,9 @@ class Judge:
         """The requests that are passed and not answered, which are judged as done."""
         self._unable = RateLimitedLog(log)
 
-    async def judge(self, asked: PassingRequest, form: Form, request: Any) -> Judged:
+    async def judge(
+        self, asked: PassingRequest, form: Form, request: Any, audited: AuditedRequest | None = None
+    ) -> Judged:
         """Judge a request, which is under way from now on until `answered`. A request that only has
         topics created is judged by the CreateTopics that stands for it.
         """
@@ -129,7 +141,8 @@ class Judge:
             parts=[],
             turn=self._turns.stand(()),
             image=self._mirror.image,
-            validate_only=getattr(request, "validate_only", False),
+            validate_only=is_dry_run(request),
+            audited=audited,
         )
         try:
             judged.parts = [JudgedPart(part, _change(part)) for part in form.parts(request)]
@@ -146,6 +159,18 @@ class Judge:
             self.answered(judged)
             raise
         return judged
+
+    @property
+    def changed_topics(self) -> frozenset[str]:
+        """The topics that requests under way change."""
+        questions = (each.question for judged in self._under_way.values() for each in judged.passed)
+        return frozenset(each.topic for each in questions if each is not None and each.topic is not None)
+
+    @property
+    def oldest_count(self) -> int | None:
+        """The least count of undone plans with which the record of a request under way began."""
+        counts = (judged.audited.undone_count for judged in self._under_way.values() if judged.audited is not None)
+        return min(counts, default=None)
 
     def judges_api(self, api: str) -> bool:
         """Whether the policy judges an API, given by Kafka's name, of which it sees no state."""
@@ -230,6 +255,7 @@ class Judge:
 
     async def _judge_parts(self, judged: Judged) -> None:
         image = judged.image = self._image()
+        judged.supposed = self.changed_topics
         if judged.is_automatic:  # another request may have had a topic created meanwhile
             judged.parts = [each for each in judged.parts if each.change.resource not in image.topics]
         asker = Asker(judged.asked, self._mirror.defaults, validate_only=judged.validate_only)

@@ -20,6 +20,7 @@ from ...controller.metadata.image import Image
 from ...controller.requests.changes import Change
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
+from .description import PassingRequest
 from .dissection import Outcome
 from .judge import Judge, Judged, JudgedPart
 from .mirror import Mirror, NotKnownError
@@ -81,23 +82,29 @@ class Records:
         """Whether there is an audit log."""
         return self._mirror.recorder is not None
 
-    def begun(self, judged: Judged) -> AuditedRequest | None:
-        """Begin to record a request. Raises Refusal while the audit log allows no changes."""
+    def begun(self, asked: PassingRequest, *, validate_only: bool) -> AuditedRequest | None:
+        """Begin to record a request, before it is judged. Raises Refusal while the audit log allows
+        no changes.
+        """
         recorder = self._mirror.recorder
-        return None if recorder is None else recorder.request(judged.asked, validate_only=judged.validate_only)
+        if recorder is None:
+            return None
+        audited = recorder.request(asked, validate_only=validate_only)
+        audited.undone_count = audited.undone.count
+        return audited
 
-    async def complete(self, judged: Judged, audited: AuditedRequest | None, response: object | None) -> None:
+    async def complete(self, judged: Judged, response: object | None) -> None:
         """Record a request by the cluster's response, or without one if nothing was passed or the
         connection broke, and end its turn. Waits until the record is safe if answers wait for it.
         """
         results = [result for each in judged.parts for result in _results(judged, each, response)]
         try:
             shown = await self._shown(judged, results)
-            self._record(judged, audited, results, shown)
+            self._record(judged, results, shown)
         finally:
             self._judge.answered(judged)
-        if audited is not None and self._mirror.recorder is not None:
-            await self._mirror.recorder.wait_durable(audited)
+        if judged.audited is not None and self._mirror.recorder is not None:
+            await self._mirror.recorder.wait_durable(judged.audited)
 
     async def _shown(self, judged: Judged, results: Sequence[Result]) -> Image:
         """Return an image that shows the topics which the request has changed."""
@@ -116,15 +123,14 @@ class Records:
             log.warning("the topics %s are recorded as they should be: %s", ", ".join(sorted(names)[:5]), error)
             return self._mirror.image
 
-    def _record(self, judged: Judged, audited: AuditedRequest | None, results: Sequence[Result], shown: Image) -> None:
+    def _record(self, judged: Judged, results: Sequence[Result], shown: Image) -> None:
         before = self._mirror.image
         for each in results:
             if each.is_in_doubt and each.judged.question is not None and each.topic and each.is_shown(shown):
                 each.is_in_doubt, each.change.is_late = False, not judged.is_automatic
-        elements = [_element(judged, audited, each, shown) for each in results]
-        if audited is not None:
-            pairs = zip(elements, (each.change for each in results), strict=True)
-            audited.planned(pairs, judged.image, elements_left=0)
+        elements = [_element(judged, each, shown) for each in results]
+        if judged.audited is not None:
+            self._plan(judged, judged.audited, list(zip(elements, (each.change for each in results), strict=True)))
         certain = [element for element, each in zip(elements, results, strict=True) if not each.is_in_doubt]
         self._mirror.completed(_after(before, certain), certain)
         gone = [
@@ -134,6 +140,18 @@ class Records:
             self._mirror.completed(_after(self._mirror.image, gone), gone)
         self._mirror.in_doubt([element for element, each in zip(elements, results, strict=True) if each.is_in_doubt])
         self._decisions.record(judged.asked, [each.change for each in results], validate_only=judged.validate_only)
+
+    def _plan(self, judged: Judged, audited: AuditedRequest, changes: Sequence[tuple[PassedElement, Change]]) -> None:
+        """Give the record its changes, and note what this request and others that are under way
+        saw otherwise than the log has it: each was judged with the others before it as done.
+        """
+        recorder, count = self._mirror.recorder, audited.undone_count
+        assert recorder is not None
+        recorder.seen_otherwise({*judged.supposed, *(each.topic for each, _ in changes if each.topic is not None)})
+        audited.planned(changes, judged.image, elements_left=0)
+        audited.undone_count = count
+        oldest = self._judge.oldest_count
+        recorder.forget_before(count if oldest is None else oldest)
 
 
 def _results(judged: Judged, each: JudgedPart, response: object | None) -> list[Result]:
@@ -166,14 +184,14 @@ def _only(rows: Mapping[int, V] | None, partitions: Sequence[int]) -> Mapping[in
     return None if rows is None else {index: rows[index] for index in partitions if index in rows}
 
 
-def _element(judged: Judged, audited: AuditedRequest | None, result: Result, shown: Image) -> PassedElement:
+def _element(judged: Judged, result: Result, shown: Image) -> PassedElement:
     changes_topic = result.topic is not None and not judged.validate_only
     return PassedElement(
         topic=result.topic if changes_topic else None,
         evolve=_evolution(judged, result, shown) if changes_topic else _unchanged,
         refusal=result.change.refusal,
         is_decision_only=result.change.refusal is not None or judged.validate_only,
-        request=audited,
+        request=judged.audited,
     )
 
 

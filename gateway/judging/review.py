@@ -7,7 +7,6 @@ from typing import Any
 
 import trio
 
-from ...controller.audit.requests import AuditedRequest
 from ...controller.errors import Refusal
 from ...controller.handlers import delete_records, delete_topics
 from ...controller.security.caller import Caller
@@ -19,7 +18,7 @@ from ...protocol.schema import WireStruct
 from . import automatic
 from .description import PassingRequest
 from .dissection import FORMS, Form
-from .judge import Judge, Judged
+from .judge import Judge, Judged, is_dry_run
 from .mirror import Mirror
 from .records import Records
 from .whole_requests import WHOLE_FORMS
@@ -38,11 +37,8 @@ CREATING = frozenset({ApiKey.METADATA, ApiKey.FIND_COORDINATOR})
 class Review:
     """The review of one request, until the client has its response."""
 
-    def __init__(
-        self, reviewer: "Reviewer", header: RequestHeader, judged: Judged, audited: AuditedRequest | None, frame: bytes
-    ) -> None:
+    def __init__(self, reviewer: "Reviewer", header: RequestHeader, judged: Judged, frame: bytes) -> None:
         self.judged = judged
-        self.audited = audited
         self.frame = frame
         """The frame that goes on to the cluster, its size included; empty if nothing does."""
         self._reviewer = reviewer
@@ -90,7 +86,6 @@ class AutomaticReview(Review):
         reviewer: "Reviewer",
         header: RequestHeader,
         judged: Judged,
-        audited: AuditedRequest | None,
         frame: bytes,
         *,
         request: WireStruct,
@@ -101,7 +96,7 @@ class AutomaticReview(Review):
         if self._refused:
             kept = automatic.without(request, self._refused)
             frame = b"" if kept is None else _encoded(header, kept)
-        super().__init__(reviewer, header, judged, audited, frame)
+        super().__init__(reviewer, header, judged, frame)
 
     def _outcome(self, response: Any | None) -> Any | None:
         names = [each.change.resource for each in self.judged.passed]
@@ -157,28 +152,29 @@ class Reviewer:
         asked = _described(header, caller)
         if header.api_key in CREATING:
             creation = automatic.creation(self._created_by(header, request), self._mirror.defaults.config)
-            judged = await self._judge.judge(asked, FORMS[ApiKey.CREATE_TOPICS], creation)
-            return AutomaticReview(self, header, judged, self._begun(judged), _sized(frame), request=request)
+            judged = await self._judged(asked, FORMS[ApiKey.CREATE_TOPICS], creation)
+            return AutomaticReview(self, header, judged, _sized(frame), request=request)
         form: Form = FORMS.get(header.api_key) or WHOLE_FORMS[header.api_key]
-        judged = await self._judge.judge(asked, form, request)
-        audited = self._begun(judged)
-        return Review(self, header, judged, audited, _passed(header, judged, frame))
+        judged = await self._judged(asked, form, request)
+        return Review(self, header, judged, _passed(header, judged, frame))
+
+    async def _judged(self, asked: PassingRequest, form: Form, request: Any) -> Judged:
+        """Judge a request. While the audit log allows no changes, it is refused."""
+        try:
+            audited = self._records.begun(asked, validate_only=is_dry_run(request))
+        except Refusal as refusal:
+            judged = await self._judge.judge(asked, form, request)
+            self._judge.refuse(judged, refusal)
+            return judged
+        return await self._judge.judge(asked, form, request, audited)
 
     def _created_by(self, header: RequestHeader, request: WireStruct) -> list[str]:
         return automatic.created_by(request, header.api_version, self._mirror.image, self._mirror.defaults.config)
 
-    def _begun(self, judged: Judged) -> AuditedRequest | None:
-        """Begin to record a request. While the audit log allows no changes, it is refused."""
-        try:
-            return self._records.begun(judged)
-        except Refusal as refusal:
-            self._judge.refuse(judged, refusal)
-            return None
-
     async def completed(self, review: Review, response: WireStruct | None) -> None:
         """Record a request that was answered; wait for the record only if answers do."""
         if self._answers_wait:
-            await self._records.complete(review.judged, review.audited, response)
+            await self._records.complete(review.judged, response)
         else:
             self.complete_soon(review, response)
 
@@ -189,7 +185,7 @@ class Reviewer:
 
     async def _complete(self, review: Review, response: WireStruct | None) -> None:
         try:
-            await self._records.complete(review.judged, review.audited, response)
+            await self._records.complete(review.judged, response)
         finally:
             self._completing -= 1
             if not self._completing:

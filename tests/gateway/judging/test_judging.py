@@ -10,9 +10,12 @@ from uuid import UUID
 
 import pytest
 
-from minicontroller.audit.event import Decision, Effect
+from minicontroller.audit.event import AuditEvent, Decision, Effect
 from minicontroller.audit.reading import read_all
+from minicontroller.audit.replay import Replay
 from minicontroller.audit.verifying import Verification
+from minicontroller.policies.judging import Judge
+from minicontroller.policies.rules.reading import rules_of
 from tests.support.cluster import MiniCluster, running_cluster
 from tests.support.gateway import GatewayProcess, running_gateway
 from tests.support.waiting import until
@@ -305,8 +308,8 @@ def test_changes_that_others_make_are_observed(cluster: MiniCluster, tmp_path: P
     assert not list(Verification([tmp_path / "audit"]).findings())
 
 
-def events(folder: Path) -> list[object]:
-    return [each.event for each in read_all([folder / "audit"])]
+def events(folder: Path) -> list[AuditEvent]:
+    return [each.event for each in read_all([folder / "audit"]) if each.event is not None]
 
 
 def test_a_gateway_that_observes_refuses_nothing(cluster: MiniCluster, folder: Path, tmp_path: Path) -> None:
@@ -422,7 +425,19 @@ class NoMallory(policies.TopicManagementPolicy):
 """
 
 
-def test_the_audit_log_is_whole(gateway: GatewayProcess, folder: Path) -> None:
-    """The log of all tests before this one can be replayed without a finding."""
+def test_the_audit_log_can_be_judged_again(gateway: GatewayProcess, folder: Path) -> None:
+    """The log of all tests before this one is replayed without a finding, and the rules say of each
+    recorded request what they said then.
+    """
     assert gateway.pid
     assert not list(Verification([folder / "audit"]).findings())
+    judge = Judge(rules=rules_of([(folder / "rules.toml", RULES.encode())]))
+    replay, judged = Replay(), 0
+    for event in events(folder):
+        question = replay.question(event) if isinstance(event, Decision) else None
+        if question is not None:
+            assert isinstance(event, Decision) and event.policy is not None, event
+            assert judge.judge(*question).decision.value == event.policy.decision, event
+            judged += 1
+        assert list(replay.apply(event)) == []
+    assert judged > 50
