@@ -55,7 +55,7 @@ class ClusterDefaults(msgspec.Struct, frozen=True):
     @property
     def differing(self) -> Mapping[str, str]:
         """The defaults of topics that are not Kafka's own."""
-        return differing_defaults(self.config, Map(self.config.dynamic_broker), Map(self.config.dynamic_default))
+        return self.altered(of_broker=self.config.dynamic_broker)
 
     def altered(
         self, *, of_broker: Mapping[str, str] = NOTHING, of_all: Mapping[str, str] | None = None
@@ -64,7 +64,7 @@ class ClusterDefaults(msgspec.Struct, frozen=True):
         instead of the present ones.
         """
         of_all = self.config.dynamic_default if of_all is None else of_all
-        return differing_defaults(self.config, Map(of_broker), Map(of_all))
+        return differing_defaults(self.config, Map(of_broker.items()), Map(of_all.items()))
 
 
 def brokers_of(rows: Iterable[MetadataResponseBroker]) -> list[Broker]:
