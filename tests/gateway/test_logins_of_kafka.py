@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import (
@@ -27,11 +26,11 @@ from confluent_kafka.admin import (
 
 from minicontroller.audit.event import Decision
 from minicontroller.audit.reading import read_all
-from minicontroller.controller.security.credentials import Credentials, PlainCredentials, ScramCredentials, Tokens
+from minicontroller.controller.security.credentials import Credentials, PlainCredentials, ScramCredentials
 from minicontroller.gateway.apis import DELEGATION_TOKEN_APIS
 from tests.support.gateway import GatewayProcess, running_gateway
 from tests.support.kafka_kraft import STANDARD_AUTHORIZER, KraftCluster, started
-from tests.support.sasl import log_in, unsigned_token
+from tests.support.sasl import UnsignedCredentials, log_in
 from tests.support.waiting import until
 from tests.support.wire import ConnectionEndedError, Wire, read_answer, request_frame
 
@@ -65,18 +64,6 @@ ACLS = [
     )
 ]
 UNKNOWN_API = struct.pack(">ihhih", 10, 999, 0, 1, -1)
-
-
-class BearerCredentials(msgspec.Struct, frozen=True):
-    """A token that nobody signed."""
-
-    username: str
-    mechanism: str = "OAUTHBEARER"
-    basis: object = None
-
-    def exchange(self) -> Tokens:
-        now = int(time.time())
-        yield unsigned_token({"sub": self.username, "iat": now, "exp": now + 600})
 
 
 def is_let_in(address: str, credentials: Credentials) -> bool:
@@ -250,7 +237,7 @@ def test_the_name_is_learned(gateway: GatewayProcess) -> None:
     assert principal_after(gateway) is None
     assert principal_after(gateway, ALICE) == "User:alice"
     assert principal_after(gateway, BOB) == "User:b=o,b"
-    assert principal_after(gateway, BearerCredentials("carol")) == "User:carol"
+    assert principal_after(gateway, UnsignedCredentials("carol")) == "User:carol"
     assert principal_after(gateway, ALICE, ALICE) == "User:alice"
 
 
@@ -286,12 +273,15 @@ def judged(kafka: KraftCluster, user: str, topic: str) -> list[str]:
 
 def test_the_cluster_judges_the_client_itself(kafka: KraftCluster, by_envelope: GatewayProcess) -> None:
     """With an Envelope, the authorizer of the cluster and its audit log see the client's own
-    principal, whatever user its reads go under.
+    principal and address, whatever user its reads go under.
     """
     alice, erin = admin_of(by_envelope, "alice"), admin_of(by_envelope, "erin", "SCRAM-SHA-512")
     assert created(alice, "of-alice-1") == 0
     assert created(erin, "of-alice-2") == TOPIC_DENIED
     assert created(alice, "of-shared-1") == TOPIC_DENIED
+    with Wire(by_envelope.bootstrap, login=("alice", OWN_PASSWORD), source="127.0.0.2") as wire:
+        assert wire.ask("DeleteTopics", 1, {"topic_names": ["of-shared-1"], "timeout_ms": 1000})["responses"]
+    assert any("from host = 127.0.0.2" in line for line in judged(kafka, "alice", "of-shared-1"))
     until(lambda: "of-alice-1" in erin.list_topics(timeout=30).topics)
     assert any("is Allowed operation = CREATE" in line for line in judged(kafka, "alice", "of-alice-1"))
     assert any("is Denied operation = CREATE" in line for line in judged(kafka, "erin", "of-alice-2"))

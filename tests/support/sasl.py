@@ -2,8 +2,11 @@
 
 import base64
 import json
+import time
 
-from minicontroller.controller.security.credentials import Credentials
+import msgspec
+
+from minicontroller.controller.security.credentials import Credentials, Tokens
 from tests.support.wire import Wire
 
 NOBODY_SIGNED = base64.urlsafe_b64encode(b'{"alg":"none"}').decode().rstrip("=")
@@ -26,9 +29,17 @@ def log_in(wire: Wire, credentials: Credentials) -> int:
             return 0
 
 
-def unsigned_token(claims: dict[str, object]) -> bytes:
-    """The first message of OAUTHBEARER with a token that Kafka takes only where nothing else is
+class UnsignedCredentials(msgspec.Struct, frozen=True):
+    """A token of OAUTHBEARER that nobody signed: Kafka takes it only where nothing else is
     configured.
     """
-    payload = base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")
-    return f"n,,\x01auth=Bearer {NOBODY_SIGNED}.{payload}.\x01\x01".encode()
+
+    username: str
+    mechanism: str = "OAUTHBEARER"
+    basis: object = None
+
+    def exchange(self) -> Tokens:
+        now = int(time.time())
+        claims = {"sub": self.username, "iat": now, "exp": now + 600}
+        payload = base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")
+        yield f"n,,\x01auth=Bearer {NOBODY_SIGNED}.{payload}.\x01\x01".encode()

@@ -247,10 +247,19 @@ def plain(message: Any, schema: Any, version: int) -> Body:
 class Wire:
     """One connection on which frames are written and read as they are."""
 
-    def __init__(self, address: str, *, login: Login | None = None, timeout: float = ANSWER_TIMEOUT_SECONDS) -> None:
-        """Connect, and log in by SASL PLAIN with this user and password."""
+    def __init__(
+        self,
+        address: str,
+        *,
+        login: Login | None = None,
+        timeout: float = ANSWER_TIMEOUT_SECONDS,
+        source: str = "",
+    ) -> None:
+        """Connect, from an address of this machine if one is given, and log in by SASL PLAIN with
+        this user and password.
+        """
         host, _, port = address.rpartition(":")
-        self._socket = socket.create_connection((host, int(port)), timeout=timeout)
+        self._socket = socket.create_connection((host, int(port)), timeout, (source, 0) if source else None)
         self._correlation_id = 0
         if login is not None:
             try:
