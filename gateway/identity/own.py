@@ -16,7 +16,7 @@ from ...controller.handlers import sasl_authenticate, sasl_handshake
 from ...controller.network.failures import ConnectionFailures
 from ...controller.security.caller import Caller, Listener
 from ...controller.security.credentials import Credentials
-from ...controller.security.principal import USER
+from ...controller.security.principal import USER, user_principal
 from ...controller.security.sasl import (
     Mechanism,
     Proved,
@@ -25,6 +25,7 @@ from ...controller.security.sasl import (
     SaslOutcome,
     invalid_credentials,
 )
+from ...policies.interface import ANONYMOUS
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import InvalidFrameSize, ProtocolError
 from ...protocol.registry import KAFKA
@@ -41,8 +42,8 @@ HANDLERS: Mapping[int, Callable[[None, "LoginRequest", Any], Any]] = MappingProx
     {ApiKey.SASL_HANDSHAKE: sasl_handshake.handle, ApiKey.SASL_AUTHENTICATE: sasl_authenticate.handle}
 )
 """The nodes' own handlers."""
-Serves = Callable[[str], bool]
-"""Returns whether the gateway serves a user who has authenticated."""
+Refusal = Callable[[str], str]
+"""Returns why the gateway does not serve a user who has authenticated; empty if it does."""
 
 
 class LoginRequest(msgspec.Struct, frozen=True):
@@ -57,17 +58,18 @@ class ServedUsers:
     right password is answered as if it were wrong.
     """
 
-    def __init__(self, mechanism: str, exchange: SaslExchange, serves: Serves) -> None:
+    def __init__(self, mechanism: str, exchange: SaslExchange, refusal: Refusal) -> None:
         self._mechanism = mechanism
         self._exchange = exchange
-        self._serves = serves
+        self._refusal = refusal
 
     def step(self, token: bytes) -> SaslOutcome:
         outcome = self._exchange.step(token)
-        if not isinstance(outcome, Proved) or self._serves(outcome.username):
+        refusal = self._refusal(outcome.username) if isinstance(outcome, Proved) else ""
+        if not refusal:
             return outcome
         told = WRONG_PASSWORD if self._mechanism == "PLAIN" else invalid_credentials(self._mechanism)
-        return Rejected(told.message, f"no credentials are configured for the user {outcome.username!r}")
+        return Rejected(told.message, refusal)
 
 
 class OwnLogins:
@@ -97,11 +99,16 @@ class OwnLogins:
     def of(self, caller: Caller) -> "OwnLogin":
         return OwnLogin(self, caller)
 
-    def serves(self, user: str) -> bool:
-        return self.upstream is None or self.upstream(user) is not None
+    def refusal(self, user: str) -> str:
+        """Return why a user is not served; empty if they are."""
+        if self.forwarding is not None and user_principal(user) == ANONYMOUS:
+            return "the name stands for clients of the cluster that have not authenticated"
+        if self.upstream is not None and self.upstream(user) is None:
+            return f"no credentials are configured for the user {user!r}"
+        return ""
 
     def _served(self, mechanism: str, start: Mechanism) -> Mechanism:
-        return lambda: ServedUsers(mechanism, start(), self.serves)
+        return lambda: ServedUsers(mechanism, start(), self.refusal)
 
 
 class OwnLogin:
@@ -173,8 +180,9 @@ class OwnLogin:
             raise ProtocolError("the credential of the client is not valid any more")
         if caller.principal is None:
             raise ProtocolError("the client has shown no certificate, and there is no other login here")
-        if not self._logins.serves(user_of(caller)):
-            raise ProtocolError(f"no credentials are configured for the user {user_of(caller)!r}")
+        refusal = self._logins.refusal(user_of(caller))
+        if refusal:
+            raise ProtocolError(refusal)
 
     def _current(self) -> Credentials | None:
         upstream = self._logins.upstream

@@ -143,13 +143,13 @@ def users(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("users") / "users.properties"
     module = f'{PLAIN} username="shared" password="{PASSWORD}";'
     brief = f'{MODULES}.scram.ScramLoginModule required username="{BOB.username}" password="{PASSWORD}";'
-    file.write_text(f"alice={module}\nerin={module}\nfay={brief}\n")
+    file.write_text(f"alice={module}\nerin={module}\nfay={brief}\nANONYMOUS={module}\n")
     return file
 
 
 def own_logins(users: Path) -> dict[str, str]:
     """The keys of a gateway that authenticates clients itself."""
-    passwords = " ".join(f'user_{name}="{OWN_PASSWORD}"' for name in ("alice", "fay", "mallory", "shared"))
+    passwords = " ".join(f'user_{name}="{OWN_PASSWORD}"' for name in ("ANONYMOUS", "alice", "fay", "mallory", "shared"))
     scram = users.parent / "scram.properties"
     scram.write_text(f"erin={OWN_PASSWORD}\n")
     return {
@@ -310,6 +310,12 @@ def recorded(audit: Path, names: Sequence[str]) -> dict[str, str | None]:
     """Who asked for these topics, as the audit log has it."""
     events = (each.event for each in read_all([audit]))
     return {each.name: each.principal for each in events if isinstance(each, Decision) and each.name in names}
+
+
+def test_nobody_is_nobody(by_envelope: GatewayProcess) -> None:
+    """A user whose name the cluster gives to whoever has not authenticated is not let in."""
+    with Wire(by_envelope.bootstrap) as wire:
+        assert log_in(wire, PlainCredentials("ANONYMOUS", OWN_PASSWORD)) == FAILED
 
 
 def test_configs_of_brokers(by_envelope: GatewayProcess) -> None:
