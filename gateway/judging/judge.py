@@ -28,6 +28,7 @@ from ...controller.policy.runner import PolicyRefusal, PolicyRunner
 from ...controller.requests.bounds import check_changes
 from ...controller.requests.changes import Change, Judgement, RequestedChange
 from ...controller.requests.time_slices import TimeSlice
+from ...controller.routing.request_log import describe_unexpected_error
 from ...policies.verdict import PolicyOutcome
 from ...protocol.api_keys import ApiKey
 from ...protocol.config_resources import ResourceType
@@ -138,14 +139,13 @@ class Judge:
             asked=asked,
             request=request,
             form=form,
-            parts=[],
+            parts=[JudgedPart(part, _change(part)) for part in form.parts(request)],
             turn=self._turns.stand(()),
             image=self._mirror.image,
             validate_only=is_dry_run(request),
             audited=audited,
         )
         try:
-            judged.parts = [JudgedPart(part, _change(part)) for part in form.parts(request)]
             _check_size(judged)
             await self._prepare(judged)
             async with self._judging:
@@ -154,7 +154,11 @@ class Judge:
         except Refusal as refusal:
             self._decide_all(judged, refusal if self.enforces else None)
         except NotKnownError as error:
-            self._unable_to_judge(judged, error)
+            self._unable_to_judge(judged, str(error))
+        except Exception as error:  # noqa: BLE001 - a defect must neither pass a change nor end a connection
+            text = describe_unexpected_error(error, request)
+            log.error("judging a request of %s failed:\n%s", asked.policy_api, text, extra=about(asked))  # noqa: TRY400 - its text says all, without secrets
+            self._unable_to_judge(judged, "judging it failed; the gateway's log says why")
         except BaseException:
             self.answered(judged)
             raise
@@ -182,15 +186,15 @@ class Judge:
         self._turns.end(judged.turn)
         judged.turn = self._turns.stand(())
 
-    def _unable_to_judge(self, judged: Judged, error: NotKnownError) -> None:
+    def _unable_to_judge(self, judged: Judged, reason: str) -> None:
         self.failures += 1
         action = "passed" if self._passes_on_failure else "refused"
         text = "a request of %s by %s is %s, since it cannot be judged: %s"
         principal = judged.asked.origin.principal or NOT_AUTHENTICATED
         self._unable.say(
-            logging.ERROR, text, judged.asked.policy_api, principal, action, error, extra=about(judged.asked)
+            logging.ERROR, text, judged.asked.policy_api, principal, action, reason, extra=about(judged.asked)
         )
-        refusal = Refusal(ErrorCode.POLICY_VIOLATION, _not_judged(error))
+        refusal = Refusal(ErrorCode.POLICY_VIOLATION, _not_judged(reason))
         self._decide_all(judged, None if self._passes_on_failure else refusal)
 
     def refuse(self, judged: Judged, refusal: Refusal) -> None:
@@ -343,7 +347,7 @@ def _refuse_rest(judged: Judged) -> None:
 
 def _question_of_broker(asker: Asker, each: JudgedPart, wanted: Any) -> Question:
     if isinstance(each.before, NotKnownError):
-        raise Refusal(ErrorCode.POLICY_VIOLATION, _not_judged(each.before))
+        raise Refusal(ErrorCode.POLICY_VIOLATION, _not_judged(str(each.before)))
     if each.part.requested.kind == "logger":
         return asker.levels(each.before, each.part.requested)
     return asker.broker_configs(each.before, wanted, each.part.requested)
@@ -381,5 +385,5 @@ def _with(image: Image, question: Question) -> Image:
     return image.with_topics((), (question.topic,)) if topic is None else image.with_topics((topic,))
 
 
-def _not_judged(error: NotKnownError) -> str:
-    return f"The gateway cannot judge the request now: {error}."
+def _not_judged(reason: str) -> str:
+    return f"The gateway cannot judge the request now: {reason}."

@@ -17,7 +17,9 @@ from ...controller.audit.requests import AuditedRequest
 from ...controller.errors import Refusal
 from ...controller.metadata.entities import Topic
 from ...controller.metadata.image import Image
+from ...controller.observe.logs import about
 from ...controller.requests.changes import Change
+from ...controller.routing.request_log import describe_unexpected_error
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from .description import PassingRequest
@@ -97,10 +99,14 @@ class Records:
         """Record a request by the cluster's response, or without one if nothing was passed or the
         connection broke, and end its turn. Waits until the record is safe if answers wait for it.
         """
-        results = [result for each in judged.parts for result in _results(judged, each, response)]
         try:
+            results = [result for each in judged.parts for result in _results(judged, each, response)]
             shown = await self._shown(judged, results)
             self._record(judged, results, shown)
+        except Exception as error:  # noqa: BLE001 - the client was answered, and others are not to suffer
+            text = describe_unexpected_error(error, judged.request)
+            log.error("recording a request of %s failed:\n%s", judged.asked.policy_api, text, extra=about(judged.asked))  # noqa: TRY400 - its text says all, without secrets
+            return
         finally:
             self._judge.answered(judged)
         if judged.audited is not None and self._mirror.recorder is not None:
