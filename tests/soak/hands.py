@@ -5,14 +5,13 @@ or if nobody knows.
 """
 
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import AsyncExitStack
+from multiprocessing import get_context
 from typing import Any, Protocol
 
-import confluent_kafka
 import trio
-from confluent_kafka import admin as librdkafka
-from confluent_kafka.error import ConsumeError
 from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
@@ -36,19 +35,14 @@ from minicontroller.client import (
     TopicPartition,
     configure,
 )
+from tests.soak.librdkafka import PRINCIPAL, REPLICAS, TIMEOUT_SECONDS, ask, connect
 
-PRINCIPAL = "User:soak"
-TIMEOUT_SECONDS = 8
-REPLICAS = 2
-FAULTS = (
-    AdminError,
-    ClusterUnreachable,
-    confluent_kafka.KafkaException,
-    ConsumeError,
-    kafka_errors.KafkaError,
-    trio.TooSlowError,
-    OSError,
-)
+
+class Refused(Exception):  # noqa: N818
+    """librdkafka refused, or does not know."""
+
+
+FAULTS = (AdminError, ClusterUnreachable, Refused, kafka_errors.KafkaError, OSError)
 
 DEEDS = ("create", "delete", "grow", "alter", "permit", "revoke", "commit", "move", "read")
 """All that a client can be asked for."""
@@ -132,71 +126,60 @@ async def our_hands(bootstrap: str, stack: AsyncExitStack) -> Hands:
 
 
 class LibrdkafkaHands:
-    """confluent-kafka, which is librdkafka."""
+    """confluent-kafka, which is librdkafka, in a process of its own: an assertion of its C that
+    fails while nodes die is to end no soak.
+    """
 
     deeds: tuple[str, ...] = ("create", "delete", "grow", "alter", "permit", "revoke", "commit", "read")
 
-    def __init__(self, admin: librdkafka.AdminClient) -> None:
-        self._admin = admin
+    def __init__(self, worker: ProcessPoolExecutor) -> None:
+        self._worker = worker
 
     async def create(self, topic: str, partitions: int, retention: str) -> None:
-        new = librdkafka.NewTopic(topic, partitions, REPLICAS, config={"retention.ms": retention})
-        await self._ask(self._admin.create_topics, [new], operation_timeout=TIMEOUT_SECONDS)
+        await self._ask("create", topic, partitions, retention)
 
     async def delete(self, topic: str) -> None:
-        await self._ask(self._admin.delete_topics, [topic], operation_timeout=TIMEOUT_SECONDS)
+        await self._ask("delete", topic)
 
     async def grow(self, topic: str, partitions: int) -> None:
-        new = librdkafka.NewPartitions(topic, partitions)
-        await self._ask(self._admin.create_partitions, [new], operation_timeout=TIMEOUT_SECONDS)
+        await self._ask("grow", topic, partitions)
 
     async def alter(self, topic: str, retention: str) -> None:
-        verb = librdkafka.AlterConfigOpType.SET
-        step = librdkafka.ConfigEntry("retention.ms", retention, incremental_operation=verb)
-        resource = librdkafka.ConfigResource(librdkafka.ResourceType.TOPIC, topic, incremental_configs=[step])
-        await self._ask(self._admin.incremental_alter_configs, [resource])
+        await self._ask("alter", topic, retention)
 
     async def permit(self, topic: str) -> None:
-        await self._ask(self._admin.create_acls, [librdkafka.AclBinding(*self._acl(topic))])
+        await self._ask("permit", topic)
 
     async def revoke(self, topic: str) -> None:
-        await self._ask(self._admin.delete_acls, [librdkafka.AclBindingFilter(*self._acl(topic))])
+        await self._ask("revoke", topic)
 
     async def commit(self, group: str, topic: str, offset: int) -> None:
-        wanted = confluent_kafka.TopicPartition(topic, 0, offset)
-        request = confluent_kafka.ConsumerGroupTopicPartitions(group, [wanted])
-        (row,) = (await self._ask(self._admin.alter_consumer_group_offsets, [request])).topic_partitions
-        if row.error:
-            raise confluent_kafka.KafkaException(row.error)
+        await self._ask("commit", group, topic, offset)
 
     async def move(self, topic: str, brokers: list[int]) -> None:
         raise NotImplementedError
 
     async def read(self) -> None:
-        found = await trio.to_thread.run_sync(lambda: self._admin.list_topics(timeout=TIMEOUT_SECONDS))
-        names = confluent_kafka.TopicCollection(sorted(found.topics))
-        await trio.to_thread.run_sync(lambda: _first(self._admin.describe_topics(names)) if found.topics else None)
+        await self._ask("read")
 
-    async def _ask(self, call: Callable[..., dict[Any, Future[Any]]], wanted: list[Any], **more: Any) -> Any:
-        return await trio.to_thread.run_sync(
-            lambda: _first(call(wanted, request_timeout=TIMEOUT_SECONDS, **more)),
-        )
-
-    @staticmethod
-    def _acl(topic: str) -> tuple[Any, ...]:
-        kind, pattern = librdkafka.ResourceType.TOPIC, librdkafka.ResourcePatternType.LITERAL
-        return (
-            *(kind, topic, pattern, PRINCIPAL, "*"),
-            *(librdkafka.AclOperation.READ, librdkafka.AclPermissionType.ALLOW),
-        )
+    async def _ask(self, deed: str, *wanted: Any) -> None:
+        try:
+            refusal = await trio.to_thread.run_sync(lambda: self._worker.submit(ask, deed, *wanted).result())
+        except BrokenProcessPool as error:
+            raise Refused("the process of librdkafka ended") from error
+        if refusal is not None:
+            raise Refused(refusal)
 
 
-def _first(futures: dict[Any, Future[Any]]) -> Any:
-    return next(iter(futures.values())).result(2 * TIMEOUT_SECONDS)
+async def _in_thread(end: Callable[[], object]) -> None:
+    """End a client that waits for its threads or processes."""
+    await trio.to_thread.run_sync(end)
 
 
-async def librdkafka_hands(bootstrap: str, _stack: AsyncExitStack) -> Hands:
-    return LibrdkafkaHands(librdkafka.AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}))
+async def librdkafka_hands(bootstrap: str, stack: AsyncExitStack) -> Hands:
+    worker = ProcessPoolExecutor(1, get_context("spawn"), connect, (bootstrap,))
+    stack.push_async_callback(_in_thread, worker.shutdown)
+    return LibrdkafkaHands(worker)
 
 
 class KafkaPythonHands:
@@ -249,7 +232,7 @@ async def kafka_python_hands(bootstrap: str, stack: AsyncExitStack) -> Hands:
     milliseconds = TIMEOUT_SECONDS * 1000
     settings = {"bootstrap_servers": bootstrap, "request_timeout_ms": milliseconds}
     admin = await trio.to_thread.run_sync(lambda: KafkaAdminClient(**settings))
-    stack.callback(admin.close)
+    stack.push_async_callback(_in_thread, admin.close)
     return KafkaPythonHands(admin)
 
 

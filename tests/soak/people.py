@@ -13,8 +13,9 @@ import trio
 from tests.faults.detector.floods import Addresses
 from tests.faults.detector.settling import permitted, told_configs
 from tests.faults.tree import Tree
-from tests.soak.hands import FAULTS, HANDS, PRINCIPAL, Hands
+from tests.soak.hands import FAULTS, HANDS, Hands
 from tests.soak.ledger import Change, Ledger, State, altered, created, deleted, grown, put
+from tests.soak.librdkafka import PRINCIPAL
 from tests.support.nodes import NodeProcess
 from tests.support.waiting import at_last
 from tests.support.wire import ConnectionEndedError
