@@ -58,9 +58,9 @@ class World(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def world_of(kafka: Kafka) -> Iterator[World]:
+def world_of(kafka: Kafka, brokers: int) -> Iterator[World]:
     with (
-        kafka.running(2) as cluster,
+        kafka.running(brokers) as cluster,
         running_gateway(cluster.bootstrap, settings={"advertised.host": OWN_HOST}) as gateway,
         JavaOracle(kafka_libs(kafka.version)) as oracle,
     ):
@@ -69,7 +69,7 @@ def world_of(kafka: Kafka) -> Iterator[World]:
 
 @pytest.fixture(scope="module", name="newest")
 def newest_fixture() -> Iterator[World]:
-    with world_of(Kafka(NEWEST_KAFKA, KRAFT)) as world:
+    with world_of(Kafka(NEWEST_KAFKA, KRAFT), 2) as world:
         features = ("share.version", "group.version")
         updates = [{"feature": name, "maxVersionLevel": 1, "upgradeType": 1} for name in features]
         values = {"timeoutMs": 60_000, "featureUpdates": updates, "validateOnly": False}
@@ -121,7 +121,7 @@ def search(world: World) -> None:
 
 def test_no_answer_of_kafka_3_9_has_an_address_of_a_broker() -> None:
     """All APIs of the last Kafka with ZooKeeper."""
-    with world_of(Kafka(KAFKA_VERSION, ZOOKEEPER)) as world:
+    with world_of(Kafka(KAFKA_VERSION, ZOOKEEPER), 1) as world:
         search(world)
 
 

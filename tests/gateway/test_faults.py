@@ -107,7 +107,7 @@ async def test_the_cluster_is_asked_elsewhere(nodes: Nodes) -> None:
     """Where the broker that answered first hangs, another one is asked for the brokers."""
     servers = [Address("127.0.0.1", int(address.rpartition(":")[2])) for address in nodes.addresses.values()]
     async with trio.open_nursery() as nursery:
-        network = Network(nursery, ClientConfig(tuple(servers), request_timeout_seconds=5.0))
+        network = Network(nursery, ClientConfig(tuple(servers), request_timeout_seconds=3.0))
         await network.look()
         nodes[1].freeze()
         try:
@@ -123,14 +123,12 @@ def test_half_open_clients_are_closed(nodes: Nodes) -> None:
     were idle for long enough.
     """
     with running_gateway(nodes.bootstrap, settings={"connections.max.idle.ms": str(IDLE_MS)}) as gateway:
-        with Stream(gateway.bootstrap) as half:
+        address = gateway.bootstrap
+        with Stream(address) as half, Stream(address) as quarter, Flood(address) as deaf:
             half.send(ASKED[:-3])
-            assert half.frame() == b""
-        with Stream(gateway.bootstrap) as quarter:
             quarter.send(ASKED[:7])
-            assert quarter.frame() == b""
-        with Flood(gateway.bootstrap) as deaf:
             until(lambda: deaf.send(ASKED * 1000))
+            assert half.frame() == quarter.frame() == b""
             until(lambda: is_closed(deaf))
 
 

@@ -27,8 +27,6 @@ AT_ONCE = 200
 SETTINGS = {
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",
-    "default.replication.factor": "3",
-    "min.insync.replicas": "2",
     "controlled.shutdown.enable": "false",
 }
 
@@ -36,13 +34,13 @@ SETTINGS = {
 @pytest.fixture(scope="module", name="kafka")
 def kafka_fixture() -> Iterator[KafkaProcesses]:
     """Node 1 is the controller and lives on."""
-    with Kafka("4.1.0", KRAFT).running(3, SETTINGS) as kafka:
+    with Kafka("4.1.0", KRAFT).running(2, SETTINGS) as kafka:
         yield kafka
 
 
 @pytest.fixture(scope="module")
 def ports() -> list[int]:
-    return [free_port() for _ in range(4)]
+    return [free_port() for _ in range(3)]
 
 
 def started(kafka: KafkaProcesses, ports: list[int]) -> GatewayProcess:
@@ -105,7 +103,7 @@ class Load:
 def loaded(bootstrap: str, topic: str) -> Iterator[Load]:
     """A load while the block lasts, of which nothing is lost and nothing is there twice."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(topic, PARTITIONS, 3)])[topic].result(PATIENCE_SECONDS)
+    admin.create_topics([NewTopic(topic, PARTITIONS, 2)])[topic].result(PATIENCE_SECONDS)
     with Load(bootstrap, topic) as load:
         load.goes_on()
         yield load
@@ -145,7 +143,7 @@ def test_a_broker_that_dies_and_comes_back_elsewhere(kafka: KafkaProcesses, port
             load.goes_on()
             kafka.addresses[2] = f"127.0.0.1:{free_port()}"
             kafka.start_broker(2)
-            kafka.wait_until_complete({1, 2, 3})
+            kafka.wait_until_complete({1, 2})
             until(lambda: kafka.addresses[2] in gateway.output)
             load.goes_on()
         assert gateway.addresses == addresses
