@@ -17,7 +17,7 @@ NEWEST: Mapping[int, int] = MappingProxyType(
         ApiKey.FETCH: 18,
         ApiKey.LIST_OFFSETS: 11,
         ApiKey.METADATA: 12,
-        ApiKey.OFFSET_COMMIT: 10,
+        ApiKey.OFFSET_COMMIT: 9,  # version 10 names topics by ids, and rules judge offsets by names
         ApiKey.OFFSET_FETCH: 10,
         ApiKey.FIND_COORDINATOR: 6,
         ApiKey.JOIN_GROUP: 9,

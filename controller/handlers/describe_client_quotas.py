@@ -68,7 +68,7 @@ def _components(request: DescribeClientQuotasRequest) -> dict[str, ClientQuotaCo
         if component.match_type not in list(Match):
             text = f"Unknown match type {component.match_type} of the {WORDS[kind]} filter component"
             raise Refusal(ErrorCode.INVALID_REQUEST, text)
-        if component.match_type == Match.EXACT and not component.match:
+        if component.match_type == Match.EXACT and component.match is None:
             raise Refusal(ErrorCode.INVALID_REQUEST, f"The {WORDS[kind]} filter component names nobody")
         found[kind] = component
     if IP in found and len(found) > 1:

@@ -63,7 +63,6 @@ async def test_filters(filled: Ruling, components: list[Any], loose: int, strict
         ([("", 0, "a")], 42, "Unexpected empty filter component entity type"),
         ([("foo", 0, "a")], 35, "Custom entity type 'foo' not supported"),
         ([("user", 0, None)], 42, "The user filter component names nobody"),
-        ([("user", 0, "")], 42, "The user filter component names nobody"),
         ([("user", 3, "a")], 42, "Unknown match type 3 of the user filter component"),
         (
             [("user", 0, "a"), ("ip", 0, "b")],
