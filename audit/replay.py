@@ -39,7 +39,7 @@ from .event import (
     SnapshotEnd,
     SnapshotTopics,
 )
-from .replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates
+from .replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates, ValidatedElements
 
 CREATE_TOPICS = "CreateTopics"
 """The API by which clients create topics. A creation by any other API is automatic."""
@@ -67,6 +67,7 @@ class Replay:
         self._doubtful: set[str] = set()
         """Topics with a change whose effect is unknown, which the next snapshot may show."""
         self._request: tuple[int, int] = (-1, -1)
+        self._elements = ValidatedElements()
         self._validated: dict[str, RecordedState] = {}
         """Topics as the validated elements of the current request would have made them; `_seen` has
         them so.
@@ -108,10 +109,7 @@ class Replay:
         self.is_known = False
 
     def _decided(self, event: Decision) -> Iterator[str]:
-        if (event.epoch, event.request) != self._request:
-            self._request = event.epoch, event.request
-            self._validated.clear()
-            self._seen = self._known
+        self._begin(event)
         if event.resource != "topic":
             return
         yield from self._was(event.name, event.before)
@@ -121,6 +119,15 @@ class Replay:
         if event.validate_only and event.error_code == 0 and (supposed := _supposed(event)) is not None:
             self._validated[event.name] = supposed
             self._seen = self._seen.changed(event.name, supposed)
+
+    def _begin(self, event: Decision) -> None:
+        """Go on with the request of a decision, if the last one was of another."""
+        validated = self._elements.of(event)
+        if (event.epoch, event.request) != self._request:
+            self._request = event.epoch, event.request
+            self._validated, self._seen = validated, self._known
+            for name, state in validated.items():
+                self._seen = self._seen.changed(name, state)
 
     def _was(self, topic: str, before: RecordedState | None) -> Iterator[str]:
         if self.is_known and not same(self.topics.get(topic), before):
@@ -173,7 +180,8 @@ class Replay:
         asked = judged_request(event)
         if asked is None:
             return None
-        seen = self._seen if (event.epoch, event.request) == self._request else self._known
+        self._begin(event)
+        seen = self._seen
         if is_topic and not self.is_known and seen.states.get(event.name) is self.topics.get(event.name):
             seen = seen.changed(event.name, event.before)
         for each in event.assumed:

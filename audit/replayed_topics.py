@@ -12,10 +12,14 @@ from immutables import Map
 from ..policies.interface import TopicState
 from ..policies.states import RememberedStates, topic_state
 from ..policies.topic_counts import TopicCounts
-from .event import RecordedState
+from .event import Decision, RecordedState
 
 UNASKED = 256
 """After so many changes since counts were last used, they are made anew when they are used again.
+"""
+MOST_OPEN_REQUESTS = 1_000
+"""The most requests whose validated elements are kept. Elements that were not begun in time have no
+events, so that some requests never end.
 """
 
 
@@ -119,3 +123,32 @@ class ReplayedCluster:
         return self._topics.names(
             include_internal=include_internal, include_marked_for_deletion=include_marked_for_deletion
         )
+
+
+class ValidatedElements:
+    """The topics as the validated elements of each request would have made them. A request may be
+    decided in parts, with other requests in between, so several are open at once.
+    """
+
+    def __init__(self) -> None:
+        self._epoch = -1
+        self._open: dict[int, dict[str, RecordedState]] = {}
+        """By the number of a request whose last element was not decided yet."""
+
+    def of(self, event: Decision) -> dict[str, RecordedState]:
+        """Return the topics as the earlier elements of a decision's request would have made them;
+        what is added is there for its later elements.
+        """
+        if not event.validate_only:
+            return {}
+        if event.epoch != self._epoch:
+            self._epoch = event.epoch
+            self._open.clear()
+        found = self._open.pop(event.request, None)
+        if found is None:
+            found = {}
+        if event.element + 1 < event.elements:
+            self._open[event.request] = found
+            if len(self._open) > MOST_OPEN_REQUESTS:
+                del self._open[next(iter(self._open))]
+        return found

@@ -23,7 +23,7 @@ from ...audit.replay import (
     policy_request,
     same,
 )
-from ...audit.replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates
+from ...audit.replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates, ValidatedElements
 from ...policies.rules.vocabulary import ADMIN
 from ...text.plurals import plural
 from .replaying import Asked, Moot
@@ -42,6 +42,7 @@ class Otherwise:
         self._topics = ReplayedTopics.of(topics or {})
         self._states = SeenStates()
         self._request = (-1, -1)
+        self._elements = ValidatedElements()
         self._validated: dict[str, RecordedState] = {}
         self._allowed: bool | None = None
         """What the candidate said of the decision that is applied next; None where it was not
@@ -196,9 +197,9 @@ class Otherwise:
                 self._observe(name, before.get(name), after.get(name))
 
     def _begin(self, event: Decision) -> None:
+        validated = self._elements.of(event)
         if (event.epoch, event.request) != self._request:
-            self._request = event.epoch, event.request
-            self._validated.clear()
+            self._request, self._validated = (event.epoch, event.request), validated
 
     def _becomes(self, name: str, state: RecordedState | None) -> None:
         if self.topics.get(name) != state:

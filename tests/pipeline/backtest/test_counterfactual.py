@@ -166,6 +166,24 @@ def test_elements_of_a_validated_batch_see_each_other(tmp_path: Path) -> None:
     assert sorted(world.topics) == ["a.0", "a.9"]
 
 
+def test_a_validated_batch_in_parts_goes_on_after_others(tmp_path: Path) -> None:
+    """A request that was decided in parts has its own validated elements, with what others made in
+    between, as they are recorded and as they would be.
+    """
+    history = History().create("a.0").create("a.1", validate_only=True, elements=4, request=7)
+    history.create("a.5").create("a.6", validate_only=True, elements=2, request=8)
+    history.create("a.2", validate_only=True, element=1, elements=4, request=7)
+    history.create("a.7", validate_only=True, element=1, elements=2, request=8)
+    history.create(
+        "a.5", validate_only=True, element=2, elements=4, request=7, policy=None, error_code=36, asked_ms=None
+    )
+    history.create("a.3", validate_only=True, element=3, elements=4, request=7).create("a.4")
+    candidate = in_rules(tmp_path, "[[quota]]\nowned = 'a.*'\nmax_topics = 3\n")
+    for world in (None, Otherwise()):
+        differences, _ = backtested(history.events, candidate, world)
+        assert [each.topic for each in differences] == ["a.2", "a.7", "a.3"]
+
+
 def test_what_others_write_happens_in_both_worlds(tmp_path: Path) -> None:
     """A topic of others comes and goes whatever the policy says; what would not be there, they
     cannot change.
