@@ -2,68 +2,47 @@
 
 import json
 import struct
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
     AdminClient,
     NewTopic,
-    ResourcePatternType,
-    ResourceType,
-    ScramCredentialInfo,
-    ScramMechanism,
-    UserScramCredentialUpsertion,
 )
 
 from minicontroller.audit.event import Decision
 from minicontroller.audit.reading import read_all
 from minicontroller.controller.security.credentials import Credentials, PlainCredentials, ScramCredentials
 from minicontroller.gateway.apis import DELEGATION_TOKEN_APIS
+from tests.support.certificates import Authority
 from tests.support.gateway import GatewayProcess, running_gateway
-from tests.support.kafka_kraft import STANDARD_AUTHORIZER, KraftCluster, started
+from tests.support.kafka_kraft import KraftCluster
+from tests.support.login_kafka import BOB, MODULES, PASSWORD, PLAIN, SESSION_MS, login_kafka, trust
 from tests.support.sasl import UnsignedCredentials, log_in
 from tests.support.waiting import until
 from tests.support.wire import ConnectionEndedError, Wire, read_answer, request_frame
 
-PASSWORD = "planted-secret"
-MODULES = "org.apache.kafka.common.security"
-PLAIN = f"{MODULES}.plain.PlainLoginModule required"
-PREFIX = "listener.name.clients"
-SESSION_MS = 2000
 VIOLATION, CLUSTER_DENIED, INVALID_REQUEST = 44, 31, 42
 FAILED, TOPIC_DENIED, EXISTS = 58, 29, 36
 OWN_PASSWORD = "planted-at-the-gateway"
 ALICE = PlainCredentials("alice", PASSWORD)
-BOB = ScramCredentials("b=o,b", PASSWORD, "SCRAM-SHA-512")
 RULES = """
 [[name_pattern]]
 name = "lower case"
 pattern = '[a-z0-9_.-]+'
 message = "Names are in lower case."
 """
-ACLS = [
-    AclBinding(kind, name, pattern, f"User:{user}", "*", operation, AclPermissionType.ALLOW)
-    for kind, name, pattern, user, operation in (
-        (ResourceType.BROKER, "kafka-cluster", ResourcePatternType.LITERAL, "gateway", AclOperation.CLUSTER_ACTION),
-        (ResourceType.BROKER, "kafka-cluster", ResourcePatternType.LITERAL, "gateway", AclOperation.DESCRIBE),
-        (ResourceType.BROKER, "kafka-cluster", ResourcePatternType.LITERAL, "gateway", AclOperation.DESCRIBE_CONFIGS),
-        (ResourceType.TOPIC, "of-", ResourcePatternType.PREFIXED, "gateway", AclOperation.DESCRIBE),
-        (ResourceType.TOPIC, "of-", ResourcePatternType.PREFIXED, "gateway", AclOperation.DESCRIBE_CONFIGS),
-        (ResourceType.TOPIC, "of-alice-", ResourcePatternType.PREFIXED, "alice", AclOperation.CREATE),
-        (ResourceType.TOPIC, "of-shared-", ResourcePatternType.PREFIXED, "shared", AclOperation.CREATE),
-        (ResourceType.TOPIC, "of-", ResourcePatternType.PREFIXED, "shared", AclOperation.DESCRIBE),
-    )
-]
 UNKNOWN_API = struct.pack(">ihhih", 10, 999, 0, 1, -1)
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
 
 
 def is_let_in(address: str, credentials: Credentials) -> bool:
@@ -72,51 +51,18 @@ def is_let_in(address: str, credentials: Credentials) -> bool:
 
 
 @pytest.fixture(scope="module")
-def kafka() -> Iterator[KraftCluster]:
-    """One node whose clients log in, by passwords and by tokens that nobody signed, and whose
-    authorizer says whom it has judged.
-    """
-    users = " ".join(f'user_{name}="{PASSWORD}"' for name in ("alice", "gateway", "shared"))
-    controllers = f'{PLAIN} username="node" password="{PASSWORD}" user_node="{PASSWORD}" user_gateway="{PASSWORD}";'
-    settings = {
-        f"{PREFIX}.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
-        f"{PREFIX}.plain.sasl.jaas.config": f"{PLAIN} {users};",
-        f"{PREFIX}.scram-sha-256.sasl.jaas.config": f"{MODULES}.scram.ScramLoginModule required;",
-        f"{PREFIX}.scram-sha-512.sasl.jaas.config": f"{MODULES}.scram.ScramLoginModule required;",
-        f"{PREFIX}.oauthbearer.sasl.jaas.config": f"{MODULES}.oauthbearer.OAuthBearerLoginModule required;",
-        f"{PREFIX}.plain.connections.max.reauth.ms": "600000",
-        f"{PREFIX}.scram-sha-512.connections.max.reauth.ms": str(SESSION_MS),
-        "sasl.mechanism.controller.protocol": "PLAIN",
-        "listener.name.controller.sasl.enabled.mechanisms": "PLAIN",
-        "listener.name.controller.plain.sasl.jaas.config": controllers,
-        "authorizer.class.name": STANDARD_AUTHORIZER,
-        "super.users": "User:ANONYMOUS;User:node",
-    }
-    cluster = KraftCluster(
-        Path(tempfile.mkdtemp(prefix="kafka-")),
-        "4.1.0",
-        settings=settings,
-        protocol="SASL_PLAINTEXT",
-        controller_protocol="SASL_PLAINTEXT",
-    )
-    cluster.loggers["kafka.authorizer.logger"] = "DEBUG"
-    with started(cluster):
-        admin = AdminClient({"bootstrap.servers": cluster.internal[1]})
-        info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
-        change = UserScramCredentialUpsertion(BOB.username, info, PASSWORD.encode())
-        admin.alter_user_scram_credentials([change])[BOB.username].result(30)
-        for created in admin.create_acls(ACLS).values():
-            created.result(30)
-        until(lambda: is_let_in(cluster.bootstrap, BOB))  # the broker follows its controller
+def kafka(authority: Authority) -> Iterator[KraftCluster]:
+    with login_kafka(authority) as cluster:
         yield cluster
 
 
-def settings_of(kafka: KraftCluster, identity: str) -> dict[str, str]:
+def settings_of(kafka: KraftCluster, authority: Authority, identity: str) -> dict[str, str]:
     """The keys that are common to gateways before this Kafka."""
     return {
         "identity": identity,
         "log.format": "json",
-        "upstream.security.protocol": "SASL_PLAINTEXT",
+        "upstream.security.protocol": "SASL_SSL",
+        **{f"upstream.{key}": value for key, value in trust(authority).items()},
         "upstream.sasl.mechanism": "PLAIN",
         "upstream.sasl.jaas.config": f'{PLAIN} username="gateway" password="{PASSWORD}";',
         **({"upstream.controllers": kafka.controllers[1]} if identity == "envelope" else {}),
@@ -131,9 +77,9 @@ def running(kafka: KraftCluster, settings: Mapping[str, str]) -> Iterator[Gatewa
 
 
 @pytest.fixture(scope="module")
-def gateway(kafka: KraftCluster) -> Iterator[GatewayProcess]:
+def gateway(kafka: KraftCluster, authority: Authority) -> Iterator[GatewayProcess]:
     """A gateway through which logins pass."""
-    with running(kafka, settings_of(kafka, "pass")) as gateway:
+    with running(kafka, settings_of(kafka, authority, "pass")) as gateway:
         yield gateway
 
 
@@ -174,17 +120,17 @@ def audit(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def by_envelope(kafka: KraftCluster, users: Path, audit: Path) -> Iterator[GatewayProcess]:
+def by_envelope(kafka: KraftCluster, authority: Authority, users: Path, audit: Path) -> Iterator[GatewayProcess]:
     """A gateway that judges what clients change, and sends it under their names."""
-    settings = {**settings_of(kafka, "envelope"), **own_logins(users), **judging(audit.parent)}
+    settings = {**settings_of(kafka, authority, "envelope"), **own_logins(users), **judging(audit.parent)}
     with running(kafka, settings) as gateway:
         yield gateway
 
 
 @pytest.fixture(scope="module")
-def by_map(kafka: KraftCluster, users: Path) -> Iterator[GatewayProcess]:
+def by_map(kafka: KraftCluster, authority: Authority, users: Path) -> Iterator[GatewayProcess]:
     """A gateway that maps users."""
-    with running(kafka, {**settings_of(kafka, "map"), **own_logins(users)}) as gateway:
+    with running(kafka, {**settings_of(kafka, authority, "map"), **own_logins(users)}) as gateway:
         yield gateway
 
 
@@ -234,6 +180,7 @@ def principal_after(gateway: GatewayProcess, *logins: Credentials) -> str | None
 
 def test_the_name_is_learned(gateway: GatewayProcess) -> None:
     """Each mechanism that tells a name tells it to the gateway, a re-authentication too."""
+    until(lambda: is_let_in(gateway.bootstrap, BOB))  # the broker follows its controller
     assert principal_after(gateway) is None
     assert principal_after(gateway, ALICE) == "User:alice"
     assert principal_after(gateway, BOB) == "User:b=o,b"
@@ -334,12 +281,12 @@ def test_configs_of_brokers(by_envelope: GatewayProcess) -> None:
     assert codes == [[CLUSTER_DENIED], [INVALID_REQUEST], [INVALID_REQUEST, INVALID_REQUEST]]
 
 
-def test_nobody_is_judged_who_has_not_logged_in(kafka: KraftCluster, tmp_path: Path) -> None:
+def test_nobody_is_judged_who_has_not_logged_in(kafka: KraftCluster, authority: Authority, tmp_path: Path) -> None:
     """Where logins pass, a stranger does not learn the policy of the gateway, also not behind a
     login that fails.
     """
     body = {"topics": [{"name": "LOUD", "num_partitions": 1, "replication_factor": 1}], "timeout_ms": 30_000}
-    with running(kafka, {**settings_of(kafka, "pass"), **judging(tmp_path)}) as gateway:
+    with running(kafka, {**settings_of(kafka, authority, "pass"), **judging(tmp_path)}) as gateway:
         for login in (b"", b"\0alice\0wrong", f"\0alice\0{PASSWORD}".encode()):
             with Wire(gateway.bootstrap) as wire:
                 if login:
@@ -358,10 +305,17 @@ def test_nobody_is_judged_who_has_not_logged_in(kafka: KraftCluster, tmp_path: P
 
 def test_the_connection_to_the_broker_logs_in_again(by_map: GatewayProcess) -> None:
     """A client is served for longer than a session of its user at the broker lasts."""
+    until(lambda: is_served(by_map, "fay"))  # the broker follows its controller
     with Wire(by_map.bootstrap, login=("fay", OWN_PASSWORD)) as wire:
         end = time.monotonic() + 1.5 * SESSION_MS / 1000
         while time.monotonic() < end:
             assert wire.ask("Metadata", 1, {"topics": []})["brokers"]
+
+
+def is_served(gateway: GatewayProcess, user: str) -> bool:
+    with Wire(gateway.bootstrap, login=(user, OWN_PASSWORD)) as wire, suppress(ConnectionEndedError):
+        return bool(wire.ask("Metadata", 1, {"topics": []})["brokers"])
+    return False
 
 
 def test_what_makes_no_sense_is_hidden(by_map: GatewayProcess) -> None:

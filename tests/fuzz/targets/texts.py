@@ -18,6 +18,7 @@ from minicontroller.controller.security.principal_mapping import PrincipalMapper
 from minicontroller.controller.security.scram import ScramError, _attributes
 from minicontroller.controller.security.scram_credentials import parse_credential
 from minicontroller.controller.security.scram_server import read_client_final, read_client_first
+from minicontroller.gateway.identity.sight import bearer_name, plain_name
 from minicontroller.text.properties import PropertiesError, parse_properties
 from tests.audit.logs import a_log
 
@@ -51,6 +52,8 @@ SASL: Readers = (
     of_bytes(principal_from_envelope, ValueError),
     of_text(lambda text: PrincipalMapper(text).name_of("CN=a,OU=b"), ValueError),
     of_text(PrincipalMapper("RULE:^CN=([^,]*),.*$/$1/L,DEFAULT").name_of, ValueError),
+    plain_name,
+    lambda data: bearer_name(data, "sub"),
 )
 FILES: Readers = (
     of_text(parse_properties, PropertiesError),
@@ -103,6 +106,8 @@ def sasl_seeds() -> list[bytes]:
         b"\x00\x00\x05User\x02a\x00\x00",
         b"RULE:^CN=(.*?),OU=.*$/$1/L,DEFAULT",
         b"CN=a,OU=b",
+        b"\0alice\0password",
+        b"n,,\x01auth=Bearer e30.eyJzdWIiOiJhIn0.e30\x01\x01",
     )
     return [bytes([number]) + each for number, each in enumerate(written)]
 
