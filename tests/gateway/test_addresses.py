@@ -173,14 +173,21 @@ def test_leaders_elsewhere_are_named_at_the_gateway(newest: World) -> None:
     """
     admin = AdminClient({"bootstrap.servers": newest.gateway.bootstrap})
     admin.create_topics([NewTopic("lonely", 1, replica_assignment=[[1]])])["lonely"].result(PATIENCE_SECONDS)
-    with Wire(newest.gateway.bootstrap) as wire:
-        (topic,) = wire.ask("Metadata", 12, {"topics": [{"name": "lonely"}]})["topics"]
-    topic_id = urlsafe_b64encode(uuid.UUID(topic["topic_id"]).bytes).decode().rstrip("=")
+    topic_id = until(partial(topic_id_of, newest.gateway.bootstrap, "lonely"))
     for address, wanted in (
         (newest.kafka.addresses[2], newest.kafka.addresses[1]),
         (newest.gateway.addresses[2], newest.gateway.addresses[1]),
     ):
         until(partial(leaders_told_by, newest, address, topic_id), right=partial(eq, [wanted] * 8))
+
+
+def topic_id_of(address: str, topic: str) -> str:
+    """Return the id of a topic as Kafka's JSON has it, empty if the broker does not know it yet."""
+    with Wire(address) as wire:
+        (row,) = wire.ask("Metadata", 12, {"topics": [{"name": topic}]})["topics"]
+    if not row["topic_id"]:
+        return ""
+    return urlsafe_b64encode(uuid.UUID(row["topic_id"]).bytes).decode().rstrip("=")
 
 
 def leaders_told_by(world: World, address: str, topic_id: str) -> list[str]:

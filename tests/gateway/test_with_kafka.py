@@ -180,6 +180,8 @@ def leader_told_by(address: str) -> dict[str, Any]:
     """
     with Wire(address) as wire:
         (topic,) = wire.ask("Metadata", 12, {"topics": [{"name": "lonely"}]})["topics"]
+        if not topic["topic_id"]:  # the broker does not know of the topic yet
+            return {}
         request = FetchRequest(
             version=17,
             max_bytes=1000,
