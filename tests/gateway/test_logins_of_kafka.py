@@ -307,7 +307,7 @@ def test_the_connection_to_the_broker_logs_in_again(by_map: GatewayProcess) -> N
     """A client is served for longer than a session of its user at the broker lasts."""
     until(lambda: is_served(by_map, "fay"))  # the broker follows its controller
     with Wire(by_map.bootstrap, login=("fay", OWN_PASSWORD)) as wire:
-        end = time.monotonic() + 1.5 * SESSION_MS / 1000
+        end = time.monotonic() + 1.2 * SESSION_MS / 1000
         while time.monotonic() < end:
             assert wire.ask("Metadata", 1, {"topics": []})["brokers"]
 

@@ -26,7 +26,7 @@ MODULES = "org.apache.kafka.common.security"
 PLAIN = f"{MODULES}.plain.PlainLoginModule required"
 PREFIX = "listener.name.clients"
 BOB = ScramCredentials("b=o,b", PASSWORD, "SCRAM-SHA-512")
-SESSION_MS = 2000
+SESSION_MS = 4000
 ACLS = [
     AclBinding(kind, name, pattern, f"User:{user}", "*", operation, AclPermissionType.ALLOW)
     for kind, name, pattern, user, operation in (
