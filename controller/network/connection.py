@@ -144,7 +144,8 @@ class Connection:
                     await self._send_go_away()
         finally:
             self._transport.close()
-            self._frames.forget()  # the object itself may live until the next garbage collection
+            self._frames.forget()
+            self._outbox.forget()  # it leads back here; no garbage may wait for the collector, which comes seldom
 
     def drain(self) -> None:
         """Read no more, and end when the running requests are answered."""

@@ -127,6 +127,10 @@ def notice_death(connection: trio.socket.SocketType, seconds: int) -> None:
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
 
+def _nobody(_size: int) -> None:
+    """Take no note of bytes that are not read."""
+
+
 class Outbox:
     """The bytes that wait to be sent on one transport. The first task that flushes sends for all;
     bytes that are put meanwhile join its next send.
@@ -134,7 +138,7 @@ class Outbox:
 
     __slots__ = ("_on_unread", "_parts", "_sending", "_transport", "queued_bytes")
 
-    def __init__(self, transport: Transport, on_unread: Callable[[int], None] = lambda _size: None) -> None:
+    def __init__(self, transport: Transport, on_unread: Callable[[int], None] = _nobody) -> None:
         """Make an outbox. `on_unread` is called with the number of bytes that the kernel has not
         taken at once, again for each part that it takes, and with 0 at the end.
         """
@@ -148,6 +152,11 @@ class Outbox:
     def put(self, data: bytes) -> None:
         self._parts.append(data)
         self.queued_bytes += len(data)
+
+    def forget(self) -> None:
+        """Drop what was not sent, and who is called; the connection has ended."""
+        self._parts.clear()
+        self._on_unread = _nobody
 
     def flush_nowait(self) -> bool:
         """Send what the kernel takes at once. Return whether nothing is left for `flush`. Raises

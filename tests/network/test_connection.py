@@ -1,5 +1,7 @@
 """Answers of one connection: their order, their bounds, and what happens when either end goes."""
 
+import gc
+import weakref
 from collections.abc import Awaitable
 
 import msgspec
@@ -261,3 +263,30 @@ async def test_a_throttled_client_does_not_delay_the_shutdown() -> None:
         await client.ask(7, CREATE, CreateTopicsResponse)
         with trio.fail_after(20):
             await served.server.shutdown(30)
+
+
+@pytest.mark.parametrize("leaves", ["when it was answered", "in the middle of a request", "without reading answers"])
+async def test_a_connection_that_ended_is_no_garbage(leaves: str) -> None:
+    """What a connection held is free when it ends. The garbage collector of a node comes seldom, so
+    that closed connections could take more memory than open ones.
+    """
+    async with serving() as served:
+        gc.disable()
+        try:
+            client = await served.connect()
+            await client.ask(1, metadata_of("first"), MetadataResponse)
+            (served_connection,) = served.connections
+            ended = weakref.ref(served_connection)
+            del served_connection
+            match leaves:
+                case "in the middle of a request":
+                    await client.send(client.encode(1, metadata_of("half"))[:-1])
+                case "without reading answers":
+                    wanted = client.encode(1, MetadataRequest(topics=[MetadataRequestTopic(name="t" * 200)] * 100))
+                    with trio.move_on_after(0.2):
+                        await client.send(wanted * 1000)
+            await trio.aclose_forcefully(client.stream)
+            await until(lambda: not served.connections)
+            await until(lambda: ended() is None, what="the end of the object")
+        finally:
+            gc.enable()
