@@ -6,10 +6,12 @@ The leader of a partition answers, or for debugging any replica. The order of th
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import cast
 
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
+from ...protocol.compiler import encoder
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.list_offsets import (
     EARLIEST_LOCAL_TIMESTAMP,
@@ -24,8 +26,9 @@ from ...protocol.messages.list_offsets import (
     ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
-from ..metadata.entities import Partition
+from ..metadata.entities import Partition, Topic
 from ..metadata.image import Image
+from ..metadata.kept_rows import Joined
 from ..requests.context import RequestContext
 from ..requests.long_answers import note
 from ..requests.permissions import Permission
@@ -53,6 +56,8 @@ ISOLATION_LEVELS = (0, 1)
 LEADER_EPOCH_SINCE = 4
 """The first version with leader epochs."""
 NO_EPOCH = -1
+VERSIONS_KEPT = 2
+"""For so many versions the answers about each topic are kept."""
 
 Row = ListOffsetsPartitionResponse
 
@@ -60,9 +65,9 @@ Row = ListOffsetsPartitionResponse
 async def handle(node: Node, context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
     reading = Reading(node, context, request)
     denied = context.without(DESCRIBE_TOPIC, [topic.name for topic in request.topics])
-    allowed_first = sorted(request.topics, key=lambda topic: topic.name in denied)
-    rows = [await reading.topic(topic, is_denied=topic.name in denied) for topic in allowed_first]
-    return ListOffsetsResponse(topics=rows)
+    allowed_first = sorted(request.topics, key=lambda topic: topic.name in denied) if denied else request.topics
+    rows = await reading.topics(allowed_first, denied)
+    return ListOffsetsResponse(topics=cast("list[ListOffsetsTopicResponse]", Joined(rows)))
 
 
 class Reading:
@@ -70,24 +75,52 @@ class Reading:
 
     def __init__(self, node: Node, context: RequestContext, request: ListOffsetsRequest) -> None:
         self._image: Image = node.cache.image
+        self._kept = node.listed_offsets
         self._broker_id = node.broker_id
         self._context = context
         self._version = context.api_version
+        self._encode = encoder(ListOffsetsTopicResponse, self._version)
         self._is_debugging = request.replica_id == DEBUGGING_REPLICA_ID
         self._is_isolation_known = request.isolation_level in ISOLATION_LEVELS
-        named = Counter((topic.name, row.partition_index) for topic in request.topics for row in topic.partitions)
-        self._repeated = frozenset(name for name, times in named.items() if times > 1 and self._version > 0)
+        self._is_usual = self._is_isolation_known and not self._is_debugging
+        self._repeated = _repeated_partitions(request.topics) if self._version > 0 else frozenset()
         self._time_slice = TimeSlice()
 
-    async def topic(self, topic: ListOffsetsTopic, *, is_denied: bool) -> ListOffsetsTopicResponse:
-        rows = []
+    async def topics(self, asked: Sequence[ListOffsetsTopic], denied: Container[str]) -> list[bytes]:
+        """Return the encoded topics. Those of which no partition is named twice are kept until the
+        topic changes.
+        """
+        is_kept = self._is_usual and not self._repeated
+        topics, version, rows = self._image.topics, self._version, []
+        for each in asked:
+            topic = topics.get(each.name)
+            if topic is None or not is_kept or each.name in denied:
+                row, code = await self._topic(each, is_denied=each.name in denied)
+            else:
+                row, code = self._kept.get((version, each.name), topic, each) or await self._kept_topic(each, topic)
+            note(code, self._context)
+            rows.append(row)
+            await self._time_slice.pause()
+        return rows
+
+    async def _kept_topic(self, asked: ListOffsetsTopic, topic: Topic) -> tuple[bytes, int]:
+        answer = await self._topic(asked, is_denied=False)
+        has_tags = asked.unknown_tags is not None or any(row.unknown_tags is not None for row in asked.partitions)
+        if not has_tags and len(asked.partitions) <= len(topic.partitions):  # what is kept is bounded by the cluster
+            most = VERSIONS_KEPT * len(self._image.topics)
+            self._kept.keep((self._version, topic.name), topic, asked, answer, most)
+        return answer
+
+    async def _topic(self, topic: ListOffsetsTopic, *, is_denied: bool) -> tuple[bytes, int]:
+        """Return a topic encoded, and its first error."""
+        rows, first_error = [], 0
         for asked in topic.partitions:
             code = ErrorCode.TOPIC_AUTHORIZATION_FAILED if is_denied else self._error(topic.name, asked)
-            note(code, self._context)
+            first_error = first_error or code
             index = asked.partition_index
             rows.append(Row(partition_index=index, error_code=code) if code else self._answer(topic.name, asked))
             await self._time_slice.pause()
-        return ListOffsetsTopicResponse(name=topic.name, partitions=rows)
+        return self._encode(ListOffsetsTopicResponse(name=topic.name, partitions=rows)), first_error
 
     def _error(self, topic: str, asked: ListOffsetsPartition) -> ErrorCode:
         if (topic, asked.partition_index) in self._repeated:
@@ -119,6 +152,19 @@ class Reading:
             return Row(partition_index=asked.partition_index, old_style_offsets=offsets)
         epoch = partition.leader_epoch if self._version >= LEADER_EPOCH_SINCE else NO_EPOCH
         return Row(partition_index=asked.partition_index, offset=0, leader_epoch=epoch)
+
+
+def _repeated_partitions(topics: Sequence[ListOffsetsTopic]) -> frozenset[tuple[str, int]]:
+    """Return the partitions that a request names more than once."""
+    if len({topic.name for topic in topics}) == len(topics) and not any(map(_repeats, topics)):
+        return frozenset()  # the usual request, of which no pairs have to be made
+    named = Counter((topic.name, row.partition_index) for topic in topics for row in topic.partitions)
+    return frozenset(name for name, times in named.items() if times > 1)
+
+
+def _repeats(topic: ListOffsetsTopic) -> bool:
+    rows = topic.partitions
+    return len({row.partition_index for row in rows}) < len(rows)
 
 
 def _partitions(topic: ListOffsetsTopic) -> Iterator[Fields]:

@@ -24,7 +24,7 @@ from ..broker.topic_overrides import TopicOverrides
 from ..config.node_config import NodeConfig
 from ..metadata.cache import MetadataCache
 from ..metadata.fragments import MetadataFragments
-from ..metadata.kept_rows import Fragments, Joined, KeptRows
+from ..metadata.kept_rows import Fragments, Joined, KeptRows, LatestAnswers
 from ..observe.metrics import NodeMetrics
 from ..policy.cluster_view import TopicStates
 from ..policy.rule_files import RuleFiles
@@ -71,6 +71,8 @@ class Node:
     """Encoded topics with this node's replicas, by version, directory and name."""
     described_log_dirs: KeptRows[Joined] = field(default_factory=KeptRows)
     """Encoded directories with all replicas of this node."""
+    listed_offsets: LatestAnswers = field(default_factory=LatestAnswers)
+    """Encoded topics for ListOffsets, by version and name."""
     described_patterns: Fragments = field(default_factory=Fragments)
     """Encoded ACLs of single resource patterns, by version and pattern."""
     described_acls: KeptRows[Joined] = field(default_factory=KeptRows)

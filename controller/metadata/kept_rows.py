@@ -92,3 +92,25 @@ class Fragments:
         if kept is None or kept[0] is not source:
             kept = self._kept[question] = (source, *make(source))
         return kept[1], kept[2]
+
+
+class LatestAnswers:
+    """Encoded answers about sources, one for each key: the answer to the latest question. A client
+    that asks the same again costs a comparison of its questions.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, tuple[object, object, bytes, int]] = {}
+
+    def get(self, key: Hashable, source: object, question: object) -> tuple[bytes, int] | None:
+        """Return the answer to an equal question about the same source, with its error code."""
+        kept = self._kept.get(key)
+        if kept is None or kept[0] is not source or kept[1] != question:
+            return None
+        return kept[2], kept[3]
+
+    def keep(self, key: Hashable, source: object, question: object, answer: tuple[bytes, int], most: int) -> None:
+        """Keep an answer, and at most about `most` of them."""
+        if len(self._kept) > most + SLACK:
+            self._kept.clear()
+        self._kept[key] = (source, question, *answer)

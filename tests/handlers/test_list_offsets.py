@@ -14,7 +14,7 @@ from minicontroller.protocol.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-from tests.handlers.asking import Client, broker, image, led, node_with, topic
+from tests.handlers.asking import Client, broker, image, led, node_with, see, topic
 from tests.handlers.test_authorization import ALICE, allowing
 
 CONSUMER, DEBUGGING = -1, -2
@@ -73,3 +73,35 @@ async def test_who_may_not_describe_a_topic() -> None:
         ("t", NONE),
         ("other", ErrorCode.TOPIC_AUTHORIZATION_FAILED),
     ]
+
+
+async def test_an_answer_that_is_kept_is_that_of_the_topic_and_of_the_question() -> None:
+    """A client that asks again gets the present leader and epoch, and what it asks for now."""
+    node = node_with(CLUSTER)
+    client = Client(node, handlers=SPECS)
+
+    async def answered(request: ListOffsetsRequest) -> list[tuple[int, int]]:
+        answer = await client.ask(request, 9)
+        return [(row.error_code, row.leader_epoch) for each in answer.topics for row in each.partitions]
+
+    both, one = asking(row(0), row(1)), asking(row(0))
+    for _ in range(2):
+        assert await answered(both) == [(NONE, EPOCH), (NOT_LEADER, -1)]
+        assert await answered(one) == [(NONE, EPOCH)]
+        assert await answered(asking(row(0), row(1), replica_id=DEBUGGING)) == [(NONE, EPOCH)] * 2
+        assert await answered(asking(row(0, current_leader_epoch=EPOCH - 1))) == [(FENCED, -1)]
+    moved = topic("t", led(1, 2, leader=2), led(2, 1, leader=1, leader_epoch=EPOCH + 1), led(2))
+    see(node, image([broker(1), broker(2)], [moved]))
+    assert await answered(both) == [(NOT_LEADER, -1), (NONE, EPOCH + 1)]
+    see(node, image([broker(1), broker(2)]))
+    assert await answered(one) == [(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)]
+
+
+async def test_a_partition_named_twice_is_refused_however_often_it_was_answered() -> None:
+    """INVALID_REQUEST for a partition that stands twice, in one row of a topic or in two."""
+    client = Client(node_with(CLUSTER), handlers=SPECS)
+    twice = ListOffsetsTopic(name="t", partitions=[row(0)])
+    for request in (asking(row(0)), asking(row(0), row(0)), ListOffsetsRequest(topics=[twice, twice]), asking(row(0))):
+        answer = await client.ask(request, 9)
+        found = [each.error_code for topic in answer.topics for each in topic.partitions]
+        assert found == ([NONE] if len(found) == 1 else [ErrorCode.INVALID_REQUEST] * 2)
