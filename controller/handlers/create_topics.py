@@ -156,8 +156,7 @@ class CreationPlanner:
         )
 
     def _check_entry(self, wanted: CreatableTopic) -> None:
-        if wanted.name == CLUSTER_METADATA:
-            raise Refusal(ErrorCode.INVALID_REQUEST, "Creation of internal topic __cluster_metadata is prohibited.")
+        check_is_no_metadata(wanted.name)
         if self._occurrences[wanted.name] > 1:
             raise Refusal(ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic.")
         if not self._may_create(wanted.name):
@@ -177,22 +176,10 @@ class CreationPlanner:
         placed only after all other checks have passed. Raises Refusal.
         """
         image = draft.image
-        existing = image.topics.get(wanted.name)
-        if existing is not None and not existing.marked_for_deletion:
-            raise Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{wanted.name}' already exists.")
-        configs = _configs(wanted)
-        if wanted.assignments and (wanted.num_partitions != -1 or wanted.replication_factor != -1):
-            raise Refusal(
-                ErrorCode.INVALID_REQUEST,
-                "Both numPartitions or replicationFactor and replicasAssignments were set. "
-                "Both cannot be used at the same time.",
-            )
+        configs = check_wanted(image, wanted)
         brokers = placed_brokers(image)
         counts = None if wanted.assignments else self._counts(brokers, wanted)
-        validate_topic_name(wanted.name)
-        if existing is not None:
-            raise Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{wanted.name}' is marked for deletion.")
-        image.name_index.refuse_collision(wanted.name)
+        check_name(image, wanted.name)
         assignment = manual_assignment(image, wanted) if counts is None else ()
         validate_topic_configs(configs, self._node.dynamic_configs.current)
         if counts is not None:
@@ -306,6 +293,37 @@ def _row(entry: DescribedConfig) -> CreatableTopicConfigs:
         config_source=entry.source,
         is_sensitive=entry.is_sensitive,
     )
+
+
+def check_wanted(image: Image, wanted: CreatableTopic) -> dict[str, str]:
+    """Make the checks of a topic that come before those of its counts, and return its configs.
+    Raises Refusal.
+    """
+    existing = image.topics.get(wanted.name)
+    if existing is not None and not existing.marked_for_deletion:
+        raise Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{wanted.name}' already exists.")
+    configs = _configs(wanted)
+    if wanted.assignments and (wanted.num_partitions != -1 or wanted.replication_factor != -1):
+        raise Refusal(
+            ErrorCode.INVALID_REQUEST,
+            "Both numPartitions or replicationFactor and replicasAssignments were set. "
+            "Both cannot be used at the same time.",
+        )
+    return configs
+
+
+def check_name(image: Image, name: str) -> None:
+    """Make the checks of a topic's name, which come after those of its counts. Raises Refusal."""
+    validate_topic_name(name)
+    if name in image.topics:
+        raise Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' is marked for deletion.")
+    image.name_index.refuse_collision(name)
+
+
+def check_is_no_metadata(name: str) -> None:
+    """Raise Refusal for the topic that KRaft keeps the cluster in."""
+    if name == CLUSTER_METADATA:
+        raise Refusal(ErrorCode.INVALID_REQUEST, "Creation of internal topic __cluster_metadata is prohibited.")
 
 
 def manual_assignment(image: Image, wanted: CreatableTopic) -> Assignment:

@@ -5,7 +5,7 @@ Topics are named up to version 5, and given by name or id from version 6. The or
 Kafka's (KafkaApis.handleDeleteTopicsRequest).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -54,6 +54,12 @@ class RequestedDeletion(msgspec.Struct, frozen=True):
 
     name: str | None
     topic_id: bytes = NO_TOPIC_ID
+
+
+def refuse_names_with_ids(topics: Iterable[RequestedDeletion | DeleteTopicState]) -> None:
+    """Raise Refusal if a topic is given by both its name and its id."""
+    if any(topic.name is not None and topic.topic_id != NO_TOPIC_ID for topic in topics):
+        raise Refusal(ErrorCode.INVALID_REQUEST, "Topic name and topic id can not both be specified.")
 
 
 async def handle(node: Node, context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
@@ -146,8 +152,7 @@ class DeletionPlanner:
             is_old = self._context.origin.api_version < 3
             code = ErrorCode.INVALID_REQUEST if is_old else ErrorCode.TOPIC_DELETION_DISABLED
             raise Refusal(code, reason="delete.topic.enable is false.")
-        if any(topic.name is not None and topic.topic_id != NO_TOPIC_ID for topic in self._wanted):
-            raise Refusal(ErrorCode.INVALID_REQUEST, "Topic name and topic id can not both be specified.")
+        refuse_names_with_ids(self._wanted)
 
     async def _plan_topic(self, draft: Draft, topic: Topic) -> PlannedChange:
         reached = _forgotten(topic)

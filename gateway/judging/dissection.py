@@ -102,6 +102,8 @@ class PartedForm(msgspec.Struct, frozen=True, eq=False):
     repeated: str | None = None
     is_whole: bool = False
     changes_topics: bool = True
+    is_distinct: bool = False
+    """Whether what a request names twice has one row."""
     rows: Rows | None = None
     """The rows of the response, if the API's own declaration has none."""
 
@@ -150,7 +152,8 @@ class PartedForm(msgspec.Struct, frozen=True, eq=False):
         own: dict[Hashable, list[Any]] = {}
         for part, code, message in refused:
             answer = error_answer(self.spec, self.only(request, part.places), version, code=code, message=message)
-            own[part.key] = list(getattr(answer, rows.field))
+            made = list(getattr(answer, rows.field))
+            own[part.key] = made[:1] if self.is_distinct else made
         theirs = _by_identity(() if response is None else getattr(response, rows.field), self.row_identities)
         taken: set[int] = set()
         ordered: list[Any] = []
@@ -247,7 +250,14 @@ FORMS: Mapping[int, PartedForm] = MappingProxyType(
                 repeated="Found multiple entries for this topic.",
             ),
             PartedForm(ApiKey.DELETE_TOPICS, ("topic_names", "topics"), _deleted, _deleted_row),
-            PartedForm(ApiKey.CREATE_PARTITIONS, ("topics",), _name, _row_name, repeated="Duplicate topic in request."),
+            PartedForm(
+                ApiKey.CREATE_PARTITIONS,
+                ("topics",),
+                _name,
+                _row_name,
+                repeated="Duplicate topic in request.",
+                is_distinct=True,
+            ),
             PartedForm(
                 ApiKey.ALTER_CONFIGS,
                 ("resources",),

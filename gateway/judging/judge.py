@@ -13,13 +13,13 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
 import trio
 
 from ...audit.event import NOT_AUTHENTICATED
 from ...controller.audit.requests import AuditedRequest
-from ...controller.config.node_config import NOTHING, ConfigSource
+from ...controller.config.node_config import ConfigSource
 from ...controller.errors import Refusal
+from ...controller.handlers.delete_topics import refuse_names_with_ids
 from ...controller.metadata.entities import NO_TOPIC_ID
 from ...controller.metadata.image import Image
 from ...controller.observe.logs import RateLimitedLog, about
@@ -29,15 +29,17 @@ from ...controller.requests.bounds import check_changes
 from ...controller.requests.changes import Change, Judgement, RequestedChange
 from ...controller.requests.time_slices import TimeSlice
 from ...controller.routing.request_log import describe_unexpected_error
+from ...policies.configs.values import java_int
 from ...policies.verdict import PolicyOutcome
 from ...protocol.api_keys import ApiKey
 from ...protocol.config_resources import ResourceType
 from ...protocol.error_codes import ErrorCode
 from .description import PassingRequest
 from .dissection import Form, Part
+from .judged import Judged, JudgedPart, is_dry_run
 from .mirror import Mirror, NotKnownError
 from .questions import Asker, Question
-from .turns import Turn, Turns
+from .turns import Turns
 from .whole_requests import resolved_parts
 
 log = logging.getLogger("minicontroller.gateway")
@@ -47,57 +49,6 @@ MOST_PARTS = 5_000
 PATIENCE_SECONDS = 30.0
 """How long a request waits for others about the same topics."""
 CONTROLLED_KINDS = {"broker": ResourceType.BROKER, "logger": ResourceType.BROKER_LOGGER}
-
-
-class JudgedPart(msgspec.Struct, eq=False):
-    """A part of a request, and the judgement of it."""
-
-    part: Part
-    change: Change
-    """The change for the records, with the refusal if the part goes no further."""
-    question: Question | None = None
-    """None if there was nothing to ask: the cluster has no such topic, or nobody judges it."""
-    before: Mapping[str, str] | NotKnownError = NOTHING
-    """The configs of a broker or the levels of its loggers before the request."""
-
-    @property
-    def is_passed(self) -> bool:
-        return self.change.refusal is None
-
-
-class Judged(msgspec.Struct, eq=False):
-    """A request whose parts are judged, until the cluster has answered it."""
-
-    asked: PassingRequest
-    request: Any
-    form: Form
-    parts: list[JudgedPart]
-    turn: Turn
-    image: Image
-    """The state that its first part was judged by."""
-    validate_only: bool
-    audited: AuditedRequest | None = None
-    """The record of the request, where there is an audit log; it began before the judgement."""
-    supposed: frozenset[str] = frozenset()
-    """The topics of the requests under way that it was judged after, which count as done."""
-
-    @property
-    def is_automatic(self) -> bool:
-        """Whether the request only has topics created."""
-        return self.form.key != self.asked.api_key
-
-    @property
-    def passed(self) -> list[JudgedPart]:
-        return [each for each in self.parts if each.is_passed]
-
-    @property
-    def refused(self) -> list[tuple[Part, ErrorCode, str | None]]:
-        return [(each.part, each.change.code, each.change.message) for each in self.parts if not each.is_passed]
-
-
-def is_dry_run(request: Any) -> bool:
-    """Whether a request only asks if it would be allowed."""
-    return bool(getattr(request, "validate_only", False))
 
 
 class Judge:
@@ -146,7 +97,7 @@ class Judge:
             audited=audited,
         )
         try:
-            _check_size(judged)
+            _check_request(judged)
             await self._prepare(judged)
             async with self._judging:
                 await self._judge_parts(judged)
@@ -227,8 +178,18 @@ class Judge:
             raise Refusal(ErrorCode.REQUEST_TIMED_OUT, text)
         await self._mirror.look({each.change.resource for each in judged.parts if _is_of_topic(each)})
         for each in judged.parts:
-            if each.change.kind in CONTROLLED_KINDS:
+            if self._is_of_broker(each):
                 each.before = await self._before(each.part.requested)
+
+    def _is_of_broker(self, each: JudgedPart) -> bool:
+        """Whether a part is about a broker that is there, its loggers, or the default of all. What
+        is no broker has no configs, and the cluster says so.
+        """
+        kind, name = each.change.kind, each.change.resource
+        if kind == "broker" and not name:
+            return True
+        number = java_int(name) if kind in CONTROLLED_KINDS else None
+        return number is not None and number in self._mirror.image.brokers
 
     async def _before(self, requested: RequestedChange) -> Mapping[str, str] | NotKnownError:
         """Return the configs of a broker, or the levels of its loggers."""
@@ -319,7 +280,7 @@ class Judge:
         topic = image.topics.get(each.change.resource)
         if each.part.topic_id != NO_TOPIC_ID and topic is None:
             raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID)
-        if requested.kind in CONTROLLED_KINDS:
+        if self._is_of_broker(each):
             return _question_of_broker(asker, each, wanted)
         match judged.form.key:
             case ApiKey.CREATE_TOPICS:
@@ -365,9 +326,11 @@ def _change(part: Part) -> Change:
     )
 
 
-def _check_size(judged: Judged) -> None:
-    """Raise Refusal if a request asks for more than is judged at once."""
+def _check_request(judged: Judged) -> None:
+    """Raise Refusal if a request asks for more than is judged at once, or says two things."""
     check_changes(judged.request)
+    if judged.form.key == ApiKey.DELETE_TOPICS:
+        refuse_names_with_ids(judged.request.topics)
     if not judged.form.is_whole and len(judged.parts) > MOST_PARTS:
         text = f"The request names {len(judged.parts)} topics or resources; the gateway judges at most {MOST_PARTS}."
         raise Refusal(ErrorCode.INVALID_REQUEST, text)

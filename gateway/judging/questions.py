@@ -19,7 +19,12 @@ from ...controller.config.keys import Key, key_named
 from ...controller.config.topic_configs import TOPIC_KEYS
 from ...controller.errors import Refusal
 from ...controller.handlers.create_partitions import manual_rows
-from ...controller.handlers.create_topics import manual_assignment
+from ...controller.handlers.create_topics import (
+    check_is_no_metadata,
+    check_name,
+    check_wanted,
+    manual_assignment,
+)
 from ...controller.handlers.planning import asked_by
 from ...controller.metadata import reassignment
 from ...controller.metadata.entities import Partition, Topic
@@ -83,7 +88,10 @@ class Asker:
 
     def creation(self, image: Image, wanted: CreatableTopic, *, automatic: bool = False) -> Question:
         """Ask about the creation of a topic. Raises Refusal."""
-        assignment, generated = self._assignment(image, wanted)
+        try:
+            assignment, generated = self._assignment(image, wanted)
+        except Refusal as refusal:
+            raise _first_refusal(image, wanted, refusal) from None
         self._count(sum(map(len, assignment)))
         topic = Topic(
             name=wanted.name,
@@ -268,6 +276,18 @@ class Asker:
     def _count(self, replicas: int) -> None:
         self._check_count(replicas)
         self._replicas_left -= replicas
+
+
+def _first_refusal(image: Image, wanted: CreatableTopic, refusal: Refusal) -> Refusal:
+    """Return why Kafka refuses a topic that cannot be placed: its other checks may come first."""
+    try:
+        check_is_no_metadata(wanted.name)
+        check_wanted(image, wanted)
+        if wanted.assignments:
+            check_name(image, wanted.name)
+    except Refusal as earlier:
+        return earlier
+    return refusal
 
 
 def _altered(before: Configs, resource: Resource, key_of: Callable[[str], Key | None]) -> Configs:

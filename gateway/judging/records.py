@@ -24,7 +24,8 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from .description import PassingRequest
 from .dissection import Outcome
-from .judge import Judge, Judged, JudgedPart
+from .judge import Judge
+from .judged import Judged, JudgedPart
 from .mirror import Mirror, NotKnownError
 from .questions import Evolution
 

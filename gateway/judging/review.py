@@ -18,7 +18,8 @@ from ...protocol.schema import WireStruct
 from . import automatic
 from .description import PassingRequest
 from .dissection import FORMS, Form
-from .judge import Judge, Judged, is_dry_run
+from .judge import Judge
+from .judged import Judged, is_dry_run
 from .mirror import Mirror
 from .records import Records
 from .whole_requests import WHOLE_FORMS

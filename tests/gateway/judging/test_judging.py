@@ -224,11 +224,26 @@ def test_a_dry_run_changes_nothing(through: Wire, direct: Wire) -> None:
     assert shown(direct, "dry") == {"dry": (UNKNOWN_TOPIC, 0)}
 
 
-def test_what_is_not_changed_is_left_to_the_cluster(through: Wire) -> None:
-    """A topic that exists, or is named twice, is refused as Kafka refuses it."""
+def test_what_kafka_refuses_first_is_refused_as_by_kafka(through: Wire) -> None:
+    """A topic that exists, is named twice or has a name that cannot be, and a broker that is none,
+    are refused as Kafka refuses them, whatever else is wrong.
+    """
     create(through, topic("there"))
-    again = [topic("there"), topic("twice"), topic("twice")]
-    assert create(through, *again) == [("there", EXISTS), ("twice", 42), ("twice", 42)]
+    again = [topic("there"), topic("twice"), topic("twice"), topic("there") | {"replication_factor": 9}]
+    assert create(through, *again[:3]) == [("there", EXISTS), ("twice", 42), ("twice", 42)]
+    assert create(through, again[3]) == [("there", EXISTS)]
+    assert create(through, topic("few") | {"replication_factor": 9}) == [("few", 38)]
+    twice = [{"name": "there", "count": count, "assignments": None} for count in (2, 3)]
+    rows = through.ask("CreatePartitions", 3, {"topics": twice, "timeout_ms": 10_000})["results"]
+    assert [(row["name"], row["error_code"]) for row in rows] == [("there", 42)]
+    both = {"name": "there", "topic_id": str(UUID(int=7))}
+    rows = through.ask("DeleteTopics", 6, {"topics": [both], "timeout_ms": 10_000})["responses"]
+    assert [row["error_code"] for row in rows] == [42]
+    config = {"name": "log.retention.ms", "value": "5", "config_operation": SET}
+    for name in ("abc", "-1", "7"):
+        asked = {"resource_type": BROKER, "resource_name": name, "configs": [config]}
+        (row,) = through.ask("IncrementalAlterConfigs", 1, {"resources": [asked], "validate_only": False})["responses"]
+        assert row["error_code"] == 42 and "judge" not in row["error_message"]
 
 
 @pytest.mark.parametrize("version", [0, 1, 4, 9, 12])
