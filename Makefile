@@ -63,6 +63,10 @@ conformance: $(VENV)/.dev java
 walk: $(VENV)/.dev java
 	@$(BIN)/python -m tests.conformance.walk --seed $(or $(SEED),1) --steps $(or $(STEPS),300)
 
+# Has every client do the same directly and through the gateway, before each kind of Kafka: `make gateway-clients ARGS="--kafka 4.1.0-kraft"`.
+gateway-clients: $(VENV)/.dev java
+	@$(BIN)/python -m tests.gateway.clients $(ARGS)
+
 # A minute, then ten planted bugs. An hour of the program alone: `make faults SECONDS=3600 SEED=any`; a history that was kept: `make faults REPLAY=build/faults/history-...ndjson`.
 faults: $(VENV)/.dev java
 	@$(BIN)/python -m tests.faults.detector $(if $(SEED),--seed "$(SEED)") $(if $(SECONDS)$(TIME),--seconds $(or $(SECONDS),$(TIME))) \

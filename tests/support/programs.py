@@ -22,13 +22,13 @@ needs_npm = pytest.mark.skipif(shutil.which("npm") is None, reason="npm missing 
 time_to_build = pytest.mark.timeout(BUILD_SECONDS + RUN_SECONDS)  # the first run fetches what they import
 
 
-def run_go(wanted: Mapping[str, str]) -> str:
+def run_go(wanted: Mapping[str, str | int]) -> str:
     """Return the output of the program in Go."""
     place = _kept(GO, ("main.go", "go.sum"), lambda made: ["go", "build", "-o", str(made / "program"), "."])
     return _run([place / "program", json.dumps(wanted)])
 
 
-def run_javascript(wanted: Mapping[str, str]) -> str:
+def run_javascript(wanted: Mapping[str, str | int]) -> str:
     """Return the output of the program in JavaScript."""
     named = ("package.json", "package-lock.json")
 

@@ -1,0 +1,167 @@
+"""Has clients do the same directly and through the gateway, and compares what they saw and what
+they left behind.
+
+What they leave behind is read from the cluster itself. Names are told apart by the way, which is
+taken out of everything before it is compared. A step that is called `refused` asks for something
+that the gateway's policy refuses; it is told by itself.
+"""
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka.admin import (
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ConfigResource,
+    ConfigSource,
+    OffsetSpec,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from tests.gateway.clients import scripts
+from tests.gateway.clients.worlds import ADMIN, ALICE, DIRECT, FORBIDDEN, GATEWAY, MALLORY, WAYS, Access, World
+from tests.support.kafka import SHORT_LIVED, kafka_libs
+from tests.support.programs import TESTS, run_go, run_javascript
+from tests.support.waiting import at_last
+
+JAVA = TESTS / "java" / "clients" / "Clients.java"
+LOG4J = TESTS / "java" / "kafka-tools" / "log4j.properties"
+LIMIT_SECONDS = 240
+NAMES = "NAMES-"
+REFUSED = "refused = "
+REQUEST = re.compile(r"Request\(processor=.*")
+"""A request as Kafka's controller shows it in an error, with its memory and connection."""
+KNOWN = ("quorum = ClusterAuthorizationException",)
+"""The steps whose lines differ, and why: DescribeQuorum 2 is hidden by the gateway, and version 1
+has no text for an error.
+"""
+SETTLE_SECONDS = 20.0  # what was deleted may still be shown
+Script = Callable[[Sequence[Access]], list[list[str]]]
+
+
+def each_by_itself(script: Callable[[Access], list[str]]) -> Script:
+    """A script that goes all ways at once."""
+
+    def both(accesses: Sequence[Access]) -> list[list[str]]:
+        with ThreadPoolExecutor() as pool:
+            return list(pool.map(script, accesses))
+
+    return both
+
+
+def by_java(version: str) -> Script:
+    """Kafka's own clients of a version, which go all ways in one process."""
+
+    def both(accesses: Sequence[Access]) -> list[list[str]]:
+        command = ["java", *SHORT_LIVED, f"-Dlog4j.configuration=file:{LOG4J}"]
+        command += ["-cp", f"{kafka_libs(version)}/*", str(JAVA)]
+        with tempfile.TemporaryDirectory() as folder:
+            for access in accesses:
+                file = Path(folder, f"{access.way}.properties")
+                file.write_text("".join(f"{key}={value}\n" for key, value in access.java().items()))
+                command += [str(file), access.prefix, f"{access.prefix}{FORBIDDEN}"]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        lines = done.stdout.splitlines()
+        return [
+            [line.removeprefix(f"{number} ") for line in lines if line.startswith(f"{number} ")]
+            for number in range(len(accesses))
+        ]
+
+    return both
+
+
+SCRIPTS: Mapping[str, tuple[Script, tuple[str, ...]]] = {
+    "confluent-kafka": (each_by_itself(scripts.by_confluent_kafka), (ADMIN, ALICE)),
+    "confluent-kafka without rights": (each_by_itself(scripts.by_confluent_kafka_without_rights), (MALLORY,)),
+    "kafka-python": (each_by_itself(scripts.by_kafka_python), (ALICE,)),
+    "aiokafka": (each_by_itself(scripts.by_aiokafka), (ALICE,)),
+    "franz-go": (each_by_itself(lambda access: run_go(access.program()).splitlines()), (ALICE,)),
+    "kafkajs": (each_by_itself(lambda access: run_javascript(access.program()).splitlines()), (ALICE,)),
+    "Java 3.9.1": (by_java("3.9.1"), (ADMIN, ALICE)),
+    "Java 4.1.0": (by_java("4.1.0"), (ADMIN, ALICE)),
+}
+"""What each client does, and as whom."""
+
+
+@dataclass
+class Outcome:
+    """What one client saw and left behind, on each way."""
+
+    client: str
+    user: str
+    seen: dict[str, list[str]] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    """What it was told of the topic that the gateway refuses."""
+    left: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def differences(self) -> list[str]:
+        """The lines of one way that the other does not have."""
+        found = []
+        for lines in (self.seen, self.left):
+            one, other = (lines[way] for way in WAYS)
+            found += [f"{WAYS[0]}: {line}" for line in one if line not in other]
+            found += [f"{WAYS[1]}: {line}" for line in other if line not in one]
+        return found
+
+
+def compare(world: World, client: str, user: str) -> Outcome:
+    """One client goes both ways at once."""
+    outcome = Outcome(client, user)
+    script, _ = SCRIPTS[client]
+    purpose = "".join(letter if letter.isalnum() else "-" for letter in client).lower()
+    accesses = [world.access(way, user, purpose) for way in WAYS]
+    for access, lines in zip(accesses, script(accesses), strict=True):
+        plain = [REQUEST.sub("Request(...)", line.replace(access.prefix, NAMES)) for line in lines]
+        outcome.seen[access.way] = [line for line in plain if not line.startswith((REFUSED, *KNOWN))]
+        outcome.refused[access.way] = "".join(line.removeprefix(REFUSED) for line in plain if line.startswith(REFUSED))
+
+    def left() -> dict[str, list[str]]:
+        return {
+            access.way: [line.replace(access.prefix, NAMES) for line in left_behind(world, access.prefix)]
+            for access in accesses
+        }
+
+    outcome.left = at_last(left, right=lambda seen: seen[DIRECT] == seen[GATEWAY], within=SETTLE_SECONDS)
+    return outcome
+
+
+def left_behind(world: World, prefix: str) -> list[str]:
+    """Topics with their configs and ends, groups with their offsets, and ACLs."""
+    admin = AdminClient({"bootstrap.servers": world.internal})
+    topics = [name for name in admin.list_topics(timeout=60).topics if name.startswith(prefix)]
+    lines = [line for name in topics if not name.endswith(FORBIDDEN) for line in _of_topic(admin, name)]
+    for listed in admin.list_consumer_groups().result(60).valid:
+        if listed.group_id.startswith(prefix):
+            asked = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(listed.group_id)])
+            told = asked[listed.group_id].result(60).topic_partitions
+            lines.append(
+                f"group {listed.group_id} {sorted((each.topic, each.partition, each.offset) for each in told)}"
+            )
+    anybody: list[Any] = [None, None, AclOperation.ANY, AclPermissionType.ANY]
+    anything: list[Any] = [ResourceType.ANY, None, ResourcePatternType.ANY]
+    wanted = AclBindingFilter(*anything, *anybody)
+    lines += [f"acl {each}" for each in admin.describe_acls(wanted).result(60) if each.name.startswith(f"{prefix}acl")]
+    return sorted(lines)
+
+
+def _of_topic(admin: AdminClient, name: str) -> Iterable[str]:
+    partitions = admin.list_topics(name, timeout=60).topics[name].partitions
+    yield f"topic {name} {[len(each.replicas) for each in partitions.values()]}"
+    (told,) = admin.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, name)]).values()
+    dynamic = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+    yield f"configs {name} {sorted((each.name, each.value) for each in told.result(60).values() if each.source == dynamic)}"
+    latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+    ends = admin.list_offsets({TopicPartition(name, number): latest for number in partitions})
+    yield f"records {name} {sorted((key.partition, end.result(60).offset) for key, end in ends.items())}"
