@@ -13,6 +13,8 @@ import trio
 from ..client.configuration import Address
 from ..client.errors import AdminError, ClusterUnreachable
 from ..client.network import Network
+from ..controller.errors import ConfigurationError
+from ..controller.observe.logs import RateLimitedLog
 
 log = logging.getLogger("minicontroller.gateway")
 
@@ -37,13 +39,14 @@ class UpstreamCluster:
         self._addresses: dict[int, Address] = {}
         self._advertised: dict[int, Address | None] = {}
         self._failed: dict[Address, None] = {}
-        """The addresses that could not be reached when they were last tried, the latest one last.
-        """
+        """The addresses that could not be reached when they were last tried."""
         self._turns = itertools.count()
         self._in_doubt = trio.Event()
         """Set when a broker is not where it was, so that the cluster is asked at once."""
         self._opening = trio.Lock()
         self._changed = trio.lowlevel.ParkingLot()
+        self._has_begun = False
+        self._no_place = RateLimitedLog(log)
         self._said = ""
         """The last failure to ask the cluster, so that it is logged once."""
 
@@ -51,6 +54,7 @@ class UpstreamCluster:
         """Learn the brokers of the cluster, waiting until one of them answers."""
         while not await self._look():  # noqa: ASYNC110 - nothing here could tell of an answer
             await trio.sleep(RETRY_SECONDS)
+        self._has_begun = True
 
     async def follow(self) -> None:
         """Follow brokers that come, go and move, until cancelled."""
@@ -67,9 +71,7 @@ class UpstreamCluster:
         """
         async with self._opening:
             for broker_id in sorted(brokers.keys() - self._advertised.keys()):
-                self._advertised[broker_id] = address = await self._place_of(broker_id)
-                if address is not None:
-                    log.info("broker %d at %s is reached by %s", broker_id, brokers[broker_id], address)
+                await self._stand_for(broker_id, brokers[broker_id])
         others = self._addresses.keys() - brokers.keys()
         taken = set(brokers.values())
         for broker_id in [each for each in others if self._addresses[each] in taken]:
@@ -80,6 +82,21 @@ class UpstreamCluster:
             self._failed.pop(brokers[broker_id], None)
         self._addresses.update(brokers)
         self._changed.unpark_all()
+
+    async def _stand_for(self, broker_id: int, upstream: Address) -> None:
+        """Have the gateway stand for a broker. If that fails while it serves, the broker is not
+        told of, and the next answer that names it has it tried again.
+        """
+        try:
+            address = await self._place_of(broker_id)
+        except (OSError, ConfigurationError) as error:
+            if not self._has_begun:
+                raise
+            self._no_place.say(logging.ERROR, "clients cannot reach broker %d: %s", broker_id, error)
+            return
+        self._advertised[broker_id] = address
+        if address is not None:
+            log.info("broker %d at %s is reached by %s", broker_id, upstream, address)
 
     def advertised(self, broker_id: int) -> Address | None:
         """Return the address of the gateway that stands for a broker; None for one that it has

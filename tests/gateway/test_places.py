@@ -18,6 +18,7 @@ from trio.testing import MockClock
 
 from minicontroller.client.configuration import Address, ClientConfig
 from minicontroller.client.network import Network
+from minicontroller.controller.errors import ConfigurationError
 from minicontroller.gateway.cluster import UpstreamCluster
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages.metadata import MetadataRequest
@@ -149,6 +150,32 @@ async def test_an_address_that_another_broker_has_now(autojump_clock: MockClock)
         assert await cluster.address_of(1) is None
         nursery.start_soon(cluster.learn, {1: two})
         assert await cluster.address_of(1) == two
+
+
+async def test_a_listener_that_cannot_be_opened(cluster: MiniCluster) -> None:
+    """A gateway that serves goes on where it cannot stand for another broker, and tries again."""
+    refusals = iter([OSError("no room"), ConfigurationError("no port"), None])
+
+    async def place_of(broker_id: int) -> Address:
+        await trio.lowlevel.checkpoint()
+        refusal = next(refusals) if broker_id == 7 else None
+        if refusal is not None:
+            raise refusal
+        return Address("gateway", broker_id)
+
+    host, _, port = cluster.addresses[1].rpartition(":")
+    async with trio.open_nursery() as nursery:
+        network = Network(nursery, ClientConfig((Address(host, int(port)),)))
+        upstream = UpstreamCluster(network, place_of)
+        with pytest.raises(OSError, match="no room"):
+            await upstream.learn({7: Address("a", 1)})
+        await upstream.begin()
+        await upstream.learn({7: Address("a", 1)})
+        assert upstream.advertised(7) is None
+        await upstream.learn({7: Address("a", 1)})
+        assert upstream.advertised(7) == Address("gateway", 7)
+        network.close()
+        nursery.cancel_scope.cancel()
 
 
 async def test_clients_begin_at_brokers_that_answer(autojump_clock: MockClock) -> None:
