@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import click
 from msgspec import Struct
 
 from tests.fuzz.corpus_files import corpus_of, keep
@@ -97,9 +98,12 @@ def main() -> None:
     defects = 0
     for name in names:
         outcome = fuzzed(name, max(1, arguments.seconds * TARGETS[name].share // shares))
-        distil(name) if arguments.distil and outcome.defect is None else outcome.kept
+        click.echo(f"{name}: {outcome.runs} runs, {outcome.reached} branches, {outcome.kept} inputs in the corpus")
         if outcome.defect is not None:
             defects += 1
+            click.echo(f"DEFECT, its input is in {FOLDER / name / 'defects'}:\n{outcome.defect}")
+        elif arguments.distil:
+            click.echo(f"{name}: distilled to {distil(name)} inputs")
     raise SystemExit(1 if defects else 0)
 
 
