@@ -7,8 +7,9 @@ memory, a burst of changes becomes few requests, and a node that comes back gets
 state. A response with an error acknowledges nothing: the request is sent again.
 
 The order within one round is that of Kafka's ControllerBrokerRequestBatch: LeaderAndIsr,
-UpdateMetadata, StopReplica. A node that has just registered gets UpdateMetadata first, because a
-broker of Kafka does not start a follower whose leader it does not know.
+UpdateMetadata, StopReplica. A broker of Kafka that has just registered gets UpdateMetadata first,
+because it does not start a follower whose leader it does not know. Nodes of this program have no
+logs and are not sent LeaderAndIsr.
 """
 
 import logging
@@ -161,6 +162,13 @@ class Channel:
         self._metadata[topic] = None if partitions is None or known is None else known | set(partitions)
         self._stir(number)
 
+    @property
+    def takes_leaders(self) -> bool:
+        """Whether the node is sent LeaderAndIsr. A node of this program has no logs, and so nothing
+        to do when it leads or follows.
+        """
+        return not self.broker.proves_itself
+
     def leaders(self, topic: str, partition: int, *, is_new: bool) -> None:
         """Send LeaderAndIsr for a partition with a replica on the node. `is_new` says that the
         partition has just been created.
@@ -239,14 +247,12 @@ class Channel:
         if fresh:
             await self._update_metadata(image, metadata, forgotten, number, complete=True)
             self._fresh = False
-        if leaders and not self.broker.proves_itself:
+        if leaders:
             await self._leader_and_isr(image, leaders)
         if not fresh and (metadata or forgotten or brokers_changed or self._expected > self._updated_to):
             await self._update_metadata(image, metadata, forgotten, number)
         self.acknowledged = max(self.acknowledged, number)
         self._owner.acknowledged()
-        if leaders and self.broker.proves_itself:  # the node has no logs, so it need not acknowledge this first
-            await self._leader_and_isr(image, leaders)
         if self.configured < self._configs:
             await self._update_configs(image)
         if stops:

@@ -7,7 +7,7 @@ those that are registered, and ends with the controller.
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import trio
 
@@ -131,6 +131,8 @@ class Propagation:
             channel.hurry(self._update_number)
 
     def _tell_leaders(self, channel: Channel, topic: Topic) -> None:
+        if not channel.takes_leaders:
+            return
         for index, partition in enumerate(topic.partitions):
             if partition.has_state and channel.broker.broker_id in partition.replicas:
                 channel.leaders(topic.name, index, is_new=channel.broker.broker_id in partition.adding_replicas)
@@ -138,8 +140,8 @@ class Propagation:
     # ------------------------------------------------------------------ topics
 
     def topic_changed(self, before: Topic | None, after: Topic) -> None:
-        """Send all nodes the partitions whose state differs, LeaderAndIsr to their replicas, and
-        StopReplica to those that were replicas before.
+        """Send all nodes the partitions whose state differs, LeaderAndIsr to the replicas that take
+        it, and StopReplica to those that were replicas before.
         """
         self._update_number += 1
         known: tuple[Partition, ...] = ()
@@ -153,18 +155,17 @@ class Propagation:
         ]
         if not changed:
             return
+        moved = [
+            index
+            for index in changed
+            if index < len(known) and known[index].replicas != after.partitions[index].replicas
+        ]
         for broker_id, channel in self._channels.items():
             channel.metadata(self._update_number, after.name, changed, is_new=before is None or not before.was_ever_led)
-            for index in changed:
-                partition = after.partitions[index]
-                was_replica = index < len(known) and broker_id in known[index].replicas
-                is_new = not was_replica or not known[index].has_state
-                # An ISR changed by its leader (AlterPartition) keeps its leader epoch, and replicas
-                # need not be told.
-                is_news = is_new or not is_named or known[index].leader_epoch != partition.leader_epoch
-                if broker_id in partition.replicas and is_news:
-                    channel.leaders(after.name, index, is_new=is_new)
-                elif broker_id not in partition.replicas and was_replica:
+            if channel.takes_leaders:
+                _tell_news(channel, known, after, changed, has_new_id=not is_named)
+            for index in moved:
+                if broker_id in known[index].replicas and broker_id not in after.partitions[index].replicas:
                     channel.remove(after, index)
 
     def liveness_changed(self, topic: Topic, partitions: Iterable[int]) -> None:
@@ -280,3 +281,19 @@ class Propagation:
                 self._encoded.clear()
             cached = self._encoded[topic.name] = (topic, control_requests.encode_topic_state(topic, live))
         return cached[1]
+
+
+def _tell_news(
+    channel: Channel, known: Sequence[Partition], topic: Topic, changed: Iterable[int], *, has_new_id: bool
+) -> None:
+    """Send a broker LeaderAndIsr for those of the changed partitions that it has to hear of. An ISR
+    changed by its leader (AlterPartition) keeps its leader epoch, and replicas need not be told.
+    """
+    broker_id = channel.broker.broker_id
+    for index in changed:
+        partition, before = topic.partitions[index], known[index] if index < len(known) else None
+        if broker_id not in partition.replicas:
+            continue
+        is_new = before is None or broker_id not in before.replicas or not before.has_state
+        if is_new or has_new_id or before is None or before.leader_epoch != partition.leader_epoch:
+            channel.leaders(topic.name, index, is_new=is_new)

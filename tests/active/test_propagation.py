@@ -2,7 +2,7 @@
 which acknowledgements are awaited.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import msgspec
 import pytest
@@ -129,8 +129,10 @@ class World:
     def _contradicted(self) -> None:
         self.contradictions += 1
 
-    async def register(self, *broker_ids: int) -> None:
-        self.image = self.image.with_brokers([Broker(broker_id, epoch=broker_id * 10) for broker_id in broker_ids])
+    async def register(self, *broker_ids: int, ours: Collection[int] = ()) -> None:
+        self.image = self.image.with_brokers(
+            [Broker(each, epoch=each * 10, proves_itself=each in ours) for each in broker_ids]
+        )
         self.propagation.brokers_changed(self.image)
         await self.quiet()
 
@@ -179,6 +181,26 @@ async def test_a_new_topic_is_led_before_it_is_shown(world: World, autojump_cloc
     await world.quiet()
     assert world.brokers[2].take() == ["LISR [('t', 0, True)]", "UMR ['t']"]
     assert world.brokers[3].take() == ["UMR ['t']"]
+
+
+async def test_a_node_of_this_program_is_not_told_what_it_leads(world: World, autojump_clock: object) -> None:
+    """A node without logs gets UpdateMetadata only: when it registers, and when it is elected. It
+    is still told to give replicas up, which its controller waits for.
+    """
+    world.change(topic("t", 2, 3))
+    await world.register(1, 2, 3, ours=[2])
+    assert world.brokers[2].take() == ["UMR ['t']"]
+    assert world.brokers[3].take() == ["UMR ['t']", "LISR [('t', 0, False)]"]
+    world.change(topic("t", 2, 3, epoch=1))
+    await world.quiet()
+    assert world.brokers[2].take() == ["UMR ['t']"]
+    assert world.brokers[3].take() == ["LISR [('t', 0, False)]", "UMR ['t']"]
+    world.propagation.tell_replicas(2, world.image)
+    await world.quiet()
+    assert world.brokers[2].take() == []
+    world.change(topic("t", 3, epoch=2))
+    await world.quiet()
+    assert world.brokers[2].take() == ["UMR ['t']", "SR [('t', False)]", "SR [('t', True)]"]
 
 
 async def test_an_isr_that_its_leader_changed_is_metadata_alone(world: World, autojump_clock: object) -> None:
