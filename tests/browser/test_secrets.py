@@ -101,11 +101,11 @@ class World:
 
     @property
     def address(self) -> str:
-        return self.node.address.partition(" ")[0]
+        return self.node.address
 
     @property
     def http(self) -> str:
-        return f"http://{self.node.address.partition(' http=')[2]}"
+        return f"http://{self.node.http}"
 
     @contextmanager
     def logged_in(self, user: str, password: str) -> Iterator[Wire]:
