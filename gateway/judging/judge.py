@@ -38,7 +38,7 @@ from .description import PassingRequest
 from .dissection import Form, Part
 from .judged import Judged, JudgedPart, is_dry_run
 from .mirror import Mirror, NotKnownError
-from .questions import Asker, Question
+from .questions import Asker, Question, can_never_be
 from .turns import Turns
 from .whole_requests import resolved_parts
 
@@ -284,7 +284,7 @@ class Judge:
             return _question_of_broker(asker, each, wanted)
         match judged.form.key:
             case ApiKey.CREATE_TOPICS:
-                return asker.creation(image, wanted, automatic=judged.is_automatic)
+                return None if can_never_be(wanted) else asker.creation(image, wanted, automatic=judged.is_automatic)
             case _ if topic is None or requested.kind != "topic":
                 return None
             case ApiKey.DELETE_TOPICS:

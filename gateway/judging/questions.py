@@ -52,6 +52,8 @@ from ...protocol.messages.create_topics import CreatableTopic
 from ...protocol.messages.incremental_alter_configs import AlterConfigsResource as IncrementalResource
 from .reading import ClusterDefaults
 
+BROKER_DEFAULT = -1
+"""A count that the configuration of the brokers decides (KIP-464)."""
 MOST_REPLICAS = 500_000
 """How many replicas one request may create: they are all placed before it is judged."""
 
@@ -112,9 +114,11 @@ class Asker:
         if wanted.assignments:
             return manual_assignment(image, wanted), False
         config = self._defaults.config
-        partitions = config.integer("num.partitions") if wanted.num_partitions == -1 else wanted.num_partitions
+        partitions = (
+            config.integer("num.partitions") if wanted.num_partitions == BROKER_DEFAULT else wanted.num_partitions
+        )
         factor = wanted.replication_factor
-        if factor == -1:
+        if factor == BROKER_DEFAULT:
             factor = config.integer("default.replication.factor")
         brokers = placed_brokers(image)
         check_counts(brokers, partitions, factor)
@@ -276,6 +280,14 @@ class Asker:
     def _count(self, replicas: int) -> None:
         self._check_count(replicas)
         self._replicas_left -= replicas
+
+
+def can_never_be(wanted: CreatableTopic) -> bool:
+    """Whether no cluster creates this topic, so that its own answer is the right one: it has
+    neither partitions nor replicas, or fewer.
+    """
+    counts = wanted.num_partitions, wanted.replication_factor
+    return not wanted.assignments and any(count <= 0 and count != BROKER_DEFAULT for count in counts)
 
 
 def _first_refusal(image: Image, wanted: CreatableTopic, refusal: Refusal) -> Refusal:

@@ -233,6 +233,7 @@ def test_what_kafka_refuses_first_is_refused_as_by_kafka(through: Wire) -> None:
     assert create(through, *again[:3]) == [("there", EXISTS), ("twice", 42), ("twice", 42)]
     assert create(through, again[3]) == [("there", EXISTS)]
     assert create(through, topic("few") | {"replication_factor": 9}) == [("few", 38)]
+    assert create(through, topic("BAD", 0), topic("BAD2", -2)) == [("BAD", 37), ("BAD2", 37)]
     twice = [{"name": "there", "count": count, "assignments": None} for count in (2, 3)]
     rows = through.ask("CreatePartitions", 3, {"topics": twice, "timeout_ms": 10_000})["results"]
     assert [(row["name"], row["error_code"]) for row in rows] == [("there", 42)]
