@@ -9,30 +9,28 @@ events when they happen.
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import msgspec
 import trio
 
-from ..audit.log import AuditLog
 from ..audit.recorder import AuditRecorder
 from ..audit.records import EventOrigin
 from ..audit.requests import AuditedRequest
-from ..config.node_config import NodeConfig
-from ..metadata.cache import MetadataCache
 from ..metadata.entities import NO_TOPIC_ID, Broker, Topic
 from ..metadata.image import Image
-from ..observe.metrics import NodeMetrics
-from ..store.base import Check, SessionExpired, Store, StoreUnavailable
+from ..store.base import Check, SessionExpired, StoreUnavailable
 from ..store.sessions import wait_connected
 from ..znodes import layout
 from . import notifications, partition_states
 from .channel import LinkFactory
 from .deletion import Deletions
+from .duties import Duties
+from .eligible_node import EligibleNode
 from .entity_reading import load_entities, with_entities
 from .jobs import ControllerMoved, Draft, Element, InDoubt, observation
-from .loading import ensure_paths, load
-from .local_nodes import DynamicConfigsView, FollowedEntities, LocalNode, LocalNodes
+from .loading import count_of_commits, ensure_paths, load, unmarked, with_shutdowns
+from .local_nodes import LocalNodes
 from .node_updates import NodeUpdates
 from .offset_expiry import OffsetExpiry
 from .partition_states import LeaderElector
@@ -52,33 +50,6 @@ STEP_DOWN_SECONDS = 1.0
 """The time in which a controller that steps down must commit and send the changes it has begun."""
 
 
-class EligibleNode(Protocol):
-    """The part of a node that the election and the active controller use."""
-
-    broker_id: int
-    cluster_id: str
-    config: NodeConfig
-    store: Store
-    cache: MetadataCache
-    broker_epoch: int
-    metrics: NodeMetrics
-    audit: AuditLog | None
-    controller: "ActiveController | None"
-    """The active controller on this node while it serves, else None."""
-
-    @property
-    def dynamic_configs(self) -> DynamicConfigsView: ...
-
-    @property
-    def security(self) -> FollowedEntities: ...
-
-    @property
-    def local_nodes(self) -> Mapping[int, LocalNode]: ...
-
-    @property
-    def rule_files(self) -> object | None: ...
-
-
 class ActiveController:
     """The controller of one epoch. `image` is the state in the store, and `write` the only way to
     change it.
@@ -86,7 +57,7 @@ class ActiveController:
 
     def __init__(
         self,
-        node: EligibleNode,
+        node: "EligibleNode[ActiveController]",
         epoch: int,
         fence: Check,
         link: LinkFactory,
@@ -148,6 +119,16 @@ class ActiveController:
             ),
             deletes_topics=self._deletes_topics,
             created=self._created,
+        )
+        self._duties = Duties(
+            of_epoch=(self.deletions.run, self.reassignments.run),
+            of_state=(
+                self._watches.run,
+                self._finish_predecessors_work,
+                TokenExpiry(node.config, self.writer).run,
+                OffsetExpiry(node.config, self.writer).run,
+                LeaderRebalance(node.config, self.writer, epoch).run,
+            ),
         )
 
     @property
@@ -241,8 +222,7 @@ class ActiveController:
         """
         self._nursery = nursery
         await nursery.start(self.propagation.run)
-        nursery.start_soon(self.deletions.run)
-        nursery.start_soon(self.reassignments.run)
+        self._duties.begin(nursery)
         while True:
             await wait_connected(self.node.store)
             try:
@@ -250,39 +230,22 @@ class ActiveController:
             except StoreUnavailable:
                 continue  # the connection broke again; the session's end arrives as SessionExpired
             try:
-                await self._serve()
+                await self._duties.beside(self.writer.run)
             except InDoubt as error:
                 log.warning("it is unknown whether a commit took effect (%s): reading the state again", error.__cause__)
             finally:
                 self.node.controller = None
-
-    async def _serve(self) -> None:
-        """Serve until the writer ends, and raise what ended it."""
-        end: Exception | None = None
-        async with trio.open_nursery() as tasks:
-            tasks.start_soon(self._watches.run)
-            tasks.start_soon(self._finish_predecessors_work)
-            tasks.start_soon(TokenExpiry(self.node.config, self.writer).run)
-            tasks.start_soon(OffsetExpiry(self.node.config, self.writer).run)
-            tasks.start_soon(LeaderRebalance(self.node.config, self.writer, self.epoch).run)
-            try:
-                await self.writer.run()
-            except (InDoubt, ControllerMoved, SessionExpired) as error:
-                end = error  # raised outside of the nursery, so that no ExceptionGroup wraps it
-            tasks.cancel_scope.cancel()
-        assert end is not None
-        raise end
 
     async def _load(self) -> None:
         """Load the state from the store, send it to all nodes, and accept requests."""
         watches, store = self._watches, self.node.store
         await ensure_paths(store)
         await notifications.begin(store, self.fence, watches.notifications.send)
-        count = await _count_of_commits(store)  # read first, because a late commit of an earlier epoch changes it
+        count = await count_of_commits(store)  # read first, because a late commit of an earlier epoch changes it
         state = await load(store, watches.brokers.send, watches.topics.send, watches.deletions.send, self._created)
-        state = state.with_brokers(self._with_shutdowns(state.brokers.values()))
+        state = state.with_brokers(with_shutdowns(state.brokers.values(), self.image.brokers))
         if not self._deletes_topics:
-            state = state.with_topics(_unmarked(state.topics.values()))
+            state = state.with_topics(unmarked(state.topics.values()))
         watches.deletions.send()  # meaningless markers are removed
         self.reassignments.submitted_changed.send()
         self._submitted_elections.changed.send()
@@ -322,7 +285,7 @@ class ActiveController:
         """Take over the registrations, send them to all nodes, and elect leaders."""
         image = self.image
         before = image.brokers
-        self.writer.adopt(image.with_brokers(self._with_shutdowns(brokers)))
+        self.writer.adopt(image.with_brokers(with_shutdowns(brokers, before)))
         self._updates.brokers_changed(self.image)
         now = self.image.brokers
         changed = {
@@ -351,18 +314,6 @@ class ActiveController:
     def stop_followers(self, broker_id: int, partitions: Mapping[str, Iterable[int]]) -> None:
         """Have a broker stop its replicas of these partitions, by topic (controlled shutdown)."""
         self._updates.stop_followers(self.image, broker_id, partitions)
-
-    def _with_shutdowns(self, brokers: Iterable[Broker]) -> list[Broker]:
-        """Return newly read brokers with their controlled shutdowns, which only this controller
-        knows.
-        """
-        known = self.image.brokers
-        return [
-            msgspec.structs.replace(broker, shutting_down=True)
-            if (before := known.get(broker.broker_id)) and before.shutting_down and before.epoch == broker.epoch
-            else broker
-            for broker in brokers
-        ]
 
     def _directory_lost(self, broker_id: int) -> None:
         """Send LeaderAndIsr to a broker that has lost a log directory, to learn which replicas it
@@ -440,13 +391,3 @@ class ActiveController:
             news.append(observation(lambda image: image))
         self.states_are_stale(element.topic for element in news if element.topic is not None)
         return news
-
-
-async def _count_of_commits(store: Store) -> int:
-    await store.sync()
-    entry = await store.get(layout.COMMITS)
-    return 0 if entry is None else entry.stat.version
-
-
-def _unmarked(topics: Iterable[Topic]) -> list[Topic]:
-    return [msgspec.structs.replace(topic, marked_for_deletion=False) for topic in topics if topic.marked_for_deletion]

@@ -34,8 +34,9 @@ from ..store.signal import Signal
 from ..znodes import layout
 from ..znodes.cluster import decode_controller_epoch, encode_controller, encode_controller_epoch
 from ..znodes.content import MalformedZnodeError
-from .active_controller import ActiveController, EligibleNode
+from .active_controller import ActiveController
 from .channel import LinkFactory
+from .eligible_node import EligibleNode
 
 log = logging.getLogger("minicontroller.controller")
 
@@ -48,7 +49,7 @@ MAX_EPOCH = 2**31 - 1
 class Election:
     """Stands for election whenever there is no active controller, and runs it when elected."""
 
-    def __init__(self, node: EligibleNode, link: LinkFactory, clock_ms: Callable[[], int]) -> None:
+    def __init__(self, node: EligibleNode[ActiveController], link: LinkFactory, clock_ms: Callable[[], int]) -> None:
         self._node = node
         self._link = link
         self._clock_ms = clock_ms

@@ -5,7 +5,7 @@ Rule: a znode that cannot be read is logged and left out; it never stops the con
 """
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from immutables import Map
@@ -168,3 +168,27 @@ def entity_configs(whose: str, entry: Entry | None) -> EntityConfigs:
         log.warning("the configs of %s are ignored: %s", whose, error)
         return EntityConfigs(NO_CONFIGS, UNREADABLE)
     return EntityConfigs(Map(found) if found else NO_CONFIGS, entry.stat.version)
+
+
+async def count_of_commits(store: Store) -> int:
+    """Return the number of commits of all controllers so far."""
+    await store.sync()
+    entry = await store.get(layout.COMMITS)
+    return 0 if entry is None else entry.stat.version
+
+
+def unmarked(topics: Iterable[Topic]) -> list[Topic]:
+    """Return the topics that are marked for deletion, without their marks."""
+    return [msgspec.structs.replace(topic, marked_for_deletion=False) for topic in topics if topic.marked_for_deletion]
+
+
+def with_shutdowns(brokers: Iterable[Broker], known: Mapping[int, Broker]) -> list[Broker]:
+    """Return newly read brokers with their controlled shutdowns, which only the active controller
+    knows.
+    """
+    return [
+        msgspec.structs.replace(broker, shutting_down=True)
+        if (before := known.get(broker.broker_id)) and before.shutting_down and before.epoch == broker.epoch
+        else broker
+        for broker in brokers
+    ]
