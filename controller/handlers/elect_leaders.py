@@ -144,10 +144,11 @@ class ElectionPlanner:
         elected: dict[int, Partition] = {}
         topic, live = draft.image.topic(name), draft.image.live_ids()
         for index in self.requested[name]:
-            try:
-                elected[index] = self._elect(topic, index, live)
-            except Refusal as refusal:
-                refusals[index] = refusal
+            outcome = self._outcome(topic, index, live)
+            if isinstance(outcome, Refusal):
+                refusals[index] = outcome
+            else:
+                elected[index] = outcome
         if topic is None or not elected:
             return PlannedChange(resource=name, refusal=next(iter(refusals.values())))
         change = PlannedChange(resource=name, reached=_shows(topic, elected), overtaken=deleted_since(topic))
@@ -160,21 +161,24 @@ class ElectionPlanner:
         change.element = stage_states(draft, topic, elected, self._epoch)
         return change
 
-    def _elect(self, topic: Topic | None, index: int, live: Collection[int]) -> Partition:
+    def _outcome(self, topic: Topic | None, index: int, live: Collection[int]) -> Partition | Refusal:
+        """Return the elected state, or why there is none. Nothing is raised: a constant that is
+        raised again and again keeps the frames of all times.
+        """
         partition = None if topic is None else topic.partition(index)
         if topic is None or partition is None:
-            raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
+            return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
         if topic.marked_for_deletion:
-            raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is being deleted.")
+            return Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is being deleted.")
         if not self._is_needed(partition, live):
-            raise NOT_NEEDED
+            return NOT_NEEDED
         elected = (
             leadership.elect_preferred(partition, live)
             if self._type is ElectionType.PREFERRED
             else leadership.elect_leader(partition, live, unclean=True)
         )
         if elected is None or elected.leader == NO_LEADER or not partition.has_state:
-            raise UNAVAILABLE[self._type]
+            return UNAVAILABLE[self._type]
         return elected
 
     def _is_needed(self, partition: Partition, live: Container[int]) -> bool:
