@@ -5,7 +5,8 @@ ways gets the same error as from Kafka.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import cast
 
@@ -35,7 +36,8 @@ from ..metadata.placement import PlacedBroker, assign_replicas, check_counts, pl
 from ..metadata.random_ids import new_id
 from ..metadata.topic_names import validate_topic_name
 from ..policy.cluster_view import requested
-from ..requests.context import RequestContext
+from ..requests.context import NO_NAMES, RequestContext
+from ..requests.long_answers import AT_ONCE
 from ..requests.permissions import Permission
 from ..requests.spec import Changes, Rows, Spec, copied
 from ..requests.time_slices import TimeSlice, in_time_slices
@@ -69,12 +71,14 @@ DESCRIBE_CONFIGS = Permission(
 
 CLUSTER_METADATA = "__cluster_metadata"
 """The topic that KRaft keeps the cluster in. Kafka refuses it before it asks for any permission."""
+DENIED = Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
 Assignment = tuple[tuple[int, ...], ...]
 """Row i holds the broker ids of partition i, the preferred leader first."""
 
 
 async def handle(node: Node, context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
     planner = CreationPlanner(node, context, request)
+    await planner.ask_permissions()
     changes = await carry_out(
         node,
         context,
@@ -84,7 +88,8 @@ async def handle(node: Node, context: RequestContext, request: CreateTopicsReque
         timeout_ms=request.timeout_ms,
         validate_only=request.validate_only,
     )
-    topics = await in_time_slices(map(planner.result, changes))
+    hidden = await context.without_in_time_slices(DESCRIBE_CONFIGS, list(planner.occurrences), logs_denials=False)
+    topics = await in_time_slices(planner.result(change, hidden) for change in changes)
     return CreateTopicsResponse(throttle_time_ms=planner.quota.throttle_ms(), topics=topics)
 
 
@@ -95,11 +100,25 @@ class CreationPlanner:
         self._node = node
         self._context = context
         self._request = request
-        self._occurrences = Counter(topic.name for topic in request.topics)
+        self.occurrences = Counter(topic.name for topic in request.topics)
         self._created: dict[str, Topic] = {}
         self.quota = quota_of(node, context, strict_since=6)
         self._admitted: set[str] = set()
         """The topics that passed the checks of the request as such."""
+        self._denied: frozenset[str] = NO_NAMES
+        """The topics of a long request that the client might not create when it arrived."""
+
+    async def ask_permissions(self) -> None:
+        """Find what is denied of a long request before it waits for the writer, so that it takes
+        little of the writer's time. Whatever is allowed by now is asked again when it is planned.
+        """
+        context = self._context
+        if len(self._request.topics) <= AT_ONCE or context.origin.api_key == ApiKey.FIND_COORDINATOR:
+            return
+        names = [name for name, times in self.occurrences.items() if times == 1 and name != CLUSTER_METADATA]
+        with suppress(Refusal):  # of an authorizer, which each topic gets when it is planned
+            if not context.may(CREATE_TOPICS, logs_denial=False):
+                self._denied = await context.without_in_time_slices(CREATE_TOPIC, names)
 
     async def plan(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
         return await each(draft, self._request.topics[first:], self._plan_topic)
@@ -108,6 +127,8 @@ class CreationPlanner:
         return [PlannedChange(resource=wanted.name, refusal=refusal) for wanted in self._request.topics]
 
     async def _plan_topic(self, draft: Draft, wanted: CreatableTopic) -> PlannedChange:
+        if wanted.name in self._denied:
+            return PlannedChange(resource=wanted.name, refusal=DENIED)
         try:
             self._check_entry(wanted)
             self._admitted.add(wanted.name)
@@ -157,10 +178,10 @@ class CreationPlanner:
 
     def _check_entry(self, wanted: CreatableTopic) -> None:
         check_is_no_metadata(wanted.name)
-        if self._occurrences[wanted.name] > 1:
+        if self.occurrences[wanted.name] > 1:
             raise Refusal(ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic.")
         if not self._may_create(wanted.name):
-            raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
+            raise Refusal(DENIED.code, DENIED.message)
 
     def _may_create(self, name: str) -> bool:
         """Return whether the client may create a topic. Coordinators' topics are created for the
@@ -216,9 +237,10 @@ class CreationPlanner:
             has_partitions_znode=True,
         )
 
-    def result(self, change: PlannedChange) -> CreatableTopicResult:
+    def result(self, change: PlannedChange, without_configs: Container[str]) -> CreatableTopicResult:
+        """Return the row of a topic. Clients may not see the configs of those `without_configs`."""
         topic = self._created.get(change.resource)
-        shows_configs = self._context.may(DESCRIBE_CONFIGS, change.resource, logs_denial=False)
+        shows_configs = change.resource not in without_configs
         hidden = ErrorCode.NONE if shows_configs else ErrorCode.TOPIC_AUTHORIZATION_FAILED
         if topic is None or change.refusal is not None:
             return CreatableTopicResult(

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 import trio
+import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minicontroller.controller.active.jobs import Draft
 from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.metadata.entities import Topic
 from minicontroller.controller.security.acls import AclIndex
@@ -48,6 +50,7 @@ from minicontroller.protocol.messages.alter_partition_reassignments import (
     ReassignableTopic,
 )
 from minicontroller.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from minicontroller.protocol.messages.create_topics import CreateTopicsResponse
 from minicontroller.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -449,3 +452,42 @@ def test_every_api_with_a_permission_is_tested_here() -> None:
     tested |= {ApiKey.LEAVE_GROUP, ApiKey.WRITE_TXN_MARKERS}  # in modules of their own
     between_nodes = {key for key, spec in SPECS.items() if spec.sender.name == "NODE"}
     assert {key for key, spec in SPECS.items() if spec.permissions} - between_nodes == tested
+
+
+async def test_a_long_request_is_asked_about_before_its_turn_and_again_in_it() -> None:
+    """Of a long CreateTopics, what is denied when it arrives stays denied, and a permission that is
+    taken away while the request waits for the writer creates nothing.
+    """
+    kept, lost = ResourcePattern(AclResourceType.TOPIC, "kept"), ResourcePattern(AclResourceType.TOPIC, "lost")
+    late = ResourcePattern(AclResourceType.TOPIC, "denied-3")
+    may_create = [AccessControlEntry(ALICE, WILDCARD, AclOperation.CREATE, PermissionType.ALLOW)]
+    index = AclIndex()
+    for pattern in (kept, lost):
+        index.set_resource(pattern, may_create)
+    async with ruling() as cluster, trio.open_nursery() as nursery:
+        goes_on, answers = trio.Event(), list[CreateTopicsResponse]()
+
+        async def hold(_draft: Draft) -> None:
+            await goes_on.wait()
+
+        async def create() -> None:
+            names = ["kept", "lost", *(f"denied-{number}" for number in range(200)), "twice", "twice"]
+            request = creating(*(wanted(name, 1, 1) for name in names))
+            rights = Authorization(AclRules(index))
+            answers.append(await cluster.ask(request, 7, principal=ALICE, authorization=rights))
+
+        nursery.start_soon(cluster.controller.write, hold)
+        await trio.testing.wait_all_tasks_blocked()  # until the writer plans it
+        nursery.start_soon(create)
+        await trio.testing.wait_all_tasks_blocked()
+        assert cluster.controller.writer.queue
+        index.set_resource(lost, [])
+        index.set_resource(late, may_create)
+        goes_on.set()
+        await trio.testing.wait_all_tasks_blocked()
+        codes = {row.name: row.error_code for row in answers[0].topics}
+        assert codes.pop("kept") == ErrorCode.NONE
+        assert codes.pop("twice") == ErrorCode.INVALID_REQUEST
+        assert codes.pop("lost") == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        assert set(codes.values()) == {ErrorCode.TOPIC_AUTHORIZATION_FAILED}
+        assert set(cluster.image.topics) == {"kept"}
