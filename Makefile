@@ -53,10 +53,11 @@ unit: $(VENV)/.dev
 	$(BIN)/pytest -n 4 --dist loadgroup --no-loadscope-reorder --durations 10 $(ARGS)
 
 # Asks a real Kafka anew (its jars come by Maven), puts everything to it and to ours, which makes the tables of
-# docs/conformance.md, and compares ours with the recordings.
+# docs/conformance.md, puts it to a real Kafka through a gateway, and compares ours with the recordings.
 conformance: $(VENV)/.dev java
 	@$(BIN)/python -m tests.conformance.record
 	@$(BIN)/python -m tests.conformance.table
+	@$(BIN)/python -m tests.conformance.behind_gateway
 	@$(BIN)/pytest -q tests/conformance $(ARGS)
 
 # Goes a random walk over all APIs, on a real Kafka and on ours, and fails with the steps in which they differ: `make walk SEED=7 STEPS=500`.

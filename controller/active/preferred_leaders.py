@@ -7,7 +7,7 @@ Rule: only preferred leaders that are online and in sync are elected.
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 import trio
@@ -15,7 +15,7 @@ import trio
 from ..config.node_config import NodeConfig
 from ..metadata import leadership
 from ..metadata.entities import Topic
-from ..store.base import Delete, Store
+from ..store.base import Delete, Operation, Store
 from ..store.signal import Signal
 from ..znodes import layout
 from ..znodes.content import MalformedZnodeError
@@ -92,8 +92,8 @@ class SubmittedElections:
 
     async def read(self) -> None:
         """Elect preferred leaders as the znode asks, and delete it. A znode that cannot be read is
-        deleted too, as by Kafka, or no tool could ask again. Raises ControllerMoved and
-        StoreUnavailable.
+        deleted too, as by Kafka, or no tool could ask again; one with children stays. Raises
+        ControllerMoved and StoreUnavailable.
         """
         entry = await self._store.get(layout.PREFERRED_REPLICA_ELECTION, self.changed.send)
         if entry is None:
@@ -103,18 +103,23 @@ class SubmittedElections:
         except MalformedZnodeError as error:
             log.warning("%s is deleted: %s", layout.PREFERRED_REPLICA_ELECTION, error)
             partitions = {}
-        elements = await self._writer.write(partial(self._elect, partitions, entry.stat.version), urgent=True)
+        (children,) = await self._store.children_many([layout.PREFERRED_REPLICA_ELECTION])
+        done = [] if children else [Delete(layout.PREFERRED_REPLICA_ELECTION, entry.stat.version)]
+        elements = await self._writer.write(partial(self._elect, partitions, done), urgent=True)
         if any(each.refusal is not None for each in elements):  # another program has written to one of the znodes
             self.changed.send()
 
-    async def _elect(self, partitions: Mapping[str, Collection[int]], version: int, draft: Draft) -> list[Element]:
+    async def _elect(
+        self, partitions: Mapping[str, Collection[int]], done: Sequence[Operation], draft: Draft
+    ) -> list[Element]:
         for name, indexes in partitions.items():
             await draft.time_slice.pause()
             topic = draft.image.topics.get(name)
             if topic is not None and not topic.marked_for_deletion:
                 elected = _elect_preferred(draft, topic, indexes, self._epoch)
                 log.info("topic %s: %d preferred leaders are elected, as another program asks", name, elected)
-        draft.stage(None, [Delete(layout.PREFERRED_REPLICA_ELECTION, version)])
+        if done:
+            draft.stage(None, done)
         return draft.elements
 
 

@@ -8,7 +8,7 @@ followed by a look at whether it has arrived.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -34,6 +34,8 @@ class Submitted(msgspec.Struct, frozen=True):
     wanted: SubmittedReassignments = {}
     version: int = -1
     """The version of the znode."""
+    below: Sequence[str] = ()
+    """The znodes below it, which are deleted with it, as by Kafka; children come first."""
 
     def by_topic(self) -> dict[str, dict[int, tuple[int, ...]]]:
         """Return the wanted replicas by topic and by partition."""
@@ -170,7 +172,17 @@ class Reassignments:
         except MalformedZnodeError as error:
             log.warning("%s is ignored: %s", layout.REASSIGN_PARTITIONS, error)
             return
-        await self._write(partial(self._begin_submitted, submitted=Submitted(wanted, entry.stat.version)))
+        submitted = Submitted(wanted, entry.stat.version, await self._below(layout.REASSIGN_PARTITIONS))
+        await self._write(partial(self._begin_submitted, submitted=submitted))
+
+    async def _below(self, path: str) -> list[str]:
+        """Return the znodes below one, children before their parents."""
+        found, level = [path], [path]
+        while level:
+            listed = await self._store.children_many(level)
+            level = [f"{parent}/{name}" for parent, names in zip(level, listed, strict=True) for name in names or ()]
+            found += level
+        return found[:0:-1]
 
     async def _begin_submitted(self, draft: Draft, submitted: Submitted) -> Submitted:
         live = draft.image.live_ids()
@@ -200,8 +212,9 @@ def _stage_rest(draft: Draft, submitted: Submitted) -> Submitted:
     if left == submitted.wanted:
         return submitted
     path, version = layout.REASSIGN_PARTITIONS, submitted.version
-    draft.stage(None, [SetData(path, encode_reassignments(left), version) if left else Delete(path, version)])
-    return Submitted(left, version + 1)
+    gone = [*map(Delete, submitted.below), Delete(path, version)]
+    draft.stage(None, [SetData(path, encode_reassignments(left), version)] if left else gone)
+    return msgspec.structs.replace(submitted, wanted=left, version=version + 1)
 
 
 def stage(draft: Draft, topic: Topic, changed: Mapping[int, Partition], epoch: int) -> Element:

@@ -77,7 +77,20 @@ def _components(request: DescribeClientQuotasRequest) -> dict[str, ClientQuotaCo
             "Invalid entity filter component combination, IP filter component should not be used with "
             "user or clientId filter component.",
         )
+    _check_names(found, strict=request.strict)
     return found
+
+
+def _check_names(components: Mapping[str, ClientQuotaComponent], *, strict: bool) -> None:
+    """Raise Refusal if the components ask for one entity, and it has an empty name; among several
+    entities nothing is found by one.
+    """
+    one = strict or IP in components or len(components) > 1
+    if not one or any(component.match_type == Match.ANY for component in components.values()):
+        return
+    for kind, component in components.items():
+        if component.match_type == Match.EXACT and not component.match:
+            raise Refusal(ErrorCode.INVALID_REQUEST, f"The {WORDS[kind]} filter component names nobody")
 
 
 def _matches(entity: Mapping[str, str | None], components: Mapping[str, ClientQuotaComponent], *, strict: bool) -> bool:

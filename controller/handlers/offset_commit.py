@@ -5,7 +5,7 @@ checks and their order are Kafka's. A group has no members, so a commit in the n
 refused.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from immutables import Map
@@ -45,37 +45,53 @@ from .node import Node
 
 
 class _Checked(msgspec.Struct):
-    """The offsets of a request, divided into those that are valid and those that are refused."""
+    """The offsets of a request, divided into those that may be kept and those that are refused."""
 
-    errors: dict[str, dict[int, ErrorCode]] = {}
-    """The codes of refused partitions, by topic."""
-    offsets: dict[str, dict[int, CommittedOffset]] = {}
-    """The offsets that may be kept, by topic."""
+    errors: dict[str, list[tuple[int, ErrorCode]]] = {}
+    """The partitions that are refused wherever the request names them, by topic."""
+    offsets: dict[str, dict[int, CommittedOffset | ErrorCode]] = {}
+    """The offsets that may be kept, or why not, by topic. The last one of a partition counts."""
     first: ErrorCode = ErrorCode.NONE
     """The first of the codes."""
 
     def refuse(self, topic: str, partitions: Iterable[int], code: ErrorCode) -> None:
-        self.errors.setdefault(topic, {}).update(dict.fromkeys(partitions, code))
+        self.errors.setdefault(topic, []).extend((index, code) for index in partitions)
         self.first = self.first or code
+
+    def take(self, topic: str, partition: int, offset: CommittedOffset | ErrorCode) -> None:
+        self.offsets.setdefault(topic, {})[partition] = offset
+        if isinstance(offset, ErrorCode):
+            self.first = self.first or offset
 
     def refuse_all(self, code: ErrorCode) -> None:
         """Refuse all that may be kept."""
-        for topic, offsets in self.offsets.items():
-            self.refuse(topic, offsets, code)
-        self.offsets = {}
+        for offsets in self.offsets.values():
+            offsets.update({index: code for index, each in offsets.items() if isinstance(each, CommittedOffset)})
+
+    @property
+    def kept(self) -> dict[str, dict[int, CommittedOffset]]:
+        """The offsets that may be kept, by topic."""
+        found = {
+            name: {index: each for index, each in offsets.items() if isinstance(each, CommittedOffset)}
+            for name, offsets in self.offsets.items()
+        }
+        return {name: offsets for name, offsets in found.items() if offsets}
 
 
 async def handle(node: Node, context: RequestContext, request: OffsetCommitRequest) -> OffsetCommitResponse:
     """Answer a request at the active controller."""
     topics = active_controller(node).image.topics
     checked = await _checked(node, context, request)
-    if checked.offsets and not is_coordinated_by(receiving_node(node, context), node, request.group_id):
+    kept = checked.kept
+    if kept and not is_coordinated_by(receiving_node(node, context), node, request.group_id):
         checked.refuse_all(ErrorCode.NOT_COORDINATOR)
-    elif checked.offsets or checked.first:
-        edit = _edit(request, checked, topics)
+    elif kept or checked.first:
+        edit = _edit(request, kept, checked.first, topics)
         (change,) = await change_entities(node, context, request, [edit])
         if change.refusal is not None:
             checked.refuse_all(change.code)
+    if checked.first == ErrorCode.GROUP_AUTHORIZATION_FAILED:
+        return _refused(request)
     return _response(checked)
 
 
@@ -97,9 +113,9 @@ async def _checked(node: Node, context: RequestContext, request: OffsetCommitReq
                 if not has_partition(topics, topic.name, each.partition_index):
                     checked.refuse(topic.name, [each.partition_index], ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
                 elif len(each.committed_metadata or "") > longest:
-                    checked.refuse(topic.name, [each.partition_index], ErrorCode.OFFSET_METADATA_TOO_LARGE)
+                    checked.take(topic.name, each.partition_index, ErrorCode.OFFSET_METADATA_TOO_LARGE)
                 else:
-                    checked.offsets.setdefault(topic.name, {})[each.partition_index] = _offset(each, now)
+                    checked.take(topic.name, each.partition_index, _offset(each, now))
     return checked
 
 
@@ -107,25 +123,45 @@ def _offset(asked: OffsetCommitPartition, now: int) -> CommittedOffset:
     return CommittedOffset(asked.committed_offset, asked.committed_leader_epoch, asked.committed_metadata or "", now)
 
 
-def _edit(request: OffsetCommitRequest, checked: _Checked, topics: Map[str, Topic]) -> EntityEdit:
+def _edit(
+    request: OffsetCommitRequest,
+    kept: Mapping[str, Mapping[int, CommittedOffset]],
+    refusal: ErrorCode,
+    topics: Map[str, Topic],
+) -> EntityEdit:
     operations = {
-        key_of(topic, index): str(each.offset)
-        for topic, offsets in checked.offsets.items()
-        for index, each in offsets.items()
+        key_of(topic, index): str(each.offset) for topic, offsets in kept.items() for index, each in offsets.items()
     }
-    if not checked.offsets:
-        return refusing(request.group_id, Refusal(checked.first), _operations(request))
+    if not kept:
+        return refusing(request.group_id, Refusal(refusal), _operations(request))
 
     def edit(group: Group | None) -> Group:
         if request.generation_id_or_member_epoch >= 0:
             exists = group is not None and group.exists(topics)
             raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID if exists else ErrorCode.ILLEGAL_GENERATION)
         after = group or Group(request.group_id)
-        for name, offsets in checked.offsets.items():
+        for name, offsets in kept.items():
             after = after.with_offsets(topics[name], offsets)
         return after
 
     return edit_of(request.group_id, edit, operations)
+
+
+def _refused(request: OffsetCommitRequest) -> OffsetCommitResponse:
+    """Return the answer to a caller who may not use the group: each row of the request, refused."""
+    code = ErrorCode.GROUP_AUTHORIZATION_FAILED
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitTopicResult(
+                name=topic.name,
+                partitions=[
+                    CommittedOffsetResult(partition_index=each.partition_index, error_code=code)
+                    for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
 
 
 def _response(checked: _Checked) -> OffsetCommitResponse:
@@ -138,16 +174,19 @@ def _response(checked: _Checked) -> OffsetCommitResponse:
             OffsetCommitTopicResult(
                 name=name,
                 partitions=[
-                    *(
-                        CommittedOffsetResult(partition_index=index, error_code=code)
-                        for index, code in checked.errors.get(name, {}).items()
-                    ),
-                    *(CommittedOffsetResult(partition_index=index) for index in checked.offsets.get(name, ())),
+                    CommittedOffsetResult(partition_index=index, error_code=code)
+                    for index, code in [*checked.errors.get(name, ()), *_codes(checked.offsets.get(name, {}))]
                 ],
             )
             for name in names
         ]
     )
+
+
+def _codes(offsets: Mapping[int, CommittedOffset | ErrorCode]) -> Iterator[tuple[int, ErrorCode]]:
+    """Yield what became of the offsets of a topic."""
+    for index, each in offsets.items():
+        yield index, each if isinstance(each, ErrorCode) else ErrorCode.NONE
 
 
 def _operations(request: OffsetCommitRequest) -> dict[str, str | None]:

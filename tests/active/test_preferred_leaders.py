@@ -1,11 +1,12 @@
 """Leadership returns to preferred leaders by itself."""
 
 import json
+from functools import partial
 
 import pytest
 import trio
 
-from minicontroller.controller.store.base import Create, Store
+from minicontroller.controller.store.base import Create, Delete, Store
 from minicontroller.controller.store.signal import Signal
 from minicontroller.controller.znodes import layout
 from tests.handlers.ruling import ruling, wanted
@@ -79,6 +80,32 @@ async def test_old_tools_ask_in_the_store(cluster: SmallCluster, other: Store) -
     await other.commit([Create(layout.PREFERRED_REPLICA_ELECTION, asked(("t", 0)))])
     await until_taken(other)
     assert cluster.controller.image.topics["t"].partitions[0].leader == swapped[0]
+
+
+@in_both_worlds
+async def test_a_znode_with_children_stays(cluster: SmallCluster, other: Store) -> None:
+    """An election is made once, and its znode is left where it has children, as by Kafka; a tool
+    can ask again when it is gone.
+    """
+    await cluster.create("t", replication_factor=2)
+    (before,) = cluster.controller.image.topics["t"].partitions
+    path, child = layout.PREFERRED_REPLICA_ELECTION, f"{layout.PREFERRED_REPLICA_ELECTION}/child"
+    for replicas in (before.replicas[::-1], before.replicas):
+        assert await cluster.reassign("t", {0: replicas}) == [0]
+        await cluster.until(partial(is_placed, cluster, replicas))
+        await cluster.until_quiet()
+        await other.commit([Create(path, asked(("t", 0))), Create(child, b"")])
+        await cluster.until(partial(is_led, cluster, replicas[0]))
+        assert await other.get(path) is not None
+        await other.commit([Delete(child), Delete(path)])
+
+
+def is_placed(cluster: SmallCluster, replicas: tuple[int, ...]) -> bool:
+    return cluster.controller.image.topics["t"].partitions[0].replicas == replicas
+
+
+def is_led(cluster: SmallCluster, leader: int) -> bool:
+    return cluster.controller.image.topics["t"].partitions[0].leader == leader
 
 
 async def until_taken(store: Store) -> None:

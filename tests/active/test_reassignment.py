@@ -183,6 +183,18 @@ async def test_old_tools(cluster: SmallCluster, other: Store) -> None:
     await until_moved(cluster, (1,))
 
 
+@in_both_worlds
+async def test_old_tools_with_znodes_below(cluster: SmallCluster, other: Store) -> None:
+    """What is below `/admin/reassign_partitions` is removed with it, as by Kafka."""
+    await cluster.create("t", partitions=1, replication_factor=1)
+    for replicas in ((3,), (1,)):
+        path, wanted = layout.REASSIGN_PARTITIONS, encode_reassignments({("t", 0): replicas})
+        await other.commit([Create(path, wanted), Create(f"{path}/child", b""), Create(f"{path}/child/of it", b"")])
+        await until_moved(cluster, replicas)
+        await cluster.until(lambda: not cluster.controller.reassignments._submitted.wanted)
+        assert await other.get(path) is None
+
+
 async def test_nobody_led_it(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
     """A partition that no live broker has ever had moves to live ones, which then lead it."""
     topic = encode_topic_on(9)

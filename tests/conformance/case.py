@@ -1,5 +1,5 @@
-"""What is asked of both: a case is one request, and the cases of a scenario are asked one after
-another on one connection.
+"""The form of what is asked of both: a case is one request, and the cases of a scenario are asked
+one after another on one connection.
 
 A scenario begins where the one before it ended, so topics carry a prefix of their scenario.
 Placement is random when a broker chooses it, therefore topics whose replicas are looked at are
@@ -62,7 +62,7 @@ VERSIONS = {
     "UpdateFeatures": range(2),
     "WriteTxnMarkers": range(2),
 }
-"""What Kafka 3.9 speaks of them, all of which is asked."""
+"""The versions of each API that Kafka 3.9 speaks; all of them are asked."""
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3

@@ -1,4 +1,4 @@
-"""What has to be remembered from one request to the next: delegation tokens, and the state of a
+"""The memory of logins between one request and the next: delegation tokens, and the state of a
 SCRAM login (RFC 5802), whose second message answers a challenge.
 """
 

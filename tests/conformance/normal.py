@@ -1,5 +1,5 @@
-"""What two clusters may differ in without differing: ports, ids, the order of rows that Kafka keeps
-in hash maps, chosen replicas.
+"""Takes out of answers in what two clusters differ by nature: ports, ids, the order of rows that
+Kafka keeps in hash maps, chosen replicas.
 
 Everything else must be equal: codes, null against empty, counts, the order of rows where a client
 sees the order of its request.
@@ -51,6 +51,7 @@ ROWS_WITHOUT_ORDER = {
     "AlterUserScramCredentials": "results",
     "DescribeUserScramCredentials": "results",
     "ListGroups": "groups",
+    "OffsetCommit": "topics",
     "WriteTxnMarkers": "markers",
 }
 DUMP, A_DUMP = "Request Request(", "a dump of the request"

@@ -104,7 +104,7 @@ SECURED_SETTINGS = {
     "transaction.state.log.min.isr": "1",
     "transaction.state.log.num.partitions": "1",
 }
-"""What makes a cluster such a one. The listener keeps its name, so its ports are chosen as ever."""
+"""The settings of a secured cluster. The listener keeps its name, so ports are chosen as ever."""
 
 
 KAFKA_SETTINGS = {**SECURED_SETTINGS, "inter.broker.listener.name": "PLAINTEXT"}
@@ -172,7 +172,7 @@ class Performer:
     def __init__(
         self, address: str, *, every_read_settles: bool = False, silence_seconds: float = SILENCE_SECONDS
     ) -> None:
-        """What has no answer after `silence_seconds` has none."""
+        """A request without an answer after `silence_seconds` has none."""
         self.address = address
         self._silence_seconds = silence_seconds
         self._settling_apis = READS if every_read_settles else set()

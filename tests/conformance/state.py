@@ -47,7 +47,7 @@ OF_PATHS = (
     (r"/controller", r'("brokerid":)\d+', r"\1<a node>"),
     (r"/latest_producer_id_block", r'("broker":)\d+', r"\1<a node>"),
 )
-"""The same, of some znodes only."""
+"""Parts of some znodes in which two clusters differ by nature: the path, the part, and its mark."""
 
 SEQUENTIAL = re.compile(r"(/.+_changes?_)\d{10}")
 TRANSIENT = re.compile(

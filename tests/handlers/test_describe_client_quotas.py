@@ -46,6 +46,7 @@ async def filled_cluster(cluster: Ruling) -> Ruling:
         ([("ip", EXACT, "1.2.3.4")], 1, 1),
         ([("ip", DEFAULT, None)], 0, 0),
         ([("user", EXACT, "nobody")], 0, 0),
+        ([("user", EXACT, ""), ("client-id", ANY, None)], 0, 0),
     ],
 )
 async def test_filters(filled: Ruling, components: list[Any], loose: int, strict: int) -> None:
@@ -63,6 +64,8 @@ async def test_filters(filled: Ruling, components: list[Any], loose: int, strict
         ([("", 0, "a")], 42, "Unexpected empty filter component entity type"),
         ([("foo", 0, "a")], 35, "Custom entity type 'foo' not supported"),
         ([("user", 0, None)], 42, "The user filter component names nobody"),
+        ([("ip", 0, "")], 42, "The ip filter component names nobody"),
+        ([("user", 0, "a"), ("client-id", 0, "")], 42, "The client filter component names nobody"),
         ([("user", 3, "a")], 42, "Unknown match type 3 of the user filter component"),
         (
             [("user", 0, "a"), ("ip", 0, "b")],

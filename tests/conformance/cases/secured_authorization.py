@@ -1,4 +1,4 @@
-"""What users may do who have none, some or many ACLs.
+"""The rights of users who have no ACLs, some, or many.
 
 A state of the ACLs is made by admin, and then the same questions are asked by alice.
 """

@@ -105,8 +105,14 @@ def in_state(state: str, acls: list[dict[str, Any]]) -> list[Case]:
     ]
 
 
+TWICE = [{"name": TOPIC, "partitions": [{"partition_index": index, "committed_offset": 5}]} for index in (0, 9, 0)]
+"""One topic in three rows."""
+
 CASES = [
     *by(ADMIN, setup()),
     *by(ALICE, asked("no right", all_versions=True)),
     *(case for state, acls in STATES for case in in_state(state, acls)),
+    *by(
+        ALICE, [Case("a row for each row", "OffsetCommit", 8, {"group_id": "sgr-denied", "topics": TWICE}, node_1=True)]
+    ),
 ]

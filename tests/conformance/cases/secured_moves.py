@@ -42,7 +42,7 @@ def rows(field: str, **of_partition: int) -> list[dict[str, Any]]:
 
 
 def asked(state: str, *, all_versions: bool = False) -> list[Case]:
-    """The same questions in each state of the ACLs."""
+    """Return the questions of a user that are asked in each state of the ACLs."""
     moves = [
         {
             "name": TOPIC,

@@ -1,4 +1,4 @@
-"""What the tools of two clusters may write differently without a difference: addresses, ids, times,
+"""Takes out of outputs of tools in what two clusters differ by nature: addresses, ids, times,
 folders, and the order of what comes from hash maps. How a tool is used is left out.
 
 This is the only place where outputs are changed before they are recorded or compared.

@@ -57,7 +57,7 @@ def test_the_tools_write_what_they_write_with_kafka(of_plain: Found, part: str) 
 @needs_maven
 @pytest.mark.parametrize("part", secured.SECURED)
 def test_the_tools_of_users_write_what_they_write_with_kafka(of_secured: Found, part: str) -> None:
-    """The same where users log in and have rights."""
+    """Outputs are Kafka's where users log in and have rights."""
     holds(part, of_secured)
 
 
