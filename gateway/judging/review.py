@@ -113,8 +113,8 @@ class Reviewer:
     def __init__(
         self, mirror: Mirror, judge: Judge, records: Records, nursery: trio.Nursery, *, answers_wait: bool
     ) -> None:
-        """Review requests. What became of them is recorded by tasks of the nursery, unless answers
-        wait for it.
+        """Review requests. What became of them is recorded by tasks of the nursery, for which
+        answers may have to wait.
         """
         self._mirror = mirror
         self._judge = judge
@@ -174,20 +174,24 @@ class Reviewer:
 
     async def completed(self, review: Review, response: WireStruct | None) -> None:
         """Record a request that was answered; wait for the record only if answers do."""
+        recorded = self.complete_soon(review, response)
         if self._answers_wait:
-            await self._records.complete(review.judged, response)
-        else:
-            self.complete_soon(review, response)
+            await recorded.wait()
 
-    def complete_soon(self, review: Review, response: WireStruct | None) -> None:
-        """Record a request in a task of its own."""
+    def complete_soon(self, review: Review, response: WireStruct | None) -> trio.Event:
+        """Record a request in a task of its own, which goes on if the client leaves. Returns the
+        event that is set when that is done.
+        """
+        recorded = trio.Event()
         self._completing += 1
-        self._nursery.start_soon(self._complete, review, response)
+        self._nursery.start_soon(self._complete, review, response, recorded)
+        return recorded
 
-    async def _complete(self, review: Review, response: WireStruct | None) -> None:
+    async def _complete(self, review: Review, response: WireStruct | None, recorded: trio.Event) -> None:
         try:
             await self._records.complete(review.judged, response)
         finally:
+            recorded.set()
             self._completing -= 1
             if not self._completing:
                 self._idle.set()

@@ -288,6 +288,11 @@ class Wire:
     def close(self) -> None:
         self._socket.close()
 
+    def reset(self) -> None:
+        """Close the connection so that the other end learns at once that nobody reads any more."""
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.close()
+
     def ask(self, api: str, version: int, body: Mapping[str, Any] | None = None) -> Body:
         """Send one request and read its answer."""
         return read_answer(api, version, self.exchange(self.frame(api, version, body or {})))

@@ -302,6 +302,19 @@ def test_responses_keep_the_order_of_requests(through: Wire, direct: Wire) -> No
     assert shown(direct, "row") == {"row": (UNKNOWN_TOPIC, 0)}
 
 
+def test_clients_that_leave_are_recorded(gateway: GatewayProcess, direct: Wire, folder: Path) -> None:
+    """A client that resets its connection once the cluster has its topic does not keep the decision
+    out of the log, though its response would have waited for that.
+    """
+    names = [f"leaves{number}" for number in range(20)]
+    for name in names:
+        with Wire(gateway.bootstrap) as wire:
+            wire.send(wire.frame("CreateTopics", 7, {"topics": [topic(name)], "timeout_ms": 10_000}))
+            until(lambda name=name: not shown(direct, name)[name][0])
+            wire.reset()
+    until(lambda: {each.name for each in decisions(folder, *names)} == set(names))
+
+
 def test_changes_that_others_make_are_observed(cluster: MiniCluster, tmp_path: Path) -> None:
     """What is changed at the cluster itself is in the log of a gateway when it has read it, and
     before a request about it is judged.
