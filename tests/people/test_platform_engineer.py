@@ -58,7 +58,7 @@ def test_rules_are_written_mended_and_tried(somebody: Person) -> None:
     somebody.write("rules.toml", rules(2).replace("max", "maks", 1))
     checked = somebody("policy", "check", "rules.toml")
     assert (checked.code, checked.stdout) == (1, "")
-    assert "rules.toml:2:1: maks is unknown; known are action, except_principals, except_topics, max," in checked.stderr
+    assert "rules.toml:2:1: maks is unknown; known are action, client_ids," in checked.stderr
     somebody.write("rules.toml", rules(2))
     checked = somebody("policy", "check", "rules.toml")
     assert (checked.code, checked.stderr) == (0, "")
