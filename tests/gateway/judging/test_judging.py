@@ -4,6 +4,7 @@ cluster has afterwards, and what the audit log says. The cluster is one of this 
 
 import threading
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -302,6 +303,10 @@ def test_responses_keep_the_order_of_requests(through: Wire, direct: Wire) -> No
     assert shown(direct, "row") == {"row": (UNKNOWN_TOPIC, 0)}
 
 
+def topic_is_shown(wire: Wire, name: str) -> bool:
+    return not shown(wire, name)[name][0]
+
+
 def test_clients_that_leave_are_recorded(gateway: GatewayProcess, direct: Wire, folder: Path) -> None:
     """A client that resets its connection once the cluster has its topic does not keep the decision
     out of the log, though its response would have waited for that.
@@ -310,7 +315,7 @@ def test_clients_that_leave_are_recorded(gateway: GatewayProcess, direct: Wire, 
     for name in names:
         with Wire(gateway.bootstrap) as wire:
             wire.send(wire.frame("CreateTopics", 7, {"topics": [topic(name)], "timeout_ms": 10_000}))
-            until(lambda name=name: not shown(direct, name)[name][0])
+            until(partial(topic_is_shown, direct, name))
             wire.reset()
     until(lambda: {each.name for each in decisions(folder, *names)} == set(names))
 
