@@ -3,7 +3,10 @@ places.
 """
 
 import ast
+import builtins
+import functools
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from minicontroller.controller.handlers import SPECS
@@ -32,6 +35,11 @@ TESTED_TOGETHER |= dict.fromkeys(("delete_groups", "offset_commit", "offset_dele
 def modules() -> list[Path]:
     found = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
     return sorted(path for path in found if path.name != "__init__.py")
+
+
+@functools.cache
+def trees() -> dict[Path, ast.Module]:
+    return {module: ast.parse(module.read_text()) for module in modules()}
 
 
 def api_names() -> set[str]:
@@ -111,9 +119,8 @@ def test_each_module_opens_with_what_it_is_for_and_stays_short() -> None:
     """The first thing in a module is a sentence that says what it is for; no module is longer than
     can be kept in mind.
     """
-    texts = {module: module.read_text() for module in modules()}
-    assert [module for module, text in texts.items() if not ast.get_docstring(ast.parse(text))] == []
-    assert [module for module, text in texts.items() if len(text.splitlines()) > MAX_LINES] == []
+    assert [module for module, tree in trees().items() if not ast.get_docstring(tree)] == []
+    assert [module for module in modules() if len(module.read_text().splitlines()) > MAX_LINES] == []
 
 
 def test_the_line_is_one_short_function() -> None:
@@ -131,3 +138,49 @@ def test_only_one_module_imports_kazoo_and_nobody_mocks() -> None:
     ] == ["kazoo_session.py"]
     mocks = re.compile(r"^\s*(from|import) unittest", re.MULTILINE)
     assert [path for path in (ROOT / "tests").rglob("*.py") if mocks.search(path.read_text())] == []
+
+
+def exceptions(modules: Iterable[ast.Module]) -> set[str]:
+    """The names of all exceptions: those of Python, and those that these modules declare."""
+    found = {
+        name for name, what in vars(builtins).items() if isinstance(what, type) and issubclass(what, BaseException)
+    }
+    bases = {
+        node.name: {called(base) for base in node.bases}
+        for tree in modules
+        for node in tree.body
+        if isinstance(node, ast.ClassDef)
+    }
+    while more := {name for name, of_class in bases.items() if of_class & found} - found:
+        found |= more
+    return found
+
+
+def called(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def made_once(node: ast.AST) -> Iterator[ast.Call]:
+    """The calls that run when the module is imported: those outside the bodies of functions."""
+    if isinstance(node, ast.Call):
+        yield node
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        children: Iterable[ast.AST] = (each for each in (*node.args.defaults, *node.args.kw_defaults) if each)
+    else:
+        children = ast.iter_child_nodes(node)
+    for child in children:
+        yield from made_once(child)
+
+
+def test_no_exception_lives_as_long_as_the_program() -> None:
+    """No constant and no default argument is an exception: each raise adds to its traceback, which
+    keeps the frames of all times, and what they refer to, in memory.
+    """
+    names = exceptions(trees().values())
+    assert {"Refusal", "StoreUnavailable", "Unreachable"} <= names
+    assert [
+        f"{module.relative_to(ROOT)}:{call.lineno}"
+        for module, tree in trees().items()
+        for call in made_once(tree)
+        if called(call.func) in names
+    ] == []

@@ -71,7 +71,7 @@ DESCRIBE_CONFIGS = Permission(
 
 CLUSTER_METADATA = "__cluster_metadata"
 """The topic that KRaft keeps the cluster in. Kafka refuses it before it asks for any permission."""
-DENIED = Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
+DENIED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
 Assignment = tuple[tuple[int, ...], ...]
 """Row i holds the broker ids of partition i, the preferred leader first."""
 
@@ -128,7 +128,7 @@ class CreationPlanner:
 
     async def _plan_topic(self, draft: Draft, wanted: CreatableTopic) -> PlannedChange:
         if wanted.name in self._denied:
-            return PlannedChange(resource=wanted.name, refusal=DENIED)
+            return PlannedChange(resource=wanted.name, refusal=Refusal(*DENIED))
         try:
             self._check_entry(wanted)
             self._admitted.add(wanted.name)
@@ -181,7 +181,7 @@ class CreationPlanner:
         if self.occurrences[wanted.name] > 1:
             raise Refusal(ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic.")
         if not self._may_create(wanted.name):
-            raise Refusal(DENIED.code, DENIED.message)
+            raise Refusal(*DENIED)
 
     def _may_create(self, name: str) -> bool:
         """Return whether the client may create a topic. Coordinators' topics are created for the

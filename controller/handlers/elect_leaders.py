@@ -38,12 +38,12 @@ from .requested_changes import elected_topics
 ALTER_CLUSTER = Permission(
     AclOperation.ALTER, AclResourceType.CLUSTER, "CLUSTER_AUTHORIZATION_FAILED for the request and each partition"
 )
-NOT_NEEDED = Refusal(ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
 UNAVAILABLE = {
-    ElectionType.PREFERRED: Refusal(
-        ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "The preferred leader is not online and in sync."
+    ElectionType.PREFERRED: (
+        ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+        "The preferred leader is not online and in sync.",
     ),
-    ElectionType.UNCLEAN: Refusal(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "No replica is online."),
+    ElectionType.UNCLEAN: (ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "No replica is online."),
 }
 
 
@@ -110,6 +110,8 @@ class ElectionPlanner:
         self.requested: dict[str, Sequence[int]] = {}
         """The partitions to elect leaders for, by topic."""
         self._refusals: dict[str, dict[int, Refusal]] = {}
+        self._not_needed = Refusal(ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
+        self._unavailable = Refusal(*UNAVAILABLE[self._type])
 
     async def read(self, request: ElectLeadersRequest) -> None:
         """Find the partitions that the request names, or all that need an election."""
@@ -128,7 +130,7 @@ class ElectionPlanner:
         rows = []
         for index in self.requested[change.resource]:
             refusal = refusals.get(index, change.refusal)
-            if refusal is NOT_NEEDED and self._names_all:
+            if refusal is self._not_needed and self._names_all:
                 continue
             rows.append(
                 PartitionResult(
@@ -162,8 +164,8 @@ class ElectionPlanner:
         return change
 
     def _outcome(self, topic: Topic | None, index: int, live: Collection[int]) -> Partition | Refusal:
-        """Return the elected state, or why there is none. Nothing is raised: a constant that is
-        raised again and again keeps the frames of all times.
+        """Return the elected state, or why there is none. Nothing is raised, because partitions
+        share a refusal, and each raise would add its frames to it.
         """
         partition = None if topic is None else topic.partition(index)
         if topic is None or partition is None:
@@ -171,14 +173,14 @@ class ElectionPlanner:
         if topic.marked_for_deletion:
             return Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is being deleted.")
         if not self._is_needed(partition, live):
-            return NOT_NEEDED
+            return self._not_needed
         elected = (
             leadership.elect_preferred(partition, live)
             if self._type is ElectionType.PREFERRED
             else leadership.elect_leader(partition, live, unclean=True)
         )
         if elected is None or elected.leader == NO_LEADER or not partition.has_state:
-            return UNAVAILABLE[self._type]
+            return self._unavailable
         return elected
 
     def _is_needed(self, partition: Partition, live: Container[int]) -> bool:

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from minicontroller.controller.handlers import SPECS
-from minicontroller.controller.handlers.elect_leaders import NOT_NEEDED as NOT_NEEDED_HERE
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.alter_partition import AlterPartitionRequest, PartitionData, TopicData
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
@@ -183,17 +182,3 @@ async def test_not_at_the_controller(elections: Elections) -> None:
     client = Client(elections.cluster.nodes[2], handlers=SPECS)
     request = ElectLeadersRequest(topic_partitions=[TopicPartitions(topic="t", partitions=[0, 1])])
     assert set(codes(await client.ask(request, LAST)).values()) == {ErrorCode.NOT_CONTROLLER}
-
-
-async def test_a_refused_election_keeps_nothing_alive() -> None:
-    """However often elections are refused, the refusal that all of them share keeps no traceback,
-    and so no frames with the images of all times.
-    """
-    async with ruling() as cluster:
-        await cluster.make(wanted("t", placed={0: [1, 2], 1: [2, 1]}))
-        elections = Elections(cluster)
-        await elections.live(2, 3)
-        await elections.live(1, 2, 3)
-        for _ in range(3):
-            await elections.codes({"t": (0, 1)})
-    assert NOT_NEEDED_HERE.__traceback__ is None
