@@ -7,9 +7,14 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.secured_zookeeper import SecuredZooKeeper
 from tests.support.zookeeper import ZooKeeperServer
+
+# A property holds or not, however long a busy machine takes to try it.
+settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy machine")
 
 TESTS = Path(__file__).parent
 SHARED = {

@@ -104,7 +104,7 @@ def a_life(
     return life
 
 
-@settings(deadline=None, max_examples=200)  # the machine may be busy
+@settings(max_examples=200)  # the machine may be busy
 @example([("a", a_state(1), True, False, {}), ("a", a_state(2), False, True, {}), ("b", None, False, True, {})])
 @given(steps)
 def test_what_a_policy_is_shown(

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from minicontroller.audit.event import AuditEvent, Decision, encode
@@ -84,7 +84,6 @@ def file_texts(draw: st.DrawFn) -> tuple[bytes, list[int]]:
     return text + draw(st.sampled_from([b"", encode(a_creation(99, "t"))[:-1], b'"t"', b"x" * 900])), sequences
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(file_texts(), st.booleans()), max_size=4), st.integers(100, 3000), st.integers(1, 20))
 def test_it_finds_what_is_there(
     files: Sequence[tuple[tuple[bytes, list[int]], bool]], block_bytes: int, rows: int
@@ -101,7 +100,6 @@ def test_it_finds_what_is_there(
     assert found == expected[::-1]
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=4000), st.booleans())
 def test_any_bytes_are_survived(data: bytes, compressed: bool) -> None:
     """A search ends whatever bytes an audit file holds."""

@@ -24,7 +24,7 @@ from tests.audit.logs import (
     write,
 )
 
-ANY_TIME = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+ANY_TIME = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture], max_examples=200)
 
 
 def name_of(sequence: int = 1, epoch: int = 1) -> str:

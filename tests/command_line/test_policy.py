@@ -274,7 +274,7 @@ def test_check_knows_administration(tmp_path: Path) -> None:
     | st.text(st.characters(codec="utf-8", exclude_characters="\x7f"), max_size=12),
     offset=st.integers(-1, 2**63 - 1),
 )
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_partitions_are_numbers(partition: str, offset: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Any key of a request's partitions is a number that a partition may have, or a mistake."""
     file = tmp_path_factory.getbasetemp() / "partition.toml"

@@ -3,7 +3,7 @@
 from types import MappingProxyType
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from minicontroller.controller.config.alterations import (
@@ -285,7 +285,6 @@ VALUES = st.none() | st.sampled_from(["5", "20", "compact", "delete", "compact,d
 CHANGES = st.lists(st.builds(IncrementalChange, NAMES, st.integers(-1, 4), VALUES), max_size=4)
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(CHANGES, CHANGES)
 def test_whatever_is_accepted_is_valid_and_stays_so(
     first: list[IncrementalChange], second: list[IncrementalChange]

@@ -3,7 +3,7 @@ another result.
 """
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from minicontroller.controller.config.jaas import PLAIN_LOGIN_MODULE, JaasError, parse_jaas
@@ -83,7 +83,6 @@ def test_secrets_are_in_no_repr_and_in_no_error() -> None:
 PIECES = ["M", " ", "required", "a", "=", ";", '"', "'", "\\", "//", "/*", "*/", "\n", "user_x"]
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.lists(st.sampled_from(PIECES)).map("".join) | st.text())
 def test_any_text_is_read_or_refused(text: str) -> None:
     """Nothing but JaasError is raised."""
@@ -96,7 +95,6 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 NAMES = st.from_regex(r"\A[a-z][a-z0-9_.-]*\Z")
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.dictionaries(NAMES, st.text(st.characters(exclude_characters="\n", codec="utf-8"))))
 def test_any_password_survives_quoting(users: dict[str, str]) -> None:
     """What is quoted and escaped is read back."""

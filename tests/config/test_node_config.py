@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from minicontroller.controller.config.loading import config_from_mapping, load_config
@@ -299,7 +299,6 @@ LINES = st.tuples(
 )  # fmt: skip
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.lists(LINES, max_size=5))
 def test_any_file_gives_a_configuration_or_a_configuration_error(lines: list[tuple[str, str]]) -> None:
     """Nothing else is raised, and what is loaded can be asked for its listeners."""

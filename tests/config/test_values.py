@@ -5,7 +5,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from minicontroller.controller.config.validators import release_of, validator_of
@@ -95,14 +95,12 @@ def test_doubles_are_written_as_java_writes_them(value: float, text: str) -> Non
     assert java_double(value) == text
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.floats(allow_nan=False))
 def test_a_written_double_reads_back(value: float) -> None:
     """No digit is lost."""
     assert parse_value("k", KeyType.DOUBLE, java_double(value)) == value
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.integers(-(2**63), 2**63 - 1) | st.booleans() | st.lists(st.from_regex(r"\A[a-z]+\Z")).map(tuple))
 def test_a_rendered_value_reads_back(value: Value) -> None:
     """What is shown can be set again."""
@@ -110,7 +108,6 @@ def test_a_rendered_value_reads_back(value: Value) -> None:
     assert parse_value("k", kind, render_value(value) or "") == value
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.sampled_from(KeyType), st.text())
 def test_any_text_is_a_value_or_invalid(kind: KeyType, text: str) -> None:
     """Nothing else is raised."""

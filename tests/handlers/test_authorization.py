@@ -118,7 +118,7 @@ OPERATIONS_SINCE = 8
 
 
 @given(st.dictionaries(PATTERNS, st.frozensets(ENTRIES, min_size=1, max_size=3), max_size=6), st.booleans())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_reads_show_what_the_client_may_describe_and_nothing_else(acls: Acls, everyone: bool) -> None:
     """Whatever the ACLs, lists have exactly the topics that the client may describe, with what the
     client may do to them; named topics beside them are refused, whether they exist or not.

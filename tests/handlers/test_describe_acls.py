@@ -116,7 +116,7 @@ PATTERNS = st.builds(
     st.none() | NAMES,
     st.integers(1, 5),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_patterns_are_found_without_a_scan_as_with_one(
     patterns: frozenset[ResourcePattern], resource_type: int, name: str | None, pattern_type: int
 ) -> None:

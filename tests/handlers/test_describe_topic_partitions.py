@@ -164,7 +164,7 @@ async def test_a_wrong_cursor_of_all_topics() -> None:
     holes=st.booleans(),
     limit=st.integers(1, 7),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_pages_are_the_whole(counts: dict[str, int], limit: int, *, holes: bool) -> None:
     """Following the cursors gives every partition of every topic once, in order."""
 

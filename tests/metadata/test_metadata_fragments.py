@@ -134,7 +134,7 @@ def joined_answer(fragments: DialectFragments, version: int) -> bytes:
 
 
 @given(st.lists(images, min_size=1, max_size=3), st.sampled_from(VERSIONS), st.sampled_from(LISTENERS), st.booleans())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_fragments_are_what_the_encoder_writes(
     seen: list[Image], version: int, listener: str, with_operations: bool
 ) -> None:

@@ -4,7 +4,7 @@ from collections import Counter
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from minicontroller.controller.errors import Refusal
@@ -114,7 +114,6 @@ def requests(draw: st.DrawFn, *, racks: bool) -> tuple[list[PlacedBroker], int, 
     return brokers, draw(st.integers(1, 40)), factor, draw(st.integers(-1, len(brokers) - 1)), draw(st.integers(0, 30))
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.booleans().flatmap(lambda racks: requests(racks=racks)), SEEDS)
 def test_replicas_are_distinct_and_leaders_even(
     request: tuple[list[PlacedBroker], int, int, int, int], random: Random
@@ -132,7 +131,6 @@ def test_replicas_are_distinct_and_leaders_even(
         assert set(leaders[begin : begin + len(ids)]) == ids
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(requests(racks=False), SEEDS)
 def test_without_racks_every_broker_bears_the_same(
     request: tuple[list[PlacedBroker], int, int, int, int], random: Random
@@ -150,7 +148,6 @@ def test_without_racks_every_broker_bears_the_same(
         assert rounds[0] != rounds[1]
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(requests(racks=True), SEEDS)
 def test_replicas_are_spread_over_the_racks(
     request: tuple[list[PlacedBroker], int, int, int, int], random: Random
@@ -169,7 +166,6 @@ def test_replicas_are_spread_over_the_racks(
         assert factor > len(racks) or max(held.values()) == 1
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.integers(1, 3), st.integers(1, 4), SEEDS)
 def test_equal_racks_are_used_evenly(per_rack: int, racks: int, random: Random) -> None:
     """With as many replicas as racks of one size, leaders and replicas are even after a whole
@@ -181,7 +177,6 @@ def test_equal_racks_are_used_evenly(per_rack: int, racks: int, random: Random) 
     assert set(Counter(broker for replicas in placed for broker in replicas).values()) == {racks}
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(requests(racks=True), st.integers())
 def test_the_same_draws_give_the_same_placement(
     request: tuple[list[PlacedBroker], int, int, int, int], seed: int

@@ -1,7 +1,7 @@
 """Topic names, with the words in which a real Kafka 3.9.1 refused them."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from minicontroller.controller.errors import Refusal
@@ -80,7 +80,6 @@ def test_names_that_cannot_collide_are_not_kept() -> None:
 NAMES = st.text("ab._", min_size=1, max_size=4)
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.lists(st.tuples(st.booleans(), NAMES)), NAMES)
 def test_the_index_knows_what_a_look_at_every_name_would_find(steps: list[tuple[bool, str]], name: str) -> None:
     """After any additions and removals it lists exactly the other names that collide."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from minicontroller.policies import AlterBrokerConfigsRequest, PolicyViolation
@@ -38,7 +38,6 @@ class Alter:
         self.seen.append(request_metadata)
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(ROWS, CONFIGS)
 def test_created_by_counts(rows: list[tuple[int, ...]], configs: dict[str, str]) -> None:
     """Replicas that the controller chose show as resolved counts, and not as replicas."""
@@ -50,7 +49,6 @@ def test_created_by_counts(rows: list[tuple[int, ...]], configs: dict[str, str])
     assert seen.configs == canonical_configs(configs)
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(ROWS, CONFIGS)
 def test_created_with_replicas(rows: list[tuple[int, ...]], configs: dict[str, str]) -> None:
     """Replicas that the request named show as replicas, and not as counts."""
@@ -62,7 +60,6 @@ def test_created_with_replicas(rows: list[tuple[int, ...]], configs: dict[str, s
     assert seen.configs == canonical_configs(configs)
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(CONFIGS, CONFIGS, OPERANDS)
 def test_changed_configs_show_as_the_request_names_them(
     before: dict[str, str], after: dict[str, str], operands: dict[str, str | None]
@@ -89,7 +86,6 @@ def test_other_alterations_are_not_asked_about() -> None:
     assert policy.seen == []
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(OPERANDS, st.sampled_from(["", "1"]))
 def test_brokers_are_asked_about(operands: dict[str, str | None], broker: str) -> None:
     """In Kafka the policy for altered configs sees brokers too, and still does."""

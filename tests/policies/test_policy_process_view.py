@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicontroller.controller.policy.runner import PolicyRunner
@@ -42,7 +42,7 @@ questions = st.sampled_from([create, alter, delete, delete_records, reassign, ca
         max_size=12,
     )
 )
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40)
 async def test_it_sees_what_there_is(
     lives: list[tuple[list[tuple[str, TopicState | None]], Callable[[str], JudgedRequest], str]],
 ) -> None:

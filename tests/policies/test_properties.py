@@ -3,7 +3,7 @@ r"""Kafka's properties format. That it reads as java.util.Properties does was co
 """
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from minicontroller.text.properties import PropertiesError, parse_properties
@@ -97,7 +97,6 @@ def test_of_a_key_that_stands_twice_the_last_holds_and_it_is_told() -> None:
     assert properties.warnings == ("f, line 3: a stands on line 1 already; this one holds.",)
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.lists(st.sampled_from(PIECES)).map("".join) | st.text())
 def test_any_text_gives_a_result_or_a_configuration_error(text: str) -> None:
     """Nothing else is raised, and every line number lies within the text."""
@@ -118,7 +117,6 @@ def escaped(text: str) -> str:
 PLAIN = st.text(st.characters(codec="utf-8", exclude_characters="\t\f"), min_size=1)
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.dictionaries(PLAIN, PLAIN))
 def test_what_is_written_with_escapes_is_read_back(entries: dict[str, str]) -> None:
     """Any keys and values survive being written and read."""

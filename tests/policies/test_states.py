@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from minicontroller.policies import DeleteRecordsRequest, RequestedTopicState, TopicState
@@ -13,7 +13,6 @@ from tests.policies.asking import alter, create, delete_records
 ROWS = st.lists(st.lists(st.integers(0, 9), unique=True, max_size=4).map(tuple), max_size=5).map(tuple)
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(ROWS)
 def test_counts_follow_from_the_rows(rows: tuple[tuple[int, ...], ...]) -> None:
     """Partitions and replication factor (of partition 0) cannot contradict the assignments
@@ -25,7 +24,6 @@ def test_counts_follow_from_the_rows(rows: tuple[tuple[int, ...], ...]) -> None:
     assert state.replica_assignments == dict(enumerate(rows))
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(ROWS)
 def test_assignments_are_a_mapping_in_the_order_of_the_partitions(rows: tuple[tuple[int, ...], ...]) -> None:
     """The lazy mapping answers everything as the dict of the same rows does."""

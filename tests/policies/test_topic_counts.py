@@ -1,6 +1,6 @@
 """Counts of topics by the beginnings of their names, held against a dict."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from minicontroller.policies.topic_counts import LARGEST_CHUNK, Held, TopicCounts
@@ -30,7 +30,6 @@ def assert_tells(counts: TopicCounts, topics: dict[str, int], prefix: str) -> No
     assert counts.partitions(prefix) == topics.get(prefix)
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(known, changes, names)
 def test_whatever_came_and_went_is_counted(
     start: dict[str, int], made: list[tuple[str, int | None]], prefix: str

@@ -40,7 +40,7 @@ SIMPLEST = 0.3
 
 # The same cases on every machine and in every run; `--hypothesis-seed` and `max_examples` are there
 # for a hunt.
-few = settings(max_examples=6, derandomize=True, deadline=None, database=None)
+few = settings(max_examples=6, derandomize=True, database=None)
 
 MESSAGES: list[type[WireStruct]] = [cls for row in KAFKA.values() for cls in (row.request, row.response)]
 HEADERS: list[type[WireStruct]] = [RequestHeader, ResponseHeader]

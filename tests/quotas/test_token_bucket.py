@@ -7,7 +7,7 @@ from minicontroller.controller.quotas.sampled_rate import SampledRate, Windows
 from minicontroller.controller.quotas.token_bucket import MAX_THROTTLE_MS, TokenBucket, throttle_ms
 
 BURST_SECONDS = 11
-cases = settings(max_examples=150, derandomize=True, deadline=None, database=None)
+cases = settings(max_examples=150, derandomize=True, database=None)
 steps = st.lists(st.tuples(st.integers(0, 20_000), st.integers(0, 50)), max_size=40)
 """Milliseconds that pass, and what is asked for then."""
 

@@ -3,16 +3,12 @@
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from minicontroller.policies import ClusterState
 from minicontroller.policies.interface import JudgedRequest
 from minicontroller.policies.rules.mistakes import Mistake, RuleFileError, RuleSource
 from minicontroller.policies.rules.ruleset import RuleSet, load_rules
 from tests.policies.asking import cluster
-
-BUSY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-"""For property tests: the machine may be busy."""
 
 
 def rules(text: str) -> RuleSet:

@@ -9,7 +9,7 @@ from minicontroller.policies.rules.ruleset import RuleSet
 from minicontroller.policies.rules.vocabulary import ADMIN_OPERATIONS, GROUPS, OPERATION_OF_API
 from minicontroller.policies.verdict import RuleAction
 from tests.policies.asking import ALICE, administer, alter, cluster, create, delete, delete_records, reassign
-from tests.rules.reading import BUSY, condition, mistake, rules, said
+from tests.rules.reading import condition, mistake, rules, said
 
 PROTECTED = "[[protected_operations]]\noperations = {}\n"
 APIS = {operation: api for api, operation in OPERATION_OF_API.items()}
@@ -187,7 +187,6 @@ def matches(pattern: str, name: str) -> bool:
     return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
 
 
-@BUSY
 @given(
     st.sampled_from(ADMIN_OPERATIONS),
     st.lists(st.sampled_from([*ADMIN_OPERATIONS, *GROUPS]), min_size=1, max_size=3, unique=True),

@@ -105,7 +105,7 @@ PASSING = (
 
 
 @pytest.mark.parametrize("damage", PASSING)
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(looks=st.lists(st.booleans(), max_size=60))
 async def test_nothing_passes_while_files_change(
     tmp_path_factory: pytest.TempPathFactory, damage: Damage, looks: list[bool]

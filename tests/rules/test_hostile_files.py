@@ -19,7 +19,7 @@ from minicontroller.policies.rules.ruleset import RuleSet, load_rules
 from minicontroller.policies.rules.syntax import SyntaxFault, parse
 from minicontroller.policies.verdict import Finding
 from tests.policies.asking import alter, cluster, create, delete, delete_records
-from tests.rules.reading import BUSY, mistakes
+from tests.rules.reading import mistakes
 
 WORDS = [
     "name", "operations", "topics", "except_topics", "principals", "except_principals", "action", "message", "condition",
@@ -86,7 +86,6 @@ def judge_everything(rules: RuleSet) -> None:
         assert all(isinstance(finding, Finding) for finding in rules.judge(request, cluster()))
 
 
-@BUSY
 @given(st.binary(max_size=300))
 @example(b"\xff")
 @example(b"a = " + b"[" * 5000)
@@ -100,7 +99,6 @@ def test_any_bytes(data: bytes) -> None:
         judge_everything(rules)
 
 
-@BUSY
 @given(documents)
 def test_any_toml(document: Mapping[str, Any]) -> None:
     """Whatever stands where a rule's parts belong is accepted and works, or is told."""
@@ -111,7 +109,6 @@ def test_any_toml(document: Mapping[str, Any]) -> None:
         judge_everything(rules)
 
 
-@BUSY
 @given(st.lists(st.sampled_from(TOKENS), max_size=14))
 def test_any_expression(tokens: list[str]) -> None:
     """What looks like an expression is one, or is told."""
@@ -120,7 +117,6 @@ def test_any_expression(tokens: list[str]) -> None:
         judge_everything(rules)
 
 
-@BUSY
 @given(st.text(max_size=60))
 @example("'" * 4000)
 @example("a" * 4000)
@@ -155,7 +151,6 @@ def test_a_file_without_an_end(tmp_path: Path) -> None:
     assert peak < 10 << 20
 
 
-@BUSY
 @given(
     st.dictionaries(st.sampled_from(["a", "b", "c-d", '"e.f"']), values, min_size=1),
     st.sampled_from(["", "[t]\n", "[[t]]\n[[t]]\n", "# c\r\n\r\n[t.'u']\n"]),

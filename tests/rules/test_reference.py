@@ -13,7 +13,7 @@ from minicontroller.policies.states import ClusterSnapshot, requested_state, top
 from minicontroller.policies.verdict import RuleAction
 from tests.audit.logs import a_state
 from tests.policies.asking import cluster
-from tests.rules.reading import BUSY, condition, rules
+from tests.rules.reading import condition, rules
 
 Change = CreateTopicRequest | AlterTopicRequest
 
@@ -192,7 +192,6 @@ conditions = st.recursive(
 KNOWS_NULL = "(before == null || true) && "
 
 
-@BUSY
 @given(conditions, requests(), clusters)
 def test_a_condition_means_what_it_says(meaning: Meaning, request: Change, of: ClusterSnapshot) -> None:
     """A condition that holds has nothing against the request; one that does not is a finding; one
@@ -222,7 +221,6 @@ def before_of(request: Change, of: ClusterSnapshot) -> TopicState | None:
     return None if isinstance(request, CreateTopicRequest) else of.topic_state(request.topic)
 
 
-@BUSY
 @given(bounds, requests(), clusters)
 def test_partition_limits(limits: list[int], request: Change, of: ClusterSnapshot) -> None:
     """A number of partitions that is new to the topic is within the limits."""
@@ -232,7 +230,6 @@ def test_partition_limits(limits: list[int], request: Change, of: ClusterSnapsho
     assert said_no(f"[[partitions]]\nmin = {least}\nmax = {most}", request, of) is wanted
 
 
-@BUSY
 @given(bounds, requests(), clusters)
 def test_replication_limits(limits: list[int], request: Change, of: ClusterSnapshot) -> None:
     """Each partition that is new or moved has so many replicas."""
@@ -248,7 +245,6 @@ def test_replication_limits(limits: list[int], request: Change, of: ClusterSnaps
     assert said_no(f"[[replication]]\nmin = {least}\nmax = {most}", request, of) is wanted
 
 
-@BUSY
 @given(st.sampled_from([-1, 0, 1000]), st.booleans(), requests(), clusters)
 def test_config_bounds(most: int, required: bool, request: Change, of: ClusterSnapshot) -> None:
     """A config that is new to the topic is within the bounds; -1 is more than any limit, and what
@@ -266,7 +262,6 @@ def test_config_bounds(most: int, required: bool, request: Change, of: ClusterSn
     assert said_no(text, request, of) is (changes and wanted)
 
 
-@BUSY
 @given(st.integers(0, 3), st.integers(0, 9), requests(), clusters)
 def test_quotas(most_topics: int, most_partitions: int, request: Change, of: ClusterSnapshot) -> None:
     """What a principal has are the topics with its name, the requested one included; only what
@@ -288,7 +283,6 @@ def test_quotas(most_topics: int, most_partitions: int, request: Change, of: Clu
 PATTERNS = ("{user}.*", "*", "{user}.?*", "sales.x", "/{user}[.].*/", "*.x", "{user}.*.*")
 
 
-@BUSY
 @given(st.sampled_from(PATTERNS), st.integers(0, 2), st.integers(0, 9), requests(), clusters)
 def test_counted_or_looked_at(pattern: str, topics: int, partitions: int, request: Change, of: ClusterSnapshot) -> None:
     """A cluster that keeps counts gives the same verdict as one whose topics are looked at one by

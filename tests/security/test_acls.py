@@ -76,7 +76,7 @@ def may(
 
 
 @given(CHANGES, st.booleans(), TYPES, st.lists(NAMES, min_size=1, max_size=6))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_decisions_are_those_of_the_rules(
     changes: list[tuple[ResourcePattern, frozenset[AccessControlEntry]]],
     everyone: bool,
@@ -101,7 +101,6 @@ def test_decisions_are_those_of_the_rules(
 
 
 @given(CHANGES)
-@settings(deadline=None)
 def test_an_index_that_lost_its_acls_is_as_a_new_one(
     changes: list[tuple[ResourcePattern, frozenset[AccessControlEntry]]],
 ) -> None:

@@ -50,7 +50,7 @@ NOT_ACCEPTED = '{"status":"invalid_token"}'
 LOGIN = "org.apache.kafka.common.security"
 HANDLER = f"{LOGIN}.oauthbearer.OAuthBearerValidatorCallbackHandler"
 
-cases = settings(max_examples=60, derandomize=True, deadline=None, database=None)
+cases = settings(max_examples=60, derandomize=True, database=None)
 
 
 @cache

@@ -17,7 +17,7 @@ NONCE, MORE = "abc", "XYZ"
 CHALLENGE = f"r={NONCE}{MORE},s=c2FsdA==,i=4096"
 SECRET = "planted-secret"
 
-cases = settings(max_examples=40, derandomize=True, deadline=None, database=None)
+cases = settings(max_examples=40, derandomize=True, database=None)
 
 
 def client(hash_name: str = "sha256") -> ScramClient:

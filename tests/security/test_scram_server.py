@@ -23,7 +23,7 @@ SHA256, SHA512 = sorted(HASHES)
 SECRET = "planted-sécret,="
 INVALID = f"Authentication failed during authentication due to invalid credentials with SASL mechanism {SHA256}"
 
-cases = settings(max_examples=60, derandomize=True, deadline=None, database=None)
+cases = settings(max_examples=60, derandomize=True, database=None)
 
 
 class Users:

@@ -47,7 +47,7 @@ NOW = 1_700_000_000
 SECRET = "planted/+secret"
 CLIENT = ClientSecret("node one", SECRET, "a b")
 
-cases = settings(max_examples=100, derandomize=True, deadline=None, database=None)
+cases = settings(max_examples=100, derandomize=True, database=None)
 
 
 def part(content: object) -> str:

@@ -8,7 +8,7 @@ from minicontroller.controller.store.digest_md5 import DigestError, DigestLogin,
 
 SECRET = "planted-secret"
 CHALLENGE = b'realm="zk-sasl-md5",nonce="abc",charset=utf-8,algorithm=md5-sess'
-cases = settings(max_examples=100, derandomize=True, deadline=None, database=None)
+cases = settings(max_examples=100, derandomize=True, database=None)
 
 
 def exchange() -> DigestMd5:

@@ -13,10 +13,8 @@ from tests.pipeline.backtest.by_words import CLUSTER
 from tests.pipeline.backtest.files import written
 from tests.pipeline.backtest.slicing import buckets
 from tests.pipeline.backtest.test_slices import a_life
-from tests.rules.reading import BUSY
 
 
-@BUSY
 @given(st.integers(0, 10_000), st.integers(1, 9), st.integers(1, 5), st.booleans())
 def test_buckets_are_found_in_any_files(
     tmp_path_factory: pytest.TempPathFactory, seed: int, bucket_events: int, count: int, is_windowed: bool

@@ -15,7 +15,6 @@ from minicontroller.pipeline.backtest.reading import UnreadableTableError, event
 from minicontroller.pipeline.backtest.slices import Piece
 from tests.pipeline.backtest.by_words import History
 from tests.pipeline.backtest.files import written
-from tests.rules.reading import BUSY
 
 
 def a_history() -> Sequence[AuditEvent]:
@@ -28,7 +27,6 @@ EVENTS = a_history()
 PLACES = [(event.epoch, event.sequence) for event in EVENTS]
 
 
-@BUSY
 @given(st.data())
 def test_they_come_in_the_order_of_the_log(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     """However they are dealt out to files, and in whatever order they lie there; what is beyond the

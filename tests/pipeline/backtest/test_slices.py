@@ -17,7 +17,6 @@ from tests.audit.logs import a_state
 from tests.pipeline.backtest.asking import in_rules
 from tests.pipeline.backtest.by_words import ALLOWED, History, denied
 from tests.pipeline.backtest.slicing import backtested, buckets, sliced
-from tests.rules.reading import BUSY
 
 NAMES = ("a.1", "a.2", "b")
 
@@ -80,7 +79,6 @@ def a_life(seed: int, steps: int = 40) -> list[AuditEvent]:
     return history.events
 
 
-@BUSY
 @given(st.integers(0, 10_000), st.integers(1, 9), st.integers(1, 30), st.booleans())
 def test_the_parts_say_what_the_whole_says(
     candidate: Candidate, seed: int, bucket_events: int, slice_events: int, is_windowed: bool

@@ -113,7 +113,7 @@ STEP = st.one_of(
 
 
 @given(st.lists(STEP, max_size=12))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_whatever_happens_to_a_file(steps: Sequence[tuple[Any, ...]]) -> None:
     """A file that grows, line by half line, is compressed, moved and read in between is in the
     tables once, and nothing is a duplicate (P-1).

@@ -167,7 +167,7 @@ def test_the_history_is_what_a_replay_gives(tmp_path: Path) -> None:
     clusters: dict[str, Log] = {}
 
     @given(logs())
-    @settings(max_examples=HISTORIES, deadline=None, phases=[Phase.generate])
+    @settings(max_examples=HISTORIES, phases=[Phase.generate])
     def collect(log: Log) -> None:
         clusters[f"cluster-{len(clusters)}"] = log
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from minicontroller.audit import compression, lines
@@ -35,7 +35,6 @@ def small_chunks() -> Iterator[None]:
 @given(
     data=st.lists(st.sampled_from([b"\n", b"a", b"bcd", b"\0", b"x" * 11, b"y" * 60])).map(b"".join), begin=st.data()
 )
-@settings(deadline=None)
 def test_any_bytes(data: bytes, begin: st.DataObject) -> None:
     """Whole lines come as they are, in their order; of one that is too long its beginning; what has
     no end is counted and not told.

@@ -169,7 +169,7 @@ def _mutated(line: bytes, at: int, other: bytes) -> bytes:
 
 
 @given(st.lists(LINES, max_size=30))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_each_line_is_an_event_or_in_quarantine(lines: list[bytes]) -> None:
     """Nothing that can stand in a file stops the run, and no line is lost or counted twice."""
     with TemporaryDirectory() as folder:
