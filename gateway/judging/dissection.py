@@ -38,7 +38,7 @@ class Part(msgspec.Struct):
     """Where the part stands in the request."""
     requested: RequestedChange
     topic_id: bytes = NO_TOPIC_ID
-    """The id of a topic that the request names by its id."""
+    """The id of a topic that the request gives by its id alone."""
 
     @property
     def is_repeated(self) -> bool:
@@ -64,6 +64,12 @@ class Form(Protocol):
     @property
     def repeated(self) -> str | None:
         """Kafka's text for what must not be named twice; None if it may."""
+
+    @property
+    def refuses_repeated(self) -> bool:
+        """Whether every Kafka refuses what is named twice, so that its own answer is the right
+        one.
+        """
 
     @property
     def is_whole(self) -> bool:
@@ -100,6 +106,7 @@ class PartedForm(msgspec.Struct, frozen=True, eq=False):
     row_identities: Callable[[Any], Iterable[Hashable]]
     """Returns what a row of the response is about, in every form in which a request may say it."""
     repeated: str | None = None
+    refuses_repeated: bool = False
     is_whole: bool = False
     changes_topics: bool = True
     is_distinct: bool = False
@@ -120,7 +127,8 @@ class PartedForm(msgspec.Struct, frozen=True, eq=False):
             for index, thing in enumerate(getattr(request, field, None) or ()):
                 key = self.identity(thing)
                 places.setdefault(key, []).append((field, index))
-                ids.setdefault(key, getattr(thing, "topic_id", NO_TOPIC_ID))
+                is_named = getattr(thing, "name", None) is not None
+                ids.setdefault(key, NO_TOPIC_ID if is_named else getattr(thing, "topic_id", NO_TOPIC_ID))
         return [Part(key, own, self._requested(request, own), ids[key]) for key, own in places.items()]
 
     def _requested(self, request: Any, places: Sequence[Place]) -> RequestedChange:
@@ -211,11 +219,13 @@ def _deleted(thing: str | WireStruct) -> Hashable:
     if isinstance(thing, str):
         return ("name", thing)
     name, topic_id = getattr(thing, "name", None), getattr(thing, "topic_id", NO_TOPIC_ID)
+    if name is not None and topic_id != NO_TOPIC_ID:  # not the topic of either alone
+        return ("both", name, topic_id)
     return ("id", topic_id) if name is None else ("name", name)
 
 
 def _deleted_row(row: Any) -> Iterable[Hashable]:
-    return (("id", row.topic_id), ("name", row.name))
+    return (("id", row.topic_id), ("name", row.name), ("both", row.name, row.topic_id))
 
 
 def _resource(thing: Any) -> Hashable:
@@ -247,7 +257,7 @@ FORMS: Mapping[int, PartedForm] = MappingProxyType(
                 ("topics",),
                 _name,
                 _row_name,
-                repeated="Found multiple entries for this topic.",
+                refuses_repeated=True,
             ),
             PartedForm(ApiKey.DELETE_TOPICS, ("topic_names", "topics"), _deleted, _deleted_row),
             PartedForm(
@@ -255,7 +265,7 @@ FORMS: Mapping[int, PartedForm] = MappingProxyType(
                 ("topics",),
                 _name,
                 _row_name,
-                repeated="Duplicate topic in request.",
+                refuses_repeated=True,
                 is_distinct=True,
             ),
             PartedForm(

@@ -19,7 +19,6 @@ from ...audit.event import NOT_AUTHENTICATED
 from ...controller.audit.requests import AuditedRequest
 from ...controller.config.node_config import ConfigSource
 from ...controller.errors import Refusal
-from ...controller.handlers.delete_topics import refuse_names_with_ids
 from ...controller.metadata.entities import NO_TOPIC_ID
 from ...controller.metadata.image import Image
 from ...controller.observe.logs import RateLimitedLog, about
@@ -105,11 +104,11 @@ class Judge:
         except Refusal as refusal:
             self._decide_all(judged, refusal if self.enforces else None)
         except NotKnownError as error:
-            self._unable_to_judge(judged, str(error))
+            self._unable_to_judge(judged, error)
         except Exception as error:  # noqa: BLE001 - a defect must neither pass a change nor end a connection
             text = describe_unexpected_error(error, request)
             log.error("judging a request of %s failed:\n%s", asked.policy_api, text, extra=about(asked))  # noqa: TRY400 - its text says all, without secrets
-            self._unable_to_judge(judged, "judging it failed; the gateway's log says why")
+            self._unable_to_judge(judged, NotKnownError("judging it failed; the gateway's log says why"))
         except BaseException:
             self.answered(judged)
             raise
@@ -137,16 +136,15 @@ class Judge:
         self._turns.end(judged.turn)
         judged.turn = self._turns.stand(())
 
-    def _unable_to_judge(self, judged: Judged, reason: str) -> None:
+    def _unable_to_judge(self, judged: Judged, error: NotKnownError) -> None:
         self.failures += 1
         action = "passed" if self._passes_on_failure else "refused"
         text = "a request of %s by %s is %s, since it cannot be judged: %s"
         principal = judged.asked.origin.principal or NOT_AUTHENTICATED
         self._unable.say(
-            logging.ERROR, text, judged.asked.policy_api, principal, action, reason, extra=about(judged.asked)
+            logging.ERROR, text, judged.asked.policy_api, principal, action, error, extra=about(judged.asked)
         )
-        refusal = Refusal(ErrorCode.POLICY_VIOLATION, _not_judged(reason))
-        self._decide_all(judged, None if self._passes_on_failure else refusal)
+        self._decide_all(judged, None if self._passes_on_failure else _not_judged(error))
 
     def refuse(self, judged: Judged, refusal: Refusal) -> None:
         """Refuse a request as a whole after all."""
@@ -228,6 +226,8 @@ class Judge:
         for each in judged.parts:
             await time_slice.pause()
             try:
+                if each.part.is_repeated and judged.form.refuses_repeated:
+                    continue  # the cluster does
                 if each.part.is_repeated and judged.form.repeated is not None:
                     raise Refusal(ErrorCode.INVALID_REQUEST, judged.form.repeated)
                 each.question = self._question(asker, judged, each, image)
@@ -254,10 +254,8 @@ class Judge:
                 self.failures += 1
                 judgement.is_enforced = False
                 return
-            existing = image.topics.get(change.resource)
-            if judged.form.key == ApiKey.CREATE_TOPICS and existing is not None and not existing.marked_for_deletion:
-                text = f"Topic '{change.resource}' already exists."  # Kafka looks for that first
-                raise Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, text) from None
+            if question.first_refusal is not None:
+                raise question.first_refusal from None
             raise
 
     def _image(self) -> Image:
@@ -277,6 +275,8 @@ class Judge:
             return asker.admin(requested) if self.judges_api(judged.asked.policy_api) else None
         (field, index), *_ = each.part.places
         wanted = getattr(judged.request, field)[index]
+        if can_never_be(wanted):
+            return None
         topic = image.topics.get(each.change.resource)
         if each.part.topic_id != NO_TOPIC_ID and topic is None:
             raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID)
@@ -284,7 +284,7 @@ class Judge:
             return _question_of_broker(asker, each, wanted)
         match judged.form.key:
             case ApiKey.CREATE_TOPICS:
-                return None if can_never_be(wanted) else asker.creation(image, wanted, automatic=judged.is_automatic)
+                return asker.creation(image, wanted, automatic=judged.is_automatic)
             case _ if topic is None or requested.kind != "topic":
                 return None
             case ApiKey.DELETE_TOPICS:
@@ -308,7 +308,7 @@ def _refuse_rest(judged: Judged) -> None:
 
 def _question_of_broker(asker: Asker, each: JudgedPart, wanted: Any) -> Question:
     if isinstance(each.before, NotKnownError):
-        raise Refusal(ErrorCode.POLICY_VIOLATION, _not_judged(str(each.before)))
+        raise _not_judged(each.before)
     if each.part.requested.kind == "logger":
         return asker.levels(each.before, each.part.requested)
     return asker.broker_configs(each.before, wanted, each.part.requested)
@@ -327,10 +327,8 @@ def _change(part: Part) -> Change:
 
 
 def _check_request(judged: Judged) -> None:
-    """Raise Refusal if a request asks for more than is judged at once, or says two things."""
+    """Raise Refusal if a request asks for more than is judged at once."""
     check_changes(judged.request)
-    if judged.form.key == ApiKey.DELETE_TOPICS:
-        refuse_names_with_ids(judged.request.topics)
     if not judged.form.is_whole and len(judged.parts) > MOST_PARTS:
         text = f"The request names {len(judged.parts)} topics or resources; the gateway judges at most {MOST_PARTS}."
         raise Refusal(ErrorCode.INVALID_REQUEST, text)
@@ -348,5 +346,5 @@ def _with(image: Image, question: Question) -> Image:
     return image.with_topics((), (question.topic,)) if topic is None else image.with_topics((topic,))
 
 
-def _not_judged(reason: str) -> str:
-    return f"The gateway cannot judge the request now: {reason}."
+def _not_judged(error: NotKnownError) -> Refusal:
+    return Refusal(ErrorCode.POLICY_VIOLATION, f"The gateway cannot judge the request now: {error.reason}.")

@@ -65,6 +65,13 @@ T = TypeVar("T")
 class NotKnownError(Exception):
     """The cluster does not tell what a judgement needs. The message says what and why."""
 
+    def __init__(self, reason: str, detail: str = "") -> None:
+        """`reason` is told to clients, too; `detail` may have addresses of the cluster and keys of
+        the gateway, and is for its log.
+        """
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
+
 
 class Mirror:
     """The cluster's topics, brokers and defaults, as the gateway knows them."""
@@ -327,7 +334,7 @@ class Mirror:
                     raise
                 answer = await self._network.ask_any(message, key)
         except (AdminError, ClusterUnreachable, PeerUnavailable) as error:
-            raise NotKnownError(f"the cluster cannot be asked: {error}") from None
+            raise NotKnownError("the cluster cannot be asked", str(error)) from None
         assert isinstance(answer, kind)
         return answer
 

@@ -1,9 +1,9 @@
 """Makes the policy's questions of the parts of requests, and says what the parts change; pure.
 
-Rule: nothing is left out because the cluster would refuse it anyway. What cannot be understood is a
-Refusal in Kafka's words, and goes no further where a policy has to allow it. The one exception is a
-topic that the cluster does not have: nothing can be said of it, and the cluster's own answer
-depends on who asks.
+Rule: what a cluster may carry out is asked about. What every Kafka refuses goes there without a
+question, because its own answer depends on its version and on who asks (`can_never_be`); so does
+what is about a topic that the cluster does not have. What the gateway alone cannot understand is a
+Refusal, and goes no further where a policy has to allow it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,18 +18,12 @@ from ...controller.config.alterations import IncrementalChange, apply_incrementa
 from ...controller.config.keys import Key, key_named
 from ...controller.config.topic_configs import TOPIC_KEYS
 from ...controller.errors import Refusal
-from ...controller.handlers.create_partitions import manual_rows
-from ...controller.handlers.create_topics import (
-    check_is_no_metadata,
-    check_name,
-    check_wanted,
-    manual_assignment,
-)
+from ...controller.handlers.create_topics import check_is_no_metadata, check_name, check_wanted
 from ...controller.handlers.planning import asked_by
 from ...controller.metadata import reassignment
-from ...controller.metadata.entities import Partition, Topic
+from ...controller.metadata.entities import NO_TOPIC_ID, Partition, Topic
 from ...controller.metadata.image import Image
-from ...controller.metadata.placement import assign_replicas, check_counts, placed_brokers, start_for_new_partitions
+from ...controller.metadata.placement import PlacedBroker, placed_brokers, start_for_new_partitions
 from ...controller.metadata.random_ids import new_id
 from ...controller.observe.secrets import configs_for_policies, redact_configs_of
 from ...controller.policy.cluster_view import requested, requested_reassignment
@@ -45,17 +39,21 @@ from ...policies.interface import (
     DeleteTopicRequest,
     JudgedRequest,
 )
+from ...protocol.config_resources import ConfigOperation
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.alter_configs import AlterConfigsResource
 from ...protocol.messages.create_partitions import CreatePartitionsTopic
 from ...protocol.messages.create_topics import CreatableTopic
+from ...protocol.messages.delete_topics import DeleteTopicState
 from ...protocol.messages.incremental_alter_configs import AlterConfigsResource as IncrementalResource
+from .placement import Placed, added_by_name, by_counts, by_name, unplaceable
 from .reading import ClusterDefaults
 
 BROKER_DEFAULT = -1
 """A count that the configuration of the brokers decides (KIP-464)."""
 MOST_REPLICAS = 500_000
 """How many replicas one request may create: they are all placed before it is judged."""
+OPERATIONS = frozenset(map(int, ConfigOperation))
 
 Resource = AlterConfigsResource | IncrementalResource
 Configs = Mapping[str, str]
@@ -72,6 +70,8 @@ class Question(msgspec.Struct, frozen=True):
     """Returns the topic as the part would leave it, as far as that is known."""
     reached: Callable[[Image], bool] = lambda _image: True
     """Whether an image shows that the part took effect."""
+    first_refusal: Refusal | None = None
+    """What Kafka would refuse the part by before it asks a policy, as far as that is known."""
 
 
 class Asker:
@@ -90,29 +90,29 @@ class Asker:
 
     def creation(self, image: Image, wanted: CreatableTopic, *, automatic: bool = False) -> Question:
         """Ask about the creation of a topic. Raises Refusal."""
-        try:
-            assignment, generated = self._assignment(image, wanted)
-        except Refusal as refusal:
-            raise _first_refusal(image, wanted, refusal) from None
-        self._count(sum(map(len, assignment)))
+        placed = self._placed(image, wanted)
+        first_refusal = _first_refusal(image, wanted, placed.refusal)
+        self._count(placed.count)
         topic = Topic(
             name=wanted.name,
             topic_id=new_id(),
-            partitions=tuple(Partition(replicas=replicas) for replicas in assignment),
+            partitions=tuple(Partition(replicas=replicas) for replicas in placed.rows),
             configs=Map({config.name: config.value for config in wanted.configs if config.value is not None}),
         )
+        generated = not wanted.assignments
         state = requested(topic, defaults=self._defaults.differing, generated_replica_assignments=generated)
         return Question(
             CreateTopicRequest(**self._by(wanted.name), requested_state=state, automatic=automatic),
             wanted.name,
             lambda _before: topic,
             lambda now: wanted.name in now.topics,
+            first_refusal,
         )
 
-    def _assignment(self, image: Image, wanted: CreatableTopic) -> tuple[Sequence[tuple[int, ...]], bool]:
-        """Return the replicas of a new topic, and whether they were chosen here."""
+    def _placed(self, image: Image, wanted: CreatableTopic) -> Placed:
+        """Return the replicas of a new topic. Raises Refusal."""
         if wanted.assignments:
-            return manual_assignment(image, wanted), False
+            return by_name(image, wanted)
         config = self._defaults.config
         partitions = (
             config.integer("num.partitions") if wanted.num_partitions == BROKER_DEFAULT else wanted.num_partitions
@@ -121,9 +121,8 @@ class Asker:
         if factor == BROKER_DEFAULT:
             factor = config.integer("default.replication.factor")
         brokers = placed_brokers(image)
-        check_counts(brokers, partitions, factor)
-        self._check_count(partitions * factor)
-        return assign_replicas(brokers, partitions, factor, random=randrange), True
+        self._check_counts(brokers, partitions, factor)
+        return by_counts(brokers, partitions, factor, random=randrange)
 
     def deletion(self, topic: Topic, created_ms: int | None) -> Question:
         """Ask about the deletion of a topic."""
@@ -137,10 +136,10 @@ class Asker:
     def growth(self, image: Image, topic: Topic, wanted: CreatePartitionsTopic) -> Question:
         """Ask about new partitions of a topic. Raises Refusal."""
         increment = max(0, wanted.count - len(topic.partitions))
-        added = self._added(image, topic, wanted, increment) if increment else ()
-        self._count(sum(map(len, added)))
+        added = self._added(image, topic, wanted, increment) if increment else Placed(())
+        self._count(added.count)
         after = msgspec.structs.replace(
-            topic, partitions=topic.partitions + tuple(Partition(replicas=replicas) for replicas in added)
+            topic, partitions=topic.partitions + tuple(Partition(replicas=replicas) for replicas in added.rows)
         )
         state = requested(
             after, defaults=self._defaults.differing, generated_replica_assignments=wanted.assignments is None
@@ -150,21 +149,19 @@ class Asker:
             topic.name,
             lambda _before: after,
             lambda now: topic.name in now.topics and len(now.topics[topic.name].partitions) >= wanted.count,
+            added.refusal,
         )
 
-    def _added(
-        self, image: Image, topic: Topic, wanted: CreatePartitionsTopic, increment: int
-    ) -> Sequence[tuple[int, ...]]:
+    def _added(self, image: Image, topic: Topic, wanted: CreatePartitionsTopic, increment: int) -> Placed:
         if wanted.assignments is not None:
-            return manual_rows(image, topic, wanted.assignments, increment)
+            return added_by_name(image, topic, wanted.assignments, increment)
         brokers, factor = placed_brokers(image), topic.replication_factor
-        check_counts(brokers, increment, factor)
-        self._check_count(increment * factor)
-        return assign_replicas(
+        self._check_counts(brokers, increment, factor)
+        return by_counts(
             brokers,
             increment,
             factor,
-            start=start_for_new_partitions(brokers, topic.partitions[0].replicas[0]),
+            start=start_for_new_partitions(brokers, topic.partitions[0].replicas[0]) if factor else 0,
             first_partition=len(topic.partitions),
             random=randrange,
         )
@@ -272,34 +269,51 @@ class Asker:
 
     # ------------------------------------------------------------------ bounds
 
-    def _check_count(self, replicas: int) -> None:
-        if replicas > self._replicas_left:
-            text = f"The request asks for too many replicas: one request may create {MOST_REPLICAS}."
-            raise Refusal(ErrorCode.INVALID_PARTITIONS, text)
+    def _check_counts(self, brokers: Sequence[PlacedBroker], partitions: int, factor: int) -> None:
+        """Raise Refusal if these are more replicas than may be placed: by Kafka's own reason if it
+        has one.
+        """
+        if partitions * max(1, factor) > self._replicas_left:
+            raise unplaceable(brokers, partitions, factor) or _too_many()
 
     def _count(self, replicas: int) -> None:
-        self._check_count(replicas)
+        if replicas > self._replicas_left:
+            raise _too_many()
         self._replicas_left -= replicas
 
 
-def can_never_be(wanted: CreatableTopic) -> bool:
-    """Whether no cluster creates this topic, so that its own answer is the right one: it has
-    neither partitions nor replicas, or fewer.
+def _too_many() -> Refusal:
+    text = f"The request asks for too many replicas: one request may create {MOST_REPLICAS}."
+    return Refusal(ErrorCode.INVALID_PARTITIONS, text)
+
+
+def can_never_be(wanted: Any) -> bool:
+    """Whether no cluster carries this out, so that its own answer is the right one: a topic without
+    partitions or replicas, an operation on a config that there is none of, and a topic that is
+    given by its name and its id.
     """
-    counts = wanted.num_partitions, wanted.replication_factor
-    return not wanted.assignments and any(count <= 0 and count != BROKER_DEFAULT for count in counts)
+    match wanted:
+        case CreatableTopic():
+            counts = wanted.num_partitions, wanted.replication_factor
+            return not wanted.assignments and any(count <= 0 and count != BROKER_DEFAULT for count in counts)
+        case IncrementalResource():
+            return any(each.config_operation not in OPERATIONS for each in wanted.configs)
+        case DeleteTopicState():
+            return wanted.name is not None and wanted.topic_id != NO_TOPIC_ID
+        case _:
+            return False
 
 
-def _first_refusal(image: Image, wanted: CreatableTopic, refusal: Refusal) -> Refusal:
-    """Return why Kafka refuses a topic that cannot be placed: its other checks may come first."""
+def _first_refusal(image: Image, wanted: CreatableTopic, unplaced: Refusal | None) -> Refusal | None:
+    """Return why Kafka would refuse a topic before it asks a policy, by the first of its checks."""
     try:
         check_is_no_metadata(wanted.name)
         check_wanted(image, wanted)
-        if wanted.assignments:
+        if unplaced is None or wanted.assignments:
             check_name(image, wanted.name)
     except Refusal as earlier:
         return earlier
-    return refusal
+    return unplaced
 
 
 def _altered(before: Configs, resource: Resource, key_of: Callable[[str], Key | None]) -> Configs:

@@ -21,7 +21,7 @@ from ...controller.requests.spec import Spec
 from ...policies.rules.vocabulary import OPERATION_OF_API
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
-from ...protocol.messages.delete_acls import DeleteAclsRequest
+from ...protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from ...protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from .dissection import Outcome, Part
 from .mirror import Mirror
@@ -35,6 +35,7 @@ class WholeForm(msgspec.Struct, frozen=True, eq=False):
 
     key: ApiKey
     repeated: str | None = None
+    refuses_repeated: bool = False
     is_whole: bool = True
     changes_topics: bool = False
 
@@ -75,6 +76,8 @@ async def resolved_parts(request: Any, mirror: Mirror, parts: list[Part]) -> lis
     ACLs its filters match, and all topics for an election that names none. Raises NotKnownError,
     Refusal.
     """
+    if isinstance(request, DeleteAclsRequest) and any(map(_has_an_unknown_code, request.filters)):
+        return parts  # every Kafka ends the connection, also that of a gateway that asks
     if isinstance(request, DeleteAclsRequest):
         if len(request.filters) > MOST_FILTERS:
             text = f"The request has {len(request.filters)} filters; the gateway judges at most {MOST_FILTERS}."
@@ -91,6 +94,11 @@ async def resolved_parts(request: Any, mirror: Mirror, parts: list[Part]) -> lis
     if isinstance(request, ElectLeadersRequest) and request.topic_partitions is None:
         return [Part(("topic", name), [], RequestedChange(name)) for name in sorted(mirror.image.topics)]
     return parts
+
+
+def _has_an_unknown_code(wanted: DeleteAclsFilter) -> bool:
+    """Whether a filter says that its sender did not know what to seek: 0 means unknown for ever."""
+    return 0 in (wanted.resource_type_filter, wanted.pattern_type_filter, wanted.operation, wanted.permission_type)
 
 
 WHOLE_FORMS: Mapping[int, WholeForm] = MappingProxyType(

@@ -1,6 +1,6 @@
 """Puts every scenario to a real Kafka through a gateway, and holds each answer against the one that
-was recorded without it: `python -m tests.conformance.behind_gateway` writes the table of
-docs/gateway.md.
+was recorded without it: `python -m tests.conformance.behind_gateway` writes the counts and the
+table of docs/gateway.md.
 
 It goes once through a gateway that only passes on, and once through one whose rules judge
 everything and allow it. It fails if a difference has no name.
@@ -8,6 +8,7 @@ everything and allow it. It fails if a difference has no name.
 
 import sys
 import tempfile
+import textwrap
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,14 +24,14 @@ from tests.conformance.differences_of_gateway import through_gateway
 from tests.conformance.normal import Normaliser
 from tests.conformance.recording import read_recording
 from tests.conformance.scenario import KAFKA_SETTINGS, SCENARIOS, SECURED, Outcome, Performer, login
-from tests.conformance.table import filled
+from tests.conformance.table import WIDTH, filled
 from tests.support.gateway import running_gateway
 from tests.support.kafka import KafkaCluster, running_kafka
 from tests.support.wire import Login, Wire
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "gateway.md"
 NODE = 1
-"""Who is asked: Kafka's controller."""
+"""The broker that is asked; it is Kafka's controller."""
 EVERYTHING_IS_JUDGED = """
 [[rule]]
 name = "everything is judged"
@@ -53,7 +54,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Answered:
-    """One request that went through a gateway."""
+    """A request that went through a gateway, compared with the recording."""
 
     case: Case
     differs: bool
@@ -173,6 +174,17 @@ def counted(
             yield from answered.unnamed
 
 
+def counts(rows: Mapping[str, Row]) -> Iterator[str]:
+    requests, passed, judged = (
+        sum(numbers) for numbers in zip(*((row.requests, row.passed, row.judged) for row in rows.values()), strict=True)
+    )
+    text = (
+        f"{requests:,} requests of {len(rows)} APIs were put through a gateway without rules, and {passed:,} of them "
+        f"answered as without a gateway; through the one that judges everything, {judged:,} of the {requests:,} were."
+    )
+    yield from textwrap.wrap(text, WIDTH, break_on_hyphens=False)
+
+
 def table(rows: Mapping[str, Row]) -> Iterator[str]:
     yield "| API | requests | equal through the gateway | equal if everything is judged | differences |"
     yield "|---|---|---|---|---|"
@@ -189,7 +201,7 @@ def main() -> int:
             sys.stdout.write(f"{line}\n")
             sys.stdout.flush()
             unnamed.append(line)
-    DOCUMENT.write_text(filled(DOCUMENT.read_text(), {"conformance": table(rows)}))
+    DOCUMENT.write_text(filled(DOCUMENT.read_text(), {"counts": counts(rows), "conformance": table(rows)}))
     sys.stdout.write(f"{len(unnamed)} differences have no name.\n" if unnamed else "Every difference has a name.\n")
     return int(bool(unnamed))
 

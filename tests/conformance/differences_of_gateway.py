@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.conformance.case import Case
-from tests.conformance.differences import ADMIN_APIS, Difference, closed
-from tests.conformance.scenario import SILENT, error_codes
+from tests.conformance.differences import ADMIN_APIS, Difference, closed, every_row_refused, refused_as
+from tests.conformance.scenario import SILENT
 
 
 def fewer_apis(_case: Case, recorded: Any) -> Any:
@@ -47,16 +47,6 @@ def version_refused(_case: Case, _recorded: Any) -> Any:
     return {"error_code": 35, "api_keys": [{"api_key": 18, "min_version": 0, "max_version": 4}]}
 
 
-def refused_by_gateway(_case: Case, _recorded: Any) -> Any:
-    """A refusal with codes and rows of the gateway's own."""
-
-    def is_refusal(answer: Any) -> bool:
-        """An answer that refuses something."""
-        return isinstance(answer, dict) and any(error_codes(answer))
-
-    return is_refusal
-
-
 DIFFERENCES = [
     Difference("what-does-not-pass", "ApiVersions-.*", fewer_apis),
     Difference("what-does-not-pass", "AllocateProducerIds-.*", closed),
@@ -69,26 +59,12 @@ DIFFERENCES = [
 ]
 """The differences through any gateway."""
 
-BEFORE_THE_CLUSTER = "refused-before-the-cluster"
 OF_JUDGING = [
-    Difference(BEFORE_THE_CLUSTER, "(AlterConfigs|IncrementalAlterConfigs)-v.-(node|logger) .*", refused_by_gateway),
-    Difference(BEFORE_THE_CLUSTER, "AlterConfigs-v2-topic twice", refused_by_gateway),
+    Difference("no-request-unanswered", "AlterConfigs-v2-topic twice", every_row_refused("responses", 42)),
     Difference(
-        BEFORE_THE_CLUSTER,
-        "IncrementalAlterConfigs-v.-(append unknown config|unknown operation|unknown operation before another node)",
-        refused_by_gateway,
+        "lists-that-are-not-known", "IncrementalAlterConfigs-v.-append unknown config", refused_as("responses", 40)
     ),
-    Difference(BEFORE_THE_CLUSTER, "CreatePartitions-v.-(twice .*|three times)", refused_by_gateway),
-    Difference(
-        BEFORE_THE_CLUSTER, "DeleteTopics-v6-(.*id and name in one|empty name and id in one)", refused_by_gateway
-    ),
-    Difference(BEFORE_THE_CLUSTER, "CreateTopics-v7-(placed|.* before|cluster metadata twice).*", refused_by_gateway),
-    Difference(BEFORE_THE_CLUSTER, "CreateTopics-v[567]-alice: .*, create twice", refused_by_gateway),
-    Difference(
-        "acls-that-cannot-be-read",
-        "DeleteAcls-v.-(operation 0|permission_type 0|admin: delete operation zero)",
-        refused_by_gateway,
-    ),
+    Difference("no-partition-below-zero", "CreateTopics-v7-placed at -1", refused_as("topics", 39)),
 ]
 """The further differences through one that judges."""
 

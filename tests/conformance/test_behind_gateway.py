@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.conformance.behind_gateway import DOCUMENT, Row, in_front_of, table
+from tests.conformance.behind_gateway import DOCUMENT, Row, counts, in_front_of, table
 from tests.conformance.differences import Difference
 from tests.conformance.differences_of_gateway import DIFFERENCES, OF_JUDGING
 from tests.conformance.scenario import SCENARIOS, SECURED
@@ -50,3 +50,4 @@ def test_the_table_has_a_row_for_each_api() -> None:
     """Each API has a row with its requests, and with the differences that have been met."""
     rows = {"Metadata": Row(9, 9, 8, {"b", "a"}), "ApiVersions": Row(1, 1, 1)}
     assert list(table(rows))[2:] == ["| ApiVersions | 1 | 1 | 1 |  |", "| Metadata | 9 | 9 | 8 | `a`, `b` |"]
+    assert "9 of the 10" in " ".join(counts(rows))

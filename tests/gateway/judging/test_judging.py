@@ -219,6 +219,17 @@ def test_reassignments_and_deleted_records_are_judged(through: Wire, direct: Wir
         assert [each["error_code"] for each in row["partitions"]] == [code]
 
 
+def test_a_topic_by_name_and_id_hides_no_other(through: Wire, direct: Wire) -> None:
+    """A topic that is given by its name and an id is the cluster's to refuse, and the one that has
+    the name alone is judged.
+    """
+    create(direct, topic("kept-both"))
+    asked = [{"name": "kept-both", "topic_id": str(UUID(int=7))}, {"name": "kept-both", "topic_id": NO_ID}]
+    rows = through.ask("DeleteTopics", 6, {"topics": asked, "timeout_ms": 10_000})["responses"]
+    assert [row["error_code"] for row in rows] == [42, VIOLATION]
+    assert shown(direct, "kept-both") == {"kept-both": (0, 1)}
+
+
 def test_a_dry_run_changes_nothing(through: Wire, direct: Wire) -> None:
     """`validate_only` is judged and kept."""
     assert create(through, topic("dry"), topic("DRY"), validate_only=True) == [("dry", 0), ("DRY", VIOLATION)]
@@ -234,13 +245,25 @@ def test_what_kafka_refuses_first_is_refused_as_by_kafka(through: Wire) -> None:
     assert create(through, *again[:3]) == [("there", EXISTS), ("twice", 42), ("twice", 42)]
     assert create(through, again[3]) == [("there", EXISTS)]
     assert create(through, topic("few") | {"replication_factor": 9}) == [("few", 38)]
+    assert create(through, topic("BAD") | {"replication_factor": 9}, topic("BAD NAME")) == [
+        ("BAD", 38),
+        ("BAD NAME", 17),
+    ]
     assert create(through, topic("BAD", 0), topic("BAD2", -2)) == [("BAD", 37), ("BAD2", 37)]
+    nowhere = {"num_partitions": -1, "replication_factor": -1}
+    for brokers in ([1, 1], [77], []):
+        placed = topic("few") | nowhere | {"assignments": [{"partition_index": 0, "broker_ids": brokers}]}
+        assert create(through, placed) == [("few", 39)]
     twice = [{"name": "there", "count": count, "assignments": None} for count in (2, 3)]
     rows = through.ask("CreatePartitions", 3, {"topics": twice, "timeout_ms": 10_000})["results"]
     assert [(row["name"], row["error_code"]) for row in rows] == [("there", 42)]
     both = {"name": "there", "topic_id": str(UUID(int=7))}
     rows = through.ask("DeleteTopics", 6, {"topics": [both], "timeout_ms": 10_000})["responses"]
     assert [row["error_code"] for row in rows] == [42]
+    unknown = {"name": "retention.ms", "value": "5", "config_operation": 9}
+    asked = {"resource_type": TOPIC, "resource_name": "there", "configs": [unknown]}
+    (row,) = through.ask("IncrementalAlterConfigs", 1, {"resources": [asked], "validate_only": False})["responses"]
+    assert (row["error_code"], row["error_message"]) == (42, "Unknown operations type 9")
     config = {"name": "log.retention.ms", "value": "5", "config_operation": SET}
     for name in ("abc", "-1", "7"):
         asked = {"resource_type": BROKER, "resource_name": name, "configs": [config]}
@@ -381,6 +404,24 @@ class Failing(policies.TopicManagementPolicy):
     def validate_create_topic(self, request, cluster):
         return "something that is no verdict"
 """
+
+
+def test_clients_learn_no_address_of_a_cluster_that_is_gone(folder: Path) -> None:
+    """What cannot be judged is refused without a word of the brokers, which the log names."""
+    settings = {"policy.rules.files": f"{folder}/rules.toml"}
+    cluster = MiniCluster(brokers=1)
+    cluster.start()
+    try:
+        with running_gateway(cluster.bootstrap, settings=settings) as gateway:
+            cluster.kill()
+            with Wire(gateway.bootstrap) as wire:
+                answer = wire.ask("CreateTopics", 7, {"topics": [topic("after")], "timeout_ms": 10_000})
+            until(lambda: "cannot be judged: the cluster cannot be asked: " in gateway.output)
+    finally:
+        cluster.kill()
+    (row,) = answer["topics"]
+    told = "The gateway cannot judge the request now: the cluster cannot be asked."
+    assert (row["error_code"], row["error_message"]) == (VIOLATION, told)
 
 
 def test_requests_without_a_state_are_judged_as_a_whole(cluster: MiniCluster, tmp_path: Path) -> None:
