@@ -22,6 +22,7 @@ from ..store.base import (
     NodeExists,
     NodeMissing,
     SessionExpired,
+    SessionState,
     SetData,
     Store,
     StoreUnavailable,
@@ -138,14 +139,17 @@ class Registration:
 
     async def _wait_for_another(self, changed: Signal, sentence: str) -> None:
         """Wait for a change of the broker in the way. Raises ConfigurationError with this sentence
-        if a node that starts has waited for `takeover_seconds`.
+        if a node that starts has waited for `takeover_seconds` without losing the store.
         """
+        session_id = self._store.session_id
         while True:
             with trio.move_on_at(math.inf if self._started else self._patience) as scope:
-                await wait_within_session(self._store, self._store.session_id, changed.wait)
+                await wait_within_session(self._store, session_id, changed.wait)
             if not scope.cancelled_caught:
                 return
-            if trio.current_time() >= self._patience:
+            if self._store.session is not SessionState.CONNECTED:
+                await wait_connected(self._store)  # and then the wait begins again
+            elif trio.current_time() >= self._patience:
                 raise ConfigurationError(sentence)
 
     async def _rival(self, before: float = math.inf) -> Broker | None:
