@@ -7,14 +7,13 @@ own name are left out.
 """
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from itertools import dropwhile
 
 import msgspec
 
 from ...policies.configs.values import InvalidValueError, KeyType, render_value
 from .keys import KEYS, PLUGIN_KEYS, UpdateMode, key_named, synonyms_of
-from .node_config import ConfigSource, NodeConfig
+from .node_config import ConfigSource, NodeConfig, kept_in_config
 from .topic_configs import TOPIC_KEYS, topic_defaults
 
 _PLACES = {name: place for place, name in enumerate(sorted(TOPIC_KEYS))}
@@ -59,7 +58,7 @@ effective_topic_entries = topic_entries
 """CreateTopics answers with the same entries, without their synonyms."""
 
 
-@lru_cache(maxsize=16)
+@kept_in_config
 def broker_entries(node: NodeConfig) -> tuple[DescribedConfig, ...]:
     """Return every config of a node, sorted by name."""
     written = {name for _, level in node.levels() for name in level}
@@ -89,7 +88,7 @@ def _overridden(entry: DescribedConfig, text: str) -> DescribedConfig:
     )
 
 
-@lru_cache(maxsize=64)
+@kept_in_config
 def _default_topic_entries(node: NodeConfig) -> tuple[DescribedConfig, ...]:
     return tuple(_default_topic_entry(name, node) for name in sorted(TOPIC_KEYS))
 

@@ -5,16 +5,20 @@ holds text, is a bug and raises. Mistakes in the configuration raise one `Config
 lists all of them. A change while the node runs makes a new `NodeConfig`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
-from functools import cached_property
+from functools import cached_property, wraps
 from types import MappingProxyType
+from typing import Any, TypeVar, TypeVarTuple
 
 from ...policies.configs.values import Value
 from .dynamic_keys import acceptable_broker_configs
 from .jaas import JaasConfig, parse_jaas
 from .keys import PLUGIN_KEYS, Key, key_named, synonyms_of
 from .listeners import ConfiguredListener, make_listeners, parse_counts, parse_protocol_map
+
+T = TypeVar("T")
+Others = TypeVarTuple("Others")
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -28,6 +32,23 @@ class ConfigSource(IntEnum):
     DYNAMIC_DEFAULT_BROKER_CONFIG = 3
     STATIC_BROKER_CONFIG = 4
     DEFAULT_CONFIG = 5
+
+
+def kept_in_config(function: Callable[["NodeConfig", *Others], T]) -> Callable[["NodeConfig", *Others], T]:
+    """Decorate a function of a configuration, and of few other values, that returns the same each
+    time: its results are kept in the configuration and freed with it. A cache of its own would keep
+    configurations that were in force long ago.
+    """
+
+    @wraps(function)
+    def kept(config: "NodeConfig", *others: *Others) -> T:
+        key = (function, *others)
+        if key not in config.results:
+            config.results[key] = function(config, *others)
+        result: T = config.results[key]
+        return result
+
+    return kept
 
 
 class NodeConfig:
@@ -52,6 +73,8 @@ class NodeConfig:
         """The values changed at run time for all nodes."""
         self.warnings = tuple(warnings)
         """Sentences for the log about settings that are valid but doubtful."""
+        self.results: dict[tuple[Any, ...], Any] = {}
+        """The results of functions that are `kept_in_config`."""
         self._values: dict[str, Value] = {}
 
     def with_dynamic(self, broker: Mapping[str, str], default: Mapping[str, str]) -> "NodeConfig":

@@ -19,7 +19,7 @@ from ...policies.configs.values import InvalidValueError, KeyType, Value, render
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 from .keys import Key, UpdateMode, read_notation
-from .node_config import NodeConfig
+from .node_config import NodeConfig, kept_in_config
 
 NO_LIMIT = -1
 FORMAT_VERSION = "message.format.version"
@@ -96,13 +96,13 @@ def _declared() -> dict[str, TopicKey]:
 TOPIC_KEYS: Mapping[str, TopicKey] = MappingProxyType(_declared())
 
 
-@lru_cache(maxsize=64)
+@kept_in_config
 def topic_defaults(node: NodeConfig) -> Mapping[str, Value]:
     """Return the configs of topics without overrides."""
     return MappingProxyType({name: topic_key.default_of(node) for name, topic_key in TOPIC_KEYS.items()})
 
 
-@lru_cache(maxsize=64)
+@kept_in_config
 def _default_texts(node: NodeConfig) -> Mapping[str, str]:
     return {name: render_value(value) or "" for name, value in topic_defaults(node).items()}
 

@@ -7,7 +7,6 @@ ways gets the same error as from Kafka.
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from typing import cast
 
 from immutables import Map
@@ -26,7 +25,7 @@ from ...protocol.messages.create_topics import (
 )
 from ..active.jobs import Draft, Element
 from ..config.describe import DescribedConfig, topic_entries
-from ..config.node_config import NodeConfig
+from ..config.node_config import NodeConfig, kept_in_config
 from ..config.topic_configs import validate_topic_configs
 from ..errors import Refusal
 from ..metadata import leadership
@@ -299,7 +298,7 @@ def described(configs: Mapping[str, str], node: NodeConfig, version: int) -> lis
     )
 
 
-@lru_cache(maxsize=32)
+@kept_in_config
 def _default_rows(node: NodeConfig, version: int) -> tuple[bytes, ...]:
     if version < CONFIGS_SINCE:
         return tuple(b"" for _ in topic_entries({}, node))  # these versions have no configs

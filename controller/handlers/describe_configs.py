@@ -8,7 +8,6 @@ gets its encoded row twice, within the bounds of `AnswerSize`.
 
 import logging
 from collections.abc import Awaitable, Hashable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import cast
 
 from ...policies.configs.values import java_int
@@ -27,7 +26,7 @@ from ...protocol.messages.describe_configs import (
 )
 from ..config import log_levels
 from ..config.describe import DescribedConfig, broker_entries, default_broker_entries, topic_entries
-from ..config.node_config import NodeConfig
+from ..config.node_config import NodeConfig, kept_in_config
 from ..errors import Refusal
 from ..metadata.entities import Topic
 from ..metadata.topic_names import validate_topic_name
@@ -195,7 +194,7 @@ def _result(
         result.error_code, result.error_message = refusal.code, refusal.message
         return result
     synonyms, documentation = request.include_synonyms, request.include_documentation
-    shared = _shared_rows(resource.resource_type, node.dynamic_configs.current, version, synonyms, documentation)
+    shared = _shared_rows(node.dynamic_configs.current, resource.resource_type, version, synonyms, documentation)
     result.configs = [
         made[1] if (made := shared.get(entry.name)) and made[0] is entry else _row(entry, synonyms, documentation)
         for entry in entries
@@ -204,9 +203,9 @@ def _result(
     return result
 
 
-@lru_cache(maxsize=128)  # enough for five nodes in one process, before and after a change of configs
+@kept_in_config
 def _shared_rows(
-    kind: int, config: NodeConfig, version: int, synonyms: bool, documentation: bool
+    config: NodeConfig, kind: int, version: int, synonyms: bool, documentation: bool
 ) -> Mapping[str, tuple[DescribedConfig, DescribeConfigsResourceResult]]:
     """Return the configs of this node, or of topics without overrides, each by name with its
     encoded row.

@@ -5,6 +5,7 @@ the sentences are ours.
 """
 
 import json
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -157,3 +158,13 @@ def test_a_value_that_others_wrote_and_that_is_none_is_shown() -> None:
     """
     entries = {entry.name: entry.value for entry in topic_entries({"preallocate": "870"}, config_from_mapping({}))}
     assert entries["preallocate"] == "870"
+
+
+def test_a_description_is_freed_with_its_configuration() -> None:
+    """A configuration that is no longer in force is not held by what was described of it."""
+    node = config_from_mapping({"log.retention.ms": "1000"}).with_dynamic({}, {"log.retention.ms": "2000"})
+    assert broker_entries(node) is broker_entries(node)
+    assert topic_entries({}, node) is topic_entries({}, node)
+    reference = weakref.ref(node)
+    del node
+    assert reference() is None
