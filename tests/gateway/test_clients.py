@@ -32,7 +32,7 @@ def goes_both_ways(world: World, client: str, user: str, told: str = WORDS) -> N
     assert WORDS not in outcome.refused[DIRECT]
 
 
-@pytest.mark.parametrize("client", ["confluent-kafka", "kafka-python", "aiokafka"])
+@pytest.mark.parametrize("client", ["librdkafka", "kafka-python", "aiokafka"])
 def test_clients_in_python(world: World, client: str) -> None:
     """Administration, records, groups, and transactions of librdkafka."""
     goes_both_ways(world, client, ALICE)
@@ -40,7 +40,7 @@ def test_clients_in_python(world: World, client: str) -> None:
 
 def test_somebody_without_rights(world: World) -> None:
     """The cluster's ACLs refuse the same in the same words."""
-    outcome = compare(world, "confluent-kafka without rights", MALLORY)
+    outcome = compare(world, "librdkafka without rights", MALLORY)
     assert outcome.differences == []
     assert any("AUTHORIZATION_FAILED" in line for line in outcome.seen[GATEWAY])
 

@@ -39,6 +39,8 @@ class Call:
     """The lines come in the order of a hash map."""
     alone: bool = False
     """Without bootstrap servers."""
+    typed: str = ""
+    """What the tool reads from its standard input."""
 
     @property
     def tool(self) -> str:

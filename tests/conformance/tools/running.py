@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.conformance.tools.call import CLASSES, Call
 from tests.conformance.tools.normal import Normaliser
-from tests.support.kafka import SHORT_LIVED, kafka_libs
+from tests.support.kafka import KAFKA_VERSION, SHORT_LIVED, kafka_libs
 
 PROGRAM = Path(__file__).parents[2] / "java" / "kafka-tools" / "KafkaTools.java"
 RECORDINGS = Path(__file__).parent / "recordings"
@@ -37,23 +37,32 @@ def run(
     folder: Path,
     *,
     pause_seconds: float = 0.0,
+    version: str = KAFKA_VERSION,
+    classes: Mapping[str, str] = CLASSES,
 ) -> list[Outcome]:
-    """Make the calls to node 1 of a cluster, which pauses after each."""
+    """Make the calls to node 1 of a cluster, with a pause after each; the tools are those of a
+    version of Kafka, whose classes have these names.
+    """
     for name, content in files.items():
         (folder / name).write_text(content)
     asked = [
         {
-            "tool": CLASSES[call.tool],
+            "tool": classes[call.tool],
             "arguments": call.arguments(addresses[1], str(folder)),
             "until": call.until or None,
             "learns": call.learns or None,
+            "typed": call.typed,
             "pause_ms": round(pause_seconds * 1000),
         }
         for call in calls
     ]
     (folder / "calls.json").write_text(json.dumps(asked))
     command = ["java", *SHORT_LIVED, "-Duser.timezone=UTC", "-Duser.language=en", "-Duser.country=US"]
-    command += [f"-Dlog4j.configuration=file:{PROGRAM.with_name('log4j.properties')}", "-cp", f"{kafka_libs()}/*"]
+    command += [
+        f"-Dlog4j.configuration=file:{PROGRAM.with_name('log4j.properties')}",
+        "-cp",
+        f"{kafka_libs(version)}/*",
+    ]
     command += [str(PROGRAM), str(folder / "calls.json")]
     with (folder / "progress").open("w+") as progress:
         ended = subprocess.run(

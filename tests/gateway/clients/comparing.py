@@ -7,12 +7,10 @@ that the gateway's policy refuses; it is told by itself.
 """
 
 import re
-import subprocess
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
@@ -28,16 +26,26 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from tests.gateway.clients import scripts
-from tests.gateway.clients.worlds import ADMIN, ALICE, DIRECT, FORBIDDEN, GATEWAY, MALLORY, WAYS, Access, World
-from tests.support.kafka import SHORT_LIVED, kafka_libs
-from tests.support.programs import TESTS, run_go, run_javascript
+from tests.gateway.clients import java, scripts
+from tests.gateway.clients.tools import by_tools
+from tests.gateway.clients.worlds import (
+    ADMIN,
+    ALICE,
+    DIRECT,
+    FORBIDDEN,
+    GATEWAY,
+    MALLORY,
+    NAMES,
+    NEWEST,
+    PASS,
+    WAYS,
+    Access,
+    World,
+)
+from tests.support.kafka_kraft import KAFKAS, Kafka
+from tests.support.programs import run_go, run_javascript
 from tests.support.waiting import at_last
 
-JAVA = TESTS / "java" / "clients" / "Clients.java"
-LOG4J = TESTS / "java" / "kafka-tools" / "log4j.properties"
-LIMIT_SECONDS = 240
-NAMES = "NAMES-"
 REFUSED = "refused = "
 REQUEST = re.compile(r"Request\(processor=.*")
 """A request as Kafka's controller shows it in an error, with its memory and connection."""
@@ -45,6 +53,8 @@ KNOWN = ("quorum = ClusterAuthorizationException",)
 """The steps whose lines differ, and why: DescribeQuorum 2 is hidden by the gateway, and version 1
 has no text for an error.
 """
+KNOWN_OF_OWN_LOGINS = (*KNOWN, "kafka-delegation-tokens ")
+"""The same of a gateway that authenticates clients itself: it hides delegation tokens."""
 SETTLE_SECONDS = 20.0  # what was deleted may still be shown
 Script = Callable[[Sequence[Access]], list[list[str]]]
 
@@ -59,39 +69,32 @@ def each_by_itself(script: Callable[[Access], list[str]]) -> Script:
     return both
 
 
-def by_java(version: str) -> Script:
-    """Kafka's own clients of a version, which go all ways in one process."""
+@dataclass(frozen=True)
+class Client:
+    """What a client does, and as whom."""
 
-    def both(accesses: Sequence[Access]) -> list[list[str]]:
-        command = ["java", *SHORT_LIVED, f"-Dlog4j.configuration=file:{LOG4J}"]
-        command += ["-cp", f"{kafka_libs(version)}/*", str(JAVA)]
-        with tempfile.TemporaryDirectory() as folder:
-            for access in accesses:
-                file = Path(folder, f"{access.way}.properties")
-                file.write_text("".join(f"{key}={value}\n" for key, value in access.java().items()))
-                command += [str(file), access.prefix, f"{access.prefix}{FORBIDDEN}"]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        lines = done.stdout.splitlines()
-        return [
-            [line.removeprefix(f"{number} ") for line in lines if line.startswith(f"{number} ")]
-            for number in range(len(accesses))
-        ]
-
-    return both
+    script: Script
+    users: tuple[str, ...]
+    kafkas: tuple[Kafka, ...] = KAFKAS
+    """The Kafkas that have what it asks for."""
+    records_count: bool = True
+    """Whether it writes as many records on each way: markers of transactions are records, too."""
 
 
-SCRIPTS: Mapping[str, tuple[Script, tuple[str, ...]]] = {
-    "confluent-kafka": (each_by_itself(scripts.by_confluent_kafka), (ADMIN, ALICE)),
-    "confluent-kafka without rights": (each_by_itself(scripts.by_confluent_kafka_without_rights), (MALLORY,)),
-    "kafka-python": (each_by_itself(scripts.by_kafka_python), (ALICE,)),
-    "aiokafka": (each_by_itself(scripts.by_aiokafka), (ALICE,)),
-    "franz-go": (each_by_itself(lambda access: run_go(access.program()).splitlines()), (ALICE,)),
-    "kafkajs": (each_by_itself(lambda access: run_javascript(access.program()).splitlines()), (ALICE,)),
-    "Java 3.9.1": (by_java("3.9.1"), (ADMIN, ALICE)),
-    "Java 4.1.0": (by_java("4.1.0"), (ADMIN, ALICE)),
+CLIENTS: Mapping[str, Client] = {
+    "librdkafka": Client(each_by_itself(scripts.by_confluent_kafka), (ADMIN, ALICE)),
+    "librdkafka without rights": Client(each_by_itself(scripts.by_confluent_kafka_without_rights), (MALLORY,)),
+    "kafka-python": Client(each_by_itself(scripts.by_kafka_python), (ALICE,)),
+    "aiokafka": Client(each_by_itself(scripts.by_aiokafka), (ALICE,)),
+    "franz-go": Client(each_by_itself(lambda access: run_go(access.program()).splitlines()), (ALICE,)),
+    "kafkajs": Client(each_by_itself(lambda access: run_javascript(access.program()).splitlines()), (ALICE,)),
+    "Java 3.9.1": Client(partial(java.clients_of, version="3.9.1"), (ADMIN, ALICE)),
+    "Java 4.1.0": Client(partial(java.clients_of, version="4.1.0"), (ADMIN, ALICE)),
+    "Kafka Streams 4.1.0": Client(partial(java.streams_of, version="4.1.0"), (ALICE,), records_count=False),
+    "Java 4.1.0, share groups": Client(partial(java.share_groups_of, version="4.1.0"), (ALICE,), (NEWEST,)),
+    "kafka-*.sh 3.9.1": Client(partial(by_tools, version="3.9.1"), (ADMIN, ALICE)),
+    "kafka-*.sh 4.1.0": Client(partial(by_tools, version="4.1.0"), (ADMIN, ALICE)),
 }
-"""What each client does, and as whom."""
 
 
 @dataclass
@@ -119,17 +122,20 @@ class Outcome:
 def compare(world: World, client: str, user: str) -> Outcome:
     """One client goes both ways at once."""
     outcome = Outcome(client, user)
-    script, _ = SCRIPTS[client]
+    known = KNOWN if world.identity == PASS else KNOWN_OF_OWN_LOGINS
     purpose = "".join(letter if letter.isalnum() else "-" for letter in client).lower()
     accesses = [world.access(way, user, purpose) for way in WAYS]
-    for access, lines in zip(accesses, script(accesses), strict=True):
+    for access, lines in zip(accesses, CLIENTS[client].script(accesses), strict=True):
         plain = [REQUEST.sub("Request(...)", line.replace(access.prefix, NAMES)) for line in lines]
-        outcome.seen[access.way] = [line for line in plain if not line.startswith((REFUSED, *KNOWN))]
+        outcome.seen[access.way] = [line for line in plain if not line.startswith((REFUSED, *known))]
         outcome.refused[access.way] = "".join(line.removeprefix(REFUSED) for line in plain if line.startswith(REFUSED))
 
     def left() -> dict[str, list[str]]:
         return {
-            access.way: [line.replace(access.prefix, NAMES) for line in left_behind(world, access.prefix)]
+            access.way: [
+                line.replace(access.prefix, NAMES)
+                for line in left_behind(world, access.prefix, CLIENTS[client].records_count)
+            ]
             for access in accesses
         }
 
@@ -137,11 +143,14 @@ def compare(world: World, client: str, user: str) -> Outcome:
     return outcome
 
 
-def left_behind(world: World, prefix: str) -> list[str]:
-    """Topics with their configs and ends, groups with their offsets, and ACLs."""
+def left_behind(world: World, prefix: str, with_records: bool) -> list[str]:
+    """Topics with their configs; with records also their ends, the offsets of groups, and ACLs."""
     admin = AdminClient({"bootstrap.servers": world.internal})
     topics = [name for name in admin.list_topics(timeout=60).topics if name.startswith(prefix)]
     lines = [line for name in topics if not name.endswith(FORBIDDEN) for line in _of_topic(admin, name)]
+    if not with_records:
+        return sorted(lines)
+    lines += [_records(admin, name) for name in topics if not name.endswith(FORBIDDEN)]
     for listed in admin.list_consumer_groups().result(60).valid:
         if listed.group_id.startswith(prefix):
             asked = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(listed.group_id)])
@@ -162,6 +171,10 @@ def _of_topic(admin: AdminClient, name: str) -> Iterable[str]:
     (told,) = admin.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, name)]).values()
     dynamic = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
     yield f"configs {name} {sorted((each.name, each.value) for each in told.result(60).values() if each.source == dynamic)}"
+
+
+def _records(admin: AdminClient, name: str) -> str:
     latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+    partitions = admin.list_topics(name, timeout=60).topics[name].partitions
     ends = admin.list_offsets({TopicPartition(name, number): latest for number in partitions})
-    yield f"records {name} {sorted((key.partition, end.result(60).offset) for key, end in ends.items())}"
+    return f"records {name} {sorted((key.partition, end.result(60).offset) for key, end in ends.items())}"

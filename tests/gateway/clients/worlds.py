@@ -1,5 +1,5 @@
 """Kafkas before which clients are compared: of three kinds, in plain text and with TLS and logins,
-each with a gateway in front of it.
+each with a gateway in front of it that lets logins pass, or authenticates clients itself.
 
 A way is `direct` or `gateway`. A client gets an `Access`, which says how it reaches the cluster on
 its way, as whom, and how the names of what it makes begin: what it sees on both ways is equal but
@@ -34,11 +34,14 @@ from tests.support.wire import Wire
 PLAINTEXT, SASL_PLAINTEXT, SASL_SSL = "PLAINTEXT", "SASL_PLAINTEXT", "SASL_SSL"
 DIRECT, GATEWAY = "direct", "gateway"
 WAYS = (DIRECT, GATEWAY)
+PASS, ENVELOPE, MAP = "pass", "envelope", "map"
 ADMIN, ALICE, MALLORY = "admin", "alice", "mallory"
 USERS = (ADMIN, ALICE, MALLORY)
 """A super user, one who may do everything with what is theirs, and one who may do nothing."""
 NEWEST = KAFKAS[-1]
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+NAMES = "NAMES-"
+"""It stands for how names begin, which is not the same on both ways."""
 FORBIDDEN = "forbidden"
 WORDS = "No such names, please."
 RULES = f"""
@@ -47,11 +50,20 @@ topics = ["*-{FORBIDDEN}"]
 message = "{WORDS}"
 """
 BROKERS = 2
-FEATURES = {"group.version": 1, "transaction.version": 2}
+FEATURES = {"group.version": 1, "transaction.version": 2, "share.version": 1}
 
 
 def password_of(user: str) -> str:
     return f"{user}-secret"
+
+
+def login_of(user: str) -> str:
+    return f'{PLAIN} username="{user}" password="{password_of(user)}";'
+
+
+_PASSWORDS = (f'user_{user}="{password_of(user)}"' for user in (*USERS, "gateway"))
+LOGINS = f"{PLAIN} {' '.join(_PASSWORDS)};"
+"""Whom a listener lets in: at the brokers, and at a gateway that authenticates clients itself."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +94,7 @@ class Access:
         if self.logs_in:
             settings |= {
                 "sasl.mechanism": "PLAIN",
-                "sasl.jaas.config": f'{PLAIN} username="{self.user}" password="{password_of(self.user)}";',
+                "sasl.jaas.config": login_of(self.user),
                 "ssl.truststore.type": "PEM",
                 "ssl.truststore.location": str(self.ca),
             }
@@ -124,10 +136,10 @@ class SecuredKafkaCluster(KafkaCluster):
 
 
 class World:
-    """A cluster and a gateway."""
+    """A cluster and a gateway with one of the identities."""
 
-    def __init__(self, kafka: Kafka, protocol: str, folder: Path) -> None:
-        self.kafka, self.protocol = kafka, protocol
+    def __init__(self, kafka: Kafka, protocol: str, folder: Path, identity: str = PASS) -> None:
+        self.kafka, self.protocol, self.identity = kafka, protocol, identity
         authority = Authority(folder)
         self.ca = authority.file
         self._certificate = authority.issue("servers", "127.0.0.1")
@@ -150,7 +162,8 @@ class World:
             give_rights(AdminClient({"bootstrap.servers": self.internal}))
             if self.kafka == NEWEST:
                 take_the_newest_features(cluster.internal.values())
-            with running_gateway(cluster.bootstrap, settings=self._of_the_gateway()) as gateway:
+            controllers = cluster.controllers.values() if isinstance(cluster, KraftCluster) else ()
+            with running_gateway(cluster.bootstrap, settings=self._of_the_gateway(controllers)) as gateway:
                 self._gateway = gateway
                 yield self
 
@@ -166,11 +179,10 @@ class World:
         return self._gateway
 
     def _settings(self) -> dict[str, str]:
-        passwords = " ".join(f'user_{user}="{password_of(user)}"' for user in (*USERS, "gateway"))
         is_old = self.kafka.mode == ZOOKEEPER
         return {
             "listener.name.clients.sasl.enabled.mechanisms": "PLAIN",
-            "listener.name.clients.plain.sasl.jaas.config": f"{PLAIN} {passwords};",
+            "listener.name.clients.plain.sasl.jaas.config": LOGINS,
             "ssl.keystore.type": "PEM",
             "ssl.keystore.location": str(self._certificate),
             "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer" if is_old else STANDARD_AUTHORIZER,
@@ -180,14 +192,17 @@ class World:
             "transaction.state.log.replication.factor": "1",
             "transaction.state.log.min.isr": "1",
             "transaction.state.log.num.partitions": "2",
+            "share.coordinator.state.topic.replication.factor": "1",
+            "share.coordinator.state.topic.min.isr": "1",
+            "share.coordinator.state.topic.num.partitions": "2",
         }
 
-    def _of_the_gateway(self) -> dict[str, str]:
-        settings = {"upstream.security.protocol": self.protocol}
+    def _of_the_gateway(self, controllers: Iterable[str]) -> dict[str, str]:
+        settings = {"upstream.security.protocol": self.protocol, "identity": self.identity}
         if self.protocol != PLAINTEXT:
             settings |= {
                 "upstream.sasl.mechanism": "PLAIN",
-                "upstream.sasl.jaas.config": f'{PLAIN} username="gateway" password="{password_of("gateway")}";',
+                "upstream.sasl.jaas.config": login_of("gateway"),
             }
         if self.protocol == SASL_SSL:
             settings |= {
@@ -196,6 +211,20 @@ class World:
                 "security.protocol": "SSL",
                 "ssl.keystore.type": "PEM",
                 "ssl.keystore.location": str(self._certificate),
+            }
+        if self.identity != PASS:
+            credentials = self.ca.with_name("credentials.properties")
+            credentials.write_text("".join(f"{user}={login_of(user)}\n" for user in USERS))
+            settings |= {
+                "security.protocol": self.protocol,
+                "sasl.enabled.mechanisms": "PLAIN",
+                "listener.name.clients.plain.sasl.jaas.config": LOGINS,
+                "identity.credentials.file": str(credentials),
+            }
+        if self.identity == ENVELOPE:
+            settings |= {
+                "upstream.controllers": ",".join(controllers),
+                "upstream.controller.security.protocol": PLAINTEXT,
             }
         rules = self.ca.with_name("rules.toml")
         rules.write_text(RULES)

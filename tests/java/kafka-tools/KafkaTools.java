@@ -5,6 +5,7 @@ import java.io.File;
 import java.io.OutputStream;
 import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -20,7 +21,8 @@ import scala.runtime.AbstractFunction0;
  *
  * <p>It reads a JSON list of calls from the file that it is given. A call has the class of the tool
  * and its arguments; "until", a text for which it is made again and again; "learns", a pattern whose
- * group of what it wrote replaces {learned} in later calls; "pause_ms" of waiting after it.
+ * group of what it wrote replaces {learned} in later calls; "typed", what it reads; "pause_ms" of waiting
+ * after it.
  */
 class KafkaTools {
     static final long UNTIL_MS = 20_000;
@@ -34,13 +36,13 @@ class KafkaTools {
         ObjectMapper json = new ObjectMapper();
         List<Map<String, Object>> results = new ArrayList<>();
         String learned = "";
-        System.setIn(new ByteArrayInputStream(new byte[0]));
         for (Map<?, ?> call : json.readValue(new File(arguments[0]), Map[].class)) {
             List<String> words = new ArrayList<>();
             for (Object word : (List<?>) call.get("arguments")) {
                 words.add(((String) word).replace("{learned}", learned));
             }
             long begin = System.currentTimeMillis();
+            System.setIn(new ByteArrayInputStream(((String) call.get("typed")).getBytes(StandardCharsets.UTF_8)));
             Call done = untilIn((String) call.get("until"), (String) call.get("tool"), words.toArray(new String[0]));
             if (call.get("learns") != null) {
                 Matcher found = Pattern.compile((String) call.get("learns")).matcher(done.text());
