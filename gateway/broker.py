@@ -133,8 +133,10 @@ class OfferedBroker:
         reviewer = self._reviewer()
         return reviewer is None or reviewer.passes(frame)
 
-    async def review(self, caller: Caller, frame: bytes) -> Review:
-        """Review a request, given as its frame without the size. Raises ProtocolError."""
+    async def review(self, caller: Caller, frame: bytes) -> Review | None:
+        """Review a request, given as its frame without the size; return None if it changes nothing
+        after all. Raises ProtocolError.
+        """
         reviewer = self._reviewer()
         assert reviewer is not None
         return await reviewer.review(caller, frame)

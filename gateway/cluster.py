@@ -15,6 +15,7 @@ from ..client.errors import AdminError, ClusterUnreachable
 from ..client.network import Network
 from ..controller.errors import ConfigurationError
 from ..controller.observe.logs import RateLimitedLog
+from ..policies.configs.values import MAX_PORT
 
 log = logging.getLogger("minicontroller.gateway")
 
@@ -25,6 +26,10 @@ PATIENCE_SECONDS = 30.0  # Kafka's clients: socket.connection.setup.timeout.max.
 """How long a client is held whose broker is not known yet."""
 MOST_FAILED = 1000
 """How many addresses are remembered at which there was no broker."""
+MOST_BROKERS = 1000
+"""How many brokers the gateway stands for: each may take a port, whatever an answer claims."""
+MOST_HOST_CHARACTERS = 255
+"""The length of the longest name in DNS."""
 
 
 class UpstreamCluster:
@@ -67,8 +72,9 @@ class UpstreamCluster:
 
     async def learn(self, brokers: Mapping[int, Address]) -> None:
         """Take over the addresses of brokers that are alive, and open a listener for those that
-        have none.
+        have none. What cannot be a broker's is passed over.
         """
+        brokers = {number: address for number, address in brokers.items() if _may_be_a_broker(number, address)}
         async with self._opening:
             for broker_id in sorted(brokers.keys() - self._advertised.keys()):
                 await self._stand_for(broker_id, brokers[broker_id])
@@ -80,13 +86,17 @@ class UpstreamCluster:
             if broker_id in self._addresses:
                 log.info("broker %d has moved to %s", broker_id, brokers[broker_id])
             self._failed.pop(brokers[broker_id], None)
-        self._addresses.update(brokers)
+        self._addresses.update((each, brokers[each]) for each in brokers.keys() & self._advertised.keys())
         self._changed.unpark_all()
 
     async def _stand_for(self, broker_id: int, upstream: Address) -> None:
         """Have the gateway stand for a broker. If that fails while it serves, the broker is not
         told of, and the next answer that names it has it tried again.
         """
+        if len(self._advertised) >= MOST_BROKERS:
+            text = "clients cannot reach broker %d: the gateway stands for %d brokers already"
+            self._no_place.say(logging.ERROR, text, broker_id, MOST_BROKERS)
+            return
         try:
             address = await self._place_of(broker_id)
         except (OSError, ConfigurationError) as error:
@@ -146,3 +156,7 @@ class UpstreamCluster:
         self._said = ""
         await self.learn({each.node_id: Address(each.host, each.port) for each in view.brokers.values()})
         return True
+
+
+def _may_be_a_broker(broker_id: int, address: Address) -> bool:
+    return broker_id >= 0 and 0 < len(address.host) <= MOST_HOST_CHARACTERS and 0 < address.port <= MAX_PORT

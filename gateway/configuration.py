@@ -74,6 +74,8 @@ GATEWAY_KEYS = frozenset(
     }
 )
 RULES_FILES = "policy.rules.files"
+JUDGING_KEYS = (RULES_FILES, POLICY_KEY, "audit.dir")
+"""The keys by one of which requests are judged or recorded."""
 BOOTSTRAP_SERVERS = "bootstrap.servers"
 EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 - addresses to recognise, not to bind
 
@@ -130,12 +132,17 @@ def load_gateway_config(
         entries[key.strip()] = Property(key.strip(), value.strip(), 0)
     for key, entry in entries.items():
         _check_key(key, f"{file}, line {entry.line}" if entry.line else f"--set {key}")
+    if not all(each.strip() for each in rules):
+        raise ConfigurationError("--rules names no file.")
     if rules:
         named = [entries[RULES_FILES].value] if RULES_FILES in entries else []
         entries[RULES_FILES] = Property(RULES_FILES, ",".join([*named, *rules]), 0)
     observes = observes or _one_of(entries, OBSERVE, ("false", "true")) == "true"
     passes = _one_of(entries, ON_FAILURE, (REFUSE, PASS)) == PASS
+    if not upstream.strip(" ,"):
+        raise ConfigurationError("--upstream is empty: it lists brokers as HOST:PORT, separated by commas.")
     parse_addresses(upstream)  # so that a mistake is not told of a key that was not written
+    _check_effect(entries, observes=observes)
     identity = read_identity({key: entry.value for key, entry in entries.items()}, _of_upstream(entries))
     by_name = _by_name(entries)
     broker_host, begin_host = _hosts(entries, listen.host, by_name=by_name)
@@ -152,6 +159,19 @@ def load_gateway_config(
         metadata_max_age_seconds=_number(entries, METADATA_MAX_AGE, DEFAULT_MAX_AGE_MS, LEAST_MAX_AGE_MS) / 1000,
         identity=identity,
     )
+
+
+def _check_effect(entries: Mapping[str, Property], *, observes: bool) -> None:
+    """Raise ConfigurationError for what would be without effect, though it protects something."""
+    if not any(_text(entries, key) for key in JUDGING_KEYS):
+        named = [key for key in (ON_FAILURE, METADATA_MAX_AGE) if key in entries]
+        for key in [OBSERVE] * observes + named:
+            raise ConfigurationError(
+                f"{key} is without effect: there are neither rules (--rules) nor a policy nor an audit log (audit.dir)."
+            )
+    if not _text(entries, SECURITY_PROTOCOL).upper().endswith("SSL"):
+        for key in sorted(key for key in entries if key.startswith("ssl.")):
+            raise ConfigurationError(f"{key} is without effect: {SECURITY_PROTOCOL} says that listeners have no TLS.")
 
 
 def _one_of(entries: Mapping[str, Property], key: str, values: Sequence[str]) -> str:

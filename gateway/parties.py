@@ -60,8 +60,10 @@ class Broker(Protocol):
     def passes(self, frame: bytes) -> bool:
         """Whether a request that may be reviewed needs no review. Raises ProtocolError."""
 
-    async def review(self, caller: Caller, frame: bytes) -> Review:
-        """Review a request, given as its frame without the size. Raises ProtocolError."""
+    async def review(self, caller: Caller, frame: bytes) -> Review | None:
+        """Review a request, given as its frame without the size; return None if it changes nothing
+        after all. Raises ProtocolError.
+        """
 
 
 class Login(Protocol):

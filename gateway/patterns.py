@@ -17,6 +17,7 @@ MOST_PORTS = 1000
 """How many ports may be bound for brokers that are not there yet."""
 _DIGITS = frozenset("0123456789")
 _DIGITS_OF_AN_ID = len(str(MAX_BROKER_ID))
+_IN_ADDRESSES = frozenset(":%")  # of IPv6, with a scope
 _IN_NAMES = _DIGITS | frozenset("abcdefghijklmnopqrstuvwxyz-._")
 
 
@@ -66,7 +67,8 @@ def parse_host(key: str, text: str, *, with_port: bool) -> HostPattern:
     host, colon, port = text.partition(":") if with_port else (text, "", "")
     if text.count(NODE_ID) > 1:
         raise ConfigurationError(f"{key} has {NODE_ID} twice.")
-    if (with_port or NODE_ID in text) and not set(host.replace(NODE_ID, "").lower()) <= _IN_NAMES:
+    of_address = set() if with_port or NODE_ID in text else _IN_ADDRESSES
+    if not set(host.replace(NODE_ID, "").lower()) <= _IN_NAMES | of_address:
         raise ConfigurationError(f"{key} is a name of letters, digits, dots and hyphens in which {NODE_ID} may stand.")
     if not colon:
         return HostPattern(host)

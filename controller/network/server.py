@@ -129,16 +129,19 @@ class Server:
         await self.open_for(listeners, partial(self._connection, handler))
 
     async def open_for(self, listeners: Iterable[Listener], make: MakeConnection) -> None:
-        """Bind listeners at which `make` makes the connections; also while the server runs. Raises
-        OSError.
+        """Bind listeners at which `make` makes the connections; also while the server runs. One
+        that is opened when the server has begun to shut down is closed at once. Raises OSError.
         """
         for listener in listeners:
+            accepting = self._accepting_nodes if listener.inter_broker else self._accepting_clients
             self.failures.failed_authentications.update(dict.fromkeys(listener.mechanisms, 0))
             for opened in await _listening(listener):
                 acceptor = Acceptor(listener, make, opened)
                 self._acceptors.append(acceptor)
                 self.ports[listener.name] = opened.socket.getsockname()[1]
-                if self._begin is not None:
+                if accepting.cancel_called:
+                    await opened.aclose()
+                elif self._begin is not None:
                     self._begin(acceptor)
 
     @property

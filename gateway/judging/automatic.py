@@ -15,7 +15,6 @@ import msgspec
 from ...controller.broker.auto_creation import as_seen_by_the_client, creatable_topic
 from ...controller.config.node_config import NodeConfig
 from ...controller.handlers import SPECS
-from ...controller.metadata.image import Image
 from ...controller.metadata.topic_names import is_valid_topic_name
 from ...controller.requests.error_answers import error_answer
 from ...protocol.api_keys import ApiKey
@@ -37,18 +36,18 @@ TOPICS_OF_COORDINATORS: Mapping[int, str] = MappingProxyType(
 """The topics that coordinators keep their state in, by the type of the coordinator."""
 
 
-def created_by(request: WireStruct, version: int, image: Image, config: NodeConfig) -> list[str]:
-    """Return the names of the missing topics that a request would have created."""
+def creatable(request: WireStruct, version: int, config: NodeConfig) -> list[str]:
+    """Return the names of the topics that a request has created if they are missing."""
     if isinstance(request, FindCoordinatorRequest):
         topic = TOPICS_OF_COORDINATORS.get(request.key_type)
-        return [] if topic is None or topic in image.topics else [topic]
+        return [] if topic is None else [topic]
     assert isinstance(request, MetadataRequest)
     if version >= CREATION_IS_ASKED_SINCE and not request.allow_auto_topic_creation:
         return []
     if not config.boolean("auto.create.topics.enable"):
         return []
     named = dict.fromkeys(topic.name for topic in request.topics or () if topic.name)
-    return [name for name in named if name not in image.topics and is_valid_topic_name(name)]
+    return [name for name in named if is_valid_topic_name(name)]
 
 
 def creation(names: Sequence[str], config: NodeConfig) -> CreateTopicsRequest:

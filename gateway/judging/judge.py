@@ -10,6 +10,7 @@ A gateway that observes refuses nothing.
 """
 
 import logging
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -34,7 +35,7 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.config_resources import ResourceType
 from ...protocol.error_codes import ErrorCode
 from .description import PassingRequest
-from .dissection import Form, Part
+from .dissection import Form
 from .judged import Judged, JudgedPart, is_dry_run
 from .mirror import Mirror, NotKnownError
 from .questions import Asker, Question, can_never_be
@@ -47,6 +48,8 @@ MOST_PARTS = 5_000
 """How many topics and resources one judged request may name: each is read before it is judged."""
 PATIENCE_SECONDS = 30.0
 """How long a request waits for others about the same topics."""
+OBSERVING_SECONDS = 2.0
+"""How long a gateway that refuses nothing holds a request up at most to judge it."""
 CONTROLLED_KINDS = {"broker": ResourceType.BROKER, "logger": ResourceType.BROKER_LOGGER}
 
 
@@ -58,23 +61,29 @@ class Judge:
         mirror: Mirror,
         turns: Turns,
         policy: PolicyRunner | None,
+        nursery: trio.Nursery,
         *,
         enforces: bool,
         passes_on_failure: bool,
     ) -> None:
-        """Judge by a policy, if there is one. `enforces` is False for a gateway that observes;
-        `passes_on_failure` is for one that enforces and cannot judge.
+        """Judge by a policy, if there is one, in tasks of the nursery. `enforces` is False for a
+        gateway that observes; `passes_on_failure` is for one that enforces and cannot judge.
         """
         self.failures = 0
         """How many requests could not be judged."""
         self._mirror = mirror
         self._turns = turns
         self._policy = policy
+        self._nursery = nursery
         self.enforces = enforces and policy is not None
         """Whether what the policy refuses is refused."""
         self._passes_on_failure = passes_on_failure or not self.enforces
+        self._patience = math.inf if self.enforces else OBSERVING_SECONDS
         self._states = TopicStates()
         self._judging = trio.Lock()
+        self._is_stopping = False
+        self._asking = trio.CancelScope()
+        """Where the policy is asked, which is not interrupted before `stop`."""
         self._under_way: dict[int, Judged] = {}
         """The requests that are passed and not answered, which are judged as done."""
         self._unable = RateLimitedLog(log)
@@ -85,16 +94,52 @@ class Judge:
         """Judge a request, which is under way from now on until `answered`. A request that only has
         topics created is judged by the CreateTopics that stands for it.
         """
-        judged = Judged(
+        judged = self._begun(asked, form, request, audited)
+        scope, decided = trio.CancelScope(), trio.Event()
+        self._nursery.start_soon(self._decide, judged, scope, decided)
+        try:
+            with trio.move_on_after(self._patience):
+                await decided.wait()
+        except BaseException:
+            scope.cancel()
+            if decided.is_set():
+                self.answered(judged)
+            raise
+        if decided.is_set():
+            return judged
+        scope.cancel()
+        judged = self._begun(asked, form, request, audited)
+        self._unable_to_judge(judged, NotKnownError(f"that takes more than {OBSERVING_SECONDS:g} seconds"))
+        return judged
+
+    def _begun(self, asked: PassingRequest, form: Form, request: Any, audited: AuditedRequest | None) -> Judged:
+        return Judged(
             asked=asked,
             request=request,
             form=form,
-            parts=[JudgedPart(part, _change(part)) for part in form.parts(request)],
+            parts=[JudgedPart.of(part) for part in form.parts(request)],
             turn=self._turns.stand(()),
             image=self._mirror.image,
             validate_only=is_dry_run(request),
             audited=audited,
         )
+
+    async def _decide(self, judged: Judged, scope: trio.CancelScope, decided: trio.Event) -> None:
+        """Judge a request. A policy that was asked is not interrupted, because its process would
+        have to be started anew.
+        """
+        is_complete = False
+        try:
+            with scope:
+                await self._judge(judged)
+                is_complete = True
+        finally:
+            if scope.cancel_called or not is_complete:
+                self.answered(judged)
+            if is_complete:
+                decided.set()
+
+    async def _judge(self, judged: Judged) -> None:
         try:
             _check_request(judged)
             await self._prepare(judged)
@@ -106,13 +151,14 @@ class Judge:
         except NotKnownError as error:
             self._unable_to_judge(judged, error)
         except Exception as error:  # noqa: BLE001 - a defect must neither pass a change nor end a connection
-            text = describe_unexpected_error(error, request)
+            text = describe_unexpected_error(error, judged.request)
+            asked = judged.asked
             log.error("judging a request of %s failed:\n%s", asked.policy_api, text, extra=about(asked))  # noqa: TRY400 - its text says all, without secrets
             self._unable_to_judge(judged, NotKnownError("judging it failed; the gateway's log says why"))
-        except BaseException:
-            self.answered(judged)
-            raise
-        return judged
+
+    def stop(self) -> None:
+        """Let the end of the nursery interrupt the policy."""
+        self._is_stopping, self._asking.shield = True, False
 
     @property
     def changed_topics(self) -> frozenset[str]:
@@ -138,13 +184,16 @@ class Judge:
 
     def _unable_to_judge(self, judged: Judged, error: NotKnownError) -> None:
         self.failures += 1
+        self._say_unable(judged, error)
+        self._decide_all(judged, None if self._passes_on_failure else _not_judged(error))
+
+    def _say_unable(self, judged: Judged, error: NotKnownError) -> None:
         action = "passed" if self._passes_on_failure else "refused"
         text = "a request of %s by %s is %s, since it cannot be judged: %s"
         principal = judged.asked.origin.principal or NOT_AUTHENTICATED
         self._unable.say(
             logging.ERROR, text, judged.asked.policy_api, principal, action, error, extra=about(judged.asked)
         )
-        self._decide_all(judged, None if self._passes_on_failure else _not_judged(error))
 
     def refuse(self, judged: Judged, refusal: Refusal) -> None:
         """Refuse a request as a whole after all."""
@@ -164,7 +213,7 @@ class Judge:
         """
         if judged.form.is_whole and self.judges_api(judged.asked.policy_api):
             parts = await resolved_parts(judged.request, self._mirror, [each.part for each in judged.parts])
-            judged.parts = [JudgedPart(part, _change(part)) for part in parts]
+            judged.parts = [JudgedPart.of(part) for part in parts]
         await self._name_topics(judged.parts)
         names = {f"{each.change.kind} {each.change.resource}" for each in judged.parts}
         self._turns.end(judged.turn)
@@ -228,6 +277,12 @@ class Judge:
             try:
                 if each.part.is_repeated and judged.form.refuses_repeated:
                     continue  # the cluster does
+                if isinstance(each.before, NotKnownError):
+                    judged.is_unjudged = True
+                    self._say_unable(judged, each.before)
+                    if self._passes_on_failure:
+                        continue
+                    raise _not_judged(each.before)
                 if each.part.is_repeated and judged.form.repeated is not None:
                     raise Refusal(ErrorCode.INVALID_REQUEST, judged.form.repeated)
                 each.question = self._question(asker, judged, each, image)
@@ -237,7 +292,8 @@ class Judge:
                 if self.enforces:
                     each.change.refusal = refusal
             if each.is_passed and each.question is not None:
-                image = _with(image, each.question)
+                image = each.question.in_effect(image)
+        self.failures += judged.is_unjudged
         if judged.form.is_whole and judged.refused:
             _refuse_rest(judged)
 
@@ -247,13 +303,15 @@ class Judge:
         if self._policy is None:
             return
         try:
-            judgement.verdict = await self._policy.judge(question.request, view(image, self._states), judged.asked)
+            with trio.CancelScope(shield=not self._is_stopping) as self._asking:  # policy.timeout.ms bounds it
+                judgement.verdict = await self._policy.judge(question.request, view(image, self._states), judged.asked)
         except PolicyRefusal as refusal:
             judgement.verdict = refusal.verdict
-            if refusal.verdict.decision is PolicyOutcome.BROKEN and self._passes_on_failure:
-                self.failures += 1
-                judgement.is_enforced = False
-                return
+            if refusal.verdict.decision is PolicyOutcome.BROKEN:
+                judged.is_unjudged = True
+                if self._passes_on_failure:
+                    judgement.is_enforced = False
+                    return
             if question.first_refusal is not None:
                 raise question.first_refusal from None
             raise
@@ -265,7 +323,7 @@ class Judge:
             if not judged.validate_only:
                 for each in judged.passed:
                     if each.question is not None:
-                        image = _with(image, each.question)
+                        image = each.question.in_effect(image)
         return image
 
     def _question(self, asker: Asker, judged: Judged, each: JudgedPart, image: Image) -> Question | None:
@@ -307,23 +365,10 @@ def _refuse_rest(judged: Judged) -> None:
 
 
 def _question_of_broker(asker: Asker, each: JudgedPart, wanted: Any) -> Question:
-    if isinstance(each.before, NotKnownError):
-        raise _not_judged(each.before)
+    assert not isinstance(each.before, NotKnownError)
     if each.part.requested.kind == "logger":
         return asker.levels(each.before, each.part.requested)
     return asker.broker_configs(each.before, wanted, each.part.requested)
-
-
-def _change(part: Part) -> Change:
-    requested = part.requested
-    return Change(
-        resource=requested.resource,
-        kind=requested.kind,
-        operations=requested.operations,
-        operation_kinds=requested.operation_kinds,
-        reassignments=requested.reassignments,
-        delete_records_offsets=requested.delete_records_offsets,
-    )
 
 
 def _check_request(judged: Judged) -> None:
@@ -336,14 +381,6 @@ def _check_request(judged: Judged) -> None:
 
 def _is_of_topic(each: JudgedPart) -> bool:
     return each.change.kind == "topic" and bool(each.change.resource) and bool(each.part.places)
-
-
-def _with(image: Image, question: Question) -> Image:
-    """Return the image with a part in effect."""
-    if question.topic is None:
-        return image
-    topic = question.evolve(image.topics.get(question.topic))
-    return image.with_topics((), (question.topic,)) if topic is None else image.with_topics((topic,))
 
 
 def _not_judged(error: NotKnownError) -> Refusal:

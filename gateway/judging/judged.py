@@ -28,6 +28,19 @@ class JudgedPart(msgspec.Struct, eq=False):
     before: Mapping[str, str] | NotKnownError = NOTHING
     """The configs of a broker or the levels of its loggers before the request."""
 
+    @classmethod
+    def of(cls, part: Part) -> "JudgedPart":
+        requested = part.requested
+        change = Change(
+            resource=requested.resource,
+            kind=requested.kind,
+            operations=requested.operations,
+            operation_kinds=requested.operation_kinds,
+            reassignments=requested.reassignments,
+            delete_records_offsets=requested.delete_records_offsets,
+        )
+        return cls(part, change)
+
     @property
     def is_passed(self) -> bool:
         return self.change.refusal is None
@@ -48,6 +61,8 @@ class Judged(msgspec.Struct, eq=False):
     """The record of the request, where there is an audit log; it began before the judgement."""
     supposed: frozenset[str] = frozenset()
     """The topics of the requests under way that it was judged after, which count as done."""
+    is_unjudged: bool = False
+    """Whether the policy failed on a part of it."""
 
     @property
     def is_automatic(self) -> bool:

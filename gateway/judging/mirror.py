@@ -6,8 +6,9 @@ just changing belongs to that request, and no reading of the whole touches it me
 """
 
 import logging
+import math
 from collections.abc import Callable, Collection, Container, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 import msgspec
@@ -53,6 +54,10 @@ log = logging.getLogger("minicontroller.gateway")
 
 PATIENCE_SECONDS = 10.0
 """How long the cluster may take to tell what a judgement needs."""
+MOMENT_SECONDS = 1.0
+"""How long a request that may create topics waits to hear which of them are missing."""
+SILENCE_SECONDS = 5.0
+"""How long the cluster is not asked for missing topics once it did not tell them in time."""
 CONFIGS_AT_ONCE = 100
 """How many topics' configs are asked for at once, which are about forty for each."""
 ABSENT = frozenset(
@@ -96,6 +101,8 @@ class Mirror:
         """When topics were read or changed by themselves, in seconds by trio's clock: a reading of
         the whole that began before knows less of them.
         """
+        self._silent_until = -math.inf
+        """trio's time until which the cluster is not asked for missing topics."""
         self._tells_moves = True
         self._tells_defaults = True
 
@@ -140,6 +147,21 @@ class Mirror:
             image = await self._image_with(names, ids)
             self._newer.update(dict.fromkeys(names, trio.current_time()))
             self._take(image)
+
+    async def missing(self, names: Sequence[str]) -> list[str]:
+        """Return those of these topics that the cluster does not have now. While it does not tell,
+        what was read before decides, since clients who ask for their topics have to go on.
+        """
+        metadata: MetadataResponse | None = None
+        if trio.current_time() >= self._silent_until:
+            with trio.move_on_after(MOMENT_SECONDS), suppress(NotKnownError):
+                metadata = await self._metadata([MetadataRequestTopic(name=name) for name in names])
+            if metadata is None:
+                self._silent_until = trio.current_time() + SILENCE_SECONDS
+        rows = [] if metadata is None else metadata.topics
+        there = {row.name for row in rows if exists(row)}
+        absent = {row.name for row in rows if not exists(row) and row.error_code in ABSENT}
+        return [name for name in names if name in absent or not (name in there or name in self.image.topics)]
 
     async def look_until(
         self, names: Collection[str], reached: Callable[[Image], bool], *, tries: int, seconds: float

@@ -69,9 +69,16 @@ class Question(msgspec.Struct, frozen=True):
     evolve: Evolution = lambda topic: topic
     """Returns the topic as the part would leave it, as far as that is known."""
     reached: Callable[[Image], bool] = lambda _image: True
-    """Whether an image shows that the part took effect."""
+    """Returns whether an image shows that the part took effect."""
     first_refusal: Refusal | None = None
     """What Kafka would refuse the part by before it asks a policy, as far as that is known."""
+
+    def in_effect(self, image: Image) -> Image:
+        """Return the image with the part in effect."""
+        if self.topic is None:
+            return image
+        topic = self.evolve(image.topics.get(self.topic))
+        return image.with_topics((), (self.topic,)) if topic is None else image.with_topics((topic,))
 
 
 class Asker:

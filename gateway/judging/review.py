@@ -143,16 +143,19 @@ class Reviewer:
         ProtocolError if it is none.
         """
         header, request, _ = KAFKA.decode_request(frame)
-        return header.api_key in CREATING and not self._created_by(header, request)
+        return header.api_key in CREATING and not self._creatable(header, request)
 
-    async def review(self, caller: Caller, frame: bytes) -> Review:
-        """Review a request, given as its frame without the size. Raises ProtocolError if it is
-        none.
+    async def review(self, caller: Caller, frame: bytes) -> Review | None:
+        """Review a request, given as its frame without the size; return None if it changes nothing
+        after all. Raises ProtocolError if it is none.
         """
         header, request, _ = KAFKA.decode_request(frame)
         asked = _described(header, caller)
         if header.api_key in CREATING:
-            creation = automatic.creation(self._created_by(header, request), self._mirror.defaults.config)
+            missing = await self._mirror.missing(self._creatable(header, request))
+            if not missing:
+                return None
+            creation = automatic.creation(missing, self._mirror.defaults.config)
             judged = await self._judged(asked, FORMS[ApiKey.CREATE_TOPICS], creation)
             return AutomaticReview(self, header, judged, _sized(frame), request=request)
         form: Form = FORMS.get(header.api_key) or WHOLE_FORMS[header.api_key]
@@ -169,8 +172,8 @@ class Reviewer:
             return judged
         return await self._judge.judge(asked, form, request, audited)
 
-    def _created_by(self, header: RequestHeader, request: WireStruct) -> list[str]:
-        return automatic.created_by(request, header.api_version, self._mirror.image, self._mirror.defaults.config)
+    def _creatable(self, header: RequestHeader, request: WireStruct) -> list[str]:
+        return automatic.creatable(request, header.api_version, self._mirror.defaults.config)
 
     async def completed(self, review: Review, response: WireStruct | None) -> None:
         """Record a request that was answered; wait for the record only if answers do."""

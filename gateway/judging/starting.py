@@ -73,9 +73,10 @@ async def judging(config: GatewayConfig, network: Network) -> AsyncIterator[Judg
             epoch = next_epoch(settings.folder, log_id)
             audit = AuditLog(settings, cluster_id=log_id, node=number)
             mirror.record(AuditRecorder(audit, EventOrigin(log_id, epoch, number, mirror.cluster_id)))
-        judge = Judge(mirror, turns, policy, enforces=not config.observes, passes_on_failure=config.passes_on_failure)
         of_node = NodeDecisions(decisions, broker_id=number, epoch=lambda: epoch, counts=counts)
         async with trio.open_nursery() as nursery:
+            enforces, passes = not config.observes, config.passes_on_failure
+            judge = Judge(mirror, turns, policy, nursery, enforces=enforces, passes_on_failure=passes)
             reviewer = Reviewer(
                 mirror,
                 judge,
@@ -102,6 +103,7 @@ async def judging(config: GatewayConfig, network: Network) -> AsyncIterator[Judg
             finally:
                 with trio.move_on_after(FLUSH_SECONDS, shield=True):
                     await reviewer.wait_recorded()
+                judge.stop()
                 nursery.cancel_scope.cancel()
         if policy is not None:
             await policy.close()

@@ -13,8 +13,14 @@ SNI = "route.by=sni\nsecurity.protocol=SSL"
 HERE = Address("127.0.0.1", 19092)
 
 
-def loaded(text: str = "", *settings: str, upstream: str = "kafka-1:9092", listen: Address = HERE) -> GatewayConfig:
-    return load_gateway_config(text, "gateway.properties", settings, upstream=upstream, listen=listen)
+def loaded(
+    text: str = "",
+    *settings: str,
+    upstream: str = "kafka-1:9092",
+    listen: Address = HERE,
+    rules: tuple[str, ...] = (),
+) -> GatewayConfig:
+    return load_gateway_config(text, "gateway.properties", settings, upstream=upstream, listen=listen, rules=rules)
 
 
 def test_options_are_enough() -> None:
@@ -105,6 +111,12 @@ def test_everywhere_is_no_address_for_clients(host: str) -> None:
         ("", ("broker.ports=0-2:19093,2:19200",), "has the id 2 twice"),
         ("", ("broker.ports=0-2:19093,3:19095",), "has the port 19095 twice"),
         ("", ("broker.ports=0-2:65534",), "needs the port 65536"),
+        ("", ("advertised.host=a b",), "advertised.host is a name of letters, digits"),
+        ("", ("advertised.host=\x1b[31m",), "advertised.host is a name of letters, digits"),
+        ("", ("observe=true",), r"observe is without effect: there are neither rules \(--rules\)"),
+        ("", ("on.failure=pass",), "on.failure is without effect"),
+        ("", ("audit.dir=", "metadata.max.age.ms=200"), "metadata.max.age.ms is without effect"),
+        ("", ("ssl.client.auth=required",), "ssl.client.auth is without effect: security.protocol says"),
     ],
 )
 def test_mistakes(text: str, settings: tuple[str, ...], said: str) -> None:
@@ -118,3 +130,16 @@ def test_no_brokers_to_begin_with(upstream: str) -> None:
     """What is no list of addresses is refused before anything starts."""
     with pytest.raises(ConfigurationError):
         loaded(upstream=upstream)
+
+
+def test_options_that_name_nothing() -> None:
+    """An empty option is a mistake, and not a gateway that judges nothing: a variable was empty."""
+    with pytest.raises(ConfigurationError, match="--rules names no file"):
+        loaded(rules=("rules.toml", ""))
+    with pytest.raises(ConfigurationError, match="--upstream is empty"):
+        loaded(upstream=" ,")
+
+
+def test_an_address_of_ipv6_is_a_host() -> None:
+    """Clients may be given an address with colons."""
+    assert loaded("advertised.host=fd00::1").broker_host.text == "fd00::1"

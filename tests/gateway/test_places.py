@@ -19,7 +19,7 @@ from trio.testing import MockClock
 from minicontroller.client.configuration import Address, ClientConfig
 from minicontroller.client.network import Network
 from minicontroller.controller.errors import ConfigurationError
-from minicontroller.gateway.cluster import UpstreamCluster
+from minicontroller.gateway.cluster import MOST_BROKERS, UpstreamCluster
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages.metadata import MetadataRequest
 from tests.faults.conftest import LASTING
@@ -176,6 +176,26 @@ async def test_a_listener_that_cannot_be_opened(cluster: MiniCluster) -> None:
         assert upstream.advertised(7) == Address("gateway", 7)
         network.close()
         nursery.cancel_scope.cancel()
+
+
+async def test_what_no_broker_can_be(autojump_clock: MockClock) -> None:
+    """The gateway stands for so many brokers and no more, and for nothing with an id, a host or a
+    port that no broker has.
+    """
+
+    async def place_of(broker_id: int) -> Address:
+        await trio.lowlevel.checkpoint()
+        return Address("gateway", broker_id)
+
+    async with trio.open_nursery() as nursery:
+        cluster = UpstreamCluster(Network(nursery, ClientConfig((Address("a", 1),))), place_of)
+        await cluster.learn({-1: Address("a", 1), 1: Address("", 1), 2: Address("a" * 256, 1)})
+        await cluster.learn({3: Address("a", 0), 4: Address("a", 65536), 5: Address("a", 1)})
+        assert [number for number in range(-1, 6) if cluster.advertised(number) is not None] == [5]
+        await cluster.learn({number: Address(f"b{number}", 1) for number in range(10, 10 + 2 * MOST_BROKERS)})
+        stood_for = [number for number in range(10 + 2 * MOST_BROKERS) if cluster.advertised(number) is not None]
+        assert len(stood_for) == MOST_BROKERS
+        assert await cluster.address_of(10 + 2 * MOST_BROKERS - 1) is None
 
 
 async def test_clients_begin_at_brokers_that_answer(autojump_clock: MockClock) -> None:

@@ -295,6 +295,20 @@ def huge(_node: object, _ctx: object, _request: MetadataRequest) -> MetadataResp
     return MetadataResponse(topics=[MetadataResponseTopic(name="x" * 32_000) for _ in range(1000)])
 
 
+async def test_a_listener_that_is_opened_during_the_shutdown(autojump_clock: MockClock) -> None:
+    """A listener that is opened while the server waits for running requests accepts nobody."""
+    async with serving() as served, await served.connect() as client, trio.open_nursery() as nursery:
+        await client.send(client.encode(7, CREATE))
+        await until(lambda: served.node.waiting == 1)
+        nursery.start_soon(served.server.shutdown, 30)
+        await trio.testing.wait_all_tasks_blocked()
+        late = msgspec.structs.replace(CLIENTS, name="LATE")
+        await served.server.open([late], served.dispatcher)
+        with pytest.raises(OSError, match="connect"):
+            await served.connect(late)
+        served.node.gate.set()
+
+
 async def test_shutdown_does_not_cut_an_answer_in_two() -> None:
     """An answer that the client has half of is sent to its end before the connection ends."""
     async with serving(handlers={**TINY_HANDLERS, ApiKey.METADATA: huge}) as served, await served.connect() as client:
