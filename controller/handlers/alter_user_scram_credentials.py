@@ -88,7 +88,7 @@ def _edit(user: str, alterations: Sequence[Alteration]) -> EntityEdit:
 
 def _edited(user: str, alterations: Sequence[Alteration], configs: Configs | None) -> Configs:
     """Return a user's configs after the alterations. Raises Refusal."""
-    for alteration in alterations:
+    for alteration in reversed(alterations):  # of several mistakes Kafka tells the last
         _check(user, alteration)
     if max(Counter(alteration.mechanism for alteration in alterations).values()) > 1:
         raise Refusal(ErrorCode.DUPLICATE_RESOURCE, "A user credential cannot be altered twice in the same request")

@@ -5,7 +5,7 @@ The order of the checks is Kafka's (KafkaController.processReplicaLeaderElection
 election that is asked for does not need `unclean.leader.election.enable`.
 """
 
-from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
@@ -75,7 +75,13 @@ def _refused_whole(context: RequestContext, request: ElectLeadersRequest) -> Ref
 async def _refused(
     node: Node, context: RequestContext, request: ElectLeadersRequest, refusal: Refusal
 ) -> ElectLeadersResponse:
-    """Return the response that refuses the request and each partition that it names."""
+    """Return the response that refuses the request and each partition that it names. As in Kafka, a
+    topic that is named twice has one row if the caller has no right.
+    """
+    topics = request.topic_partitions or ()
+    named: Iterable[tuple[str, Sequence[int]]] = [(topic.topic, topic.partitions) for topic in topics]
+    if refusal.code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+        named = _named(topics).items()
     try:
         await refuse_request(node, context, request, refusal)
     except Refusal as recorded:
@@ -83,13 +89,13 @@ async def _refused(
             error_code=recorded.code if context.origin.api_version > 0 else 0,
             replica_election_results=[
                 ReplicaElectionResult(
-                    topic=topic.topic,
+                    topic=topic,
                     partition_result=[
                         PartitionResult(partition_id=index, error_code=recorded.code, error_message=recorded.message)
-                        for index in topic.partitions
+                        for index in partitions
                     ],
                 )
-                for topic in request.topic_partitions or ()
+                for topic, partitions in named
             ],
         )
 

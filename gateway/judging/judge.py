@@ -336,8 +336,6 @@ class Judge:
         if can_never_be(wanted):
             return None
         topic = image.topics.get(each.change.resource)
-        if each.part.topic_id != NO_TOPIC_ID and topic is None:
-            raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID)
         if self._is_of_broker(each):
             return _question_of_broker(asker, each, wanted)
         match judged.form.key:

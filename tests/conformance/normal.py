@@ -73,7 +73,13 @@ class Normaliser:
         result = without_secrets(self._struct(answer, case), case, self._tokens)
         rows = ROWS_WITHOUT_ORDER.get(case.api)
         if rows and result[rows]:
-            result[rows].sort(key=lambda row: (row.get("name") is not None, row.get("name"), str(row)))
+            _sort(result[rows])
+        if case.api == "OffsetFetch":
+            for asked, group in zip(
+                case.body.get("groups") or [case.body], result.get("groups") or [result], strict=True
+            ):
+                if asked["topics"] is None:
+                    _sort(group["topics"])
         return result
 
     def _value(self, key: str, value: Any, case: Case) -> Any:
@@ -108,6 +114,10 @@ class Normaliser:
         if case.random_placement:
             return any_placement(result)
         return result
+
+
+def _sort(rows: list[dict[str, Any]]) -> None:
+    rows.sort(key=lambda row: (row.get("name") is not None, row.get("name"), str(row)))
 
 
 def order(key: str, struct: Mapping[str, Any]) -> Any:

@@ -45,6 +45,16 @@ def test_somebody_without_rights(world: World) -> None:
     assert any("AUTHORIZATION_FAILED" in line for line in outcome.seen[GATEWAY])
 
 
+@pytest.mark.parametrize(
+    ("requests", "user"), [("requests in the newest version", ALICE), ("requests in every version", MALLORY)]
+)
+def test_requests_of_every_api(world: World, requests: str, user: str) -> None:
+    """Right and wrong requests of an administrator have equal answers on both ways."""
+    outcome = compare(world, requests, user)
+    assert outcome.differences == []
+    assert len(outcome.seen[GATEWAY]) > 30
+
+
 def test_java(world: World) -> None:
     """Kafka's own clients: administration, both protocols of groups, transactions."""
     goes_both_ways(world, "Java 4.1.0", ADMIN)

@@ -7,8 +7,10 @@ never speak by itself.
 """
 
 import socket
+import ssl
 import struct
 from collections.abc import Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -254,12 +256,15 @@ class Wire:
         login: Login | None = None,
         timeout: float = ANSWER_TIMEOUT_SECONDS,
         source: str = "",
+        ca: Path | None = None,
     ) -> None:
-        """Connect, from an address of this machine if one is given, and log in by SASL PLAIN with
-        this user and password.
+        """Connect, from an address of this machine if one is given and over TLS if an authority is,
+        and log in by SASL PLAIN with this user and password.
         """
         host, _, port = address.rpartition(":")
         self._socket = socket.create_connection((host, int(port)), timeout, (source, 0) if source else None)
+        if ca is not None:
+            self._socket = ssl.create_default_context(cafile=ca).wrap_socket(self._socket, server_hostname=host)
         self._correlation_id = 0
         if login is not None:
             try:

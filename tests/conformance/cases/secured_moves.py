@@ -51,10 +51,13 @@ def asked(state: str, *, all_versions: bool = False) -> list[Case]:
         {"name": MISSING, "partitions": [{"partition_index": 0, "replicas": [1]}]},
     ]
     elections = [{"topic": name, "partitions": [0]} for name in (TOPIC, MISSING)]
+    twice = [{"topic": TOPIC, "partitions": some} for some in ([1, 3], [], [0, 3])]
     directory = {"path": "/nowhere", "topics": [{"name": TOPIC, "partitions": [0, 1]}]}
     questions: list[tuple[str, str, int, dict[str, Any], dict[str, Any]]] = [
         ("alter reassignments", "AlterPartitionReassignments", 0, {"topics": moves}, {}),
         ("elect", "ElectLeaders", 0, {"topic_partitions": elections}, {}),
+        ("elect twice", "ElectLeaders", 0, {"topic_partitions": twice}, {}),
+        ("elect of no type", "ElectLeaders", 1, {"topic_partitions": twice, "election_type": 9}, {}),
         ("elect all", "ElectLeaders", 0, {"topic_partitions": None}, {}),
         ("elect unclean", "ElectLeaders", 1, {"topic_partitions": elections, "election_type": 1}, {}),
         ("delete records", "DeleteRecords", 0, {"topics": rows("partitions", offset=0)}, NODE_1),

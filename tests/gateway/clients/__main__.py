@@ -69,7 +69,7 @@ def all_in(world: World, clients: Mapping[str, Client]) -> dict[str, str]:
     for name, client in clients.items():
         logs_in = world.protocol != PLAINTEXT
         users = client.users if logs_in else client.users[:1] if "without" not in name else ()
-        if world.kafka not in client.kafkas or not users:
+        if world.kafka not in client.kafkas or world.identity not in client.identities or not users:
             continue
         found = sum(differences(world, name, user) for user in users)
         cells[name] = str(found) if found else ", ".join(users) if logs_in else "nobody"

@@ -27,6 +27,7 @@ from confluent_kafka.admin import (
 )
 
 from tests.gateway.clients import java, scripts
+from tests.gateway.clients.every_request import by_every_request, by_newest_requests
 from tests.gateway.clients.tools import by_tools
 from tests.gateway.clients.worlds import (
     ADMIN,
@@ -34,10 +35,12 @@ from tests.gateway.clients.worlds import (
     DIRECT,
     FORBIDDEN,
     GATEWAY,
+    IDENTITIES,
     MALLORY,
     NAMES,
     NEWEST,
     PASS,
+    USERS,
     WAYS,
     Access,
     World,
@@ -77,6 +80,8 @@ class Client:
     users: tuple[str, ...]
     kafkas: tuple[Kafka, ...] = KAFKAS
     """The Kafkas that have what it asks for."""
+    identities: tuple[str, ...] = IDENTITIES
+    """The identities of the gateways that it goes through."""
     records_count: bool = True
     """Whether it writes as many records on each way: markers of transactions are records, too."""
 
@@ -94,6 +99,8 @@ CLIENTS: Mapping[str, Client] = {
     "Java 4.1.0, share groups": Client(partial(java.share_groups_of, version="4.1.0"), (ALICE,), (NEWEST,)),
     "kafka-*.sh 3.9.1": Client(partial(by_tools, version="3.9.1"), (ADMIN, ALICE)),
     "kafka-*.sh 4.1.0": Client(partial(by_tools, version="4.1.0"), (ADMIN, ALICE)),
+    "requests in every version": Client(each_by_itself(by_every_request), USERS, identities=(PASS,)),
+    "requests in the newest version": Client(each_by_itself(by_newest_requests), USERS, identities=(PASS,)),
 }
 
 

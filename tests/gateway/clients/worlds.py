@@ -34,7 +34,7 @@ from tests.support.wire import Wire
 PLAINTEXT, SASL_PLAINTEXT, SASL_SSL = "PLAINTEXT", "SASL_PLAINTEXT", "SASL_SSL"
 DIRECT, GATEWAY = "direct", "gateway"
 WAYS = (DIRECT, GATEWAY)
-PASS, ENVELOPE, MAP = "pass", "envelope", "map"
+PASS, ENVELOPE, MAP = IDENTITIES = ("pass", "envelope", "map")
 ADMIN, ALICE, MALLORY = "admin", "alice", "mallory"
 USERS = (ADMIN, ALICE, MALLORY)
 """A super user, one who may do everything with what is theirs, and one who may do nothing."""
@@ -81,6 +81,10 @@ class Access:
     @property
     def logs_in(self) -> bool:
         return self.protocol != PLAINTEXT
+
+    @property
+    def has_tls(self) -> bool:
+        return self.protocol == SASL_SSL
 
     def librdkafka(self) -> dict[str, Any]:
         settings: dict[str, Any] = {"bootstrap.servers": self.bootstrap, "security.protocol": self.protocol}
@@ -191,7 +195,8 @@ class World:
             "group.initial.rebalance.delay.ms": "0",
             "transaction.state.log.replication.factor": "1",
             "transaction.state.log.min.isr": "1",
-            "transaction.state.log.num.partitions": "2",
+            "transaction.state.log.num.partitions": "1",
+            "offsets.topic.num.partitions": "1",
             "share.coordinator.state.topic.replication.factor": "1",
             "share.coordinator.state.topic.min.isr": "1",
             "share.coordinator.state.topic.num.partitions": "2",
