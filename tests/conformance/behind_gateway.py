@@ -23,10 +23,20 @@ from tests.conformance.differences import with_sorted_isr
 from tests.conformance.differences_of_gateway import through_gateway
 from tests.conformance.normal import Normaliser
 from tests.conformance.recording import read_recording
-from tests.conformance.scenario import KAFKA_SETTINGS, SCENARIOS, SECURED, Outcome, Performer, login
+from tests.conformance.scenario import (
+    KAFKA_SETTINGS,
+    SCENARIOS,
+    SECURED,
+    SILENCE_SECONDS,
+    SILENT,
+    Outcome,
+    Performer,
+    login,
+)
 from tests.conformance.table import WIDTH, filled
 from tests.support.gateway import running_gateway
 from tests.support.kafka import KafkaCluster, running_kafka
+from tests.support.waiting import PATIENCE_SECONDS
 from tests.support.wire import Login, Wire
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "gateway.md"
@@ -78,6 +88,7 @@ class Through:
         comparison = Comparison(read_recording(scenario), self._normaliser, to_the_letter=True)
         for case in cases:
             recorded = comparable(comparison.expected(case))
+            self._performer.silence_seconds = SILENCE_SECONDS if recorded == SILENT else PATIENCE_SECONDS
             outcome = self._performer.perform(case, agrees(comparison, recorded))
             actual = comparable(comparison.actual(outcome))
             names, expected = through_gateway(case, recorded, actual, judged=self._judged)

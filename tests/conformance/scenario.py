@@ -174,7 +174,7 @@ class Performer:
     ) -> None:
         """A request without an answer after `silence_seconds` has none."""
         self.address = address
-        self._silence_seconds = silence_seconds
+        self.silence_seconds = silence_seconds
         self._settling_apis = READS if every_read_settles else set()
         self.topic_ids: dict[str, str] = {}
         self.tokens: dict[str, Token] = {}
@@ -221,7 +221,8 @@ class Performer:
         name = (case.user, case.dialogue)
         if name not in self._wires:
             user = "" if case.dialogue else case.user
-            self._wires[name] = Wire(self.address, login=login(user), timeout=self._silence_seconds)
+            self._wires[name] = Wire(self.address, login=login(user))
+        self._wires[name].be_patient_for(self.silence_seconds)
         return self._wires[name]
 
     def _wait_until_led(self, topics: Sequence[str], user: str) -> None:

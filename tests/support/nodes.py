@@ -61,8 +61,8 @@ class NodeProcess:
             )
 
     def wait_ready(self) -> None:
-        until(lambda: READY in self.output or self.has_ended, within=READY_TIMEOUT_SECONDS)
-        assert READY in self.output, f"node {self.broker_id} does not serve; it said:\n{self.output}"
+        until(lambda: self._ready_line or self.has_ended, within=READY_TIMEOUT_SECONDS)
+        assert self._ready_line, f"node {self.broker_id} does not serve; it said:\n{self.output}"
 
     @property
     def output(self) -> str:

@@ -273,6 +273,10 @@ class Wire:
                 self.close()
                 raise
 
+    def be_patient_for(self, seconds: float) -> None:
+        """Wait for so long for each answer from now on."""
+        self._socket.settimeout(seconds)
+
     def _log_in(self, token: bytes) -> None:
         handshake = struct.pack(">hhihh", 17, 1, 1, -1, len(PLAIN)) + PLAIN
         authenticate = struct.pack(">hhihi", 36, 1, 2, -1, len(token)) + token
