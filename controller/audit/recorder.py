@@ -217,7 +217,10 @@ class AuditRecorder:
         request = element.request
         held = None if request is None else request.take(element)
         if request is not None and held is not None:
-            self._record_decision(element, (request, *held), effect, (old, new), call)
+            further = request.take_further(element)
+            self._record_decision(element, (request, *held), effect, (old, new), call, further_denials=len(further))
+            for change in further:
+                request.placed(change, request.ordinal, held[1].sequence)
         elif element.topic is not None and effect is Effect.APPLIED and records.differs(old, new):
             if new is None:
                 self._append(call, self._removal, element.topic, old)
@@ -252,7 +255,10 @@ class AuditRecorder:
         request = first.request
         held = None if request is None else request.take(first)
         assert request is not None and held is not None
-        changes = [taken[1] for each in others if (taken := request.take(each)) is not None]
+        changes = list(request.take_further(first))
+        for each in others:
+            taken = request.take(each)
+            changes += [*([] if taken is None else [taken[1]]), *request.take_further(each)]
         self._record_decision(first, (request, *held), Effect.NONE, (None, None), call, further_denials=len(changes))
         for change in changes:
             request.placed(change, request.ordinal, held[1].sequence)

@@ -5,7 +5,7 @@ the recorder gives each completed element its place in the log. A request that i
 has one audited request for each part.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, Protocol
 
 import msgspec
@@ -110,14 +110,21 @@ class AuditedRequest(msgspec.Struct):
     ordinal: int = 0
     """The ordinal in the log of the last of its events."""
     _open: dict[CompletedElement, tuple[int, Change]] = {}
+    _further: dict[CompletedElement, list[Change]] = {}
+    """The changes that share an element with the one before them, because all were denied."""
     _placed: trio.Event | None = None
 
     def planned(self, changes: Iterable[tuple[CompletedElement, Change]], image: Image, *, elements_left: int) -> None:
         """Hold the changes of a plan with their elements, instead of those of an earlier plan.
         `elements_left` elements of the request are left for later parts.
         """
-        self._open = {element: (index, change) for index, (element, change) in enumerate(changes, self.first)}
-        self.recorded = len(self._open)
+        self._open, self._further, self.recorded = {}, {}, 0
+        for index, (element, change) in enumerate(changes, self.first):
+            if element in self._open:
+                self._further.setdefault(element, []).append(change)
+            else:
+                self._open[element] = (index, change)
+            self.recorded += 1
         self.elements = self.first + self.recorded + elements_left
         self.image = image
         self.undone_count = self.undone.count
@@ -142,6 +149,12 @@ class AuditedRequest(msgspec.Struct):
     def take(self, element: CompletedElement) -> tuple[int, Change] | None:
         """Remove an element, and return its index in the request and its change."""
         return self._open.pop(element, None)
+
+    def take_further(self, element: CompletedElement) -> Sequence[Change]:
+        """Remove the changes that share an element with the one that `take` returns, and return
+        them.
+        """
+        return self._further.pop(element, ()) if self._further else ()
 
     def placed(self, change: Change, ordinal: int, sequence: int) -> None:
         """Note the place in the log of a change that was taken. Places are given in order."""

@@ -16,9 +16,11 @@ import trio
 from ...protocol.error_codes import ErrorCode
 from ..active.active_controller import ActiveController
 from ..active.jobs import ControllerMoved, Draft, Element, decision
-from ..audit.requests import AuditedRequest
+from ..audit.requests import DENIALS, AuditedRequest
 from ..errors import Refusal
+from ..requests.changes import RequestedChange
 from ..requests.context import RequestContext
+from ..requests.time_slices import in_time_slices
 from ..store.base import SessionExpired, StoreUnavailable
 from .node import Node
 from .parts import Parts
@@ -26,6 +28,8 @@ from .planning import PlannedChange
 from .requested_changes import requested_changes
 
 NOT_BEGUN = "The change was not begun in time and will not be made."
+ELEMENTS_OF_DENIALS = 10
+"""So many denied changes of one request have an element each."""
 IN_DOUBT = "The outcome was not known in time: the change may still be made."
 
 
@@ -161,42 +165,86 @@ async def _decided(
         raise
     elements = _elements(draft, changes)
     if audited is not None:
-        audited.planned(elements.items(), draft.image, elements_left=parts.elements_left)
+        audited.planned(elements, draft.image, elements_left=parts.elements_left)
     if not elements:
         draft.decide()  # that nothing is to be done, too, only the controller can know
     return changes
 
 
-def _elements(draft: Draft, changes: Sequence[PlannedChange]) -> dict[Element, PlannedChange]:
+def _elements(draft: Draft, changes: Sequence[PlannedChange]) -> list[tuple[Element, PlannedChange]]:
     """Give each change its element and its judgement, put the elements into the draft in the order
-    of the changes, and return the changes by element.
+    of the changes, and return the changes with their elements. Of those that were denied before
+    the request waited, the first have an element each, because the audit log shows them one by
+    one, and those behind them share one.
     """
-    elements: dict[Element, PlannedChange] = {}
+    elements: list[tuple[Element, PlannedChange]] = []
+    once: dict[Element, None] = {}
+    denied = 0
+    shared: Element | None = None
     for change in changes:
-        if change.judgement is None:  # the policy judges only the first of two elements about one topic
-            change.judgement = draft.judgements.pop((change.kind, change.resource), None)
-        if change.element is None:
-            change.element = decision(change.refusal)
-        elements[change.element] = change
-    assert all(element in elements for element in draft.elements), "an element of no change"
-    draft.elements = list(elements)
+        if change.is_denied:
+            denied += 1
+            change.element = shared or decision(change.refusal)
+            shared = change.element if denied > ELEMENTS_OF_DENIALS else None
+        else:
+            shared = None
+            if change.judgement is None:  # the policy judges only the first of two elements about one topic
+                change.judgement = draft.judgements.pop((change.kind, change.resource), None)
+            if change.element is None:
+                change.element = decision(change.refusal)
+            elif change.element in once:
+                continue  # a topic that the request names twice
+        once[change.element] = None
+        elements.append((change.element, change))
+    assert all(element in once for element in draft.elements), "an element of no change"
+    draft.elements = list(once)
     return elements
 
 
 def refused_whole(context: RequestContext, request: Any, refusal: Refusal) -> list[PlannedChange]:
     """Return a refused change for each element of a request."""
-    return [
-        PlannedChange(
-            resource=requested.resource,
-            kind=requested.kind,
-            operations=requested.operations,
-            operation_kinds=requested.operation_kinds,
-            reassignments=requested.reassignments,
-            delete_records_offsets=requested.delete_records_offsets,
-            refusal=refusal,
-        )
-        for requested in requested_changes(context.spec, request)
-    ]
+    return [_refused(requested, refusal) for requested in requested_changes(context.spec, request)]
+
+
+async def refused_in_time_slices(context: RequestContext, request: Any, refusal: Refusal) -> list[PlannedChange]:
+    """Return the changes that `refused_whole` returns, letting other tasks run in between."""
+    changes = context.spec.changes
+    named = await in_time_slices(() if changes is None else changes.requested(request))
+    once = {(each.kind, each.resource): each for each in named}
+    return await in_time_slices(_refused(requested, refusal) for requested in once.values())
+
+
+def _refused(requested: RequestedChange, refusal: Refusal) -> PlannedChange:
+    return PlannedChange(
+        resource=requested.resource,
+        kind=requested.kind,
+        operations=requested.operations,
+        operation_kinds=requested.operation_kinds,
+        reassignments=requested.reassignments,
+        delete_records_offsets=requested.delete_records_offsets,
+        refusal=refusal,
+        is_denied=refusal.code in DENIALS,
+    )
+
+
+async def record_refused(
+    node: Node, context: RequestContext, changes: Sequence[PlannedChange], *, validate_only: bool = False
+) -> None:
+    """Record the changes of a request that is refused as a whole, where there is an audit log, by a
+    job that writes nothing, so that they get a place in the sequence. Raises NOT_CONTROLLER.
+    """
+    controller = active_controller(node)
+    if controller.recorder is not None:
+        audited = controller.recorder.request(context, validate_only=validate_only)
+        plan = partial(_as_refused, changes)
+        await committed(controller, Parts(plan, len(changes)), audited, lambda _refusal: changes, in_any_case=True)
+        await controller.recorder.wait_durable(audited)
+
+
+async def _as_refused(changes: Sequence[PlannedChange], _draft: Draft, _first: int) -> Sequence[PlannedChange]:
+    for change in changes:
+        change.element = None  # if they are planned again
+    return changes
 
 
 async def committed(

@@ -25,7 +25,7 @@ from ..metadata.entities import NO_ENTITY_CONFIGS, EntityConfigs, Topic
 from ..observe.secrets import configs_for_policies, redact_configs_of
 from ..policy.cluster_view import requested
 from ..requests.changes import kind_and_name
-from ..requests.context import RequestContext
+from ..requests.context import NO_NAMES, RequestContext
 from ..requests.permissions import Permission
 from ..requests.spec import Handler
 from ..requests.time_slices import TimeSlice, in_time_slices
@@ -36,7 +36,7 @@ from . import decided_elements
 from .changes import carry_out
 from .node import Node
 from .parts import Parts, each
-from .planning import PlannedChange, asked_by, default_configs, judge
+from .planning import PlannedChange, asked_by, default_configs, denied_in_advance, judge
 from .requested_changes import operands, operation_kinds
 
 Configs = Mapping[str, str]
@@ -167,11 +167,16 @@ class AlterationPlanner:
         self._request = request
         self._alterations = alterations
         self._validate_only: bool = request.validate_only
+        self._denied: frozenset[str] = NO_NAMES
+        """The topics of a long request whose configs the client might not alter when it arrived."""
+        self._denial = Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
     async def carry_out(self) -> Sequence[PlannedChange]:
         """Record the decisions of the node that forwarded the request, then carry out the
         alterations. Returns the changes in this order.
         """
+        topics = [each.resource_name for each in self._alterations if each.resource_type == ResourceType.TOPIC]
+        self._denied = await denied_in_advance(self._context, ALTER_CONFIGS_OF_TOPIC, topics)
         try:
             return await carry_out(
                 self._node,
@@ -204,8 +209,11 @@ class AlterationPlanner:
     async def _plan_one(self, draft: Draft, alteration: Alteration | PlannedChange) -> PlannedChange:
         if isinstance(alteration, PlannedChange):
             return await self._judge_loggers(draft, alteration)
+        is_topic = alteration.resource_type == ResourceType.TOPIC
+        if is_topic and alteration.resource_name in self._denied:
+            return alteration.changed(refusal=self._denial, is_denied=True)
         try:
-            if alteration.resource_type == ResourceType.TOPIC:
+            if is_topic:
                 return await self._plan_topic(draft, alteration)
             return await self._plan_broker(draft, alteration)
         except Refusal as refusal:

@@ -28,7 +28,7 @@ from ..metadata.entities import Partition, Topic
 from ..metadata.image import Image
 from ..metadata.placement import assign_replicas, placed_brokers, start_for_new_partitions
 from ..policy.cluster_view import requested
-from ..requests.context import RequestContext
+from ..requests.context import NO_NAMES, RequestContext
 from ..requests.permissions import Permission
 from ..requests.spec import Changes, Rows, Spec, copied
 from ..store.base import SetData
@@ -38,16 +38,27 @@ from .change_quotas import quota_of
 from .changes import carry_out
 from .node import Node
 from .parts import Parts, each
-from .planning import PlannedChange, asked_by, check_storable, default_configs, deleted_since, judge, partition_znodes
+from .planning import (
+    PlannedChange,
+    asked_by,
+    check_storable,
+    default_configs,
+    deleted_since,
+    denied_in_advance,
+    judge,
+    partition_znodes,
+)
 from .requested_changes import named_topics
 
 ALTER_TOPIC = Permission(AclOperation.ALTER, AclResourceType.TOPIC, "TOPIC_AUTHORIZATION_FAILED for the topic")
 
+DENIED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "The topic authorization is failed.")
 Assignment = tuple[tuple[int, ...], ...]
 
 
 async def handle(node: Node, context: RequestContext, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
     planner = PartitionsPlanner(node, context, request)
+    await planner.ask_permissions()
     changes = await carry_out(
         node,
         context,
@@ -78,6 +89,14 @@ class PartitionsPlanner:
         self._once = [topic for topic in request.topics if occurrences[topic.name] == 1]
         self._repeated = [name for name, times in occurrences.items() if times > 1]
 
+        self._denied: frozenset[str] = NO_NAMES
+        """The topics of a long request that the client might not alter when it arrived."""
+        self._denial = Refusal(*DENIED)
+
+    async def ask_permissions(self) -> None:
+        """Find what is denied of a long request before it waits for the writer."""
+        self._denied = await denied_in_advance(self._context, ALTER_TOPIC, [topic.name for topic in self._once])
+
     @property
     def count(self) -> int:
         return len(self._once) + len(self._repeated)
@@ -97,9 +116,11 @@ class PartitionsPlanner:
         return [PlannedChange(resource=name, refusal=refusal) for name in names]
 
     async def _plan_topic(self, draft: Draft, wanted: CreatePartitionsTopic) -> PlannedChange:
+        if wanted.name in self._denied:
+            return PlannedChange(resource=wanted.name, refusal=self._denial, is_denied=True)
         try:
             if not self._context.may(ALTER_TOPIC, wanted.name):
-                raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "The topic authorization is failed.")
+                raise Refusal(*DENIED)
             before = self._existing(draft.image, wanted.name)
             added = self._added(draft.image, before, wanted)
             after = msgspec.structs.replace(

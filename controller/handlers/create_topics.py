@@ -48,7 +48,16 @@ from .change_quotas import quota_of
 from .changes import carry_out
 from .node import Node
 from .parts import Parts, each
-from .planning import PlannedChange, asked_by, check_storable, default_configs, deleted_since, judge, partition_znodes
+from .planning import (
+    PlannedChange,
+    asked_by,
+    check_storable,
+    default_configs,
+    deleted_since,
+    denied_in_advance,
+    judge,
+    partition_znodes,
+)
 from .requested_changes import named_topics
 
 CONFIGS_SINCE = 5
@@ -106,18 +115,17 @@ class CreationPlanner:
         """The topics that passed the checks of the request as such."""
         self._denied: frozenset[str] = NO_NAMES
         """The topics of a long request that the client might not create when it arrived."""
+        self._denial = Refusal(*DENIED)
 
     async def ask_permissions(self) -> None:
-        """Find what is denied of a long request before it waits for the writer, so that it takes
-        little of the writer's time. Whatever is allowed by now is asked again when it is planned.
-        """
+        """Find what is denied of a long request before it waits for the writer."""
         context = self._context
         if len(self._request.topics) <= AT_ONCE or context.origin.api_key == ApiKey.FIND_COORDINATOR:
             return
         names = [name for name, times in self.occurrences.items() if times == 1 and name != CLUSTER_METADATA]
         with suppress(Refusal):  # of an authorizer, which each topic gets when it is planned
             if not context.may(CREATE_TOPICS, logs_denial=False):
-                self._denied = await context.without_in_time_slices(CREATE_TOPIC, names)
+                self._denied = await denied_in_advance(context, CREATE_TOPIC, names)
 
     async def plan(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
         return await each(draft, self._request.topics[first:], self._plan_topic)
@@ -127,7 +135,7 @@ class CreationPlanner:
 
     async def _plan_topic(self, draft: Draft, wanted: CreatableTopic) -> PlannedChange:
         if wanted.name in self._denied:
-            return PlannedChange(resource=wanted.name, refusal=Refusal(*DENIED))
+            return PlannedChange(resource=wanted.name, refusal=self._denial, is_denied=True)
         try:
             self._check_entry(wanted)
             self._admitted.add(wanted.name)

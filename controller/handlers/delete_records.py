@@ -29,13 +29,19 @@ from ..active.jobs import Draft
 from ..errors import Refusal
 from ..metadata.entities import Topic
 from ..metadata.image import Image
-from ..requests.context import RequestContext
+from ..requests.context import NO_NAMES, RequestContext
 from ..requests.permissions import Permission
 from ..requests.spec import Changes, Fields, Handler, InnerRows, Rows, Spec, copied
 from .changes import carry_out
 from .node import Node
 from .parts import PartsOfElements
-from .planning import PlannedChange, answered_code, default_configs, judge_record_deletion
+from .planning import (
+    PlannedChange,
+    answered_code,
+    default_configs,
+    denied_in_advance,
+    judge_record_deletion,
+)
 from .requested_changes import topics_with_deleted_records
 
 DELETE_TOPIC = Permission(AclOperation.DELETE, AclResourceType.TOPIC, "TOPIC_AUTHORIZATION_FAILED for the topic")
@@ -101,6 +107,7 @@ def _refused_here(node: Node, image: Image, name: str, index: int) -> ErrorCode 
 async def handle(node: Node, context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
     """Answer a request at the active controller, whichever node leads the partitions."""
     planner = RecordsPlanner(node, context, request)
+    await planner.ask_permissions()
     changes = await carry_out(
         node,
         context,
@@ -127,7 +134,17 @@ class RecordsPlanner:
         self._context = context
         self.validate_only = is_dry_run(request)
         wanted = {each.resource: each.delete_records_offsets or {} for each in topics_with_deleted_records(request)}
-        self.parts = PartsOfElements([each for each in wanted.items() if each[1]], self._plan_topic)
+        self._wanted = [each for each in wanted.items() if each[1]]
+        self.parts = PartsOfElements(self._wanted, self._plan_topic)
+        self._denied: frozenset[str] = NO_NAMES
+        """The topics of a long request that the client might not delete records of when it
+        arrived.
+        """
+        self._denial = Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+
+    async def ask_permissions(self) -> None:
+        """Find what is denied of a long request before it waits for the writer."""
+        self._denied = await denied_in_advance(self._context, DELETE_TOPIC, [name for name, _ in self._wanted])
 
     def unbegun(self, refusal: Refusal) -> Sequence[PlannedChange]:
         refused = (
@@ -138,6 +155,9 @@ class RecordsPlanner:
 
     async def _plan_topic(self, draft: Draft, topic: tuple[str, Mapping[int, int]]) -> list[PlannedChange]:
         name, offsets = topic
+        if name in self._denied:
+            change = PlannedChange(resource=name, delete_records_offsets=offsets, refusal=self._denial, is_denied=True)
+            return [change]
         refused: dict[ErrorCode, dict[int, int]] = {}
         valid: dict[int, int] = {}
         check = self._check_of(draft.image, name)

@@ -25,7 +25,7 @@ from ..clock import now_ms
 from ..errors import Refusal
 from ..metadata.entities import NO_TOPIC_ID, Topic
 from ..metadata.image import Image
-from ..requests.context import RequestContext
+from ..requests.context import NO_NAMES, RequestContext
 from ..requests.permissions import Permission
 from ..requests.spec import Changes, Rows, Spec, called, copied
 from ..store.base import Create
@@ -34,7 +34,7 @@ from .change_quotas import quota_of
 from .changes import carry_out
 from .node import Node
 from .parts import Parts, each
-from .planning import PlannedChange, answered_code, asked_by, judge
+from .planning import PlannedChange, answered_code, asked_by, denied_in_advance, judge
 from .requested_changes import deleted_topics
 
 DELETE_TOPIC = Permission(AclOperation.DELETE, AclResourceType.TOPIC, "TOPIC_AUTHORIZATION_FAILED for the topic")
@@ -68,6 +68,7 @@ async def handle(node: Node, context: RequestContext, request: DeleteTopicsReque
     ]
     once = list(dict.fromkeys(wanted))
     planner = DeletionPlanner(node, context, once, validate_only=is_dry_run(request))
+    await planner.ask_permissions()
     parts = Parts(planner.plan, len(once))
     changes = await carry_out(
         node,
@@ -111,10 +112,20 @@ class DeletionPlanner:
         self.quota = quota_of(node, context, strict_since=5)
         self.names: dict[RequestedDeletion, str] = {}
         """The name of each topic that the request gives by id."""
+        self._denied: frozenset[str] = NO_NAMES
+        """The topics that a long request names and that the client might not delete when it
+        arrived.
+        """
+        self._denial = Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         self._carried_out: dict[str | bytes, PlannedChange] = {}
         """The deletions of the earlier parts, by name and by id."""
         self._part: dict[str | bytes, PlannedChange] = {}
         self._first = 0
+
+    async def ask_permissions(self) -> None:
+        """Find what is denied of a long request before it waits for the writer."""
+        names = [wanted.name for wanted in self._wanted if wanted.name is not None]
+        self._denied = await denied_in_advance(self._context, DELETE_TOPIC, names)
 
     async def plan(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
         self._check_request()
@@ -124,6 +135,8 @@ class DeletionPlanner:
         return await each(draft, self._wanted[first:], self._plan_one)
 
     async def _plan_one(self, draft: Draft, wanted: RequestedDeletion) -> PlannedChange:
+        if wanted.name in self._denied:
+            return PlannedChange(resource=wanted.name or "", refusal=self._denial, is_denied=True)
         key = wanted.topic_id if wanted.name is None else wanted.name
         if (before := self._carried_out.get(key)) is not None:
             if wanted.name is None:

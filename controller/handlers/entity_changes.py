@@ -6,19 +6,21 @@ one topic writes them once. Each edit keeps its own answer and its own place in 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import takewhile
 from typing import Any, NoReturn
 
 import msgspec
+import trio
 from immutables import Map
 
+from ...protocol.error_codes import ErrorCode
 from ..active.entity_reading import value_of
 from ..active.entity_writing import refuse_unreadable, stage_confirmation, stage_value
 from ..active.jobs import Draft
+from ..audit.requests import DENIALS
 from ..errors import Refusal
 from ..requests.context import RequestContext
-from .changes import carry_out, refused_whole
+from .changes import active_controller, carry_out, record_refused, refused_in_time_slices
 from .node import Node
 from .parts import Parts
 from .planning import PlannedChange, judge_admin, judges_api
@@ -75,12 +77,13 @@ async def change_entities(
 
 async def refuse_request(node: Node, context: RequestContext, request: Any, refusal: Refusal) -> NoReturn:
     """Raise the refusal of a whole request, once it is in the audit log for each of its changes."""
-
-    async def plan(_draft: Draft, _begin: int) -> list[PlannedChange]:
-        raise refusal
-
-    unbegun = partial(refused_whole, context, request)
-    await carry_out(node, context, request, Parts(plan, 1), unbegun, timeout_ms=node.request_timeout_ms)
+    active_controller(node)
+    if node.audit is not None:
+        changes = await refused_in_time_slices(context, request, refusal)
+        with trio.move_on_at(context.arrived + node.request_timeout_ms / 1000) as patience:
+            await record_refused(node, context, changes)
+        if patience.cancelled_caught:
+            raise Refusal(ErrorCode.REQUEST_TIMED_OUT, reason="The refusal was not in the audit log in time.")
     raise refusal
 
 
@@ -139,7 +142,7 @@ class _Planner:
                 refuse_unreadable(path, version)
                 after = edit.edit(value)
             except Refusal as refusal:
-                changes.append(edit.changed(refusal=refusal))
+                changes.append(edit.changed(refusal=refusal, is_denied=refusal.code in DENIALS))
                 continue
             change = edit.changed(changes_configs=True)
             changes.append(change)

@@ -3,7 +3,8 @@ default configs, and the znodes of partitions.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from ...audit.event import NOT_AUTHENTICATED
@@ -27,7 +28,9 @@ from ..observe.secrets import redact_configs_of
 from ..policy.cluster_view import requested_reassignment, view
 from ..policy.runner import PolicyRefusal
 from ..requests.changes import Change, Judgement
-from ..requests.context import RequestContext, RequestDescription
+from ..requests.context import NO_NAMES, RequestContext, RequestDescription
+from ..requests.long_answers import AT_ONCE
+from ..requests.permissions import Permission
 from ..requests.time_slices import TimeSlice
 from ..store.base import Create, Operation
 from ..znodes import layout
@@ -48,6 +51,10 @@ class PlannedChange(Change):
     """Whether the controller's image shows that the change took effect and was undone, so that it
     never completes.
     """
+    is_denied: bool = False
+    """Whether a permission for it was lacking before its request waited for the writer. Such
+    changes of one request share elements.
+    """
     changes_configs: bool = False
     """Whether it changes configs, which UpdateMetadata lacks and nodes read from the store."""
 
@@ -55,6 +62,16 @@ class PlannedChange(Change):
     def is_carried_out(self) -> bool:
         """Whether the change was neither refused nor only validated."""
         return self.refusal is None and self.element is not None and not self.element.is_decision_only
+
+
+async def denied_in_advance(context: RequestContext, permission: Permission, names: Sequence[str]) -> frozenset[str]:
+    """Return what is denied of a long request, before it waits for the writer, so that it takes
+    little of the writer's time. Whatever is allowed by now is asked about again when it is planned.
+    """
+    if len(names) > AT_ONCE:
+        with suppress(Refusal):  # of an authorizer, which each element gets when it is planned
+            return await context.without_in_time_slices(permission, names)
+    return NO_NAMES
 
 
 def asked_by(context: RequestDescription, topic: str, *, validate_only: bool) -> dict[str, Any]:

@@ -16,15 +16,13 @@ import trio
 from ...protocol.api_keys import ApiKey
 from ...protocol.dry_runs import is_dry_run
 from ...protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
-from ..active.jobs import Draft
 from ..errors import Refusal, TooManyChanges
 from ..observe.logs import about
 from ..requests.bounds import check_changes
 from ..requests.context import RequestContext
 from . import decided_elements
-from .changes import active_controller, committed, refused_whole
+from .changes import record_refused, refused_in_time_slices
 from .node import Node
-from .parts import Parts
 from .planning import PlannedChange
 
 log = logging.getLogger("minicontroller.audit")
@@ -43,12 +41,12 @@ def record_unauthorized(node: Node, context: RequestContext, request: Any, refus
 
 
 async def _record(node: Node, context: RequestContext, request: Any, refusal: Refusal) -> None:
-    changes = _refused(context, request, refusal)
+    changes = await _refused(context, request, refusal)
     validate_only = getattr(request, "validate_only", False) or is_dry_run(request)
     with trio.move_on_after(PATIENCE_SECONDS) as scope:
         try:
             if node.controller is not None:
-                await _record_here(node, context, changes, validate_only=validate_only)
+                await record_refused(node, context, changes, validate_only=validate_only)
             else:
                 await _send_to_controller(node, context, changes, validate_only=validate_only)
         except Refusal as reason:
@@ -57,29 +55,13 @@ async def _record(node: Node, context: RequestContext, request: Any, refusal: Re
         log.warning("a refusal is not in the audit log: no controller recorded it in time", extra=about(context))
 
 
-def _refused(context: RequestContext, request: Any, refusal: Refusal) -> list[PlannedChange]:
+async def _refused(context: RequestContext, request: Any, refusal: Refusal) -> list[PlannedChange]:
     """Return a refused change for each element of a request, or one if there are too many."""
     try:
         check_changes(request)
     except TooManyChanges:
         return [PlannedChange(kind="resource", refusal=refusal)]
-    return refused_whole(context, request, refusal)
-
-
-async def _record_here(
-    node: Node, context: RequestContext, changes: Sequence[PlannedChange], *, validate_only: bool
-) -> None:
-    """Record changes by a job that writes nothing, so that they get a place in the sequence."""
-
-    async def plan(_draft: Draft, _first: int) -> Sequence[PlannedChange]:
-        return changes
-
-    controller = active_controller(node)
-    if controller.recorder is not None:
-        audited = controller.recorder.request(context, validate_only=validate_only)
-        parts = Parts(plan, len(changes))
-        await committed(controller, parts, audited, lambda _refusal: changes, in_any_case=True)
-        await controller.recorder.wait_durable(audited)
+    return await refused_in_time_slices(context, request, refusal)
 
 
 async def _send_to_controller(

@@ -3,18 +3,22 @@ one sequence of the controller.
 """
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from minicontroller.audit.event import REDACTED, Decision, Effect
+from minicontroller.controller.active.jobs import Element
 from minicontroller.controller.audit.log import audit_settings
 from minicontroller.controller.audit.recorder import MOST_DENIALS
 from minicontroller.controller.handlers import SPECS
+from minicontroller.controller.metadata.image import Image
 from minicontroller.controller.node.app import open_audit
 from minicontroller.controller.requests.bounds import MAX_CHANGES
+from minicontroller.controller.requests.long_answers import AT_ONCE
 from minicontroller.controller.security.acls import AclIndex
 from minicontroller.controller.security.authorizer import AclRules, Authorization
 from minicontroller.protocol.acls import (
@@ -29,13 +33,28 @@ from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestHeader, RequestOrigin
 from minicontroller.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
+from minicontroller.protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from minicontroller.protocol.messages.create_acls import AclCreation, CreateAclsRequest
+from minicontroller.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from minicontroller.protocol.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreateTopicsRequest,
 )
+from minicontroller.protocol.messages.delete_groups import DeleteGroupsRequest
+from minicontroller.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from minicontroller.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from minicontroller.protocol.registry import KAFKA
+from minicontroller.protocol.schema import WireStruct
 from tests.audit.logs import decisions_in, found
 from tests.handlers.altering import BROKER, BROKER_LOGGER, CLIENT_METRICS, TOPIC
 from tests.handlers.asking import Client, broker, image, node_with
@@ -91,11 +110,13 @@ async def test_deletion_that_is_switched_off(tmp_path: Path) -> None:
     assert found(tmp_path) == []
 
 
-async def test_many_denials_share_an_event(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [40, AT_ONCE + 40])
+async def test_many_denials_share_an_event(tmp_path: Path, count: int) -> None:
     """Of a request of somebody without permissions the first denials have an event each, and one
-    tells how many more follow it. What is allowed between them keeps its place in the order.
+    tells how many more follow it. What is allowed between them keeps its place in the order. It is
+    the same for a request that is so long that permissions are asked before its turn.
     """
-    names = [f"t-{number}" for number in range(40)]
+    names = [f"t-{number}" for number in range(count)]
     index = AclIndex()
     create = AccessControlEntry("User:alice", WILDCARD, AclOperation.CREATE, PermissionType.ALLOW)
     index.set_resource(ResourcePattern(AclResourceType.TOPIC, names[25]), [create])
@@ -104,17 +125,65 @@ async def test_many_denials_share_an_event(tmp_path: Path) -> None:
         request = CreateTopicsRequest(topics=[wanted(name, 1, 1) for name in names], timeout_ms=60_000)
         answer = await world.ask(request, 7, **alice)
         denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        assert [row.error_code for row in answer.topics] == [denied] * 25 + [ErrorCode.NONE] + [denied] * 14
+        assert [row.error_code for row in answer.topics] == [denied] * 25 + [ErrorCode.NONE] + [denied] * (count - 26)
         shown = [each for each in world.node.decisions._recent if each.name in names]
-        assert [each.sequence > 0 for each in shown] == [True] * 40
+        assert [each.sequence > 0 for each in shown] == [True] * len(shown)
     decisions = decisions_in(tmp_path)
     assert_unjudged([each for each in decisions if each.error_code])
-    assert {each.elements for each in decisions} == {40}
+    assert {each.elements for each in decisions} == {count}
     covered = [n for each in decisions for n in range(each.element, each.element + each.further_denials + 1)]
-    assert covered == list(range(40)), "no element is missing, and none is there twice"
+    assert covered == list(range(count)), "no element is missing, and none is there twice"
     assert all(not each.further_denials for each in decisions[:MOST_DENIALS])
     assert [each.name for each in decisions if not each.error_code] == [names[25]]
     assert len(decisions) < 30
+    assert found(tmp_path) == []
+
+
+DOOMED = [f"t-{number}" for number in range(AT_ONCE + 40)]
+PARTITION = DeleteRecordsPartition(partition_index=0, offset=0)
+MOVED = ReassignablePartition(partition_index=0, replicas=[1])
+ACL = AclCreation(
+    resource_type=2, resource_pattern_type=3, principal="User:bob", host="*", operation=3, permission_type=3
+)
+FORBIDDEN: list[tuple[WireStruct, int]] = [
+    (CreatePartitionsRequest(topics=[CreatePartitionsTopic(name=name, count=3) for name in DOOMED]), 3),
+    (DeleteTopicsRequest(topics=[DeleteTopicState(name=name) for name in DOOMED]), 6),
+    (altering(*((TOPIC, name, {"retention.ms": "5"}) for name in DOOMED)), 2),
+    (DeleteRecordsRequest(topics=[DeleteRecordsTopic(name=name, partitions=[PARTITION]) for name in DOOMED]), 2),
+    (AlterPartitionReassignmentsRequest(topics=[ReassignableTopic(name=n, partitions=[MOVED]) for n in DOOMED]), 0),
+    (ElectLeadersRequest(topic_partitions=[TopicPartitions(topic=name, partitions=[0]) for name in DOOMED]), 2),
+    (CreateAclsRequest(creations=[msgspec.structs.replace(ACL, resource_name=name) for name in DOOMED]), 3),
+    (DeleteGroupsRequest(groups_names=DOOMED), 2),
+]
+
+
+@pytest.mark.parametrize(("request_", "version"), FORBIDDEN, ids=[type(each[0]).__name__ for each in FORBIDDEN])
+async def test_a_long_request_that_is_denied_takes_little_of_the_writers_time(
+    tmp_path: Path, request_: WireStruct, version: int
+) -> None:
+    """Whatever API it is: each element is in the log once, in its order, and the writer has a dozen
+    elements for all of them.
+    """
+    nobody = {"principal": "User:alice", "authorization": Authorization(AclRules(AclIndex()))}
+    if hasattr(request_, "timeout_ms"):
+        request_ = msgspec.structs.replace(request_, timeout_ms=60_000)
+    async with ruling({"audit.dir": str(tmp_path)}) as world:
+        written = list[int]()
+        on_commit = world.controller.writer._on_commit
+
+        def counting(before: Image, after: Image, elements: Sequence[Element]) -> None:
+            written.append(len(elements))
+            on_commit(before, after, elements)
+
+        world.controller.writer._on_commit = counting
+        await world.ask(request_, version, **nobody)
+        assert sum(written) <= MOST_DENIALS + 1
+    decisions = decisions_in(tmp_path)
+    assert {each.elements for each in decisions} == {len(DOOMED)}
+    covered = [n for each in decisions for n in range(each.element, each.element + each.further_denials + 1)]
+    assert covered == list(range(len(DOOMED)))
+    assert all(each.error_code for each in decisions)
+    assert_unjudged(decisions)
     assert found(tmp_path) == []
 
 
