@@ -5,6 +5,7 @@ It is the experiment of `tests/faults/detector`, which checks every answer, with
 its windows: a crowd of connections, and administrators with real clients.
 """
 
+import sys
 import time
 from collections.abc import Callable
 from contextlib import aclosing
@@ -25,6 +26,7 @@ from tests.soak.people import Person
 from tests.soak.verdict import Line, of_node, over_time, table
 from tests.support.zookeeper import ZooKeeperEnsemble
 
+NODE = (sys.executable, "-m", "tests.soak.node")
 SPARED = NODES + 1
 """The node that is never killed."""
 SCHEDULE = (
@@ -78,7 +80,9 @@ def soaked(folder: Path, soak: Soak, say: Say) -> Outcome:
     """Run one soak in this folder, and say what happens."""
     with (
         ZooKeeperEnsemble(folder / "zookeeper", size=1) as ensemble,
-        running_arena(folder, ensemble, "/soak", completion="local", spared=1, settings=SETTINGS) as arena,
+        running_arena(
+            folder, ensemble, "/soak", completion="local", command=NODE, spared=1, settings=SETTINGS
+        ) as arena,
     ):
         outcome = trio.run(partial(_drive, arena, soak, say))
     for row in ("", *over_time(outcome.samples), "", *table(outcome.lines)):
@@ -122,7 +126,9 @@ def _look(arena: Arena, seconds: float) -> list[Sample]:
 
 def _line(now: list[Sample], crowd: Crowd) -> str:
     def shown(held: Held) -> str:
-        return f"{held.memory:.1f} MiB {held.descriptors} fd {held.threads} th {held.tasks} tasks"
+        return (
+            f"{held.memory:.1f} of {held.resident:.1f} MiB {held.descriptors} fd {held.threads} th {held.tasks} tasks"
+        )
 
     nodes = "; ".join(f"node {each.node}: {shown(each.held)}" for each in now)
     return (

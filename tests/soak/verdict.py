@@ -51,7 +51,8 @@ def _memory(own: Sequence[Sample], what: str) -> Line:
     rise = slope([(each.seconds, each.held.memory) for each in warm])
     figure = (
         f"{own[0].held.memory:.1f} MiB, {warm[0].held.memory:.1f} warm, {own[-1].held.memory:.1f} at the end: "
-        f"{rise:+.2f} MiB a minute over {warm[-1].seconds - warm[0].seconds:.0f} s (at most {MOST_MIB_A_MINUTE:.1f})"
+        f"{rise:+.2f} MiB a minute over {warm[-1].seconds - warm[0].seconds:.0f} s (at most {MOST_MIB_A_MINUTE:.1f}); "
+        f"{max(each.held.resident for each in own):.1f} at most with what was free"
     )
     is_judged = warm[-1].seconds - warm[0].seconds >= SHORTEST_SECONDS
     return Line(what, figure, rise <= MOST_MIB_A_MINUTE if is_judged else None)
