@@ -78,6 +78,8 @@ class Gateway:
                 nursery.start_soon(task)
             if self._listener.tls is not None:
                 nursery.start_soon(self._listener.tls.follow, lambda: self.config.node)
+            if self.judging is not None and self.config.observes:
+                log.info("the gateway observes: what the policy refuses is recorded, and passes")
             self.is_serving = True
             ready()
             await self._stopping.wait()

@@ -5,7 +5,9 @@ secret. A file with mistakes changes nothing: what was read before holds.
 """
 
 import logging
+import stat
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -67,6 +69,7 @@ class UserFile(Generic[Said]):
             raise ConfigurationError(f"{content.path}: is not text in UTF-8.") from None
         except PropertiesError as error:
             raise ConfigurationError(str(error)) from None
+        _warn_of_readers(content.path)
         users: dict[str, Said] = {}
         for user, entry in entries.items():
             try:
@@ -74,6 +77,15 @@ class UserFile(Generic[Said]):
             except ValueError as error:
                 raise ConfigurationError(f"{content.path}, line {entry.line}: {error}.") from None
         return users
+
+
+def _warn_of_readers(path: Path) -> None:
+    """Say that a file with passwords can be read by users who have nothing to do with it. The
+    gateway works all the same: where secrets are mounted, their modes are often not ours to choose.
+    """
+    with suppress(OSError):
+        if path.stat().st_mode & stat.S_IROTH:
+            log.warning("%s has passwords, and every user of this machine can read it", path)
 
 
 class UpstreamUsers:

@@ -1,11 +1,14 @@
-"""A gateway in front of a real Kafka 4.1 under load: a broker is killed and comes back at another
-address, and the gateway itself is killed. What was acknowledged is there.
+"""A gateway in front of a real Kafka 4.1 under load of librdkafka and of Java: a broker is killed
+and comes back at another address, and the gateway itself is killed. What was acknowledged is there.
 """
 
+import re
+import subprocess
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Self
 
 import pytest
@@ -13,10 +16,11 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.support.gateway import GatewayProcess
-from tests.support.kafka import KafkaProcesses
+from tests.support.kafka import SHORT_LIVED, KafkaProcesses, kafka_libs
 from tests.support.kafka_kraft import KRAFT, Kafka
 from tests.support.maven import needs_maven
 from tests.support.ports import free_port
+from tests.support.programs import TESTS
 from tests.support.waiting import PATIENCE_SECONDS, until
 
 pytestmark = [needs_maven, pytest.mark.slow]
@@ -128,6 +132,81 @@ def consumed(bootstrap: str, topic: str, count: int) -> Counter[int]:
     finally:
         consumer.close()
     return Counter(got)
+
+
+class Transactions:
+    """Java's producer of transactions and its consumer in a group, which go on whatever happens."""
+
+    def __init__(self, bootstrap: str, topic: str, folder: Path) -> None:
+        admin = AdminClient({"bootstrap.servers": bootstrap})
+        admin.create_topics([NewTopic(topic, 2, 2)])[topic].result(PATIENCE_SECONDS)
+        settings = folder / "client.properties"
+        settings.write_text(f"bootstrap.servers={bootstrap}\n")
+        java = ["java", *SHORT_LIVED, "-cp", f"{kafka_libs('4.1.0')}/*", str(TESTS / "java" / "clients" / "Load.java")]
+        self._process = subprocess.Popen(
+            [*java, str(settings), topic],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        self._lines = [""]
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def goes_on(self) -> None:
+        """Wait until more was committed, and read."""
+        committed, read = self._progress()
+        until(self._progress, right=lambda seen: seen[0] > committed + AT_ONCE // 10 and seen[1] > read)
+
+    def end(self) -> str:
+        """Return what was lost, and what is there though it should not be."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        until(lambda: self._process.poll() is not None)
+        self._reader.join()
+        return self._lines[-1].strip()
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._reader.join()
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            pipe.close()
+
+    def _progress(self) -> tuple[int, int]:
+        assert self._process.poll() is None, self._lines[-1]
+        told = re.fullmatch(r"committed (\d+) read (\d+)\n", self._lines[-1])
+        return (int(told[1]), int(told[2])) if told else (0, 0)
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        self._lines.extend(self._process.stdout)
+
+
+def test_transactions_of_java_go_on(kafka: KafkaProcesses, ports: list[int], tmp_path: Path) -> None:
+    """The gateway is killed, then a broker, which comes back at another address: what Java
+    committed is there once, what it aborted is not there, and a group has read everything.
+    """
+    gateway = started(kafka, ports)
+    load = Transactions(gateway.bootstrap, "transactions", tmp_path)
+    try:
+        load.goes_on()
+        gateway.kill()
+        gateway = started(kafka, ports)
+        load.goes_on()
+        kafka.processes["broker-2"].kill()
+        kafka.processes["broker-2"].wait()
+        kafka.addresses[2] = f"127.0.0.1:{free_port()}"
+        kafka.start_broker(2)
+        kafka.wait_until_complete({1, 2})
+        load.goes_on()
+        assert load.end() == "lost 0 twice 0 uncommitted 0 unread 0"
+        gateway.stop()
+    finally:
+        load.kill()
+        gateway.kill()
 
 
 def test_a_broker_that_dies_and_comes_back_elsewhere(kafka: KafkaProcesses, ports: list[int]) -> None:

@@ -107,6 +107,19 @@ def test_a_missing_file(tmp_path: Path) -> None:
             ScramUsers(file)
 
 
+@pytest.mark.parametrize(("mode", "warns"), [(0o600, False), (0o640, False), (0o644, True)])
+def test_a_file_that_everybody_can_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, mode: int, warns: bool
+) -> None:
+    """A warning names the file, and nothing of what is in it."""
+    file = tmp_path / "scram.properties"
+    file.write_text(f"alice={SECRET}\n")
+    file.chmod(mode)
+    ScramUsers(file)
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * warns
+    assert (str(file) in caplog.text) is warns and SECRET not in caplog.text
+
+
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=200), st.ip_addresses())
 def test_the_principal_in_an_envelope(name: str, host: object) -> None:
     """The principal is written as brokers write it, and the address in its bytes."""

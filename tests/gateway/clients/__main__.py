@@ -6,11 +6,14 @@ with 1. A run with nothing chosen and without differences writes the table to do
 
 import argparse
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+from confluent_kafka import KafkaException
 
 from tests.gateway.clients.comparing import CLIENTS, Client, compare
 from tests.gateway.clients.tools_of_conformance import tools_of_conformance
@@ -78,7 +81,11 @@ def all_in(world: World, clients: Mapping[str, Client]) -> dict[str, str]:
 
 def differences(world: World, client: str, user: str) -> int:
     begin = time.monotonic()
-    outcome = compare(world, client, user)
+    try:
+        outcome = compare(world, client, user)
+    except (AssertionError, KafkaException, OSError, subprocess.SubprocessError) as error:
+        say(f"{world.kafka} {world.protocol} {world.identity} {client} as {user}: {error!r}")
+        return 1
     steps, left = len(outcome.seen[GATEWAY]), len(outcome.left[GATEWAY])
     say(f"{world.kafka} {world.protocol} {world.identity} {client} as {user}: {steps} steps, {left} things left")
     say(f"    {time.monotonic() - begin:.1f} s; refused: {outcome.refused[GATEWAY]}")

@@ -377,6 +377,7 @@ def test_a_gateway_that_observes_refuses_nothing(cluster: MiniCluster, folder: P
     (created,) = decisions(tmp_path, "OBSERVED")
     assert created.policy is not None and created.policy.decision == "violated"
     assert (created.error_code, created.effect, created.enforced) == (0, Effect.APPLIED, False)
+    assert "the gateway observes" in gateway.output
 
 
 @pytest.mark.parametrize(("on_failure", "code"), [("refuse", UNKNOWN_SERVER_ERROR), ("pass", 0)])
