@@ -13,6 +13,8 @@ from ..protocol.errors import InvalidFrameSize
 
 PIECE_BYTES = 256 * 1024
 """The largest piece of a frame, and so the most that is read at once."""
+MOST_WHOLE_BYTES = 128 * 1024 * 1024
+"""The longest frame that is taken as a whole: Metadata of a million partitions has less."""
 _SIZE = struct.Struct(">i")
 
 
@@ -108,7 +110,12 @@ class FrameReader:
         return taken
 
     async def whole(self) -> bytes:
-        """Take the whole frame, and return it without its size. Raises Disconnected."""
+        """Take the whole frame, and return it without its size. Raises InvalidFrameSize,
+        Disconnected.
+        """
+        if self.left > MOST_WHOLE_BYTES:
+            text = f"a frame of {self.left} bytes is announced, {MOST_WHOLE_BYTES} are allowed where it is read whole"
+            raise InvalidFrameSize(text)
         return (await self.rest())[_SIZE.size :]
 
     def _next_size(self) -> int:

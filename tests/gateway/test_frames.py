@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicontroller.controller.network.transport import Disconnected, Transport
-from minicontroller.gateway.frames import FrameReader, FrameWriter
+from minicontroller.gateway.frames import MOST_WHOLE_BYTES, FrameReader, FrameWriter
 from minicontroller.protocol.errors import InvalidFrameSize
 
 MOST = 1000
@@ -115,3 +115,12 @@ async def test_an_end_within_a_frame(data: bytes) -> None:
 
     with pytest.raises(Disconnected, match="within a frame"):
         await move()
+
+
+async def test_a_frame_that_is_too_long_to_be_held() -> None:
+    """A frame that may pass in pieces is not read as a whole if it is announced to be very long."""
+    pipe = Pipe([struct.pack(">i", MOST_WHOLE_BYTES + 1), b"x"])
+    reader = FrameReader(pipe, 2**31 - 1)
+    assert await reader.begin() == MOST_WHOLE_BYTES + 1
+    with pytest.raises(InvalidFrameSize, match="134217728 are allowed"):
+        await reader.whole()

@@ -2,7 +2,7 @@
 
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,8 +18,15 @@ ANYWHERE = "127.0.0.1:0"
 class GatewayProcess:
     """One `minicontroller gateway` on free ports."""
 
-    def __init__(self, upstream: str, *, listen: str = ANYWHERE, settings: Mapping[str, str] | None = None) -> None:
-        arguments = ["gateway", "--upstream", upstream, "--listen", listen]
+    def __init__(
+        self,
+        upstream: str,
+        *,
+        listen: str = ANYWHERE,
+        settings: Mapping[str, str] | None = None,
+        options: Sequence[str] = (),
+    ) -> None:
+        arguments = ["gateway", "--upstream", upstream, "--listen", listen, *options]
         for key, value in (settings or {}).items():
             arguments += ["--set", f"{key}={value}"]
         self._process = subprocess.Popen(
