@@ -193,19 +193,22 @@ class Draft:
         self._max_bytes = max_bytes
         self._bytes = 0
         """The size of the staged operations in bytes."""
+        self._heaviest = 0
+        """The size of the largest staged element in bytes."""
         self._barred = barred or {}
         self._ends = trio.current_time() + PART_SECONDS
         self._others_wait = others_wait
 
     @property
     def is_over(self) -> bool:
-        """Whether the plan must end before its next element: the staged elements fill a commit, or
-        other jobs wait and PART_SECONDS are over.
+        """Whether the plan must end before its next element: one more like the staged ones would
+        not fit into the commit, or other jobs wait and PART_SECONDS are over.
 
         A job takes effect as a whole, and can be planned again as a whole, so it does not outgrow a
-        commit.
+        commit. A little of it in a second commit would take a second write of the store's log.
         """
-        return self._bytes >= self._max_bytes or (trio.current_time() >= self._ends and self._others_wait())
+        is_full = self._bytes + self._heaviest > self._max_bytes
+        return is_full or (trio.current_time() >= self._ends and self._others_wait())
 
     def stage(
         self,
@@ -285,6 +288,7 @@ class Draft:
             element.refuse(refusal)
         self.elements.append(element)
         self._bytes += element.weight
+        self._heaviest = max(self._heaviest, element.weight)
         self.image = element.apply(self.image)
         return element
 
