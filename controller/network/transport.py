@@ -79,9 +79,10 @@ class SocketTransport:
             try:
                 return read(most)
             except BlockingIOError:
-                await self._wait(trio.lowlevel.wait_readable)
+                pass  # to wait here would keep the exception, with its frames, as long as the client is idle
             except OSError as error:
                 raise Disconnected(str(error)) from error
+            await self._wait(trio.lowlevel.wait_readable)
 
     def send_nowait(self, data: bytes | memoryview) -> int:
         try:
