@@ -46,7 +46,9 @@ async def handle(node: Node, context: RequestContext, request: AlterClientQuotas
     may = context.may(ALTER_CONFIGS)
     edits = [_edit(alteration) if may else _refused(alteration, _unauthorized()) for alteration in request.entries]
     changes = await change_entities(node, context, request, edits, validate_only=request.validate_only)
-    rows = {_entity(each): change for each, change in zip(request.entries, changes, strict=True)}
+    rows = list(zip(map(_entity, request.entries), changes, strict=True))
+    if may:  # as in Kafka, an entity that is named twice has one row then
+        rows = list(dict(rows).items())
     return AlterClientQuotasResponse(
         entries=[
             AlteredClientQuotas(
@@ -54,7 +56,7 @@ async def handle(node: Node, context: RequestContext, request: AlterClientQuotas
                 error_message=change.message,
                 entity=[ClientQuotaEntity(entity_type=kind, entity_name=name) for kind, name in entity],
             )
-            for entity, change in rows.items()
+            for entity, change in rows
         ]
     )
 

@@ -34,7 +34,9 @@ async def receive(
     node: Node, context: RequestContext, request: AlterConfigsRequest, ask_controller: Handler
 ) -> AlterConfigsResponse:
     """Answer a request of a client at the node that received it."""
-    refused = await refused_here(node, request.resources, lambda resource: check_replacement(_entries(resource)))
+    refused = await refused_here(
+        node, context, request.resources, lambda resource: check_replacement(_entries(resource))
+    )
     refused |= await refused_stores(node, context, request.resources, _alteration, refused)
     changes = await alter(node, context, request, refused, ask_controller)
     return _response(request.resources, changes)

@@ -90,6 +90,7 @@ class Alteration(msgspec.Struct, frozen=True):
 
 async def refused_here(
     node: Node,
+    context: RequestContext,
     resources: Sequence[R],
     check: Callable[[R], None],
     check_of_type: Callable[[R], None] = lambda _resource: None,
@@ -97,7 +98,8 @@ async def refused_here(
     loggers: bool = False,
 ) -> dict[int, PlannedChange]:
     """Return the resources that the receiving node refuses itself, by their index in the request.
-    `check` is called before the type is checked, `check_of_type` after it.
+    `check` is called before the type is checked, `check_of_type` after it. Raises Refusal for
+    client metrics of a caller who has no right to them: Kafka refuses the whole request then.
     """
     names = await in_time_slices(
         (resource.resource_type, *kind_and_name(resource.resource_type, resource.resource_name))
@@ -105,6 +107,7 @@ async def refused_here(
     )
     occurrences = Counter(names)
     refused: dict[int, PlannedChange] = {}
+    metrics: list[str] = []
     time_slice = TimeSlice()
     for index, resource in enumerate(resources):
         await time_slice.pause()
@@ -113,6 +116,8 @@ async def refused_here(
             if occurrences[names[index]] > 1:
                 raise Refusal(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
             check(resource)
+            if resource.resource_type == ResourceType.CLIENT_METRICS:
+                metrics.append(name)
             _check_type(resource.resource_type, loggers=loggers)
             if resource.resource_type == ResourceType.BROKER and resource.resource_name:
                 check_own_id(node, resource.resource_name)
@@ -125,6 +130,9 @@ async def refused_here(
                 operations=operands(resource),
                 operation_kinds=operation_kinds(resource),
             )
+    if metrics and not context.may(ALTER_CONFIGS_OF_CLUSTER):
+        text = f"Unexpected resource type CLIENT_METRICS for resource {metrics[0]}"
+        raise Refusal(ErrorCode.INVALID_REQUEST, text)
     return refused
 
 

@@ -233,11 +233,13 @@ def manual_rows(image: Image, topic: Topic, rows: Sequence[CreatePartitionsAssig
             raise _wrong(
                 f"Duplicate brokers not allowed in replica assignment: {', '.join(map(str, row.broker_ids))} for partition id {index}."
             )
-        if len(row.broker_ids) != topic.replication_factor:
-            raise _wrong(
-                f"Inconsistent replication factor between partitions, partition 0 has {topic.replication_factor} "
-                f"while partitions [{index}] have replication factors [{len(row.broker_ids)}], respectively."
-            )
+    factors = {index: len(row.broker_ids) for index, row in enumerate(rows, start=len(topic.partitions))}
+    others = {index: factor for index, factor in factors.items() if factor != topic.replication_factor}
+    if others:
+        raise _wrong(
+            f"Inconsistent replication factor between partitions, partition 0 has {topic.replication_factor} while "
+            f"partitions {list(others)} have replication factors {list(others.values())}, respectively."
+        )
     return tuple(tuple(row.broker_ids) for row in rows)
 
 

@@ -52,6 +52,7 @@ async def receive(
     """Answer a request of a client at the node that received it."""
     decided = await refused_here(
         node,
+        context,
         request.resources,
         lambda resource: check_incremental(_steps(resource)),
         lambda resource: _check_of_type(node, context, resource),

@@ -88,7 +88,8 @@ class Through:
         comparison = Comparison(read_recording(scenario), self._normaliser, to_the_letter=True)
         for case in cases:
             recorded = comparable(comparison.expected(case))
-            self._performer.silence_seconds = SILENCE_SECONDS if recorded == SILENT else PATIENCE_SECONDS
+            _, expected = through_gateway(case, recorded, None, judged=self._judged)
+            self._performer.silence_seconds = SILENCE_SECONDS if expected == SILENT else PATIENCE_SECONDS
             outcome = self._performer.perform(case, agrees(comparison, recorded))
             actual = comparable(comparison.actual(outcome))
             names, expected = through_gateway(case, recorded, actual, judged=self._judged)

@@ -21,11 +21,11 @@ from tests.support.wire import Login
 from tests.support.znodes import ZnodeWatcher
 
 OURS = "/ours"
-"""Where our znodes are, in the ZooKeeper of the real Kafka. Those below `/minicontroller` are for
-ourselves.
+"""Our znodes are below this path, in the ZooKeeper of the real Kafka. Those below `/minicontroller`
+are for ourselves.
 """
 NODE = 1
-"""Who is asked: Kafka's controller."""
+"""The node that is asked; it is Kafka's controller."""
 SETTLE_SECONDS = 3.0
 """Longer than either takes for what it does after it has answered."""
 TEXT = "error_message"
@@ -33,7 +33,7 @@ TEXT = "error_message"
 
 @dataclass
 class Compared:
-    """One request, and where the two differ."""
+    """A request that was put to both clusters, and the differences."""
 
     case: Case
     answer: list[str] = field(default_factory=list)

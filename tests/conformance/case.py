@@ -113,7 +113,7 @@ class ScramFinal:
 
 @dataclass(frozen=True)
 class Case:
-    """One request, and what has to be known about its answer to compare it."""
+    """A request, and what has to be known about its answer to compare it."""
 
     name: str
     api: str
@@ -130,7 +130,7 @@ class Case:
     node_1: bool = False
     """The answer depends on the node's own id, which was 1."""
     user: str = ""
-    """Who asks, of the users of a secured cluster."""
+    """The user who asks, where the cluster is secured."""
     dialogue: str = ""
     """The connection on which a client logs in by the cases themselves."""
     raw: bool = False

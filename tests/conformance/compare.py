@@ -14,7 +14,7 @@ from tests.conformance.scenario import Outcome
 
 
 class Comparison:
-    """One scenario on one cluster against its recording."""
+    """Compares the answers of a cluster to a scenario with the recorded ones."""
 
     def __init__(self, recording: Recording, ours: Normaliser, *, to_the_letter: bool = False) -> None:
         self._recording = recording
@@ -37,7 +37,7 @@ class Comparison:
         return not list(self.differences(outcome))
 
     def differences(self, outcome: Outcome) -> Iterator[str]:
-        """Where they differ, by path."""
+        """Yield the differences between two answers, by their paths."""
         yield from differing(self.expected(outcome.case), self.actual(outcome))
 
 

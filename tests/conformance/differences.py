@@ -1,5 +1,5 @@
-"""Where we differ from Kafka 3.9 on purpose: each with its reason in docs/conformance.md, under the
-same name.
+"""The answers and states in which we differ from Kafka 3.9 on purpose: docs/conformance.md gives
+the reason of each, under the same name.
 
 A difference turns the recorded answer (normalised) into the one that is expected of us; what it
 does not touch must still be equal.
@@ -26,14 +26,14 @@ def a_text(value: Any) -> bool:
 @dataclass(frozen=True)
 class Difference:
     name: str
-    """As in docs/conformance.md."""
+    """The heading in docs/conformance.md that gives the reason."""
     cases: str
     """A pattern that matches the whole key of each case that it concerns."""
     adapt: Adapt
 
 
 def every_row_refused(rows: str, code: int) -> Adapt:
-    """All rows of the request with this code and a text."""
+    """Expect every row of the request to be refused with this code and a text."""
 
     def adapt(case: Case, recorded: Any) -> Any:
         kept = {"throttle_time_ms": 0} if recorded == "silent" else recorded
@@ -147,7 +147,7 @@ def with_our_feature(_case: Case, recorded: Any) -> Any:
 
 
 def answered_with_35(_case: Case, _recorded: Any) -> Any:
-    """As a version that is too high is answered."""
+    """Expect the answer to a version that is too high."""
     return {"error_code": 35, "api_keys": [{"api_key": 18, "min_version": 0, "max_version": 4}]}
 
 
@@ -390,7 +390,7 @@ def concerning(case: Case, recorded: Any) -> tuple[set[str], Any]:
 @dataclass(frozen=True)
 class StateDifference:
     name: str
-    """As in docs/conformance.md."""
+    """The heading in docs/conformance.md that gives the reason."""
     keys: str
     """A pattern that matches the whole key of each entry of the state that it concerns."""
     explains: Callable[[str | None, str | None], bool] = lambda theirs, ours: theirs != ours

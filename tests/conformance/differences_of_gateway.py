@@ -1,5 +1,5 @@
-"""Where an answer through a gateway is not the one without it, on purpose: docs/gateway.md gives
-the reason of each name.
+"""The answers through a gateway that differ on purpose from those without it: docs/gateway.md gives
+the reason of each, under the same name.
 """
 
 import re
@@ -43,7 +43,7 @@ def silent(_case: Case, _recorded: Any) -> Any:
 
 
 def version_refused(_case: Case, _recorded: Any) -> Any:
-    """As a version that is too high is answered."""
+    """Expect the answer to a version that is too high."""
     return {"error_code": 35, "api_keys": [{"api_key": 18, "min_version": 0, "max_version": 4}]}
 
 

@@ -52,6 +52,7 @@ ROWS_WITHOUT_ORDER = {
     "DescribeUserScramCredentials": "results",
     "ListGroups": "groups",
     "OffsetCommit": "topics",
+    "OffsetDelete": "topics",
     "WriteTxnMarkers": "markers",
 }
 DUMP, A_DUMP = "Request Request(", "a dump of the request"

@@ -79,7 +79,7 @@ def without_prose(outcome: Outcome) -> bytes:
 
 
 def write(path: Path, head: dict[str, Any], rows: list[dict[str, Any]]) -> None:
-    """One line a case, so that a new recording is a readable difference."""
+    """Write a recording with a line for each case, so that changes of it can be read."""
     lines = ",\n".join("  " + json.dumps(each) for each in rows)
     top = json.dumps(head, indent=1)[1:-2]
     path.write_text("{" + top + ',\n "outcomes": [\n' + lines + "\n ]\n}\n")

@@ -15,7 +15,7 @@ RECORDINGS = Path(__file__).parent / "recordings"
 
 @dataclass(frozen=True)
 class Recorded:
-    """One outcome. Either an answer, or how the connection ended without one."""
+    """A recorded outcome: an answer, or how the connection ended without one."""
 
     request: bytes
     response: bytes | None

@@ -152,7 +152,7 @@ def all_led(answer: Body) -> bool:
 
 
 def error_codes(part: Any) -> Iterator[int]:
-    """All error codes of an answer, however deep."""
+    """Yield all error codes of an answer, however deep."""
     if isinstance(part, dict):
         yield from [part["error_code"]] if "error_code" in part else []
         for value in part.values():

@@ -28,7 +28,7 @@ OF_THE_TOPIC = 1
 CREATES = {"CreateTopics": "topics", "CreatePartitions": "results"}
 """By API, the rows of its answers."""
 MADE = (0, 7)
-"""Without an error, or not complete when the time of the request ended."""
+"""The codes of what was made: NONE, and REQUEST_TIMED_OUT for what was not complete in time."""
 REASSIGNMENTS = "reassignments"
 
 BY_NATURE = (
@@ -195,7 +195,7 @@ def state_file(scenario: str) -> Path:
 
 
 def write_changes(scenario: str, before: State, after: State) -> None:
-    """One line for each entry that the scenario changed, so that a new recording is readable."""
+    """Write a line for each entry that a scenario changed, so that changes of them can be read."""
     lines = [changed(key, after.get(key)) for key in sorted(differing_keys(before, after))]
     state_file(scenario).write_text("".join(f"{line}\n" for line in lines))
 

@@ -109,8 +109,8 @@ def left_behind(stack: ExitStack, cluster: Cluster, performer: Performer, user: 
 
 
 def unlike(left: StateOf, recorded: State, known: set[str]) -> list[str]:
-    """Where the state is not as Kafka's after the same requests, once it has settled. What is told
-    once is `known`.
+    """Return the differences between the state and Kafka's after the same requests, once it has
+    settled. What is told once is `known`.
     """
     again: set[str] = set()
 

@@ -34,7 +34,10 @@ BROKER_CONFIGS = {
     "background.threads": ("10", "9", "50", "x"),
     "no.such.config": ("1",),
 }
-QUOTAS = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate", "x")
+QUOTAS = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "x")
+"""The keys of quotas, but for that of the controller's changes: what it lets pass depends on the
+time, and which topics of a request on the order of a hash map.
+"""
 ENTITIES = (
     (("user", "walk-u"),),
     (("user", None),),

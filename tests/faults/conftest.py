@@ -27,7 +27,7 @@ def record(request: pytest.FixtureRequest) -> Record:
 
 @pytest.fixture(scope="session")
 def ensemble(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperEnsemble]:
-    """One for all tests of faults: whoever breaks one of its servers mends it."""
+    """An ensemble for all tests of faults: whoever breaks one of its servers mends it."""
     with ZooKeeperEnsemble(tmp_path_factory.mktemp("ensemble")) as ensemble:
         yield ensemble
 
@@ -48,7 +48,7 @@ def nodes(tmp_path: Path, ensemble: ZooKeeperEnsemble, chroot: str) -> Iterator[
 
 @pytest.fixture
 def lasting_nodes(tmp_path: Path, ensemble: ZooKeeperEnsemble, chroot: str) -> Iterator[Nodes]:
-    """The same, and their sessions outlive every pause."""
+    """Nodes whose sessions outlive every pause."""
     with running_nodes(tmp_path, [ensemble.connect + chroot] * 3, LASTING) as nodes:
         yield nodes
 
@@ -90,7 +90,7 @@ def wired(tmp_path: Path, ensemble: ZooKeeperEnsemble, chroot: str) -> Iterator[
 
 @pytest.fixture
 def lasting_wired(tmp_path: Path, ensemble: ZooKeeperEnsemble, chroot: str) -> Iterator[Wired]:
-    """The same, with sessions that outlive every pause."""
+    """Nodes behind proxies, whose sessions outlive every pause."""
     with running_wired(tmp_path, ensemble, chroot, LASTING) as wired:
         yield wired
 

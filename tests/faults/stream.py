@@ -24,7 +24,7 @@ class Stream:
 
     def __init__(self, addresses: Sequence[str], replicas: int) -> None:
         self.acknowledged: dict[str, float] = {}
-        """When, by topic."""
+        """The time of each topic's acknowledgement."""
         self.answers: dict[str, int] = {}
         """The error code that each topic got."""
         self.failures: list[BaseException] = []
@@ -47,7 +47,7 @@ class Stream:
         self.check()
 
     def first_after(self, moment: float) -> float | None:
-        """When a topic was acknowledged for the first time later than that."""
+        """Return when a topic was acknowledged for the first time after that."""
         self.check()
         return min((at for at in list(self.acknowledged.values()) if at > moment), default=None)
 
@@ -61,8 +61,8 @@ class Stream:
         assert set(self.answers.values()) <= {ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT}, self.answers
 
     def run(self, at: int, prefix: str) -> None:
-        """One client's life: at the node that it begins at, or at the next one when that one ends
-        the connection.
+        """Act as a client: at the node that it begins at, or at the next one when that one ends the
+        connection.
         """
         names = (f"{prefix}-{number}" for number in itertools.count())
         unanswered: str | None = None

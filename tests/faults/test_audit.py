@@ -84,7 +84,7 @@ REQUESTS = 400
 
 
 class Asker:
-    """One connection with many requests on their way: topics to be made, and names that nobody may
+    """A connection with many requests on their way: topics to be made, and names that nobody may
     have. What is sent was encoded before, and what came is decoded afterwards, so that the blow
     falls while the answer is warm.
     """

@@ -25,7 +25,7 @@ LIMITED = (
 
 @pytest.fixture
 def zookeeper(tmp_path: Path) -> Iterator[ZooKeeperServer]:
-    """One of this test's own: it is restarted."""
+    """A ZooKeeper of this test's own, which is restarted."""
     with ZooKeeperServer(tmp_path / "zookeeper") as server:
         yield server
 

@@ -55,7 +55,9 @@ def is_possible(before: Topic | None, *operations: Operation) -> bool:
 
 
 def test_where_a_partition_is() -> None:
-    """It is in the end where the last one moved it that was acknowledged, or one in doubt."""
+    """A partition is in the end where the last reassignment moved it that was acknowledged, or one
+    in doubt.
+    """
     moves = [op(REASSIGN, 1, 2, replicas=(1, 2)), op(REASSIGN, 3, 4, replicas=(3,))]
     doubt = op(REASSIGN, 5, None, UNKNOWN, replicas=(2,))
     for replicas, others, right in (((3,), [], True), ((1, 2), [], False), ((2,), [], False), ((2,), [doubt], True)):
@@ -64,7 +66,9 @@ def test_where_a_partition_is() -> None:
 
 
 def test_what_follows_its_order_is_possible() -> None:
-    """One after the other, each with the answer that the state before it gives."""
+    """Operations one after the other are possible, each with the answer that the state before it
+    gives.
+    """
     assert is_possible(
         None,
         op(DELETE, 0, 1, REFUSED, code=UNKNOWN_TOPIC),

@@ -1,4 +1,4 @@
-"""How a node starts when the world is not as it should be."""
+"""A node starts also when the world is not as it should be."""
 
 from pathlib import Path
 

@@ -35,7 +35,7 @@ ANN, BOB = {"User:ann": "allow"}, {"User:bob": "allow"}
 
 
 def op(kind: str, began: float, ended: float | None = None, outcome: str = OK, **more: Any) -> Operation:
-    """One that takes a second, unless it is said otherwise."""
+    """Return an operation that takes a second, unless it is said otherwise."""
     entity = GUARDED if kind in (PERMIT, REVOKE, ACLS) else ORDERS
     if outcome != UNKNOWN and ended is None:
         ended = began + 1

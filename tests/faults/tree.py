@@ -57,7 +57,9 @@ class Tree:
         return value
 
     def jsons(self, paths: Sequence[str]) -> list[Any]:
-        """The same of many, all of them asked for before the first is waited for."""
+        """Return the JSON documents of many znodes, all of them asked for before the first is
+        waited for.
+        """
         return patiently(partial(self._jsons, paths))
 
     def _jsons(self, paths: Sequence[str]) -> list[Any]:
@@ -149,8 +151,8 @@ class Tree:
         return Vacancy(self)
 
     def half_made(self) -> list[str]:
-        """What a topic that exists lacks, and what exists without its topic: must be empty. A
-        topic that is made or deleted during a look is whole at the next one.
+        """Return what a topic that exists lacks, and what exists without its topic: must be empty.
+        A topic that is made or deleted during a look is whole at the next one.
         """
         flaws = self._half_made()
         still = set(self._half_made()) if flaws else set()
@@ -187,7 +189,7 @@ class Tree:
 
 
 def patiently(ask: Callable[[], Seen]) -> Seen:
-    """What is asked of a tree whose servers come and go; of a deletion, that it is done."""
+    """Return the answer to a question, which is asked again while servers of the tree are away."""
     while True:
         try:
             return ask()
@@ -200,7 +202,7 @@ def state_path(topic: str, partition: int) -> str:
 
 
 class Vacancy:
-    """When the controller's place becomes vacant: told by a watch that is set now."""
+    """Tells when the controller's place becomes vacant, by a watch that is set now."""
 
     def __init__(self, tree: Tree) -> None:
         self.seen_at: float | None = None

@@ -45,7 +45,7 @@ HIDDEN = {
     ApiKey.REMOVE_RAFT_VOTER,
     *range(ApiKey.INITIALIZE_SHARE_GROUP_STATE, ApiKey.READ_SHARE_GROUP_STATE_SUMMARY + 1),
 }
-"""What a Kafka 4.1 tells clients of, and the gateway does not pass."""
+"""The APIs that Kafka 4.1 tells clients of, and that the gateway does not pass."""
 ASKS_FOR_GROUPS = range(8, 10)
 
 
@@ -120,13 +120,15 @@ def search(world: World) -> None:
 
 
 def test_no_answer_of_kafka_3_9_has_an_address_of_a_broker() -> None:
-    """All APIs of the last Kafka with ZooKeeper."""
+    """No answer of an API of the last Kafka with ZooKeeper names a broker's address."""
     with world_of(Kafka(KAFKA_VERSION, ZOOKEEPER), 1) as world:
         search(world)
 
 
 def test_no_answer_of_kafka_4_1_has_an_address_of_a_broker(newest: World) -> None:
-    """All APIs of a newer Kafka, those of share groups included."""
+    """No answer of an API of a newer Kafka names a broker's address, those of share groups
+    included.
+    """
     search(newest)
 
 

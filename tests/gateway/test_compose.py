@@ -18,7 +18,7 @@ SERVICES: dict[str, dict[str, Any]] = yaml.safe_load((DOCKER / "gateway.yaml").r
 KAFKA, GATEWAY = SERVICES["kafka"], SERVICES["gateway"]
 KAFKA_ID = KAFKA["environment"]["KAFKA_NODE_ID"]
 FOLDER = "/etc/minicontroller"
-"""Where the image runs commands."""
+"""The folder in which the image runs commands."""
 
 
 def parse(arguments: list[str]) -> dict[str, Any]:

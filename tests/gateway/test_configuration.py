@@ -127,7 +127,7 @@ def test_mistakes(text: str, settings: tuple[str, ...], said: str) -> None:
 
 @pytest.mark.parametrize("upstream", ["", "kafka-1", "kafka-1:0", "kafka-1:70000"])
 def test_no_brokers_to_begin_with(upstream: str) -> None:
-    """What is no list of addresses is refused before anything starts."""
+    """Text that is no list of addresses is refused before anything starts."""
     with pytest.raises(ConfigurationError):
         loaded(upstream=upstream)
 

@@ -1,5 +1,5 @@
-"""How clients log in at a gateway is configured right, or a sentence says where it is not, and no
-sentence and no repr has a secret.
+"""The logins of a gateway's clients are configured right, or a sentence says where they are not,
+and no sentence and no repr has a secret.
 """
 
 import tempfile
@@ -67,7 +67,7 @@ def test_who_authenticates_clients() -> None:
     ],
 )
 def test_mistakes(text: str, said: str) -> None:
-    """What would be without effect, and what is missing, is told without any value."""
+    """A key that would be without effect, and one that is missing, is told without any value."""
     with pytest.raises(ConfigurationError) as fault:
         loaded(text)
     assert said in str(fault.value)

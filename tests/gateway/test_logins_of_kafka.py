@@ -163,8 +163,8 @@ def warnings_of(gateway: GatewayProcess) -> list[dict[str, Any]]:
 
 
 def principal_after(gateway: GatewayProcess, *logins: Credentials) -> str | None:
-    """Whom the gateway takes a client for that has logged in so: its log says it of the next
-    mistake.
+    """Return the name that the gateway takes a client for who has logged in so: its log says it of
+    the next mistake.
     """
     before = len(warnings_of(gateway))
     with Wire(gateway.bootstrap) as wire:
@@ -254,7 +254,7 @@ def test_the_gateway_and_the_cluster_judge(by_envelope: GatewayProcess, audit: P
 
 
 def recorded(audit: Path, names: Sequence[str]) -> dict[str, str | None]:
-    """Who asked for these topics, as the audit log has it."""
+    """Return who asked for these topics, as the audit log has it."""
     events = (each.event for each in read_all([audit]))
     return {each.name: each.principal for each in events if isinstance(each, Decision) and each.name in names}
 

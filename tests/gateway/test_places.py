@@ -1,5 +1,5 @@
-"""Where clients reach the brokers: at fixed ports, or at one port of TLS by a name. Brokers come,
-go, and come back elsewhere.
+"""Clients reach the brokers at fixed ports, or at one port of TLS by a name. Brokers come, go, and
+come back elsewhere.
 """
 
 import socket

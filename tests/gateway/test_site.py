@@ -61,7 +61,9 @@ def told(gateway: GatewayProcess, path: str) -> Any:
 
 
 def test_the_page_shows_decisions_and_topics(gateway: GatewayProcess) -> None:
-    """What was decided and why, the topics of the cluster, and how the gateway judges."""
+    """The page shows what was decided and why, the topics of the cluster, and how the gateway
+    judges.
+    """
     assert b"<title>minicontroller</title>" in get(gateway, "/")
     until(lambda: len(told(gateway, "/api/decisions")) == 2)
     decided = {each["name"]: (each["outcome"], each.get("reason", "")) for each in told(gateway, "/api/decisions")}

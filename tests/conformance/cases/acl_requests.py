@@ -3,7 +3,7 @@
 The cluster authenticates by SASL; `admin` is a super user, alice, bob and carol are not.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,8 @@ CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE = 9, 10, 11, 1
 THE_CLUSTER = "kafka-cluster"
 
 ACL = Mapping[str, Any]
+States = Sequence[tuple[str, list[dict[str, Any]]]]
+"""States by name, with the ACLs that there are in each."""
 
 
 def acl(
@@ -84,3 +86,16 @@ def created(name: str, *acls: Mapping[str, Any], version: int = 3) -> list[Case]
         for each in creations:
             del each["resource_pattern_type"]
     return [Case(f"create {name}", "CreateAcls", version, {"creations": creations})]
+
+
+def in_states(states: States, asked: Callable[[str], list[Case]]) -> list[Case]:
+    """Return ALICE's questions in each state of the ACLs, which are made for it and deleted."""
+    return [
+        case
+        for state, acls in states
+        for case in [
+            *by(ADMIN, [Case(f"{state}, make", "CreateAcls", 3, {"creations": acls})]),
+            *by(ALICE, asked(state)),
+            *by(ADMIN, [Case(f"{state}, unmake", "DeleteAcls", 3, {"filters": [of_filter(each) for each in acls]})]),
+        ]
+    ]

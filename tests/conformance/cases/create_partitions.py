@@ -72,6 +72,7 @@ CASES = [
     newest("two unknown nodes", growth("cp-two", 4, [[98, 1], [99, 1]])),
     newest("negative node", growth("cp-two", 3, [[-1, 1]])),
     newest("rows differ", growth("cp-two", 4, [[1, 2], [1, 2, 3]])),
+    newest("all rows differ", growth("cp-two", 4, [[1], [1, 2, 3]])),
     newest("fewer by hand", growth("cp-two", 1, [[1, 2]])),
     newest("same by hand", growth("cp-two", 2, [])),
     newest("unknown node before rows", growth("cp-two", 4, [[1, 99]])),

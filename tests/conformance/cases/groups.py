@@ -12,7 +12,7 @@ OFFSETS = new_topic(
 
 
 def find(name: str, *keys: str, kind: int = 0, settles: bool = False, random_placement: bool = False) -> list[Case]:
-    """One key until version 3, many afterwards."""
+    """Return requests of FindCoordinator: versions up to 3 seek one key, later ones many."""
     return [
         *[
             Case(

@@ -12,7 +12,7 @@ NAMED = {"topics": [{"name": HERE}, {"name": THERE}], "allow_auto_topic_creation
 
 
 def leaving(name: str, group: str) -> list[Case]:
-    """One member, and from version 3 on several."""
+    """Return requests of LeaveGroup: one member leaves, and several since version 3."""
     members = [
         {"member_id": "m"},
         {"member_id": "", "group_instance_id": "i"},

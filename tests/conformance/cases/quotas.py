@@ -21,7 +21,7 @@ def entity(*named: Named) -> list[Body]:
 
 
 def entry(named: Sequence[Named], ops: Ops) -> Body:
-    """One entity and its operations; None removes a quota."""
+    """Return an entry for an entity and its operations; None removes a quota."""
     return {
         "entity": entity(*named),
         "ops": [

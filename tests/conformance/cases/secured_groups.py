@@ -1,4 +1,4 @@
-"""Who may see and change the offsets of groups, and who gets an id for a producer."""
+"""Requests of users with and without ACLs for the offsets of groups, and for ids of producers."""
 
 from typing import Any
 
@@ -17,9 +17,10 @@ from tests.conformance.cases.acl_requests import (
     THE_CLUSTER,
     TRANSACTIONAL_ID,
     WRITE,
+    States,
     acl,
     by,
-    of_filter,
+    in_states,
 )
 from tests.conformance.cases.features import UPGRADE, update
 from tests.conformance.cases.offsets import NODE_1, offsets
@@ -82,7 +83,7 @@ def asked(state: str, *, all_versions: bool = False) -> list[Case]:
     ] + update(f"{state}, feature", ("f", 1, UPGRADE))
 
 
-STATES: list[tuple[str, list[dict[str, Any]]]] = [
+STATES: States = [
     ("group described", [acl(DESCRIBE, GROUPS, GROUP), acl(DESCRIBE, name=TOPIC)]),
     ("group read", [acl(READ, GROUPS, GROUP), acl(READ, name=TOPIC)]),
     ("group read, no topic", [acl(READ, GROUPS, GROUP)]),
@@ -97,21 +98,13 @@ STATES: list[tuple[str, list[dict[str, Any]]]] = [
 ]
 
 
-def in_state(state: str, acls: list[dict[str, Any]]) -> list[Case]:
-    return [
-        *by(ADMIN, [Case(f"{state}, make", "CreateAcls", 3, {"creations": acls})]),
-        *by(ALICE, asked(state)),
-        *by(ADMIN, [Case(f"{state}, unmake", "DeleteAcls", 3, {"filters": [of_filter(each) for each in acls]})]),
-    ]
-
-
 TWICE = [{"name": TOPIC, "partitions": [{"partition_index": index, "committed_offset": 5}]} for index in (0, 9, 0)]
-"""One topic in three rows."""
+"""Rows that name one topic three times."""
 
 CASES = [
     *by(ADMIN, setup()),
     *by(ALICE, asked("no right", all_versions=True)),
-    *(case for state, acls in STATES for case in in_state(state, acls)),
+    *in_states(STATES, asked),
     *by(
         ALICE, [Case("a row for each row", "OffsetCommit", 8, {"group_id": "sgr-denied", "topics": TWICE}, node_1=True)]
     ),

@@ -1,11 +1,11 @@
-"""Who may move replicas, elect leaders, delete records, see offsets and log directories, remove
-members of groups and abort transactions. Nothing that is asked changes anything in any state of the
-ACLs.
+"""Requests of users with and without ACLs that move replicas, elect leaders, delete records, see
+offsets and log directories, remove members of groups, abort transactions, and change configs of
+client metrics. Nothing that is asked changes anything in any state of the ACLs.
 """
 
 from typing import Any
 
-from tests.conformance.case import Case, creation, each_version, new_topic
+from tests.conformance.case import Body, Case, creation, each_version, new_topic
 from tests.conformance.cases.acl_requests import (
     ADMIN,
     ALICE,
@@ -18,11 +18,13 @@ from tests.conformance.cases.acl_requests import (
     READ,
     THE_CLUSTER,
     WRITE,
+    States,
     acl,
     by,
-    of_filter,
+    in_states,
 )
 from tests.conformance.cases.leaving import marker
+from tests.conformance.cases.quotas import entry
 
 TOPIC, HIDDEN, MISSING, GROUP = "smv-t", "smv-u", "smv-missing", "sgr-g"
 NODE_1: dict[str, Any] = {"node_1": True}
@@ -51,6 +53,10 @@ def asked(state: str, *, all_versions: bool = False) -> list[Case]:
         {"name": MISSING, "partitions": [{"partition_index": 0, "replicas": [1]}]},
     ]
     elections = [{"topic": name, "partitions": [0]} for name in (TOPIC, MISSING)]
+    quotas = [entry((("user", None),), {key: 1.0}) for key in ("producer_byte_rate", "consumer_byte_rate")]
+    metrics: Body = {"resource_type": 16, "resource_name": TOPIC, "configs": []}
+    topic: Body = {**metrics, "resource_type": 2}
+    configured = {"alone": [metrics], "first": [metrics, topic], "last": [topic, metrics]}
     twice = [{"topic": TOPIC, "partitions": some} for some in ([1, 3], [], [0, 3])]
     directory = {"path": "/nowhere", "topics": [{"name": TOPIC, "partitions": [0, 1]}]}
     questions: list[tuple[str, str, int, dict[str, Any], dict[str, Any]]] = [
@@ -65,6 +71,12 @@ def asked(state: str, *, all_versions: bool = False) -> list[Case]:
         ("log dirs", "DescribeLogDirs", 0, {"topics": [{"topic": TOPIC, "partitions": [0, 1]}]}, NODE_1),
         ("move logs", "AlterReplicaLogDirs", 0, {"dirs": [directory]}, NODE_1),
         ("leave", "LeaveGroup", 3, {"group_id": GROUP, "members": [{"member_id": "m"}]}, NODE_1),
+        *(
+            (f"metrics {name}", "IncrementalAlterConfigs", 0, {"resources": some, "validate_only": True}, {})
+            for name, some in configured.items()
+        ),
+        ("quotas of one twice", "AlterClientQuotas", 0, {"entries": quotas, "validate_only": True}, {}),
+        ("metrics replaced", "AlterConfigs", 0, {"resources": configured["alone"], "validate_only": True}, {}),
         ("markers", "WriteTxnMarkers", 0, {"markers": [marker(1, (MISSING, [0, 1]))]}, NODE_1),
     ]
     found = []
@@ -74,7 +86,7 @@ def asked(state: str, *, all_versions: bool = False) -> list[Case]:
     return found
 
 
-STATES: list[tuple[str, list[dict[str, Any]]]] = [
+STATES: States = [
     ("moves, topic described", [acl(DESCRIBE, name=TOPIC)]),
     ("moves, topic deleted", [acl(DELETE, name=TOPIC)]),
     ("moves, topic altered", [acl(ALTER, name=TOPIC), acl(WRITE, name=HIDDEN)]),
@@ -85,17 +97,9 @@ STATES: list[tuple[str, list[dict[str, Any]]]] = [
 ]
 
 
-def in_state(state: str, acls: list[dict[str, Any]]) -> list[Case]:
-    return [
-        *by(ADMIN, [Case(f"{state}, make", "CreateAcls", 3, {"creations": acls})]),
-        *by(ALICE, asked(state)),
-        *by(ADMIN, [Case(f"{state}, unmake", "DeleteAcls", 3, {"filters": [of_filter(each) for each in acls]})]),
-    ]
-
-
 CASES = [
     *by(ADMIN, setup()),
     *by(ALICE, asked("moves, no right", all_versions=True)),
     *by(ADMIN, asked("moves, super user", all_versions=True)),
-    *(case for state, acls in STATES for case in in_state(state, acls)),
+    *in_states(STATES, asked),
 ]

@@ -1,4 +1,4 @@
-"""One command line of one of Kafka's tools, and what has to be known to compare what it wrote."""
+"""A command line of one of Kafka's tools, and what has to be known to compare what it wrote."""
 
 import shlex
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Call:
     unordered: bool = False
     """The lines come in the order of a hash map."""
     alone: bool = False
-    """Without bootstrap servers."""
+    """Whether it is called without bootstrap servers."""
     typed: str = ""
     """What the tool reads from its standard input."""
 

@@ -1,5 +1,5 @@
-"""Where Kafka's tools write something else with our nodes on purpose: each with its reason in
-docs/conformance.md, under the same name.
+"""The lines that Kafka's tools write otherwise with our nodes on purpose: docs/conformance.md gives
+the reason of each, under the same name.
 """
 
 import re
@@ -14,7 +14,7 @@ Adapt = Callable[[str], str]
 @dataclass(frozen=True)
 class Difference:
     name: str
-    """As in docs/conformance.md."""
+    """The heading in docs/conformance.md that gives the reason."""
     lines: str
     """A pattern that matches the whole line of each call that it concerns."""
     adapt: Adapt

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from tests.conformance.tools.call import Call
 
 TRACE = re.compile(r"^\s++(at .*+|\.\.\. \d++ more)\n?", re.MULTILINE)
-"""Where in Kafka's code something was thrown."""
+"""The lines of a stack trace of Java."""
 USAGE = re.compile(r"^(Option +Description|usage: ).*+", re.MULTILINE | re.DOTALL)
 """Kafka's own prose, which is no answer of a cluster."""
 PATTERNS = (

@@ -23,7 +23,7 @@ AUTHORIZER = {
 
 
 class Arena(msgspec.Struct):
-    """All that can be broken."""
+    """The nodes, servers and connections that can be broken."""
 
     nodes: Nodes
     ensemble: ZooKeeperEnsemble

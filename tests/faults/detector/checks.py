@@ -101,7 +101,7 @@ def judge(window: Window) -> Verdict:
 
 
 def _odd_answers(window: Window) -> list[Anomaly]:
-    """One of each kind."""
+    """Return an unexpected answer of each kind."""
     odd: dict[tuple[str, int], list[Operation]] = {}
     for each in window.operations:
         if each.ended is not None and each.code not in ALWAYS_EXPECTED | EXPECTED[each.kind]:
@@ -116,7 +116,7 @@ def _odd_answers(window: Window) -> list[Anomaly]:
 
 
 def _last_look(window: Window, entity: str) -> list[Operation]:
-    """What the tree says in the end is part of the history."""
+    """Return what the tree says in the end, as operations that are part of the history."""
     topic = window.after.get(entity)
 
     def look(number: int, kind: str) -> Operation:

@@ -77,7 +77,7 @@ class Journal:
         return operation
 
     def value(self) -> str:
-        """One that nobody else sets."""
+        """Return a value that nobody else sets."""
         return str(next(self._values))
 
     def may_doubt(self, entity: str) -> bool:
@@ -86,14 +86,14 @@ class Journal:
 
 
 class Habits(msgspec.Struct, frozen=True):
-    """How often a client does each thing."""
+    """The shares of a client's turns that are about each thing, and its pauses."""
 
     at_once: int = 1
     """The most requests that are sent together."""
     pause_seconds: float = 0.04
     """Between two turns, on average."""
     stays: float = 0.97
-    """How likely the next turn is at the same node."""
+    """The probability that the next turn is at the same node."""
     brokers: float = 0.25
     """The share of turns that are about the configs of brokers."""
     acls: float = 0.1
@@ -112,7 +112,7 @@ HABITS = (
     Habits(reads=0.9, pause_seconds=0.06),
     Habits(validates=0.7, pause_seconds=0.1),
 )
-"""Of thirteen clients."""
+"""The habits of thirteen clients."""
 
 
 class Client:

@@ -1,4 +1,4 @@
-"""One client's connection: requests go out together, answers come back in their order."""
+"""A client's connection: requests go out together, answers come back in their order."""
 
 import time
 from collections.abc import AsyncIterator, Sequence

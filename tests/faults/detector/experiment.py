@@ -1,4 +1,4 @@
-"""One experiment: windows of work and trouble, each checked when the dust has settled, and then
+"""An experiment: windows of work and trouble, each checked when the dust has settled, and then
 forgotten.
 """
 
@@ -27,7 +27,7 @@ ASYNCHRONOUS = {trouble.__name__ for trouble in (*BREAKING, strange_configs)}
 
 
 class Plan(msgspec.Struct):
-    """How long a cluster is driven, with which troubles and floods."""
+    """The time for which a cluster is driven, with its troubles and floods."""
 
     seed: str
     seconds: float
@@ -37,9 +37,9 @@ class Plan(msgspec.Struct):
     """The troubles of one window after the other, over and over, if they are not to be drawn."""
     floods: Sequence[str] = tuple(floods.FLOODS)
     beside: Sequence[Flood] = ()
-    """What goes on in every window, besides the floods that are drawn."""
+    """The floods that go on in every window, besides those that are drawn."""
     habits: Sequence[Habits] = HABITS
-    """One client each."""
+    """The habits of each client."""
     calm: float = 0.3
     """The share of windows without any trouble that breaks something."""
     most_troubles: int = 3
@@ -71,7 +71,7 @@ class Experiment:
         self._journal = Journal()
         self._known = patiently(self._look)
         self._is_broken = False
-        """It cannot go on."""
+        """Whether the experiment cannot go on."""
         self._logs_read: dict[int, int] = {}
 
     async def run(self) -> AsyncGenerator[Told, None]:
@@ -175,7 +175,7 @@ class Experiment:
         return look(self._arena.tree, [node.broker_id for node in self._arena.nodes])
 
     def _ruling(self) -> tuple[int, int]:
-        """Who rules, and in which epoch."""
+        """Return the id of the controller, and its epoch."""
         return self._arena.tree.controller_id or 0, self._arena.tree.controller_epoch
 
     def _complete(self, window: Window, ruled: tuple[int, int] | None, troubles: Sequence[str]) -> None:

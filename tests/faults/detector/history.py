@@ -1,4 +1,4 @@
-"""What was asked, when, and what was answered: a window of it, in memory and in a file.
+"""The history of a window: what was asked, when, and what was answered, in memory and in a file.
 
 Rule: a window is whole in itself. It begins with the state of every entity, which was read while
 nothing was under way, and ends with the same; so each is checked by itself and then forgotten, and
@@ -40,11 +40,11 @@ DEFAULT = "<default>"
 
 Configs = dict[str, str]
 Step = tuple[str, int, str | None]
-"""Of ALTER: key, operation as Kafka numbers them, operand."""
+"""A step of ALTER: the key, the operation as Kafka numbers them, and the operand."""
 
 
 class Topic(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a topic looks like; the id is empty where nobody was told of it. Of a broker and of a
+    """The state of a topic; the id is empty where nobody was told of it. Of a broker and of a
     resource with ACLs the configs alone count: there the principals that may read it.
     """
 
@@ -52,19 +52,19 @@ class Topic(msgspec.Struct, frozen=True, omit_defaults=True):
     partitions: int = 0
     configs: Configs = {}
     replicas: tuple[int, ...] = ()
-    """Of partition 0."""
+    """The replicas of partition 0."""
     leader: int = -1
     leader_epoch: int = -1
-    """Of partition 0, too."""
+    """The leader epoch of partition 0."""
 
 
 class Operation(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """One element of one request."""
+    """An element of a request."""
 
     number: int
     client: str
     node: int = 0
-    """Whom it was asked of; 0 for the tree itself."""
+    """The node that was asked; 0 for the tree itself."""
     connection: int = 0
     entity: str
     """`topics/<name>` or `brokers/<id>` or `brokers/<default>`, as a path below `/config`, or
@@ -80,29 +80,29 @@ class Operation(msgspec.Struct, kw_only=True, omit_defaults=True):
     partitions: int = 0
     """Asked for, or seen."""
     topic_id: str = ""
-    """Of what was made, or seen."""
+    """The id of the topic that was made, or seen."""
     configs: Configs = {}
     """Asked for, or seen; of REVOKE what was removed."""
     steps: list[Step] = []
-    """Of REVOKE the principal that loses its ACL, or none for all of them."""
+    """The steps of ALTER; of REVOKE, the principal that loses its ACL, or none for all of them."""
     replicas: tuple[int, ...] = ()
-    """Of partition 0: asked for, or seen in the tree."""
+    """The replicas of partition 0 that were asked for, or seen in the tree."""
     leader: int = -1
     leader_epoch: int = -1
-    """Of partition 0, as DESCRIBE has seen it."""
+    """The leader epoch of partition 0, as DESCRIBE has seen it."""
     only_validated: bool = False
     after: int | None = None
     """The operation before it on the same connection."""
     is_fresh: bool = False
-    """Of a read: what was acknowledged before it must be in it."""
+    """Whether a read must have what was acknowledged before it."""
     is_placed: bool = False
-    """Of a read: it is part of the order. A node's view is not otherwise."""
+    """Whether a read is part of the order. A node's view is not otherwise."""
     is_fresh_of_node: bool = False
-    """Of a read: what was acknowledged by way of its node before it must be in it."""
+    """Whether a read must have what was acknowledged by way of its node before it."""
 
 
 class Window(msgspec.Struct, kw_only=True):
-    """All that happened between two quiet moments."""
+    """The operations between two quiet moments."""
 
     seed: str = ""
     number: int = 0
@@ -114,7 +114,7 @@ class Window(msgspec.Struct, kw_only=True):
     after: dict[str, Topic] = {}
     operations: list[Operation] = []
     findings: list[str] = []
-    """What was found without this history: nodes that died, znodes that contradict each other."""
+    """The findings that need no history: nodes that died, znodes that contradict each other."""
 
 
 _encode, _head, _operation = (
@@ -125,7 +125,7 @@ _encode, _head, _operation = (
 
 
 def save(window: Window, path: Path) -> None:
-    """One line for the window, then one for each operation."""
+    """Write a line for the window, then one for each operation."""
     head = msgspec.structs.replace(window, operations=[])
     path.write_bytes(b"".join(line + b"\n" for line in map(_encode, [head, *window.operations])))
 

@@ -72,7 +72,7 @@ def _two_leaders(sights: Iterable[Sight]) -> Iterable[str]:
 
 
 def _fallen(sights: Iterable[Sight]) -> Iterable[str]:
-    """Of what is seen on one connection, and in the tree after all of it."""
+    """Yield the falls of epochs that one connection has seen, and of those in the tree at last."""
     highest: dict[tuple[str, tuple[int, int] | None], Sight] = {}
     ordered = sorted(sights, key=lambda each: each.ended)
     for sight in ordered:

@@ -24,7 +24,8 @@ from tests.faults.detector.history import OK, READS, STRANGER, UNKNOWN, Operatio
 from tests.faults.detector.models import State, changes_nothing, step, tells
 
 MOST_STATES = 20_000
-"""Of a frontier: more are not looked at, and the entity's history stays undecided."""
+"""The most states of a frontier: more are not looked at, and the entity's history stays undecided.
+"""
 
 Done = frozenset[int]
 """Operations under way that have taken effect already, by their numbers."""
@@ -59,11 +60,11 @@ class Search:
         """
         self._pending: dict[int, Operation] = {}
         self._seen: dict[State, int] = {before: 0}
-        """When, counted in events, each state was possible last."""
+        """The time, counted in events, at which each state was possible last."""
         self._clock = 0
         self._reads: dict[int, int] = {}
         self._answered: dict[int, tuple[int, Operation]] = {}
-        """When each node last answered a change with success, and which."""
+        """The time at which each node last answered a change with success, and the change."""
         self.knew: dict[int, Operation] = {}
         """For each read the change that its node had answered last."""
         self._late: set[State] = set()
@@ -71,7 +72,7 @@ class Search:
         acknowledged, so nodes may be behind.
         """
         self._now: set[State] | None = None
-        """All states that are possible at this moment, once somebody has asked."""
+        """The states that are possible at this moment, once somebody has asked."""
 
     def began(self, operation: Operation) -> None:
         self._clock += 1
@@ -132,7 +133,7 @@ class Search:
         return Contradiction(operation, self.possible, others, is_read(operation))
 
     def _explore(self, wanted: int | None) -> dict[tuple[State, Done], set[Done]]:
-        """All that may be once this operation has taken effect; with None, all that may be."""
+        """Return what may be once this operation has taken effect; with None, all that may be."""
         found: dict[tuple[State, Done], set[Done]] = {}
         visited: dict[tuple[State, Done], set[Done]] = {}
         for (state, done), unknown in self._frontier.items():
@@ -166,8 +167,8 @@ class Search:
         return found
 
     def _with_looks(self, state: State, done: Done) -> Done:
-        """With all that changes nothing and may take effect here: it can do no harm, and later it
-        may be impossible.
+        """Return what is done, with all that changes nothing and may take effect here: it can do no
+        harm, and later it may be impossible.
         """
         looks = [
             number
@@ -237,7 +238,7 @@ def check(before: State, operations: Sequence[Operation]) -> Contradiction | Non
 
 
 def is_done(operation: Operation) -> bool:
-    """It was acknowledged that it changed something."""
+    """Whether it was acknowledged that the operation changed something."""
     return operation.outcome == OK and not changes_nothing(operation)
 
 

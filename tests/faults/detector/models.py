@@ -40,8 +40,9 @@ Items = frozenset[tuple[str, str]]
 
 
 class State(msgspec.Struct, frozen=True):
-    """Of a topic; of a broker's configs and of ACLs only those count. A dying topic may be gone
-    already: its end is nobody's operation.
+    """The state of a topic; of a broker's configs and of ACLs only those count.
+
+    A dying topic may be gone already: its end is nobody's operation.
     """
 
     phase: str = ABSENT
@@ -49,7 +50,9 @@ class State(msgspec.Struct, frozen=True):
     partitions: int = 0
     configs: Items = frozenset()
     replicas: tuple[int, ...] = ()
-    """Where partition 0 is, or is moving to; empty while only the controller knows."""
+    """The replicas of partition 0, or those that it moves to; empty while only the controller
+    knows.
+    """
 
 
 GONE = State()
@@ -163,7 +166,9 @@ def _done(state: State, operation: Operation) -> State | None:
 
 
 def _revoked(state: State, operation: Operation) -> State | None:
-    """What is answered to have been removed was there, and nothing else that was asked for."""
+    """Return the state after a removal, if what is answered to have been removed was there, and
+    nothing else that was asked for.
+    """
     named = {key for key, _, _ in operation.steps}
     removed = frozenset(item for item in state.configs if not named or item[0] in named)
     if operation.outcome != UNKNOWN and removed != frozenset(operation.configs.items()):

@@ -32,7 +32,7 @@ SOURCES = {"topic": 1, "broker": 2, "default": 3}
 """Kafka's numbers of where a config was set: what counts for each kind of entity."""
 
 NAMES_OF_ROWS = ("replica_election_results", "filter_results")
-"""Where answers have their rows, besides those that everybody has."""
+"""The fields of answers that have rows, besides those that everybody has."""
 ANY_HOST = "*"
 PERMITTED = "allow"
 """The value of a principal that may read a resource."""
@@ -46,7 +46,7 @@ DOUBTFUL = {
 
 
 class Asked(msgspec.Struct):
-    """One request with the operation that it is."""
+    """A request with the operation that it is."""
 
     request: Request
     operation: Operation
@@ -251,7 +251,7 @@ MAKERS: dict[str, Callable[[Operation, random.Random, int], Request]] = {
 
 
 def _nothing(_row: Any, _operation: Operation) -> None:
-    """All is said by the outcome."""
+    """Take nothing from an answer whose outcome says all."""
 
 
 def _created(row: Any, operation: Operation) -> None:

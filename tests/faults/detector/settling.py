@@ -1,4 +1,4 @@
-"""When the dust has settled: what the tree holds, and whether everybody says so."""
+"""Looks, when the dust has settled, at what the tree holds, and whether everybody says so."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ FAULT = re.compile(r"[ |]*[\w.]+: ")
 WITHIN_SECONDS = 40.0
 """For nodes that follow a change on their own, and for what was in doubt when all was over."""
 FAULTS = (AssertionError, OSError, ConnectionEndedError, KazooException)
-"""How a look at nodes and tree may fail."""
+"""The errors with which a look at nodes and tree may fail."""
 
 
 def settle(arena: Arena) -> list[str]:
@@ -113,7 +113,7 @@ def _hex(topic_id: str) -> str:
 
 
 def disagreements(arena: Arena, held: Mapping[str, Topic]) -> list[str]:
-    """What the tree contradicts itself in, and what nodes say that it does not."""
+    """Return what the tree contradicts itself in, and what nodes say that it does not."""
     flaws = at_last(arena.tree.half_made, right=lambda found: not found, within=WITHIN_SECONDS)
     findings = [f"the tree: {flaw}" for flaw in flaws]
     findings += at_last(partial(_strange_states, arena.tree), right=lambda found: not found, within=WITHIN_SECONDS)

@@ -49,8 +49,8 @@ class Stage:
 
     @contextmanager
     def node(self, *, ruling: bool = False) -> Iterator[NodeProcess | None]:
-        """One that nobody else breaks, the controller more often than others, or none but the
-        controller; None if there is none.
+        """Return a node that nobody else breaks, the controller more often than others, or none but
+        the controller; None if there is none.
         """
         with self._lock:
             claim = self.controller()
@@ -69,7 +69,7 @@ class Stage:
 
     @contextmanager
     def server(self, *, leader: bool = False) -> Iterator[ZooKeeperServer | None]:
-        """One alone at a time: two of three are a quorum."""
+        """Return a server, one alone at a time: two of three are a quorum."""
         with self._lock:
             mine = len(self._free_servers) == len(self.arena.ensemble.servers)
             number = self.dice.randrange(len(self.arena.ensemble.servers))

@@ -26,4 +26,4 @@ TEN = tuple(
         ordered.forwarded_again,
     )
 )
-"""One of each kind, which every `make faults` looks for."""
+"""A bug of each kind; every `make faults` looks for them."""

@@ -1,6 +1,4 @@
-"""How bugs are planted: a method of the program is replaced, and what is known of the bug is noted
-in BUGS.
-"""
+"""Plants bugs: a method of the program is replaced, and what is known of it is noted in BUGS."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -51,7 +49,7 @@ def every(number: int) -> Callable[[], bool]:
 
 
 def altering_commits(alter: Callable[[Operation], Operation | None]) -> None:
-    """What a commit writes is altered on its way to the store, or left out, and nobody is told."""
+    """Alter what a commit writes on its way to the store, or leave it out, and tell nobody."""
     send = ZooKeeperStore.send
 
     def altered(
@@ -78,7 +76,7 @@ def leaving_out(kind: type, start: str, end: str = "") -> None:
 
 
 def unchecked(start: str) -> None:
-    """Of what begins with this any version will do."""
+    """Leave out the check of versions of paths that begin with this."""
 
     def alter(operation: Operation) -> Operation:
         if isinstance(operation, Check | SetData | Delete) and operation.path.startswith(start):

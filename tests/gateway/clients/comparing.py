@@ -74,7 +74,7 @@ def each_by_itself(script: Callable[[Access], list[str]]) -> Script:
 
 @dataclass(frozen=True)
 class Client:
-    """What a client does, and as whom."""
+    """A client's script, and the users as whom it goes."""
 
     script: Script
     users: tuple[str, ...]
@@ -106,13 +106,13 @@ CLIENTS: Mapping[str, Client] = {
 
 @dataclass
 class Outcome:
-    """What one client saw and left behind, on each way."""
+    """The answers that a client saw and what it left behind, on each way."""
 
     client: str
     user: str
     seen: dict[str, list[str]] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
-    """What it was told of the topic that the gateway refuses."""
+    """The text about the topic that the gateway refuses, on each way."""
     left: dict[str, list[str]] = field(default_factory=dict)
 
     @property
@@ -127,7 +127,7 @@ class Outcome:
 
 
 def compare(world: World, client: str, user: str) -> Outcome:
-    """One client goes both ways at once."""
+    """Have a client go both ways at once."""
     outcome = Outcome(client, user)
     known = KNOWN if world.identity == PASS else KNOWN_OF_OWN_LOGINS
     purpose = "".join(letter if letter.isalnum() else "-" for letter in client).lower()

@@ -67,7 +67,7 @@ def without_operations(wanted: Body) -> Body:
 
 
 def requests(prefix: str, version: int) -> Iterator[tuple[str, Body]]:
-    """One body after the other, with its API. They leave alone what another version meets."""
+    """Yield one body after the other, with its API. They leave alone what another version meets."""
     yield from of_topics(prefix, version)
     yield from of_configs(prefix)
     yield from of_placement(prefix)

@@ -1,4 +1,5 @@
-"""What the clients do that are written in Python: administration, records, groups, transactions.
+"""The scripts of the clients that are written in Python: administration, records, groups,
+transactions.
 
 A script takes an `Access` and returns a line for each step, with what it saw or the error. Nothing
 in the lines differs between two clusters that are alike.
@@ -188,7 +189,7 @@ def groups(admin: AdminClient, access: Access) -> str:
 
 
 def by_confluent_kafka_without_rights(access: Access) -> list[str]:
-    """What somebody is told who may do nothing."""
+    """Return the answers to somebody who may do nothing."""
     lines: list[str] = []
     admin = AdminClient(access.librdkafka())
     topic, group = f"{access.prefix}topic", f"{access.prefix}group"

@@ -68,7 +68,7 @@ LOGINS = f"{PLAIN} {' '.join(_PASSWORDS)};"
 
 @dataclass(frozen=True)
 class Access:
-    """How a client reaches the cluster."""
+    """A way to the cluster, as a user."""
 
     way: str
     bootstrap: str
@@ -76,7 +76,7 @@ class Access:
     user: str
     ca: Path
     prefix: str
-    """How the names begin of what the client makes."""
+    """The beginning of the names of what the client makes."""
 
     @property
     def logs_in(self) -> bool:

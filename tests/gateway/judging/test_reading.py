@@ -1,4 +1,4 @@
-"""What the gateway makes of a cluster's answers about itself."""
+"""The gateway reads a cluster's answers about itself."""
 
 from minicontroller.controller.config.node_config import ConfigSource, NodeConfig
 from minicontroller.gateway.judging.reading import defaults_of
