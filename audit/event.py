@@ -206,8 +206,9 @@ class Decision(Event, frozen=True, gc=False, tag="decision"):
     """
     resource: str
     """The type of the resource: `topic`, `broker`, `logger` for the levels of a node's loggers,
-    `acl`, `user` for SCRAM credentials, `client_quota`, `token`, or `group` for its offsets, each
-    named `TOPIC-PARTITION`. `resource` is used for types
+    `acl`, `user` for SCRAM credentials, `client_quota`, `token`, `group` for its offsets, or
+    `replica` for the directories of a topic at the node that received the request, each named
+    `TOPIC-PARTITION`. `resource` is used for types
     whose configs cannot be changed, and for a request that exceeds the bounds of requests, which is
     one event without a name.
     """

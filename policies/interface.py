@@ -264,27 +264,29 @@ class DeleteRecordsRequest(PolicyRequest, frozen=True, kw_only=True):
 
 class AdminRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A change of something whose state a policy does not see: ACLs, the SCRAM credentials of a
-    user, quotas, delegation tokens, groups with their offsets, and elections of leaders. Fields of
-    the same names mean the same as in requests that concern topics.
+    user, quotas, delegation tokens, groups with their offsets, elections of leaders, and the
+    directories of replicas. Fields of the same names mean the same as in requests that concern
+    topics.
     """
 
     api: str
     """Kafka's name of the API that the client called, such as `CreateAcls`."""
     kind: str
-    """The kind of what changes: `acl`, `user`, `client_quota`, `token`, `group`, or `topic` for an
-    election.
+    """The kind of what changes: `acl`, `user`, `client_quota`, `token`, `group`, `topic` for an
+    election, or `replica` for the directories of replicas at the node that is asked.
     """
     name: str
     """The name of what changes, as the audit log has it: `Topic:PREFIXED:sales.` for the ACLs of a
     resource pattern, the name of a user, `user=alice,client-id=<default>` for quotas, the id of a
-    token or a group, the topic of an election.
+    token or a group, the topic of an election or of replicas.
     """
     principal: str | None
     """The client's principal as Kafka writes it, `User:alice`; None if it is not authenticated."""
     config_operations: Mapping[str, str | None] = NO_CONFIGS
     """The keys that the request changes, with their operands, as the audit log has them: ACLs such
-    as `Allow Read to User:alice from *`, SCRAM mechanisms, keys of quotas, partitions of a group
-    such as `orders-0`. None deletes a key, and secrets are `[hidden]`.
+    as `Allow Read to User:alice from *`, SCRAM mechanisms, keys of quotas, partitions with
+    the offsets of a group or the directories of replicas such as `orders-0`. None deletes a key,
+    and secrets are `[hidden]`.
     """
     config_operation_kinds: Mapping[str, str] | None = None
     """The operation on each of these keys: `set` or `delete`."""

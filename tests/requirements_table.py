@@ -28,7 +28,7 @@ HELD = ""
 OPEN = "open"
 
 TABLE = """
-K4-1 | every administrative operation is available over the wire | log directories are not served
+K4-1 | every administrative operation is available over the wire |
 K4-2 | each element of a batch has an outcome of its own |
 K4-3 | a refusal has a code and, where the version has a field for it, a text that says what to change |
 K4-4 | the controller decides changes and answers ListPartitionReassignments; any node answers all other reads |

@@ -50,6 +50,7 @@ KINDS: Mapping[str, str] = {
     "alter_user_scram_credentials": "user",
     "alter_client_quotas": "client_quota",
     "elect_leaders": "topic",
+    "alter_replica_log_dirs": "replica",
 }
 """The kind of resource that each operation of an `AdminRequest` changes."""
 NEED_TOPIC = frozenset({"alter", "reassign", "delete", "delete_records"})

@@ -1,25 +1,38 @@
 """AlterReplicaLogDirs (34) moves replicas of the node that is asked to other directories of it,
 where DescribeLogDirs shows them. There is nothing to copy, so a move is done at once.
+
+The node checks what only it knows, its directories, and has the controller decide about the rest,
+under the caller's name, so that moves are judged and recorded like all changes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+
+from immutables import Map
 
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDir,
     AlterReplicaLogDirPartitionResult,
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirsResponse,
     AlterReplicaLogDirTopic,
     AlterReplicaLogDirTopicResult,
 )
+from ..active.jobs import Draft
+from ..errors import Refusal
+from ..metadata.image import Image
+from ..requests.changes import RequestedChange
 from ..requests.context import RequestContext
 from ..requests.long_answers import note
 from ..requests.permissions import Permission
-from ..requests.spec import Fields, InnerRows, Rows, Spec
+from ..requests.spec import Changes, Fields, Handler, InnerRows, Rows, Spec
 from ..requests.time_slices import TimeSlice
+from .changes import carry_out
 from .node import Node
+from .parts import Parts, each
+from .planning import PlannedChange, judge_admin, judges_api
 
 ALTER_CLUSTER = Permission(
     AclOperation.ALTER, AclResourceType.CLUSTER, "CLUSTER_AUTHORIZATION_FAILED for each partition"
@@ -29,27 +42,47 @@ LONGEST_NAME = 215
 moves a replica, its folder has 40 more, and a folder's name has at most 255.
 """
 
+KIND = "replica"
+
 Row = AlterReplicaLogDirPartitionResult
+Partition = tuple[str, int]
+"""A topic's name and the index of a partition."""
 
 
-async def handle(
-    node: Node, context: RequestContext, request: AlterReplicaLogDirsRequest
+async def receive(
+    node: Node, context: RequestContext, request: AlterReplicaLogDirsRequest, ask_controller: Handler
 ) -> AlterReplicaLogDirsResponse:
-    may_alter = context.may(ALTER_CLUSTER)
+    """Answer a request at the node that received it, and carry out what the controller allows."""
+    if node.cache.is_behind:
+        await node.cache.wait_expected_update()
+    wanted = _wanted(request)
+    may_alter = context.may(ALTER_CLUSTER, logs_denial=False)  # the controller logs it
+    codes: dict[Partition, int] = {}
     time_slice = TimeSlice()
-    rows: dict[str, list[Row]] = {}
-    for (name, index), path in _wanted(request).items():
-        code = _move(node, path, name, index) if may_alter else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-        note(code, context)
-        rows.setdefault(name, []).append(Row(partition_index=index, error_code=code))
+    for partition, path in wanted.items():
+        code = _refused_here(node, path, *partition) if may_alter else None
+        if code is not None:
+            codes[partition] = code
         await time_slice.pause()
+    left = {partition: path for partition, path in wanted.items() if partition not in codes}
+    throttle_time_ms = 0
+    if left:
+        response = await ask_controller(node, context, _request(left))
+        throttle_time_ms = response.throttle_time_ms
+        for topic in response.results:
+            for row in topic.partitions:
+                codes[topic.topic_name, row.partition_index] = row.error_code
+        for (name, index), path in left.items():
+            if codes.get((name, index)) == ErrorCode.NONE:
+                codes[name, index] = _move(node, path, name, index)
+            await time_slice.pause()
     node.log_dirs.forget_all_but(node.cache.image)
-    return AlterReplicaLogDirsResponse(
-        results=[AlterReplicaLogDirTopicResult(topic_name=name, partitions=each) for name, each in rows.items()]
-    )
+    for error_code in codes.values():
+        note(error_code, context)
+    return _response({partition: codes[partition] for partition in wanted}, throttle_time_ms)
 
 
-def _wanted(request: AlterReplicaLogDirsRequest) -> dict[tuple[str, int], str]:
+def _wanted(request: AlterReplicaLogDirsRequest) -> dict[Partition, str]:
     """Return the directory for each partition; of several the last counts."""
     return {
         (topic.name, index): directory.path
@@ -59,22 +92,124 @@ def _wanted(request: AlterReplicaLogDirsRequest) -> dict[tuple[str, int], str]:
     }
 
 
+def _refused_here(node: Node, path: str, name: str, index: int) -> ErrorCode | None:
+    """Return why a replica cannot move, with the checks in Kafka's order
+    (ReplicaManager.alterReplicaLogDirs); None if the controller has to decide.
+    """
+    if len(f"{name}-{index}".encode("utf-16-le", "surrogatepass")) // 2 > LONGEST_NAME:
+        return ErrorCode.INVALID_TOPIC_EXCEPTION
+    if path not in node.log_dirs.paths:
+        return ErrorCode.LOG_DIR_NOT_FOUND
+    topic = node.cache.image.topics.get(name)
+    if topic is None or topic.partition(index) is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return None
+
+
 def _move(node: Node, path: str, name: str, index: int) -> ErrorCode:
-    """Move a replica, with the checks in Kafka's order (ReplicaManager.alterReplicaLogDirs).
+    """Move a replica.
 
     A replica that this node does not hold yet will be made in the directory: a tool that reassigns
     partitions asks for that first, and again until the replica is there.
     """
     topic = node.cache.image.topics.get(name)
-    if len(f"{name}-{index}".encode("utf-16-le", "surrogatepass")) // 2 > LONGEST_NAME:
-        return ErrorCode.INVALID_TOPIC_EXCEPTION
-    if path not in node.log_dirs.paths:
-        return ErrorCode.LOG_DIR_NOT_FOUND
     partition = None if topic is None else topic.partition(index)
     if topic is None or partition is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     node.log_dirs.move(path, topic, index)
     return ErrorCode.NONE if node.broker_id in partition.replicas else ErrorCode.REPLICA_NOT_AVAILABLE
+
+
+async def handle(
+    node: Node, context: RequestContext, request: AlterReplicaLogDirsRequest
+) -> AlterReplicaLogDirsResponse:
+    """Decide at the active controller what the receiving node may do."""
+    planner = MovesPlanner(node, context, request)
+    changes = await carry_out(
+        node, context, request, Parts(planner.plan, len(planner.requested)), planner.unbegun, timeout_ms=0
+    )
+    codes = {change.resource: change.code for change in changes}
+    return _response({(name, index): codes[name] for name, index in _wanted(request)}, 0)
+
+
+class MovesPlanner:
+    """Judges the topics of one request. Nothing of what it asks for is kept in the store."""
+
+    def __init__(self, node: Node, context: RequestContext, request: AlterReplicaLogDirsRequest) -> None:
+        self._node = node
+        self._context = context
+        self.requested = list(moved_replicas(request))
+
+    async def plan(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
+        return await each(draft, self.requested[first:], self._plan_topic)
+
+    def unbegun(self, refusal: Refusal) -> Sequence[PlannedChange]:
+        return [self._change(wanted, refusal) for wanted in self.requested]
+
+    def _change(self, wanted: RequestedChange, refusal: Refusal | None = None) -> PlannedChange:
+        return PlannedChange(
+            resource=wanted.resource,
+            kind=KIND,
+            operations=wanted.operations,
+            operation_kinds=wanted.operation_kinds,
+            is_done=refusal is None,
+            refusal=refusal,
+        )
+
+    async def _plan_topic(self, draft: Draft, wanted: RequestedChange) -> PlannedChange:
+        change = self._change(wanted, self._refusal(draft.image, wanted.resource))
+        try:
+            if change.refusal is None and judges_api(self._node, self._context):
+                await judge_admin(self._node, self._context, draft, change)
+        except Refusal as refusal:
+            change.refusal, change.is_done = refusal, False
+        return change
+
+    def _refusal(self, image: Image, name: str) -> Refusal | None:
+        if not self._context.may(ALTER_CLUSTER):
+            return Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) if image.topic(name) is None else None
+
+
+# ------------------------------------------------------------------ messages
+
+
+def moved_replicas(request: AlterReplicaLogDirsRequest) -> Iterator[RequestedChange]:
+    """Return the directories that a request asks for, by partition, for each topic."""
+    paths: dict[str, dict[str, str | None]] = {}
+    for (name, index), path in _wanted(request).items():
+        paths.setdefault(name, {})[f"{name}-{index}"] = path
+    for name, wanted in paths.items():
+        yield RequestedChange(name, KIND, Map(wanted), Map(dict.fromkeys(wanted, "set")))
+
+
+def _request(wanted: Mapping[Partition, str]) -> AlterReplicaLogDirsRequest:
+    dirs: dict[str, dict[str, list[int]]] = {}
+    for (name, index), path in wanted.items():
+        dirs.setdefault(path, {}).setdefault(name, []).append(index)
+    return AlterReplicaLogDirsRequest(
+        dirs=[
+            AlterReplicaLogDir(
+                path=path,
+                topics=[
+                    AlterReplicaLogDirTopic(name=name, partitions=partitions) for name, partitions in topics.items()
+                ],
+            )
+            for path, topics in dirs.items()
+        ]
+    )
+
+
+def _response(codes: Mapping[Partition, int], throttle_time_ms: int) -> AlterReplicaLogDirsResponse:
+    rows: dict[str, list[Row]] = {}
+    for (name, index), code in codes.items():
+        rows.setdefault(name, []).append(Row(partition_index=index, error_code=code))
+    return AlterReplicaLogDirsResponse(
+        throttle_time_ms=throttle_time_ms,
+        results=[
+            AlterReplicaLogDirTopicResult(topic_name=name, partitions=partitions) for name, partitions in rows.items()
+        ],
+    )
 
 
 def _topic(topic: AlterReplicaLogDirTopic) -> Fields:
@@ -88,7 +223,9 @@ def _partitions(topic: AlterReplicaLogDirTopic) -> Iterator[Fields]:
 API = Spec(
     key=ApiKey.ALTER_REPLICA_LOG_DIRS,
     handler=handle,
-    waits_for_update=True,
+    receiver=receive,
+    at_controller=True,
+    sent_by_kafka=False,
     permissions=(ALTER_CLUSTER,),
     rows=Rows(
         "results",
@@ -96,4 +233,5 @@ API = Spec(
         {"topics": _topic},
         inner=InnerRows("partitions", Row, _partitions),
     ),
+    changes=Changes("alter_replica_log_dirs", moved_replicas),
 )

@@ -20,7 +20,7 @@ from ..errors import LEFT_OUT
 Text = TypeVar("Text", str, str | None)
 
 PUBLIC_KEYS = frozenset(TOPIC_KEYS) | {name for name, key in KEYS.items() if not key.is_sensitive}
-PUBLIC_KINDS = frozenset({"acl", "client_quota", "token", "group"})
+PUBLIC_KINDS = frozenset({"acl", "client_quota", "token", "group", "replica"})
 """The kinds of changes whose operands are no secrets."""
 MIN_SECRET_CHARACTERS = 4
 """Shorter values are not redacted in texts, where they occur by chance."""

@@ -22,9 +22,10 @@ KINDS: Mapping[int, str] = {
     ResourceType.BROKER_LOGGER: "logger",
 }
 """The names of those resource types whose configs can be changed."""
-ENTITY_KINDS = ("acl", "user", "client_quota", "token", "group")
+ENTITY_KINDS = ("acl", "user", "client_quota", "token", "group", "replica")
 """The kinds of changes of what every node follows: the ACLs of a resource pattern, the SCRAM
-credentials of a user, the quotas of a user, client or address, a delegation token, and a group.
+credentials of a user, the quotas of a user, client or address, a delegation token, and a group; and
+of the directories in which a node has its replicas of a topic.
 """
 NAMED_BY_BROKER_ID = frozenset({"broker", "logger"})
 

@@ -24,6 +24,7 @@ WORDS: Mapping[str, str] = {
     "offset_commit": "set offsets of group {}",
     "offset_delete": "delete offsets of group {}",
     "elect_leaders": "elect leaders of {}",
+    "alter_replica_log_dirs": "move replicas of {} to other directories",
 }
 """The operations in words, with the place of the resource."""
 MAX_NAME = 250

@@ -25,6 +25,7 @@ OPERATION_OF_API: Mapping[str, str] = {
     "OffsetCommit": "offset_commit",
     "OffsetDelete": "offset_delete",
     "ElectLeaders": "elect_leaders",
+    "AlterReplicaLogDirs": "alter_replica_log_dirs",
 }
 """The operations of `AdminRequest`s, by Kafka's names of their APIs."""
 ADMIN_OPERATIONS = tuple(OPERATION_OF_API.values())

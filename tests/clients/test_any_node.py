@@ -101,6 +101,26 @@ def test_deletes_records(
         assert codes == {index: 0 if leads == node else 6 for index, leads in leaders.items()}
 
 
+@pytest.mark.parametrize("version", range(3))
+def test_moves_between_directories(
+    cluster: Cluster, wire: Wire, topic: str, everywhere: Callable[..., None], version: int
+) -> None:
+    """Every version of AlterReplicaLogDirs is decided by the controller for the node that is asked,
+    which remembers the directory of a replica that it does not have (REPLICA_NOT_AVAILABLE).
+    """
+    create(wire, new(topic, partitions=3))
+    everywhere(topic, partitions=3)
+    (metadata,) = wire.ask("Metadata", 1, {"topics": [{"name": topic}]})["topics"]
+    replicas = {row["partition_index"]: row["replica_nodes"] for row in metadata["partitions"]}
+    for node, address in cluster.addresses.items():
+        with Wire(address) as asked:
+            path = asked.ask("DescribeLogDirs", 4, {"topics": []})["results"][0]["log_dir"]
+            dirs = [{"path": path, "topics": [{"name": topic, "partitions": [0, 1, 2]}]}]
+            (answer,) = asked.ask("AlterReplicaLogDirs", version, {"dirs": dirs})["results"]
+        codes = {row["partition_index"]: row["error_code"] for row in answer["partitions"]}
+        assert codes == {index: 0 if node in row else 9 for index, row in replicas.items()}
+
+
 @pytest.mark.parametrize("version", range(4))
 def test_grows(wire: Wire, topic: str, everywhere: Callable[..., None], version: int) -> None:
     """Every version of CreatePartitions grows it (K590-1, K4-4)."""

@@ -27,6 +27,7 @@ from minicontroller.protocol.messages.renew_delegation_token import RenewDelegat
 from tests.handlers.acl_requests import acl, matching
 from tests.handlers.client_quotas import MUTATION, entry
 from tests.handlers.ruling import PATIENT_MS, Ruling, wanted
+from tests.handlers.test_alter_replica_log_dirs import moving
 from tests.handlers.test_alter_user_scram_credentials import put
 from tests.handlers.test_elect_leaders import Elections
 
@@ -122,6 +123,11 @@ class Administrator:
             for row in each.partition_result
         ]
 
+    async def move(self) -> list[Row]:
+        path = self.cluster.node.log_dirs.paths[0]
+        answer = await self._ask(moving(path, 0, name="__consumer_offsets"), 2)
+        return [(row.error_code, NO_TEXT) for each in answer.results for row in each.partitions]
+
 
 ALL: dict[str, tuple[str, str, Asking]] = {
     "create_acls": ("acl", "Topic:LITERAL:new", Administrator.create_acls),
@@ -131,6 +137,7 @@ ALL: dict[str, tuple[str, str, Asking]] = {
     "create_delegation_token": ("token", "", Administrator.create_token),
     "renew_delegation_token": ("token", "", Administrator.renew_token),
     "elect_leaders": ("topic", "t", Administrator.elect),
+    "alter_replica_log_dirs": ("replica", "__consumer_offsets", Administrator.move),
     "offset_commit": ("group", "g", Administrator.commit),
     "offset_delete": ("group", "g", Administrator.delete_offsets),
     "delete_groups": ("group", "g", Administrator.delete_group),

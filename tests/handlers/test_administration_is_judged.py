@@ -50,7 +50,9 @@ class Refusing(TopicManagementPolicy):
 
 
 def stored(cluster: Ruling) -> dict[str, bytes | None]:
-    return {path: node.data for path, node in cluster.store.tree.nodes.items()}
+    """Return what is kept: the znodes, and the directories of the node's replicas."""
+    moved = repr(cluster.node.log_dirs._moved).encode()
+    return {**{path: node.data for path, node in cluster.store.tree.nodes.items()}, "log.dirs": moved}
 
 
 def decided_by(name: str, folder: Path, count: int = 2) -> list[Decision]:

@@ -484,6 +484,11 @@ def test_what_a_request_means_is_judged(tmp_path: Path) -> None:
         assert [each["resource_name"] for each in direct.ask("DescribeAcls", 3, left)["resources"]] == ["mallory-1"]
         everything = {"election_type": 0, "topic_partitions": None, "timeout_ms": 10_000}
         until(lambda: elected(wire, everything) == [("mallory-1", [VIOLATION])])
+        path = direct.ask("DescribeLogDirs", 4, {"topics": []})["results"][0]["log_dir"]
+        moved = {"path": path, "topics": [{"name": "mallory-1", "partitions": [0]}]}
+        for each, code in ((wire, VIOLATION), (direct, 0)):
+            (row,) = each.ask("AlterReplicaLogDirs", 2, {"dirs": [moved]})["results"]
+            assert row["partitions"] == [{"partition_index": 0, "error_code": code}]
 
 
 def elected(wire: Wire, asked: Mapping[str, Any]) -> list[tuple[str, list[int]]]:
