@@ -58,8 +58,8 @@ MOMENT_SECONDS = 1.0
 """How long a request that may create topics waits to hear which of them are missing."""
 SILENCE_SECONDS = 5.0
 """How long the cluster is not asked for missing topics once it did not tell them in time."""
-CONFIGS_AT_ONCE = 100
-"""How many topics' configs are asked for at once, which are about forty for each."""
+NAMES_AT_ONCE, CONFIGS_AT_ONCE = 1_000, 100
+"""How many topics a question names, and one for configs, of which each has about forty."""
 ABSENT = frozenset(
     {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INVALID_TOPIC_EXCEPTION}
 )
@@ -150,18 +150,22 @@ class Mirror:
 
     async def missing(self, names: Sequence[str]) -> list[str]:
         """Return those of these topics that the cluster does not have now. While it does not tell,
-        what was read before decides, since clients who ask for their topics have to go on.
+        what was read before decides, so that clients go on.
         """
-        metadata: MetadataResponse | None = None
-        if trio.current_time() >= self._silent_until:
-            with trio.move_on_after(MOMENT_SECONDS), suppress(NotKnownError):
-                metadata = await self._metadata([MetadataRequestTopic(name=name) for name in names])
-            if metadata is None:
-                self._silent_until = trio.current_time() + SILENCE_SECONDS
-        rows = [] if metadata is None else metadata.topics
+        rows: list[MetadataResponseTopic] = []
+        for first in range(0, len(names), NAMES_AT_ONCE):  # so that many names do not look like silence
+            if trio.current_time() >= self._silent_until:
+                rows += await self._rows_in_a_moment(names[first : first + NAMES_AT_ONCE])
         there = {row.name for row in rows if exists(row)}
         absent = {row.name for row in rows if not exists(row) and row.error_code in ABSENT}
         return [name for name in names if name in absent or not (name in there or name in self.image.topics)]
+
+    async def _rows_in_a_moment(self, names: Sequence[str]) -> Sequence[MetadataResponseTopic]:
+        """Return what the cluster tells at once of some topics; nothing if it is silent."""
+        with trio.move_on_after(MOMENT_SECONDS), suppress(NotKnownError):
+            return (await self._metadata([MetadataRequestTopic(name=name) for name in names])).topics
+        self._silent_until = trio.current_time() + SILENCE_SECONDS
+        return ()
 
     async def look_until(
         self, names: Collection[str], reached: Callable[[Image], bool], *, tries: int, seconds: float
@@ -388,7 +392,7 @@ def _topic_resource(name: str) -> DescribeConfigsResource:
 
 @contextmanager
 def _in_time() -> Iterator[None]:
-    """Return a context manager that raises NotKnownError if the cluster does not answer in time."""
+    """Raise NotKnownError if the cluster does not answer in time."""
     with trio.move_on_after(PATIENCE_SECONDS) as patience:
         yield
     if patience.cancelled_caught:

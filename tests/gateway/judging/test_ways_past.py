@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from minicontroller.audit.event import Effect
+from minicontroller.gateway.judging.mirror import NAMES_AT_ONCE
 from tests.gateway.judging.test_judging import (
     NO_ID,
     RULES,
@@ -61,9 +62,10 @@ def test_a_topic_that_others_have_deleted(cluster: MiniCluster, tmp_path: Path, 
         with running_gateway(cluster.bootstrap, settings=settings) as gateway, Wire(gateway.bootstrap) as wire:
             deleted = {"topics": [{"name": name, "topic_id": NO_ID}], "timeout_ms": 10_000}
             assert direct.ask("DeleteTopics", 6, deleted)["responses"][0]["error_code"] == 0
-            asked = {"topics": [{"name": name}], **({"allow_auto_topic_creation": True} if version >= 4 else {})}
-            (row,) = wire.ask("Metadata", version, asked)["topics"]
-            assert row["error_code"] == VIOLATION
+            others = [{"name": f"OTHER{number}"} for number in range(NAMES_AT_ONCE)] if version >= 4 else []
+            asked = {"topics": [*others, {"name": name}]} | ({"allow_auto_topic_creation": True} if others else {})
+            rows = wire.ask("Metadata", version, asked)["topics"]
+            assert {row["error_code"] for row in rows} == {VIOLATION}
         assert shown(direct, name) == {name: (UNKNOWN_TOPIC, 0)}
     (decision,) = decisions(tmp_path, name)
     assert (decision.api, decision.error, decision.effect) == ("Metadata", "POLICY_VIOLATION", Effect.NONE)
