@@ -24,7 +24,7 @@ from .driver import DriverError
 from .turns import NODES, TIMEOUT_MS, creation, frame, in_turns, running, say, wait_until
 
 NAMES = ("minicontroller-processes", "kafka")
-TOPICS, PARTITIONS, ROUNDS = 100, 100, 1
+TOPICS, PARTITIONS, ROUNDS = 100, 100, 2
 TOPICS_A_REQUEST = 5
 """A real Kafka must answer requests before the driver gives up."""
 STOP_SECONDS = 30.0

@@ -207,8 +207,12 @@ class Draft:
         A job takes effect as a whole, and can be planned again as a whole, so it does not outgrow a
         commit. A little of it in a second commit would take a second write of the store's log.
         """
-        is_full = self._bytes + self._heaviest > self._max_bytes
-        return is_full or (trio.current_time() >= self._ends and self._others_wait())
+        return self.is_full or (trio.current_time() >= self._ends and self._others_wait())
+
+    @property
+    def is_full(self) -> bool:
+        """Whether one more element like the largest one would not fit into the commit."""
+        return self._bytes + self._heaviest > self._max_bytes
 
     def stage(
         self,
@@ -302,6 +306,7 @@ class WriterJob:
         "done",
         "elements",
         "error",
+        "fills_a_commit",
         "is_given_up",
         "open_elements",
         "plan",
@@ -319,6 +324,8 @@ class WriterJob:
         self.error: BaseException | None = None
         self.elements: list[Element] = []
         self.open_elements = 0
+        self.fills_a_commit = False
+        """Whether its plan ended because the commit was full."""
         self.is_given_up = False
         """Whether its caller no longer waits. Such a job is not planned, and a plan under way is
         dropped.

@@ -132,9 +132,22 @@ class Writer:
         dropped, unless it has room in the queue and is to be carried out `in_any_case`. Raises
         ControllerMoved, or what the plan raised.
         """
+        job = self.submit(plan, request=request, urgent=urgent)
+        await self.wait_done(job, in_any_case=in_any_case)
+        result: T = job.result
+        return result
+
+    def submit(
+        self, plan: Callable[[Draft], Awaitable[Any]], *, request: Any = None, urgent: bool = False
+    ) -> WriterJob:
+        """Put a job into the queue, for `wait_done`. Raises ControllerMoved."""
         job = WriterJob(plan, request)
         self.queue.put(job, urgent=urgent)
         self._go_on()
+        return job
+
+    async def wait_done(self, job: WriterJob, *, in_any_case: bool = False) -> None:
+        """Wait until a job is committed. Raises ControllerMoved, or what its plan raised."""
         try:
             await job.done.wait()
         except trio.Cancelled:
@@ -142,8 +155,6 @@ class Writer:
             raise
         if job.error is not None:
             raise job.error
-        result: T = job.result
-        return result
 
     def reset(self, image: Image, count: int) -> None:
         """Continue from an image and a count of commits that were read from the store.
@@ -240,7 +251,7 @@ class Writer:
             await self._plan(job)
             await self._turn.pause()
             total += sum(element.weight for element in job.elements)
-            if not self.queue or total >= self._max_bytes or trio.current_time() >= ends:
+            if not self.queue or job.fills_a_commit or total >= self._max_bytes or trio.current_time() >= ends:
                 break
         self._make_ready()
 
@@ -263,7 +274,7 @@ class Writer:
             del self._begun[job]
             self.queue.drop(job)
             return
-        job.elements = draft.elements
+        job.elements, job.fills_a_commit = draft.elements, draft.is_full
         if not job.elements:
             del self._begun[job]
             job.done.set()

@@ -109,6 +109,8 @@ class AuditedRequest(msgspec.Struct):
     """The number of its elements so far that were refused for lack of a permission."""
     ordinal: int = 0
     """The ordinal in the log of the last of its events."""
+    _before: "AuditedRequest | None" = None
+    """The part before this one, which may be planned again with another number of changes."""
     _open: dict[CompletedElement, tuple[int, Change]] = {}
     _further: dict[CompletedElement, list[Change]] = {}
     """The changes that share an element with the one before them, because all were denied."""
@@ -118,6 +120,8 @@ class AuditedRequest(msgspec.Struct):
         """Hold the changes of a plan with their elements, instead of those of an earlier plan.
         `elements_left` elements of the request are left for later parts.
         """
+        if self._before is not None:
+            self.first = self._before.first + self._before.recorded
         self._open, self._further, self.recorded = {}, {}, 0
         for index, (element, change) in enumerate(changes, self.first):
             if element in self._open:
@@ -172,6 +176,7 @@ class AuditedRequest(msgspec.Struct):
             self.undone,
             first=self.first + self.recorded,
             denials=self.denials,
+            _before=self,
         )
 
     async def wait_placed(self) -> None:

@@ -7,7 +7,8 @@ client disconnects is dropped. With a timeout of 0 or less every valid change is
 answered REQUEST_TIMED_OUT, as in Kafka.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -15,7 +16,8 @@ import trio
 
 from ...protocol.error_codes import ErrorCode
 from ..active.active_controller import ActiveController
-from ..active.jobs import ControllerMoved, Draft, Element, decision
+from ..active.jobs import ControllerMoved, Draft, Element, WriterJob, decision
+from ..active.writer import Writer
 from ..audit.requests import DENIALS, AuditedRequest
 from ..errors import Refusal
 from ..requests.changes import RequestedChange
@@ -112,14 +114,62 @@ async def _carry_out_all(
     in_any_case: bool,
 ) -> None:
     """Plan and commit a request part by part; `audited` gets an entry for each part where there is
-    an audit log.
+    an audit log. If the parts overlap, each is put into the writer's queue when the one before it
+    is planned, and otherwise when that is carried out.
     """
-    while True:
-        part = audited[-1] if audited else None
-        if parts.carried_out(await committed(controller, parts, part, refused, in_any_case=in_any_case)):
-            return
-        if audited:
+    writer, jobs = controller.writer, list[WriterJob]()
+
+    def begin() -> None:
+        if audited and jobs:
             audited.append(audited[-1].next_part())
+        number, part = len(jobs), audited[-1] if audited else None
+
+        async def plan(draft: Draft) -> Sequence[PlannedChange]:
+            changes = await _decided(parts, number, part, refused, draft)
+            if parts.overlap and parts.elements_left and len(jobs) == number + 1:
+                with suppress(ControllerMoved):  # which is raised where the part is waited for
+                    begin()
+            return changes
+
+        jobs.append(writer.submit(plan, request=part))
+
+    carried_out = 0
+    try:
+        while True:
+            if carried_out == len(jobs):
+                with _not_controller():
+                    begin()
+            changes = await committed(writer, jobs[carried_out], in_any_case=in_any_case)
+            carried_out += 1
+            if parts.carried_out(changes):
+                return
+    finally:
+        for job in jobs[carried_out:]:
+            writer.queue.leave(job, in_any_case=in_any_case)
+
+
+@contextmanager
+def _not_controller() -> Iterator[None]:
+    """Raise NOT_CONTROLLER where the writer says that another controller was elected."""
+    try:
+        yield
+    except ControllerMoved:
+        raise Refusal(
+            ErrorCode.NOT_CONTROLLER, reason="Another controller was elected before the change was carried out."
+        ) from None
+
+
+async def committed(writer: Writer, job: WriterJob, *, in_any_case: bool) -> Sequence[PlannedChange]:
+    """Return the changes of a job once the store has accepted or refused them. Raises
+    NOT_CONTROLLER.
+    """
+    with _not_controller():
+        await writer.wait_done(job, in_any_case=in_any_case)
+    changes: Sequence[PlannedChange] = job.result
+    for change in changes:
+        if change.element is not None and change.element.refusal is not None:
+            change.refusal = change.element.refusal
+    return changes
 
 
 async def _wait_recorded(controller: ActiveController, audited: Sequence[AuditedRequest], deadline: float) -> None:
@@ -140,12 +190,13 @@ async def _wait_recorded(controller: ActiveController, audited: Sequence[Audited
 
 async def _decided(
     parts: Parts,
+    number: int,
     audited: AuditedRequest | None,
     refused: Callable[[Refusal], Sequence[PlannedChange]],
     draft: Draft,
 ) -> Sequence[PlannedChange]:
-    """Plan the next part, and return its changes, each with its element and the judgement of the
-    policy.
+    """Plan the part of this number, and return its changes, each with its element and the judgement
+    of the policy.
 
     If the plan fails as a whole and there is an audit log, every change gets an element that
     refuses it, so that the log records it.
@@ -153,7 +204,7 @@ async def _decided(
     if audited is not None:
         audited.is_refused = False
     try:
-        changes = await parts.plan(draft)
+        changes = await parts.plan(draft, number)
     except (StoreUnavailable, SessionExpired):
         raise  # the part is planned again, or another controller plans it
     except Exception as error:
@@ -236,39 +287,14 @@ async def record_refused(
     controller = active_controller(node)
     if controller.recorder is not None:
         audited = controller.recorder.request(context, validate_only=validate_only)
-        plan = partial(_as_refused, changes)
-        await committed(controller, Parts(plan, len(changes)), audited, lambda _refusal: changes, in_any_case=True)
+        parts = Parts(partial(_as_refused, changes), len(changes))
+        await _carry_out_all(controller, parts, [audited], lambda _refusal: changes, in_any_case=True)
         await controller.recorder.wait_durable(audited)
 
 
 async def _as_refused(changes: Sequence[PlannedChange], _draft: Draft, _first: int) -> Sequence[PlannedChange]:
     for change in changes:
         change.element = None  # if they are planned again
-    return changes
-
-
-async def committed(
-    controller: ActiveController,
-    parts: Parts,
-    audited: AuditedRequest | None,
-    refused: Callable[[Refusal], Sequence[PlannedChange]],
-    *,
-    in_any_case: bool = False,
-) -> Sequence[PlannedChange]:
-    """Plan the next part, and return its changes once the store has accepted or refused them.
-
-    `in_any_case` is described at `Writer.write`. Raises NOT_CONTROLLER.
-    """
-    plan = partial(_decided, parts, audited, refused)
-    try:
-        changes = await controller.write(plan, request=audited, in_any_case=in_any_case)
-    except ControllerMoved:
-        raise Refusal(
-            ErrorCode.NOT_CONTROLLER, reason="Another controller was elected before the change was carried out."
-        ) from None
-    for change in changes:
-        if change.element is not None and change.element.refusal is not None:
-            change.refusal = change.element.refusal
     return changes
 
 

@@ -57,7 +57,7 @@ async def handle(node: Node, context: RequestContext, request: ElectLeadersReque
         node,
         context,
         request,
-        Parts(planner.plan, len(planner.requested)),
+        Parts(planner.plan, len(planner.requested), overlap=True),
         planner.unbegun,
         timeout_ms=request.timeout_ms,
     )

@@ -35,11 +35,17 @@ async def each(
 class Parts:
     """A request that is carried out in parts: its changes so far, and the plan of the next part."""
 
-    def __init__(self, plan: PlanFrom, count: int) -> None:
+    def __init__(self, plan: PlanFrom, count: int, *, overlap: bool = False) -> None:
         self.changes: list[PlannedChange] = []
         """The changes of the parts that were carried out."""
-        self.is_planned = False
-        """Whether the current part was planned, so that it may already be carried out."""
+        self.overlap = overlap
+        """Whether a part is planned while the commit of the one before it is under way. The plan
+        must not depend on what it returned for earlier parts.
+        """
+        self._lengths: list[int] = []
+        """The number of changes of each part, as it was last planned."""
+        self._carried_out = 0
+        """The number of parts that were carried out."""
         self.elements_left = 0
         """The number of elements that the last plan left for later parts."""
         self._plan = plan
@@ -49,22 +55,28 @@ class Parts:
         """The changes that the earlier parts of a dry run make to the image of its later parts."""
         self._newly_supposed: Sequence[Callable[[Image], Image]] = ()
 
-    async def plan(self, draft: Draft) -> Sequence[PlannedChange]:
-        """Plan the next part. A part can be planned again, from the same element on."""
+    @property
+    def is_planned(self) -> bool:
+        """Whether a part was planned that is not known to be carried out, but may be."""
+        return len(self._lengths) > self._carried_out
+
+    async def plan(self, draft: Draft, number: int) -> Sequence[PlannedChange]:
+        """Plan the part of this number. If it is planned again, so are all behind it."""
+        first = sum(self._lengths[:number])
         for evolve_image in self._suppositions:
             draft.image = evolve_image(draft.image)
         draft.is_supposed = bool(self._suppositions)
-        changes = await self._plan(draft, len(self.changes))
+        changes = await self._plan(draft, first)
         self._newly_supposed = draft.suppositions
-        self.elements_left = max(0, self.count - len(self.changes) - len(changes))
-        self.is_planned = True
+        self._lengths[number:] = [len(changes), *self._lengths[number + 1 :]]
+        self.elements_left = max(0, self.count - first - len(changes))
         return changes
 
     def carried_out(self, changes: Sequence[PlannedChange]) -> bool:
         """Note that a part was carried out, and return whether it was the last."""
         self.changes += changes
         self._suppositions += self._newly_supposed
-        self.is_planned = False
+        self._carried_out += 1
         return len(self.changes) >= self.count
 
 

@@ -250,7 +250,7 @@ async def test_what_was_planned_and_not_sent_is_planned_again(world: World, nurs
 
     async def first(draft: Draft) -> list[Element]:
         world.tree.lose_reply(world.store)
-        return [creation("first", draft, size=800)]
+        return [creation("first", draft, size=300)]  # a full commit would be sent before `many` is planned
 
     async def job(name: str, plan: Callable[[Draft], Awaitable[list[Element]]]) -> None:
         outcomes[name] = await world.writer.write(plan)

@@ -1,11 +1,15 @@
 """ElectLeaders: which partitions get another leader, and what is answered about the others."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from minicontroller.controller.handlers import SPECS
+from minicontroller.controller.store.base import SetData
+from minicontroller.controller.store.memory import MemoryStore
+from minicontroller.controller.znodes import layout
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.alter_partition import AlterPartitionRequest, PartitionData, TopicData
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
@@ -15,6 +19,7 @@ from minicontroller.protocol.messages.elect_leaders import (
     ElectLeadersResponse,
     TopicPartitions,
 )
+from tests.audit.logs import decisions_in
 from tests.handlers.asking import Client
 from tests.handlers.ruling import PATIENT_MS, Ruling, ruling, wanted
 
@@ -182,3 +187,49 @@ async def test_not_at_the_controller(elections: Elections) -> None:
     client = Client(elections.cluster.nodes[2], handlers=SPECS)
     request = ElectLeadersRequest(topic_partitions=[TopicPartitions(topic="t", partitions=[0, 1])])
     assert set(codes(await client.ask(request, LAST)).values()) == {ErrorCode.NOT_CONTROLLER}
+
+
+async def test_the_parts_of_a_long_election_are_planned_again_in_their_order(tmp_path: Path) -> None:
+    """An election that fills two commits takes two, also if another program has written to the
+    first topics meanwhile, so that both parts, which overlap, are planned again. Each topic is in
+    the audit log once, in the order of the request.
+    """
+    names = [f"t-{number:02}" for number in range(50)]
+    async with ruling({"audit.dir": str(tmp_path), "auto.leader.rebalance.enable": "false"}) as cluster:
+        placed = {index: [1, 2] for index in range(100)}
+        await cluster.make(*(wanted(name, placed=placed) for name in names))
+        elections = Elections(cluster)
+        await elections.live(2, 3)
+        await elections.live(1, 2, 3)
+        for name in names:
+            topic = cluster.topic(name)
+            rows = [
+                PartitionData(
+                    partition_index=index,
+                    leader_epoch=state.leader_epoch,
+                    partition_epoch=state.partition_epoch,
+                    new_isr=[2, 1],
+                )
+                for index, state in enumerate(topic.partitions)
+            ]
+            topics = [TopicData(topic_id=topic.topic_id, partitions=rows)]
+            epoch = cluster.image.brokers[2].epoch
+            request = AlterPartitionRequest(broker_id=2, broker_epoch=epoch, topics=topics)
+            await cluster.ask(request, 2, peer=True)
+        other = MemoryStore(cluster.store.tree)
+        path = layout.partition_state_path(names[3], 7)
+        state = await other.get(path)
+        before = await other.get(layout.COMMITS)
+        assert state is not None
+        assert before is not None
+        await other.commit([SetData(path, state.data, state.stat.version)])
+        answer = await elections.elect({name: tuple(range(100)) for name in names})
+        after = await other.get(layout.COMMITS)
+        assert after is not None
+        assert after.stat.version - before.stat.version == 2
+        assert codes(answer) == {(name, index): NONE for name in names for index in range(100)}
+        assert {each.leader for name in names for each in cluster.topic(name).partitions} == {1}
+    elected = [each for each in decisions_in(tmp_path) if each.operation == "elect_leaders"]
+    assert [(each.name, each.element, each.elements) for each in elected] == [
+        (name, index, len(names)) for index, name in enumerate(names)
+    ]
