@@ -9,13 +9,13 @@ import trio
 from ..controller.network.peer import PeerUnavailable
 from ..protocol.api_keys import ApiKey
 from ..protocol.error_codes import ErrorCode
-from ..protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from ..protocol.schema import WireStruct
 from . import metadata_messages
 from .batches import each_of, value_of
 from .configuration import ClientConfig
 from .errors import AdminError
 from .group_calls import GroupCalls
+from .log_calls import LogCalls
 from .model import (
     AclBinding,
     AclBindingFilter,
@@ -40,7 +40,7 @@ from .model import (
 from .network import Network, Versions
 
 
-class AdminClient(GroupCalls):
+class AdminClient(GroupCalls, LogCalls):
     """Reads and changes the topics and configs of a cluster.
 
     Calls that name several elements return a dict with a value or an AdminError for each. All calls
@@ -122,15 +122,6 @@ class AdminClient(GroupCalls):
         answer = await self._network.ask_any(acl_messages.question(wanted), ApiKey.DESCRIBE_ACLS)
         return acl_messages.described(answer)
 
-    async def _metadata(self, names: Sequence[str] | None) -> MetadataResponse:
-        topics = None if names is None else [MetadataRequestTopic(name=name) for name in dict.fromkeys(names)]
-        answer = await self._network.ask_any(
-            MetadataRequest(topics=topics, allow_auto_topic_creation=False), ApiKey.METADATA
-        )
-        assert isinstance(answer, MetadataResponse)
-        self._network.learn(answer)
-        return answer
-
     # ------------------------------------------------------------------ writes
 
     async def create_topics(
@@ -173,46 +164,6 @@ class AdminClient(GroupCalls):
     async def delete_topic(self, name: str) -> None:
         """Delete one topic. Raises its AdminError."""
         value_of((await self.delete_topics([name]))[name])
-
-    async def delete_records(
-        self, offsets: Mapping[TopicPartition, int], *, validate_only: bool = False
-    ) -> Results[TopicPartition, int]:
-        """Delete the records of partitions before these offsets, -1 for all, and return the offset
-        of the first record that is left, by partition (KIP-107). The leaders of the partitions are
-        asked. With `validate_only` they only check whether they would, which nodes of
-        minicontroller can alone.
-        """
-        from . import record_messages
-
-        results: Results[TopicPartition, int] = {}
-        pending = list(offsets)
-        until = trio.current_time() + self._config.api_timeout_seconds
-        while pending:
-            metadata = await self._metadata(list({each.topic for each in pending}))
-            by_leader, results_of_others = record_messages.leaders(metadata, pending)
-            results |= results_of_others
-            for leader, part in by_leader.items():
-                try:
-                    if validate_only:
-                        await self._check_dry_runs(leader)
-                except AdminError as error:
-                    results |= dict.fromkeys(part, error)
-                    continue
-                results |= await self._write(
-                    part,
-                    ApiKey.DELETE_RECORDS,
-                    lambda some, _version: record_messages.deletion(
-                        offsets, some, timeout_ms=self._timeout_ms, validate_only=validate_only
-                    ),
-                    record_messages.deleted,
-                    leader,
-                )
-            pending = [each for each in pending if record_messages.has_moved(results[each])]
-            if trio.current_time() + self._config.retry_backoff_seconds >= until:
-                break
-            if pending:
-                await trio.sleep(self._config.retry_backoff_seconds)
-        return {each: results[each] for each in offsets}
 
     async def create_partitions(self, counts: Mapping[str, int], *, validate_only: bool = False) -> Results[str, None]:
         """Give topics more partitions; `counts` is the new total of each topic."""

@@ -14,6 +14,7 @@ import trio
 from ..controller.network.peer import PeerUnavailable
 from ..protocol.api_keys import ApiKey
 from ..protocol.error_codes import ErrorCode
+from ..protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from ..protocol.schema import WireStruct
 from .errors import AdminError, ClusterUnreachable, in_doubt
 from .model import Resource, Results
@@ -38,6 +39,15 @@ class Batches:
     @property
     def _timeout_ms(self) -> int:
         return max(1, int(self._config.request_timeout_seconds * SERVER_SHARE * 1000))
+
+    async def _metadata(self, names: Sequence[str] | None) -> MetadataResponse:
+        topics = None if names is None else [MetadataRequestTopic(name=name) for name in dict.fromkeys(names)]
+        answer = await self._network.ask_any(
+            MetadataRequest(topics=topics, allow_auto_topic_creation=False), ApiKey.METADATA
+        )
+        assert isinstance(answer, MetadataResponse)
+        self._network.learn(answer)
+        return answer
 
     async def _by_node(
         self,

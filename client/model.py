@@ -1,6 +1,7 @@
 """The values that the administrative client takes and returns, named as in Kafka's AdminClient."""
 
 from collections.abc import Mapping
+from enum import IntEnum
 from typing import TypeVar
 
 import msgspec
@@ -57,6 +58,60 @@ class TopicPartition(msgspec.Struct, frozen=True, order=True):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+class Replica(msgspec.Struct, frozen=True, order=True):
+    """The replica of a partition on a broker."""
+
+    broker_id: int
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition} on broker {self.broker_id}"
+
+
+class OffsetSpec(IntEnum):
+    """The offsets of a partition that have no timestamp."""
+
+    LATEST = -1
+    """The offset behind the last record."""
+    EARLIEST = -2
+    """The offset of the first record."""
+    MAX_TIMESTAMP = -3
+    """The offset of the record with the highest timestamp (KIP-734)."""
+
+
+class ListedOffset(msgspec.Struct, frozen=True):
+    """An offset of a partition."""
+
+    offset: int
+    """-1 if there is no such record."""
+    timestamp_ms: int
+    """The record's timestamp in milliseconds since 1970; -1 if no record was looked for."""
+    leader_epoch: int
+    """The epoch of the leader that wrote the record; -1 if it is unknown."""
+
+
+class ReplicaLog(msgspec.Struct, frozen=True):
+    """What a broker has of a replica in one of its directories."""
+
+    size_bytes: int
+    offset_lag: int
+    """How many records it is behind; for a replica that moves, behind the one it replaces."""
+    is_future: bool
+    """Whether it will take the place of the replica in another directory."""
+
+
+class LogDirDescription(msgspec.Struct, frozen=True):
+    """A directory of a broker."""
+
+    path: str
+    error: AdminError | None
+    replicas: Mapping[TopicPartition, ReplicaLog]
+    total_bytes: int | None
+    """The size of its volume, None if unknown (KIP-827)."""
+    usable_bytes: int | None
 
 
 class OffsetAndMetadata(msgspec.Struct, frozen=True):

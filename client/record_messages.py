@@ -21,7 +21,7 @@ ELSEWHERE = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.LEADER_NOT_AV
 
 def leaders(
     metadata: MetadataResponse, partitions: Sequence[TopicPartition]
-) -> tuple[Mapping[int, list[TopicPartition]], Results[TopicPartition, int]]:
+) -> tuple[Mapping[int, list[TopicPartition]], dict[TopicPartition, AdminError]]:
     """Divide partitions by the broker ids of their leaders. Those that have none, or do not exist,
     have an error instead.
     """
@@ -32,7 +32,7 @@ def leaders(
         for each in topic.partitions
     }
     by_leader: dict[int, list[TopicPartition]] = {}
-    refused: dict[TopicPartition, int | AdminError] = {}
+    refused: dict[TopicPartition, AdminError] = {}
     for partition in partitions:
         leader = leader_of.get(partition)
         if leader is None:

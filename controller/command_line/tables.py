@@ -12,7 +12,9 @@ from ...text.escaping import escaped
 from .output import is_terminal
 
 Cell = str | int | None
-RIGHT = frozenset({"partition", "partitions", "replication", "leader", "id", "port", "key"})
+RIGHT = frozenset(
+    {"partition", "partitions", "replication", "leader", "id", "port", "key", "offset", "timestamp", "bytes", "lag"}
+)
 GAP = "  "
 NARROW = 40
 """On a terminal with fewer columns, plain lines that the terminal wraps are easier to read."""

@@ -29,6 +29,7 @@ def test_help_names_every_command(tmp_path: Path) -> None:
             "gateway",
             "groups",
             "leaders",
+            "log-dirs",
             "ping",
             "pipeline",
             "policy",
@@ -48,7 +49,7 @@ def test_help_names_every_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "group",
     [
-        *("acls", "audit", "configs", "groups", "leaders", "pipeline", "policy", "protocol", "quotas"),
+        *("acls", "audit", "configs", "groups", "leaders", "log-dirs", "pipeline", "policy", "protocol", "quotas"),
         *("reassignments", "records", "tokens", "topics", "users"),
     ],
 )
