@@ -2,8 +2,8 @@
 
 Rule: each znode's JSON is declared once, its keys in the order in which Kafka writes them, so
 what is written is byte for byte what Kafka 3.9 writes. What is read may have been written by any
-Kafka since 0.8 or by another tool: unknown keys are ignored, and what makes no sense, or would not
-fit into Kafka's messages, raises `MalformedZnodeError`.
+Kafka since 0.8 or by another tool: unknown keys are ignored, but for reassignments, and what makes
+no sense, or would not fit into Kafka's messages, raises `MalformedZnodeError`.
 """
 
 from typing import Annotated, TypeVar

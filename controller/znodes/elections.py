@@ -5,7 +5,7 @@ preferred leaders.
 import msgspec
 from msgspec import Struct
 
-from .content import Int, MalformedZnodeError, Text, read
+from .content import Int, Text, read
 
 
 class Row(Struct):
@@ -22,10 +22,10 @@ READER = msgspec.json.Decoder(PreferredReplicaElection)
 
 
 def decode_elections(data: bytes | None) -> dict[str, list[int]]:
-    """Decode the znode to the partitions by topic. Raises MalformedZnodeError."""
+    """Decode the znode, whatever its version, as Kafka does, to the partitions by topic. Raises
+    MalformedZnodeError.
+    """
     content = read("the election", data, READER)
-    if content.version != 1:
-        raise MalformedZnodeError(f"version {content.version} of the election is unknown")
     partitions: dict[str, dict[int, None]] = {}
     for row in content.partitions:
         partitions.setdefault(row.topic, {})[row.partition] = None

@@ -7,19 +7,19 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Struct
 
-from .content import Int, MalformedZnodeError, Replicas, Text, read, write
+from .content import Int, Replicas, Text, read, write
 
 SubmittedReassignments = dict[tuple[str, int], tuple[int, ...]]
 """The wanted replicas by topic and partition."""
 
 
-class Row(Struct):
+class Row(Struct, forbid_unknown_fields=True):
     topic: Text
     partition: Int
     replicas: Replicas
 
 
-class ReassignPartitions(Struct):
+class ReassignPartitions(Struct, forbid_unknown_fields=True):
     version: Int = 1
     partitions: list[Row] = []
 
@@ -28,12 +28,10 @@ READER = msgspec.json.Decoder(ReassignPartitions)
 
 
 def decode_reassignments(data: bytes | None) -> SubmittedReassignments:
-    """Decode the znode; of two rows about one partition the last counts. Raises
-    MalformedZnodeError.
+    """Decode the znode as Kafka does: its version may be any, a key that is unknown makes it
+    malformed, and of two rows about one partition the last counts. Raises MalformedZnodeError.
     """
     content = read("the reassignment", data, READER)
-    if content.version != 1:
-        raise MalformedZnodeError(f"version {content.version} of the reassignment is unknown")
     return {(row.topic, row.partition): row.replicas for row in content.partitions}
 
 

@@ -9,6 +9,7 @@ import trio
 from minicontroller.controller.store.base import Create, Delete, Store
 from minicontroller.controller.store.signal import Signal
 from minicontroller.controller.znodes import layout
+from minicontroller.controller.znodes.elections import decode_elections
 from tests.handlers.ruling import ruling, wanted
 from tests.handlers.test_elect_leaders import Elections
 from tests.store.worlds import in_both_worlds
@@ -80,6 +81,12 @@ async def test_old_tools_ask_in_the_store(cluster: SmallCluster, other: Store) -
     await other.commit([Create(layout.PREFERRED_REPLICA_ELECTION, asked(("t", 0)))])
     await until_taken(other)
     assert cluster.controller.image.topics["t"].partitions[0].leader == swapped[0]
+
+
+def test_what_is_read_of_old_tools() -> None:
+    """An election of any version is read, with keys that nobody knows, too."""
+    for version in (b"", b'"version":1,', b'"version":9,"more":1,'):
+        assert decode_elections(b'{%s"partitions":[{"topic":"t","partition":0,"more":1}]}' % version) == {"t": [0]}
 
 
 @in_both_worlds

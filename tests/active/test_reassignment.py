@@ -11,7 +11,8 @@ from minicontroller.controller.active.control_requests import ControlRequest
 from minicontroller.controller.metadata.entities import Partition
 from minicontroller.controller.store.base import Create, SetData, Store
 from minicontroller.controller.znodes import layout
-from minicontroller.controller.znodes.reassignments import encode_reassignments
+from minicontroller.controller.znodes.content import MalformedZnodeError
+from minicontroller.controller.znodes.reassignments import decode_reassignments, encode_reassignments
 from minicontroller.controller.znodes.topics import decode_partition_state, decode_topic, encode_topic
 from minicontroller.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from minicontroller.protocol.messages.stop_replica import StopReplicaRequest
@@ -185,6 +186,16 @@ async def test_old_tools(cluster: SmallCluster, other: Store) -> None:
     await other.commit([Create(layout.REASSIGN_PARTITIONS, b"no json")])
     await other.commit([SetData(layout.REASSIGN_PARTITIONS, encode_reassignments({("t", 0): (1,)}))])
     await until_moved(cluster, (1,))
+
+
+def test_what_is_read_of_old_tools() -> None:
+    """A reassignment of any version is read, and one with keys that Kafka does not know is not."""
+    row = b'"topic":"t","partition":0,"replicas":[3,2]'
+    for version in (b"", b'"version":1,', b'"version":9,'):
+        assert decode_reassignments(b'{%s"partitions":[{%s}]}' % (version, row)) == {("t", 0): (3, 2)}
+    for data in (b'{"partitions":[{%s,"more":1}]}' % row, b'{"more":1,"partitions":[{%s}]}' % row):
+        with pytest.raises(MalformedZnodeError):
+            decode_reassignments(data)
 
 
 @in_both_worlds
