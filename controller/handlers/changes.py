@@ -7,6 +7,7 @@ client disconnects is dropped. With a timeout of 0 or less every valid change is
 answered REQUEST_TIMED_OUT, as in Kafka.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -69,7 +70,7 @@ async def carry_out(
     try:
         with trio.move_on_at(deadline):
             refused = partial(refused_whole, context, request)
-            await _carry_out_all(controller, parts, audited, refused, in_any_case=timeout_ms <= 0)
+            await _PartsUnderWay(controller.writer, parts, audited, refused).carry_out(in_any_case=timeout_ms <= 0)
             is_carried_out = True
             if timeout_ms > 0 and not validate_only:
                 await _wait_until_complete(node, context, controller, parts.changes, completed)
@@ -105,47 +106,58 @@ def _was_waited_for(node: Node, controller: ActiveController, broker_id: int) ->
     return node.completion_is_cluster_wide and controller.image.is_live(broker_id)
 
 
-async def _carry_out_all(
-    controller: ActiveController,
-    parts: Parts,
-    audited: list[AuditedRequest],
-    refused: Callable[[Refusal], Sequence[PlannedChange]],
-    *,
-    in_any_case: bool,
-) -> None:
-    """Plan and commit a request part by part; `audited` gets an entry for each part where there is
-    an audit log. If the parts overlap, each is put into the writer's queue when the one before it
-    is planned, and otherwise when that is carried out.
+class _PartsUnderWay:
+    """The parts of one request that are in the writer's queue or being committed; `audited` gets an
+    entry for each part where there is an audit log. If the parts overlap, each is put into the
+    queue when the one before it is planned, and otherwise when that is carried out.
     """
-    writer, jobs = controller.writer, list[WriterJob]()
 
-    def begin() -> None:
-        if audited and jobs:
-            audited.append(audited[-1].next_part())
-        number, part = len(jobs), audited[-1] if audited else None
+    def __init__(
+        self,
+        writer: Writer,
+        parts: Parts,
+        audited: list[AuditedRequest],
+        refused: Callable[[Refusal], Sequence[PlannedChange]],
+    ) -> None:
+        self._writer = writer
+        self._parts = parts
+        self._audited = audited
+        self._refused = refused
+        self._jobs: deque[WriterJob] = deque()
+        """The jobs of these parts, which refer to this object and leave it when they are done."""
+        self._begun = 0
+        """The number of parts so far."""
 
-        async def plan(draft: Draft) -> Sequence[PlannedChange]:
-            changes = await _decided(parts, number, part, refused, draft)
-            if parts.overlap and parts.elements_left and len(jobs) == number + 1:
-                with suppress(ControllerMoved):  # which is raised where the part is waited for
-                    begin()
-            return changes
+    async def carry_out(self, *, in_any_case: bool) -> None:
+        """Plan and commit one part after the other. Raises NOT_CONTROLLER."""
+        try:
+            while True:
+                if not self._jobs:
+                    with _not_controller():
+                        self._begin()
+                changes = await committed(self._writer, self._jobs[0], in_any_case=in_any_case)
+                self._jobs.popleft()
+                if self._parts.carried_out(changes):
+                    return
+        finally:
+            for job in self._jobs:
+                self._writer.queue.leave(job, in_any_case=in_any_case)
+            self._jobs.clear()
 
-        jobs.append(writer.submit(plan, request=part))
+    def _begin(self) -> None:
+        """Put the next part into the queue. Raises ControllerMoved."""
+        if self._audited and self._begun:
+            self._audited.append(self._audited[-1].next_part())
+        part = self._audited[-1] if self._audited else None
+        self._jobs.append(self._writer.submit(partial(self._planned, self._begun, part), request=part))
+        self._begun += 1
 
-    carried_out = 0
-    try:
-        while True:
-            if carried_out == len(jobs):
-                with _not_controller():
-                    begin()
-            changes = await committed(writer, jobs[carried_out], in_any_case=in_any_case)
-            carried_out += 1
-            if parts.carried_out(changes):
-                return
-    finally:
-        for job in jobs[carried_out:]:
-            writer.queue.leave(job, in_any_case=in_any_case)
+    async def _planned(self, number: int, part: AuditedRequest | None, draft: Draft) -> Sequence[PlannedChange]:
+        changes = await _decided(self._parts, number, part, self._refused, draft)
+        if self._parts.overlap and self._parts.elements_left and self._begun == number + 1:
+            with suppress(ControllerMoved):  # which is raised where the part is waited for
+                self._begin()
+        return changes
 
 
 @contextmanager
@@ -288,7 +300,8 @@ async def record_refused(
     if controller.recorder is not None:
         audited = controller.recorder.request(context, validate_only=validate_only)
         parts = Parts(partial(_as_refused, changes), len(changes))
-        await _carry_out_all(controller, parts, [audited], lambda _refusal: changes, in_any_case=True)
+        under_way = _PartsUnderWay(controller.writer, parts, [audited], lambda _refusal: changes)
+        await under_way.carry_out(in_any_case=True)
         await controller.recorder.wait_durable(audited)
 
 
