@@ -1,19 +1,29 @@
 """Work that Spark deals out to its workers, a piece to each task.
 
-Rule: what goes wrong comes back as an answer. Between processes exceptions lose what they mean, and
-Spark would try again what fails.
+Rule: only DataFrames are used, so that Spark Connect does as well. Spark may do a piece twice, even
+at the same time: what a task writes has a name of its own, and nobody looks at it before its answer
+is there. What goes wrong with files comes back as an answer, because between processes exceptions
+lose what they mean, and Spark would try again what fails.
 """
 
-from collections.abc import Callable, Sequence
+import pickle
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from pyspark import RDD
-from pyspark.sql import SparkSession
+import pyarrow as pa
+from pyspark.sql import SparkSession, is_remote
+from pyspark.sql.functions import spark_partition_id
+
+if TYPE_CHECKING:
+    from pyspark import RDD
 
 Piece = TypeVar("Piece")
 Answer = TypeVar("Answer")
+
+NUMBERED = "number long, answer binary"
+FOR_ALL_CORES = 1 << 20
+"""Rows, of which each core gets some."""
 
 
 class Failed(NamedTuple):
@@ -21,32 +31,59 @@ class Failed(NamedTuple):
 
     number: int | None
     text: str
-    file: str
+    file: str | None
 
 
 def by_workers(
-    spark: SparkSession, work: Callable[[Piece], Answer], pieces: Sequence[Piece], folder: Path
+    spark: SparkSession, work: Callable[[Piece], Answer], pieces: Sequence[Piece], place: object
 ) -> list[Answer]:
     """Do the work on each piece by Spark's workers, and return the answers in the order of the
-    pieces. Raises the first OSError, which names `folder` if it names no file; and Spark's errors.
+    pieces. Raises the first OSError, which names `place` if it names no file; and Spark's errors.
     """
     if not pieces:
         return []
-    return answers_of(spark.sparkContext.parallelize(pieces, len(pieces)), work, folder)
+    count = len(pieces)
+    task = partial(_answered, work, [pickle.dumps(piece) for piece in pieces])
+    rows = spark.range(0, count, 1, count).mapInArrow(task, NUMBERED).collect()
+    return _succeeded([pickle.loads(row.answer) for row in sorted(rows)], place)  # noqa: S301 - written by our own tasks
 
 
-def answers_of(pieces: "RDD[Piece]", work: Callable[[Piece], Answer], folder: Path) -> list[Answer]:
+def parallelism(spark: SparkSession) -> int:
+    """Return how many tasks Spark does at once, as far as it knows now."""
+    if is_remote():
+        return spark.range(FOR_ALL_CORES).select(spark_partition_id()).distinct().count()
+    return spark.sparkContext.defaultParallelism
+
+
+def answers_of(pieces: "RDD[Piece]", work: Callable[[Piece], Answer], place: object) -> list[Answer]:
     """Do the work on pieces that Spark has already, and return the answers as `by_workers` does."""
-    answers: list[Answer] = []
-    for answer in pieces.map(partial(_attempted, work, folder)).collect():
-        if isinstance(answer, Failed):
-            raise OSError(*answer)
-        answers.append(answer)
-    return answers
+    return _succeeded(pieces.map(partial(_attempted, work)).collect(), place)
 
 
-def _attempted(work: Callable[[Piece], Answer], folder: Path, piece: Piece) -> Answer | Failed:
+def _answered(
+    work: Callable[[Piece], Answer], pieces: Sequence[bytes], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Do the pieces whose numbers a task is given. Each is pickled by itself, since every worker
+    gets all of them.
+    """
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            answer = _attempted(work, pickle.loads(pieces[number]))  # noqa: S301 - written by the driver
+            yield pa.record_batch({"number": [number], "answer": [pickle.dumps(answer)]})
+
+
+def _attempted(work: Callable[[Piece], Answer], piece: Piece) -> Answer | Failed:
     try:
         return work(piece)
     except OSError as error:
-        return Failed(error.errno, error.strerror or str(error), str(error.filename or folder))
+        return Failed(error.errno, error.strerror or str(error), error.filename and str(error.filename))
+
+
+def _succeeded(answers: Sequence[Answer | Failed], place: object) -> list[Answer]:
+    """Pass answers on, and raise the first error."""
+    succeeded: list[Answer] = []
+    for answer in answers:
+        if isinstance(answer, Failed):
+            raise OSError(answer.number, answer.text, answer.file or str(place))
+        succeeded.append(answer)
+    return succeeded

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from ..ingest.state import State, StateError, load
-from ..spreading import answers_of, by_workers
+from ..spreading import answers_of, by_workers, parallelism
 from ..tables import Table, Tables
 from . import workers
 from .candidate import Candidate
@@ -73,7 +73,7 @@ class Backtesting:
 
     def look(self) -> Plan:
         """Find out which history there is, and cut it into slices."""
-        wish, cores = self._wish, self._spark.sparkContext.defaultParallelism
+        wish, cores = self._wish, parallelism(self._spark)
         work = partial(workers.told, partial(buckets_of, window=wish.window, bucket_events=wish.bucket_events))
         parts = _succeeded(by_workers(self._spark, work, _shares(self._events, cores * PER_CORE), self._tables))
         self._buckets = together(bucket for part in parts for bucket in part)

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from ..session import first_line
-from ..spreading import by_workers
+from ..spreading import by_workers, parallelism
 from .batches import Batches, StagingError
 from .conflicts import conflicts
 from .progress import Progress
@@ -72,7 +72,7 @@ class Stream:
             "tables": str(self._ledger.tables),
             "folders": msgspec.json.encode([str(folder) for folder in self._folders]).decode(),
             "batch_bytes": batch_bytes,
-            "readers": self._spark.sparkContext.defaultParallelism,
+            "readers": parallelism(self._spark),
         }
         self._begin = partial(self._started, options, follow=follow)
         try:

@@ -1,0 +1,52 @@
+"""Work on Spark's workers: every piece is answered, in order, and what fails says which file."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PythonException
+from pyspark.sql import SparkSession
+
+from minicontroller.pipeline.spreading import by_workers, parallelism
+
+MEGABYTE = 1 << 20
+
+
+def test_answers_come_in_the_order_of_their_pieces(spark: SparkSession) -> None:
+    """There are more pieces than cores, and Python objects are answered as they are."""
+    assert by_workers(spark, lambda piece: (piece, {piece}), range(7), "here") == [(n, {n}) for n in range(7)]
+    assert by_workers(spark, str, [], "here") == []
+
+
+def test_large_pieces_and_large_answers(spark: SparkSession) -> None:
+    """Megabytes go to the workers and come back, whatever Spark's limit of a batch."""
+    pieces = [bytes([number]) * MEGABYTE for number in range(12)]
+    assert by_workers(spark, bytes.swapcase, pieces, "here") == [piece.swapcase() for piece in pieces]
+
+
+def test_an_error_of_a_file_is_one_at_the_driver(spark: SparkSession, tmp_path: Path) -> None:
+    """It says what is wrong with which file; and names the place of the work if it knows no
+    file.
+    """
+    with pytest.raises(FileNotFoundError) as missing:
+        by_workers(spark, Path.read_bytes, [tmp_path / "a", tmp_path / "b"], tmp_path)
+    assert (missing.value.filename, missing.value.strerror) == (str(tmp_path / "a"), os.strerror(errno.ENOENT))
+    with pytest.raises(OSError, match="is slow today") as raised:
+        by_workers(spark, _complain, [1], tmp_path)
+    assert raised.value.filename == str(tmp_path)
+
+
+def _complain(_piece: int) -> None:
+    raise OSError("the store is slow today")
+
+
+def test_a_mistake_is_a_failure_of_spark(spark: SparkSession) -> None:
+    """What is no error of a file is Spark's to tell."""
+    with pytest.raises(PythonException, match="invalid literal"):
+        by_workers(spark, int, ["no number"], "here")
+
+
+def test_the_number_of_tasks_at_once(spark: SparkSession) -> None:
+    """The session of the tests has two threads."""
+    assert parallelism(spark) == 2
