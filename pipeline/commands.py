@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 INTERRUPTED = 130
-NEEDED = ("jinja2", "matplotlib", "pandas", "pyarrow", "pyspark")
+NEEDED = ("deltalake", "jinja2", "matplotlib", "pandas", "pyarrow", "pyspark")
 """The extra `pipeline`."""
 
 URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*+:/", re.ASCII)

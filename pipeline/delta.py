@@ -1,0 +1,305 @@
+"""The tables as Delta Lake has them: snapshots to read, and commits that change them.
+
+Rule: a file belongs to a table from the commit that names it until the commit that removes it, so
+whoever reads one snapshot never sees half a change. Files are written under names of their own
+before they are committed; what no commit names is vacuumed. Each commit carries the number of the
+change that it is part of, as an application transaction: of two runs that change a table at once,
+one fails and has changed nothing.
+"""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import unquote
+from uuid import uuid4
+
+import msgspec
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
+
+from .location import Location, output_stream
+from .schemas import CLUSTER, TIME, Table
+
+APPLICATION = "minicontroller"
+"""The name of the application transactions; their versions are the numbers of changes."""
+COMPRESSION = "zstd"
+ROW_GROUP = 10_000
+"""Rows of a group at most: so that who needs some places of the log reads little else."""
+TARGET_BYTES = 128 << 20
+"""Of a file: what is smaller is merged with others, and a file that has come to so much is followed
+by another one.
+"""
+KEPT_HOURS = 24
+"""How long a file stays that no snapshot names any more, or none yet."""
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class TablesError(Exception):
+    """The tables cannot be used; the message is a sentence that says why, and what to do."""
+
+
+class ChangedMeanwhileError(TablesError):
+    """Another run has changed a table since the snapshot was taken."""
+
+
+class DataFile(msgspec.Struct, frozen=True, array_like=True):
+    """A file of a table. Its statistics have the lowest and highest value of some columns, times in
+    microseconds since 1970; a column of which nothing is known is missing.
+    """
+
+    path: str
+    """Relative to the table's folder."""
+    cluster_id: str | None
+    rows: int
+    size: int
+    """Bytes."""
+    low: dict[str, int | str] = {}
+    high: dict[str, int | str] = {}
+    nulls: dict[str, int] = {}
+    """How many rows have no value."""
+
+
+class Snapshot:
+    """A table at one moment."""
+
+    def __init__(self, table: Table, delta: DeltaTable | None) -> None:
+        self.table = table
+        self.delta = delta
+        self.version = -1 if delta is None else delta.version()
+        self.change = 0 if delta is None else delta.transaction_version(APPLICATION) or 0
+        """The number of the change that was the last one; 0 before the first one."""
+        self.files: tuple[DataFile, ...] = () if delta is None else tuple(_files(table, delta))
+
+    def of_clusters(self) -> Mapping[str, Sequence[DataFile]]:
+        """Return the files of a partitioned table by cluster id, in the order of the ids."""
+        found: dict[str, list[DataFile]] = {}
+        for file in self.files:
+            assert file.cluster_id is not None
+            found.setdefault(file.cluster_id, []).append(file)
+        return dict(sorted(found.items()))
+
+
+class Tables:
+    """The tables at one place."""
+
+    def __init__(self, location: Location) -> None:
+        self.location = location
+
+    def snapshot(self, table: Table) -> Snapshot:
+        """Read what a table holds now; nothing if it was never written. Raises TablesError."""
+        try:
+            return Snapshot(table, DeltaTable(self._uri(table)))
+        except TableNotFoundError:
+            return Snapshot(table, None)
+        except (DeltaError, OSError) as error:
+            raise TablesError(f"{self._uri(table)} cannot be read: {first_told(error)}") from None
+
+    def require(self) -> Snapshot:
+        """Return the snapshot of the events. Raises TablesError if nothing was ingested."""
+        events = self.snapshot(Table.EVENTS)
+        if events.delta is None:
+            raise TablesError(
+                f"There are no tables in {self.location}: `minicontroller pipeline ingest --audit DIR --tables {self.location}` makes them."
+            )
+        return events
+
+    def commit(
+        self, before: Snapshot, change: int, adds: Iterable[DataFile] = (), removes: Iterable[DataFile] = ()
+    ) -> Snapshot:
+        """Change a table in one step, and return what it holds then. Raises ChangedMeanwhileError,
+        TablesError.
+        """
+        delta = before.delta or self._created(before.table)
+        now = time.time_ns() // 1_000_000
+        actions: list[AddAction | RemoveAction] = [
+            *(_removed(file, now) for file in removes),
+            *(_added(before.table, file, now) for file in adds),
+        ]
+        try:
+            delta.create_write_transaction(
+                actions,
+                mode="append",
+                schema=delta.schema(),
+                partition_by=delta.metadata().partition_columns,
+                commit_properties=CommitProperties(app_transactions=[Transaction(APPLICATION, change)]),
+            )
+        except CommitFailedError as error:
+            raise ChangedMeanwhileError(
+                f"Another run has changed {self.location} meanwhile ({first_told(error)})."
+            ) from None
+        except (DeltaError, OSError) as error:
+            raise TablesError(f"{self._uri(before.table)} cannot be changed: {first_told(error)}") from None
+        return self.snapshot(before.table)
+
+    def merge_small(self, table: Table) -> int:
+        """Merge small files, and return how many fewer there are. Raises TablesError."""
+        delta = self.snapshot(table).delta
+        if delta is None:
+            return 0
+        try:
+            told = delta.optimize.compact(target_size=TARGET_BYTES)
+        except CommitFailedError:  # another run changed the table meanwhile, and merges them itself
+            return 0
+        except (DeltaError, OSError) as error:
+            raise TablesError(f"{self._uri(table)} cannot be merged: {first_told(error)}") from None
+        return int(told["numFilesRemoved"]) - int(told["numFilesAdded"])
+
+    def vacuum(self, table: Table) -> None:
+        """Remove the files that no snapshot of the last KEPT_HOURS names. Raises TablesError."""
+        delta = self.snapshot(table).delta
+        try:
+            if delta is not None:
+                delta.vacuum(KEPT_HOURS, dry_run=False, enforce_retention_duration=False, full=True)
+        except (DeltaError, OSError) as error:
+            raise TablesError(f"{self._uri(table)} cannot be vacuumed: {first_told(error)}") from None
+
+    def folder(self, table: Table) -> Location:
+        return self.location.child(table.value)
+
+    def _created(self, table: Table) -> DeltaTable:
+        try:
+            return DeltaTable.create(
+                self._uri(table),
+                table.schema,
+                partition_by=[CLUSTER] if table.is_partitioned else None,
+                configuration={
+                    "delta.dataSkippingStatsColumns": ",".join(table.statistics),
+                    "delta.deletedFileRetentionDuration": f"interval {KEPT_HOURS} hours",
+                    "delta.logRetentionDuration": "interval 7 days",
+                },
+            )
+        except (DeltaError, OSError) as error:
+            raise TablesError(f"{self._uri(table)} cannot be made: {first_told(error)}") from None
+
+    def _uri(self, table: Table) -> str:
+        return self.folder(table).uri
+
+
+def first_told(error: BaseException) -> str:
+    """Return what a library says in the first place: it may add a whole stack."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+# ------------------------------------------------------------------ files
+
+
+def dataset(tables: Location, table: Table, files: Sequence[DataFile]) -> ds.Dataset:
+    """Open files of a table, with all columns of its schema: null where a file is older than a
+    column.
+    """
+    form = ds.ParquetFileFormat()
+    filesystem = tables.child(table.value).filesystem()
+    return ds.FileSystemDataset(
+        [form.make_fragment(file.path, filesystem, _partition(file)) for file in files], table.schema, form, filesystem
+    )
+
+
+def _partition(file: DataFile) -> ds.Expression | None:
+    return None if file.cluster_id is None else ds.field(CLUSTER) == file.cluster_id
+
+
+class NewFile:
+    """A file on its way into a table: rows are written, then `finish` says what to commit."""
+
+    def __init__(self, tables: Location, table: Table, cluster_id: str | None = None) -> None:
+        """Begin a file; the rows have the columns `table.in_files`. Raises OSError."""
+        self._table = table
+        self._cluster_id = cluster_id
+        self._path = f"{uuid4().hex}.parquet"
+        self._stream = output_stream(tables, f"{table.value}/{self._path}")
+        self._metadata: list[pq.FileMetaData] = []
+        self._writer = pq.ParquetWriter(
+            self._stream, table.in_files, compression=COMPRESSION, metadata_collector=self._metadata
+        )
+
+    def write(self, rows: pa.RecordBatch | pa.Table) -> None:
+        if isinstance(rows, pa.RecordBatch):
+            rows = pa.Table.from_batches([rows])
+        self._writer.write_table(rows, ROW_GROUP)
+
+    @property
+    def size(self) -> int:
+        """How many bytes the file has so far."""
+        return int(self._stream.tell())
+
+    def finish(self) -> DataFile:
+        self._writer.close()
+        size = self.size
+        self._stream.close()
+        (metadata,) = self._metadata
+        low, high, nulls = _statistics(metadata, self._table.statistics)
+        return DataFile(self._path, self._cluster_id, metadata.num_rows, size, low, high, nulls)
+
+
+def _statistics(
+    metadata: pq.FileMetaData, columns: Sequence[str]
+) -> tuple[dict[str, int | str], dict[str, int | str], dict[str, int]]:
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    names = [] if not groups else [groups[0].column(number).path_in_schema for number in range(groups[0].num_columns)]
+    low: dict[str, int | str] = {}
+    high: dict[str, int | str] = {}
+    nulls: dict[str, int] = {}
+    for name in columns:
+        found = [group.column(names.index(name)).statistics for group in groups]
+        if any(each is None or not each.has_null_count for each in found):
+            continue
+        nulls[name] = sum(each.null_count for each in found)
+        bounds = [each for each in found if each.has_min_max]
+        if bounds and all(each.has_min_max or each.num_values == 0 for each in found):
+            low[name] = _plain(min(each.min for each in bounds))
+            high[name] = _plain(max(each.max for each in bounds))
+    return low, high, nulls
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as statistics have it: times in microseconds since 1970."""
+    if not isinstance(value, datetime):
+        return value
+    since = (value if value.tzinfo else value.replace(tzinfo=UTC)) - EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+# ------------------------------------------------------------------ Delta's log
+
+
+def _files(table: Table, delta: DeltaTable) -> Iterable[DataFile]:
+    for action in pa.table(delta.get_add_actions(flatten=True)).to_pylist():
+        low, high, nulls = (
+            {name: _plain(value) for name in table.statistics if (value := action.get(f"{kind}.{name}")) is not None}
+            for kind in ("min", "max", "null_count")
+        )
+        cluster_id, path = action.get(f"partition.{CLUSTER}"), unquote(action["path"])
+        yield DataFile(path, cluster_id, action["num_records"], action["size_bytes"], low, high, nulls)
+
+
+def _added(table: Table, file: DataFile, now_ms: int) -> AddAction:
+    statistics = {
+        "numRecords": file.rows,
+        "minValues": _written(table, file.low),
+        "maxValues": _written(table, file.high),
+        "nullCount": file.nulls,
+    }
+    return AddAction(file.path, file.size, _partitions(file), now_ms, True, msgspec.json.encode(statistics).decode())
+
+
+def _removed(file: DataFile, now_ms: int) -> RemoveAction:
+    return RemoveAction(file.path, True, now_ms, file.size, dict(_partitions(file)))
+
+
+def _partitions(file: DataFile) -> Mapping[str, str | None]:
+    return {} if file.cluster_id is None else {CLUSTER: file.cluster_id}
+
+
+def _written(table: Table, bounds: Mapping[str, int | str]) -> Mapping[str, int | str]:
+    """Return bounds as Delta's log has them."""
+    return {
+        name: (EPOCH + timedelta(microseconds=int(value))).isoformat(timespec="milliseconds")
+        if table.schema.field(name).type == TIME
+        else value
+        for name, value in bounds.items()
+    }
