@@ -12,7 +12,6 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import Final
 
 from minicontroller.protocol.acls import AclOperation, AclResourceType, PatternType, PermissionType
@@ -44,7 +43,7 @@ from minicontroller.protocol.schema import WireStruct
 
 from . import messages
 from .cluster import Cluster, batches
-from .driver import DriverError, numbered, one_by_one
+from .driver import DriverError, over_and_over
 from .turns import NODES, creation, frame, in_turns, running, say, wait_until
 
 SYSTEMS: Final = ("minicontroller-memory", "minicontroller-zookeeper", "kafka")
@@ -53,8 +52,6 @@ TOPICS_A_REQUEST = 50
 """A real Kafka must answer requests before the driver gives up."""
 PAGE = 2000
 """The partitions on a page of DescribeTopicPartitions."""
-MOST = 2000
-"""The most descriptions in a round."""
 ROUNDS, SECONDS = 5, 1.0
 CONFIGS: Final = {"retention.ms": "3600000", "cleanup.policy": "compact"}
 SETTINGS: Final = {
@@ -222,17 +219,10 @@ def described(seconds: float, cluster: Cluster, _turn: int) -> dict[str, float]:
     """Return for each row how often a second everything was described."""
     rates = {}
     for name, row in rows(cluster).items():
-        pages = len(row.requests)
-        sent = numbered_all(row.frames)
-        timed = one_by_one(cluster.at_controller, sent, seconds=seconds, at_least=pages)
-        row.check(timed.answers[:pages])
-        rates[name] = timed.rate / pages
+        repeated = over_and_over(cluster.at_controller, row.frames, seconds=seconds)
+        row.check(repeated.answers)
+        rates[name] = repeated.rate
     return rates
-
-
-def numbered_all(frames: Sequence[bytes]) -> list[bytes]:
-    """Return the frames over and over, each with a correlation id of its own."""
-    return list(chain.from_iterable(zip(*(numbered(each, MOST) for each in frames), strict=True)))
 
 
 def main() -> None:

@@ -47,20 +47,41 @@ class Timed:
         return ordered[min(len(ordered) - 1, int(len(ordered) * fraction))]
 
 
+@dataclass
+class Repeated:
+    """The result of asking the same again and again: how often a second all of it was answered, and
+    the first answers.
+    """
+
+    rate: float
+    answers: list[bytes]
+
+
 class Connection:
-    """A blocking connection with one request in flight."""
+    """A blocking connection with one request in flight. It receives into a buffer of its own:
+    memory that is new for each answer costs the driver more than a large answer costs some systems.
+    """
 
     def __init__(self, address: Address, *, timeout: float = ANSWER_SECONDS) -> None:
+        self._buffer = bytearray(RECEIVE_BYTES)
         self.socket = socket.create_connection(address, timeout=timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def call(self, frame: bytes) -> bytes:
         """Sends a frame and returns its answer without the size prefix."""
+        return bytes(self.exchange(frame))
+
+    def exchange(self, frame: bytes) -> memoryview:
+        """Sends a frame and returns its answer as `call` does, which lasts until the next one."""
         self.socket.sendall(frame)
-        data = self.socket.recv(RECEIVE_BYTES)
-        if len(data) >= 4 and SIZE.unpack_from(data)[0] == len(data) - 4:
-            return data[4:]
-        return self._rest(bytearray(data))
+        received, end = 0, SIZE.size
+        while received < end:
+            received += self._receive(received, end)
+            if received >= SIZE.size:
+                end = SIZE.size + SIZE.unpack_from(self._buffer)[0]
+        if received > end:
+            raise DriverError("more than one answer came for one request")
+        return memoryview(self._buffer)[SIZE.size : end]
 
     def close(self) -> None:
         self.socket.close()
@@ -71,16 +92,14 @@ class Connection:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def _rest(self, data: bytearray) -> bytes:
-        """Receives what the first read did not hold."""
-        while len(data) < 4 or len(data) - 4 < SIZE.unpack_from(data)[0]:
-            more = self.socket.recv(RECEIVE_BYTES)
-            if not more:
-                raise DriverError("the connection was closed before the answer was complete")
-            data += more
-        if len(data) - 4 > SIZE.unpack_from(data)[0]:
-            raise DriverError("more than one answer came for one request")
-        return bytes(data[4:])
+    def _receive(self, start: int, end: int) -> int:
+        """Receives bytes of a frame that has at least `end` of them, of which `start` have come."""
+        if end > len(self._buffer):
+            self._buffer = self._buffer[:start] + bytes(end - start)
+        received = self.socket.recv_into(memoryview(self._buffer)[start:])
+        if not received:
+            raise DriverError("the connection was closed before the answer was complete")
+        return received
 
 
 def one_by_one(connection: Connection, frames: Sequence[bytes], *, seconds: float, at_least: int = 1) -> Timed:
@@ -101,6 +120,23 @@ def one_by_one(connection: Connection, frames: Sequence[bytes], *, seconds: floa
                 break
     check_correlation(frames, answers)
     return Timed(before - begin, answers, latencies)
+
+
+def over_and_over(connection: Connection, frames: Sequence[bytes], *, seconds: float) -> Repeated:
+    """Sends all frames again and again, each after the answer to the one before, until the time is
+    over. The answers to the first time, which is not timed, are kept; later ones must be as long.
+    """
+    answers = [connection.call(frame) for frame in frames]
+    check_correlation(frames, answers)
+    lengths = list(map(len, answers))
+    times = 0
+    with without_collector():
+        begin = perf_counter()
+        while (took := perf_counter() - begin) < seconds or not times:
+            if [len(connection.exchange(frame)) for frame in frames] != lengths:
+                raise DriverError(f"the answers are no longer {lengths} bytes long")
+            times += 1
+    return Repeated(times / took, answers)
 
 
 def side_by_side(connections: Sequence[Connection], frames: Sequence[bytes], *, seconds: float) -> Timed:

@@ -7,6 +7,7 @@ The leader of a partition answers, or for debugging any replica. The order of th
 
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import cast
 
 from ...protocol.acls import AclOperation, AclResourceType
@@ -83,14 +84,14 @@ class Reading:
         self._is_debugging = request.replica_id == DEBUGGING_REPLICA_ID
         self._is_isolation_known = request.isolation_level in ISOLATION_LEVELS
         self._is_usual = self._is_isolation_known and not self._is_debugging
-        self._repeated = _repeated_partitions(request.topics) if self._version > 0 else frozenset()
+        self._topics = request.topics
         self._time_slice = TimeSlice()
 
     async def topics(self, asked: Sequence[ListOffsetsTopic], denied: Container[str]) -> list[bytes]:
         """Return the encoded topics. Those of which no partition is named twice are kept until the
         topic changes.
         """
-        is_kept = self._is_usual and not self._repeated
+        is_kept = self._is_usual and len({each.name for each in asked}) == len(asked)
         topics, version, rows = self._image.topics, self._version, []
         for each in asked:
             topic = topics.get(each.name)
@@ -98,7 +99,8 @@ class Reading:
                 row, code = await self._topic(each, is_denied=each.name in denied)
             else:
                 row, code = self._kept.get((version, each.name), topic, each) or await self._kept_topic(each, topic)
-            note(code, self._context)
+            if code:
+                note(code, self._context)
             rows.append(row)
             await self._time_slice.pause()
         return rows
@@ -106,7 +108,8 @@ class Reading:
     async def _kept_topic(self, asked: ListOffsetsTopic, topic: Topic) -> tuple[bytes, int]:
         answer = await self._topic(asked, is_denied=False)
         has_tags = asked.unknown_tags is not None or any(row.unknown_tags is not None for row in asked.partitions)
-        if not has_tags and len(asked.partitions) <= len(topic.partitions):  # what is kept is bounded by the cluster
+        is_plain = not has_tags and not self._repeated
+        if is_plain and len(asked.partitions) <= len(topic.partitions):  # what is kept is bounded by the cluster
             most = VERSIONS_KEPT * len(self._image.topics)
             self._kept.keep((self._version, topic.name), topic, asked, answer, most)
         return answer
@@ -121,6 +124,11 @@ class Reading:
             rows.append(Row(partition_index=index, error_code=code) if code else self._answer(topic.name, asked))
             await self._time_slice.pause()
         return self._encode(ListOffsetsTopicResponse(name=topic.name, partitions=rows)), first_error
+
+    @cached_property
+    def _repeated(self) -> frozenset[tuple[str, int]]:
+        """The partitions that are named twice, which nobody needs if every answer is kept."""
+        return _repeated_partitions(self._topics) if self._version > 0 else frozenset()
 
     def _error(self, topic: str, asked: ListOffsetsPartition) -> ErrorCode:
         if (topic, asked.partition_index) in self._repeated:

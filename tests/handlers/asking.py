@@ -5,7 +5,7 @@ Every answer is encoded in its version and read back, so no test can pass with o
 sent.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from typing import Any
 
 from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
@@ -154,20 +154,24 @@ class Client:
         """One request, by the line that answers all of them: encoded, answered, decoded. `tags` are
         those of a forwarded one.
         """
-        answer = self._dispatcher.answer(self._caller, self.frame(request, version, **tags))
+        answer = self.answer_to(self.frame(request, version, **tags))
         return self.read(answer if isinstance(answer, bytes) else await answer, request, version)
 
     def ask_at_once(self, request: Any, version: int) -> Any:
         """Return the response to a request that has to be answered without waiting."""
-        answer = self._dispatcher.answer(self._caller, self.frame(request, version))
+        answer = self.answer_to(self.frame(request, version))
         assert isinstance(answer, bytes), "it waits"
         return self.read(answer, request, version)
 
     def answer(self, request: Any, version: int) -> bytes:
         """The bytes themselves."""
-        answer = self._dispatcher.answer(self._caller, self.frame(request, version))
+        answer = self.answer_to(self.frame(request, version))
         assert isinstance(answer, bytes), "it waits"
         return answer
+
+    def answer_to(self, frame: bytes) -> bytes | Awaitable[bytes]:
+        """The bytes for those of a request, or what waits for them."""
+        return self._dispatcher.answer(self._caller, frame)
 
     def frame(self, request: Any, version: int, *, client_id: str = "tests", **tags: Any) -> bytes:
         header = RequestHeader(_key(request), version, correlation_id=7, client_id=client_id, **tags)
