@@ -4,7 +4,9 @@ Rule: whatever a line says, it makes no folder of its own choosing, and no value
 the tables could not read.
 """
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from ...audit.event import AuditEvent, Dropped, UnreadableLineError
 from ...audit.lines import decode_line
@@ -24,6 +26,41 @@ LONG_MAX = 2**63 - 1
 
 class UnfitEventError(UnreadableLineError):
     """A line is an event that does not fit into the tables."""
+
+
+MISFITS = (UnfitEventError, ValueError, OverflowError)
+"""What is raised where the values of events do not fit; pa.ArrowInvalid is a ValueError."""
+
+
+def check(values: Mapping[str, Sequence[Any]]) -> None:
+    """Raise UnfitEventError if one of the events, whose values are given by name, does not fit."""
+    if (epoch := _beyond(values["epoch"], 0, INT_MAX)) is not None:
+        raise UnfitEventError(f"epoch {epoch} is not in 0 to {INT_MAX}")
+    if (sequence := _beyond(values["sequence"], 1, LONG_MAX)) is not None:
+        raise UnfitEventError(f"sequence {sequence} is not in 1 to {LONG_MAX}")
+    if (ms := _beyond(values["time_ms"], MIN_MS, MAX_MS)) is not None:
+        raise UnfitEventError(f"time_ms {ms} is in no year that a calendar has")
+    for cluster_id in set(values["cluster_id"]):
+        if not 0 < len(cluster_id) <= MAX_CLUSTER_ID:
+            raise UnfitEventError(f"a cluster_id has 1 to {MAX_CLUSTER_ID} characters, this one has {len(cluster_id)}")
+        if cluster_id == NO_VALUE:
+            raise UnfitEventError(f"the cluster_id {NO_VALUE} means that there is none")
+    for first, last in set(zip(values["first_sequence"], values["last_sequence"], strict=True)):
+        if first is not None and not 0 <= first <= last <= LONG_MAX:
+            raise UnfitEventError(f"the places {first} to {last} are none")
+
+
+def _beyond(values: Sequence[int], low: int, high: int) -> int | None:
+    """Return the lowest or highest of the values if it is not in these bounds."""
+    lowest, highest = min(values), max(values)
+    if lowest < low:
+        return lowest
+    return highest if highest > high else None
+
+
+def reason(error: Exception) -> str:
+    """Say why an event does not fit, by what was raised."""
+    return str(error) if isinstance(error, UnfitEventError) else f"a value does not fit into its column: {error}"
 
 
 def checked(line: bytes, *, is_too_long: bool = False) -> AuditEvent:

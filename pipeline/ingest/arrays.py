@@ -1,0 +1,79 @@
+"""Arrow's arrays of what msgspec decoded: topics' states, requests, findings, snapshots.
+
+Rule: all values of a column at once. A value that does not fit raises ValueError (pa.ArrowInvalid
+is one) or OverflowError, and never becomes another one.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+from msgspec.structs import astuple
+
+from ...audit.event import NamedState, RecordedState, Requested, RuleFinding
+from ..schemas import FINDING, LONG, NAMED_STATE, REQUESTED, STATE, TIME, list_of
+from .limits import MAX_MS, MIN_MS
+
+_NO_STATE = RecordedState(
+    topic_id="", replicas=(), configs={}, marked_for_deletion=False, internal=False, created_ms=None
+)
+_NO_REQUEST = Requested(
+    replicas=(), configs={}, marked_for_deletion=False, internal=False, generated_replica_assignments=False
+)
+
+
+def array(values: Any, type_: pa.DataType) -> pa.Array:
+    """Make an array of values, unless they are one already."""
+    return values if isinstance(values, pa.Array) else pa.array(values, type_)
+
+
+def transposed(rows: Sequence[Sequence[Any]], kind: type[msgspec.Struct]) -> dict[str, Sequence[Any]]:
+    """Return the fields of structs, which are given as tuples, by name."""
+    names = kind.__struct_fields__
+    return dict(zip(names, zip(*rows, strict=True) if rows else [()] * len(names), strict=True))
+
+
+def times(milliseconds: Sequence[int | None]) -> pa.Array:
+    found = pa.array(milliseconds, LONG)
+    ends = pc.min_max(found).as_py()
+    for end in ends.values():
+        if end is not None and not MIN_MS <= end <= MAX_MS:
+            raise ValueError(f"the time {end} ms is in no year that a calendar has")
+    return pc.multiply(found, pa.scalar(1000, LONG)).cast(TIME)
+
+
+def states(values: Sequence[RecordedState | None]) -> pa.StructArray:
+    fields = transposed([astuple(value or _NO_STATE) for value in values], RecordedState)
+    return _structs(STATE, {**fields, "created": times(fields["created_ms"])}, values)
+
+
+def requests(values: Sequence[Requested | None]) -> pa.StructArray:
+    return _structs(REQUESTED, transposed([astuple(value or _NO_REQUEST) for value in values], Requested), values)
+
+
+def findings(values: Sequence[Sequence[RuleFinding] | None]) -> pa.ListArray:
+    flat = [astuple(finding) for some in values if some for finding in some]
+    return _lists(_structs(FINDING, transposed(flat, RuleFinding), flat), values)
+
+
+def snapshots(values: Sequence[Sequence[NamedState] | None]) -> pa.ListArray:
+    flat = [topic for some in values if some for topic in some]
+    topics = {"topic": [each.topic for each in flat], "state": states([each.state for each in flat])}
+    return _lists(_structs(NAMED_STATE, topics, flat), values)
+
+
+def _structs(type_: pa.StructType, fields: Mapping[str, Any], values: Sequence[Any]) -> pa.StructArray:
+    """Make structs of their fields; they are null where a value is None."""
+    children = [array(fields[field.name], field.type) for field in type_]
+    mask = pa.array([value is None for value in values], pa.bool_())
+    return pa.StructArray.from_arrays(children, fields=list(type_), mask=mask)
+
+
+def _lists(flat: pa.Array, values: Sequence[Sequence[Any] | None]) -> pa.ListArray:
+    """Divide an array into lists as long as the values; they are null where a value is None."""
+    offsets = pa.array(accumulate((len(value) if value else 0 for value in values), initial=0), pa.int32())
+    mask = pa.array([value is None for value in values], pa.bool_())
+    return pa.ListArray.from_arrays(offsets, flat, type=list_of(flat.type), mask=mask)

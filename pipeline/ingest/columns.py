@@ -1,0 +1,161 @@
+"""From lines to the columns of the table `events`, for the readers of audit files.
+
+msgspec's strict decode alone judges what an event is, and the columns are made of what it decoded,
+so no second parser can read a line differently. Rule: column by column, never row by row, because
+tens of thousands of lines a second pass here; only a block with a value that does not fit is looked
+at more closely.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, NamedTuple, get_args
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+from msgspec.structs import astuple
+
+from ...audit.event import AuditEvent, Decision, Event, PolicyDecision, SnapshotTopics, UnreadableLineError, decode
+from ..schemas import BOOLEAN, DAY, INT, LONG, STRING, Table
+from . import limits
+from .arrays import array, findings, requests, snapshots, states, times, transposed
+
+SCHEMA = Table.EVENTS.schema
+LINE = "event"
+DECISION = "decision"
+DAY_MS = 86_400_000
+
+Values = Mapping[str, Any]
+"""By name: the values of some events, or a column that is made of them."""
+
+
+class Bad(NamedTuple):
+    """A line that is no event of the tables."""
+
+    number: int
+    """Which of the lines, from 0."""
+    reason: str
+    line: bytes
+
+
+class Block(NamedTuple):
+    """What lines hold: each is a row, or bad."""
+
+    rows: pa.RecordBatch
+    bad: list[Bad]
+
+
+class _Located(NamedTuple):
+    number: int
+    event: AuditEvent
+    line: bytes
+
+
+def columns(lines: Sequence[bytes]) -> Block:
+    """Make rows of lines, in their order. Raises nothing, whatever a line holds."""
+    try:
+        return Block(event_rows(list(map(decode, lines)), lines), [])
+    except (UnreadableLineError, *limits.MISFITS):
+        return _closely(lines)
+
+
+def _closely(lines: Sequence[bytes]) -> Block:
+    good, bad = list[_Located](), list[Bad]()
+    for number, line in enumerate(lines):
+        try:
+            good.append(_Located(number, decode(line), line))
+        except UnreadableLineError as error:
+            bad.append(Bad(number, str(error), line))
+    parts = list(_fitting(good))
+    batches = [part for part in parts if not isinstance(part, Bad)]
+    bad += [part for part in parts if isinstance(part, Bad)]
+    return Block(pa.concat_batches([event_rows([], []), *batches]), sorted(bad))
+
+
+def _fitting(some: Sequence[_Located]) -> Iterator[pa.RecordBatch | Bad]:
+    """Yield rows of events, which are halved until those are alone that do not fit."""
+    try:
+        yield event_rows([each.event for each in some], [each.line for each in some])
+    except limits.MISFITS as error:
+        if len(some) == 1:
+            yield Bad(some[0].number, limits.reason(error), some[0].line)
+            return
+        yield from _fitting(some[: len(some) // 2])
+        yield from _fitting(some[len(some) // 2 :])
+
+
+def event_rows(events: Sequence[AuditEvent], lines: Sequence[bytes]) -> pa.RecordBatch:
+    """Make rows of events and their lines. Raises one of limits.MISFITS if a value does not fit
+    into its column.
+    """
+    if not events:
+        return pa.RecordBatch.from_pylist([], SCHEMA)
+    values = dict(zip(_NAMES, zip(*map(_values, events), strict=True), strict=True))
+    limits.check(values)
+    made = {**values, **_made(values), **_of_policies(values["policy"]), LINE: lines}
+    return pa.RecordBatch.from_arrays([array(made[field.name], field.type) for field in SCHEMA], schema=SCHEMA)
+
+
+_NAMES = (*Decision.__struct_fields__, "kind", "topics", "first_sequence", "last_sequence")
+"""What columns are made of: the fields of a decision, and those of other events."""
+
+
+def _values(event: AuditEvent) -> tuple[Any, ...]:
+    """Return the values of an event in the order of _NAMES; None where it has none."""
+    if isinstance(event, Decision):
+        return *astuple(event), DECISION, None, None, None
+    return _PICKED[type(event)]((None, event.__struct_config__.tag, *astuple(event)))
+
+
+def _picker(kind: type[Event]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    names = [None, "kind", *(_renamed(kind, name) for name in kind.__struct_fields__)]
+    return itemgetter(*(names.index(name) if name in names else 0 for name in _NAMES))
+
+
+def _renamed(kind: type[Event], name: str) -> str | None:
+    """Name the column of a field. `topics` is a number in some events, which has none."""
+    if name == "topics" and kind is not SnapshotTopics:
+        return None
+    return "name" if name == "topic" else name
+
+
+_PICKED = {kind: _picker(kind) for kind in get_args(AuditEvent)}
+
+
+def _made(values: Values) -> Values:
+    """Make the columns that are not the values of the same name."""
+    kind, asked_ms = pa.array(values["kind"], STRING), pa.array(values["asked_ms"], LONG)
+    before, after = states(values["before"]), states(values["after"])
+    return {
+        "kind": kind,
+        "time": times(values["time_ms"]),
+        "day": pa.array([ms // DAY_MS for ms in values["time_ms"]], INT).cast(DAY),
+        "asked_ms": asked_ms,
+        "asked": pc.if_else(pc.equal(kind, DECISION), pc.is_valid(asked_ms), pa.scalar(None, BOOLEAN)),
+        "requested": requests(values["requested"]),
+        "before": before,
+        "after": after,
+        "partitions_before": _partitions(before),
+        "partitions_after": _partitions(after),
+        "topics": snapshots(values["topics"]),
+        "effect": msgspec.to_builtins(values["effect"]),
+    }
+
+
+def _partitions(states_: pa.StructArray) -> pa.Array:
+    return pc.list_value_length(pc.struct_field(states_, "replicas"))
+
+
+def _of_policies(policies: Sequence[PolicyDecision | None]) -> Values:
+    """Make the columns of the policy's verdicts."""
+    rows = [_NO_POLICY if policy is None else astuple(policy) for policy in policies]
+    values = transposed(rows, PolicyDecision)
+    return {
+        **{name: values[name] for name in ("policy", "decision", "policy_hash", "rule")},
+        "findings": findings(values["findings"]),
+        "policy_message": values["message"],
+        "policy_us": values["microseconds"],
+    }
+
+
+_NO_POLICY = (None,) * len(PolicyDecision.__struct_fields__)
