@@ -106,6 +106,7 @@ EVENTS = _schema(
         ("partitions_before", INT),
         ("partitions_after", INT),
         ("reassignments", map_of(INT, list_of(INT), nullable=True)),
+        ("reassignment", BOOLEAN),
         ("delete_records_offsets", map_of(INT, LONG)),
         ("further_denials", INT),
         ("enforced", BOOLEAN),

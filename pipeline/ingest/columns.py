@@ -96,14 +96,14 @@ def event_rows(events: Sequence[AuditEvent], lines: Sequence[bytes]) -> pa.Recor
     return pa.RecordBatch.from_arrays([array(made[field.name], field.type) for field in SCHEMA], schema=SCHEMA)
 
 
-_NAMES = (*Decision.__struct_fields__, "kind", "topics", "first_sequence", "last_sequence")
+_NAMES = (*Decision.__struct_fields__, "kind", "topics", "reassignment", "first_sequence", "last_sequence")
 """What columns are made of: the fields of a decision, and those of other events."""
 
 
 def _values(event: AuditEvent) -> tuple[Any, ...]:
     """Return the values of an event in the order of _NAMES; None where it has none."""
     if isinstance(event, Decision):
-        return *astuple(event), DECISION, None, None, None
+        return *astuple(event), DECISION, None, None, None, None
     return _PICKED[type(event)]((None, event.__struct_config__.tag, *astuple(event)))
 
 
