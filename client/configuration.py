@@ -13,7 +13,7 @@ import msgspec
 from ..controller.config.jaas import JaasError, parse_jaas
 from ..controller.errors import ConfigurationError
 from ..controller.security.credentials import Credentials, PlainCredentials, ScramCredentials
-from ..policies.configs.values import MAX_PORT, is_number
+from ..policies.configs.values import host_and_port
 from ..text.properties import PropertiesError, Property, parse_properties
 from .keys import doubt_about
 from .properties import ClientProperties
@@ -55,18 +55,14 @@ def parse_addresses(text: str) -> tuple[Address, ...]:
 
 
 def _address(text: str) -> Address:
-    host, _, port = text.rpartition(":")
-    if text.startswith("["):
-        host = host.removeprefix("[").removesuffix("]") if host.endswith("]") else ""
-    elif ":" in host:
-        host = ""  # an IPv6 address without brackets, which does not show where its port begins
-    if not (host and is_number(port, MAX_PORT) and int(port)):
+    host, port = host_and_port(text) or ("", 0)
+    if not port:
         raise ConfigurationError(f"{text!r} is not HOST:PORT (an IPv6 address stands in brackets: [::1]:9092).")
     try:
         host.encode("idna")  # a host that is no name makes Python's look-up fail with an error of another kind
     except UnicodeError:
         raise ConfigurationError(f"{host!r} is no name of a host.") from None
-    return Address(host, int(port))
+    return Address(host, port)
 
 
 def configure(settings: Mapping[str, str]) -> ClientConfig:

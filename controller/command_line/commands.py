@@ -28,12 +28,12 @@ def _key_values(_context: click.Context, _parameter: click.Parameter, settings: 
 
 
 def _listen_address(_context: click.Context, _parameter: click.Parameter, address: str) -> tuple[str, int]:
-    from ...policies.configs.values import is_number
+    from ...policies.configs.values import host_and_port
 
-    host, _, port = address.rpartition(":")
-    if not (host and is_number(port, MAX_PORT)):
-        raise click.BadParameter(f"{address!r} is not HOST:PORT.")
-    return host.removeprefix("[").removesuffix("]"), int(port)
+    found = host_and_port(address)
+    if found is None:
+        raise click.BadParameter(f"{address!r} is not HOST:PORT (an IPv6 address stands in brackets: [::1]:9092).")
+    return found
 
 
 def _address(context: click.Context, parameter: click.Parameter, address: str) -> tuple[str, int]:

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import trio
 
-from ...policies.configs.values import MAX_PORT, is_number
+from ...policies.configs.values import host_and_port
 from ..errors import ConfigurationError
 from ..network.tls import TlsTransport
 from ..network.transport import Disconnected, SocketTransport
@@ -36,11 +36,10 @@ def parse_address(text: str) -> tuple[str, int]:
     """Read the `host:port` of `http.listen`, with an IPv6 address in brackets. Raises
     ConfigurationError.
     """
-    host, colon, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not (colon and host and is_number(port, MAX_PORT)):
+    address = host_and_port(text)
+    if address is None:
         raise ConfigurationError(f"http.listen is host:port, such as 127.0.0.1:8080, and not {text!r}.")
-    return host, int(port)
+    return address
 
 
 def is_loopback(host: str) -> bool:

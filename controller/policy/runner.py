@@ -183,7 +183,7 @@ class _JudgementLog:
         if verdict.decision is PolicyOutcome.VIOLATED:
             self._say(logging.INFO, "The policy %s refused %s: %s", verdict.policy, self._described, verdict.message)
         else:
-            text = "The policy %s failed, so %s was refused: %s\n%s"
+            text = "The policy %s failed on %s: %s\n%s"
             self._say(logging.ERROR, text, verdict.policy, self._described, verdict.message, repr(self._request))
 
     @property

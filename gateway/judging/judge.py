@@ -310,6 +310,7 @@ class Judge:
             if refusal.verdict.decision is PolicyOutcome.BROKEN:
                 judged.is_unjudged = True
                 if self._passes_on_failure:
+                    self._say_unable(judged, NotKnownError("its policy failed"))
                     judgement.is_enforced = False
                     return
             if question.first_refusal is not None:

@@ -109,12 +109,27 @@ def _scientific(value: float) -> str:
 
 
 MAX_PORT = 65_535
+BRACKETS = frozenset("[]")
 MAX_INT = 2**31 - 1
 
 
 def is_number(text: str, most: int) -> bool:
     """Whether a text consists of digits only and its number is at most `most`."""
     return text.isascii() and text.isdigit() and len(text) <= 19 and int(text) <= most
+
+
+def host_and_port(text: str) -> tuple[str, int] | None:
+    """Return the host and the port of `host:port`, in which an IPv6 address stands in brackets.
+    None if the text is no such address.
+    """
+    host, _, port = text.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        return None  # without brackets it does not show where the port begins
+    if not host or not BRACKETS.isdisjoint(host) or not is_number(port, MAX_PORT):
+        return None
+    return host, int(port)
 
 
 def java_int(text: str) -> int | None:

@@ -206,6 +206,19 @@ def test_nothing_is_loaded_from_elsewhere(browser: Browser, cluster: MiniCluster
     page.close()
 
 
+def test_the_largest_figures_fit_their_cards(page: Page) -> None:
+    """The epoch of a gateway, which is a number of seconds since 1970, is seen in full at every
+    width.
+    """
+    page.evaluate("showState({...known, epoch: 1_800_000_000, topics: 200_000, partitions: 1_000_000})")
+    for width in (320, 560, 700, 860, 1024, 1400):
+        page.set_viewport_size({"width": width, "height": 700})
+        cut_off = page.evaluate("""() => Array.from(document.querySelectorAll(".figures div"))
+            .filter((card) => card.scrollWidth > card.clientWidth).map((card) => card.innerText)""")
+        assert cut_off == [], width
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_fits_a_phone_in_either_colour(browser: Browser, cluster: MiniCluster, scheme: str) -> None:
     """On a narrow screen nothing is cut off or needs scrolling sideways, also with a topic open;

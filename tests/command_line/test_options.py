@@ -107,6 +107,8 @@ def test_nothing_is_left_behind(tmp_path: Path) -> None:
         (["ping", "localhost"], "'localhost' is not HOST:PORT"),
         (["ping", "localhost:http"], "'localhost:http' is not HOST:PORT"),
         (["ping", f"localhost:{'9' * 5_000}"], "is not HOST:PORT"),
+        (["ping", "::1:9092"], "an IPv6 address stands in brackets: [::1]:9092"),
+        (["gateway", "--upstream", "localhost:1", "--listen", "[::1:0"], "'[::1:0' is not HOST:PORT"),
         (["protocol", "show", "CreateTopicRequest", "7"], "the nearest is CreateTopicsRequest"),
         (["protocol", "show", "CreateTopicsRequest", "8"], "CreateTopicsRequest has the versions 0 to 7, not 8"),
         (["protocol", "show", "CreateTopicsRequest", "new"], "'new' is not a valid integer"),

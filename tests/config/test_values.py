@@ -13,6 +13,7 @@ from minicontroller.policies.configs.values import (
     InvalidValueError,
     KeyType,
     Value,
+    host_and_port,
     java_double,
     parse_value,
     render_value,
@@ -195,3 +196,36 @@ def test_versions_are_those_that_kafka_39_knows(text: str, release: tuple[int, .
     their whole name.
     """
     assert release_of(text) == release
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("broker:9092", ("broker", 9092)),
+        ("[::1]:0", ("::1", 0)),
+        ("[broker]:1", ("broker", 1)),
+        ("[::1:0", None),
+        ("::1]:0", None),
+        ("::1:0", None),
+        ("[[::1]]:0", None),
+        ("[]:0", None),
+        (":0", None),
+        ("broker", None),
+        ("broker:", None),
+        ("broker:65536", None),
+        ("broker:+1", None),
+    ],
+)
+def test_an_address_is_a_host_and_a_port(text: str, address: tuple[str, int] | None) -> None:
+    """An IPv6 address stands in brackets, and every bracket has its other half."""
+    assert host_and_port(text) == address
+
+
+@given(st.text("ab:[].1", max_size=12))
+def test_an_address_that_is_read_can_be_written(text: str) -> None:
+    """The host of whatever is read stands in brackets, or could, before the same port."""
+    address = host_and_port(text)
+    if address is not None:
+        host, port = address
+        assert text in (f"{host}:{text.rpartition(':')[2]}", f"[{host}]:{text.rpartition(':')[2]}")
+        assert host_and_port(f"[{host}]:{port}") == address

@@ -383,7 +383,7 @@ def test_a_gateway_that_observes_refuses_nothing(cluster: MiniCluster, folder: P
 @pytest.mark.parametrize(("on_failure", "code"), [("refuse", UNKNOWN_SERVER_ERROR), ("pass", 0)])
 def test_a_policy_that_fails(cluster: MiniCluster, tmp_path: Path, on_failure: str, code: int) -> None:
     """`on.failure` says what becomes of a request that the policy cannot judge; its failure is
-    recorded.
+    recorded, and the log says of no request that passed that it was refused.
     """
     (tmp_path / "failing.py").write_text(FAILING)
     settings = {
@@ -396,6 +396,10 @@ def test_a_policy_that_fails(cluster: MiniCluster, tmp_path: Path, on_failure: s
     (decision,) = decisions(tmp_path, f"judged-{on_failure}")
     assert decision.policy is not None and decision.policy.decision == "broken"
     assert decision.enforced is (on_failure == "refuse")
+    assert f"Failing failed on CreateTopics of topic judged-{on_failure} by " in gateway.output
+    passed = "is passed, since it cannot be judged: its policy failed"
+    assert (passed in gateway.output) is (on_failure == "pass")
+    assert "refused" not in gateway.output
 
 
 FAILING = """
