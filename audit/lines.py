@@ -106,25 +106,24 @@ class LineReader:
         left_out = 0
         """How many bytes of this line are not kept."""
         for chunk in self._chunks:
-            head, newline, tail = chunk.rpartition(b"\n")
-            if not newline:
+            lines = chunk.split(b"\n")
+            tail = lines.pop()
+            if not lines:
                 carried += chunk
                 if left_out or len(carried) > MAX_LINE_BYTES:
                     left_out += len(carried) - KEPT_BYTES
                     del carried[KEPT_BYTES:]
                 continue
-            size = len(carried) + left_out + (head + newline).index(b"\n") if carried else 0
-            if size > MAX_LINE_BYTES:
-                ending, has_more, head = head.partition(b"\n")
-                yield self._block([bytes((carried + ending)[:KEPT_BYTES])], size + 1, is_too_long=True)
-                carried.clear()
-                left_out = 0
-                if not has_more:
-                    carried += tail
-                    continue
-            whole = bytes(carried) + head
-            yield self._block(whole.split(b"\n"), len(whole) + 1)
-            carried = bytearray(tail)
+            before = len(carried) + left_out
+            size = before + len(lines[0]) + 1
+            lines[0] = bytes(carried) + lines[0]
+            whole = before + len(chunk) - len(tail)
+            if size > MAX_LINE_BYTES + 1:
+                yield self._block([lines.pop(0)[:KEPT_BYTES]], size, is_too_long=True)
+                whole -= size
+            if lines:
+                yield self._block(lines, whole)
+            carried, left_out = bytearray(tail), 0
         self.rest, self.unfinished = len(carried) + left_out, bytes(carried)
 
     def _block(self, lines: list[bytes], size: int, *, is_too_long: bool = False) -> LineBlock:

@@ -28,7 +28,7 @@ from .schemas import CLUSTER, TIME, Table
 APPLICATION = "minicontroller"
 """The name of the application transactions; their versions are the numbers of changes."""
 COMPRESSION = "zstd"
-ROW_GROUP = 10_000
+ROW_GROUP = 20_000
 """Rows of a group at most: so that who needs some places of the log reads little else."""
 TARGET_BYTES = 128 << 20
 """Of a file: what is smaller is merged with others, and a file that has come to so much is followed

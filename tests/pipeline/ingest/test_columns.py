@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicontroller.audit.event import (
+    MAX_LINE_BYTES,
     AuditEvent,
     Decision,
     Dropped,
@@ -34,7 +35,7 @@ from minicontroller.pipeline.ingest.limits import INT_MAX, LONG_MAX, MAX_CLUSTER
 from minicontroller.pipeline.ingest.places import Run
 from minicontroller.pipeline.ingest.report import Mark, Stretch
 from minicontroller.pipeline.ingest.stretches import marks_of, stretch_on
-from tests.audit.logs import a_creation, a_log
+from tests.audit.logs import a_creation, a_log, a_state
 from tests.pipeline.ingest.json_lines import a_line
 
 RENAMED = {"policy_message": "message", "policy_us": "microseconds"}
@@ -212,6 +213,17 @@ def test_one_misfit_among_many_is_found() -> None:
         assert block.rows.equals(whole)
         assert [(bad.number, bad.line) for bad in block.bad] == [(at, misfit)]
         assert block.bad[0].reason.startswith("a value does not fit into its column: ")
+
+
+def test_a_topic_as_large_as_a_line() -> None:
+    """The longest lines become rows as all others do."""
+    replicas = tuple((number, number + 1, number + 2) for number in range(2_000_000_000, 2_000_100_000))
+    state = a_state(replicas=replicas, configs={"k" * 1000: "v" * 1_000_000})
+    line = encode(a_creation(1, before=state, after=state)).strip()
+    assert MAX_LINE_BYTES // 2 < len(line) < MAX_LINE_BYTES
+    block = columns([line, line])
+    assert block.rows.to_pylist() == [row_of(line)] * 2
+    assert not block.bad
 
 
 @pytest.mark.parametrize("lines", [[], [b"bad"], [b"", b"{}"]])
