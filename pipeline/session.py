@@ -15,11 +15,18 @@ from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pyspark
 from pyspark import SparkConf, SparkContext
-from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, is_remote
 
-LOCAL = "local[*]"
+from ..text.properties import PropertiesError, parse_properties
+from .shipping import write_package
+
+MASTER, REMOTE, PYTHON = "spark.master", "SPARK_REMOTE", "spark.pyspark.python"
+CONNECT = "sc://"
+CONNECT_PORT = "15002"
+"""Where a server of Spark Connect listens if its address names no port."""
+LISTENING = {"spark": "Spark master", "sc": "Spark Connect server"}
 CONNECT_SECONDS = 5.0
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """Of spark-submit: where Java's side is."""
@@ -71,38 +78,78 @@ class SparkUnavailableError(Exception):
 def spark_session(
     master: str | None = None, *, settings: Mapping[str, str] | None = None, verbose: bool = False
 ) -> Iterator[SparkSession]:
-    """Start a Spark session for the time of the block. Raises SparkUnavailableError.
+    """Give the block a Spark session. Raises SparkUnavailableError.
 
-    Without a master it is the one that spark-submit was given, if that started us, or this machine;
-    settings of spark-submit that are not given here hold.
+    A session that is there already, as in a notebook, is used and stays. Another one ends with the
+    block. Without a master Spark runs where spark-submit, spark-defaults.conf or the environment
+    says, and otherwise on this machine.
     """
-    _check_java()
-    submitted = _submitted()
-    master = master or submitted.get("spark.master", LOCAL)
-    _check_master(master)
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    with TemporaryDirectory(prefix="minicontroller-spark-") as folder:
-        chosen = {**SETTINGS, **submitted, **(settings or {})}
-        if verbose:
-            spark = _start(master, chosen)
-        else:
-            chosen[JAVA_OPTIONS] = f"{chosen.get(JAVA_OPTIONS, '')} {_quiet(Path(folder))}".strip()
-            with _stderr_in(Path(folder) / "stderr"):
-                spark = _start(master, chosen)
+    present = SparkSession.getActiveSession()
+    if present is not None:
+        yield present
+        return
+    with TemporaryDirectory(prefix="minicontroller-spark-") as name:
+        folder = Path(name)
+        spark = _started(master, settings or {}, None if verbose else folder)
         try:
+            if not _is_here(spark):
+                _send_program(spark, folder)
             yield spark
         finally:
             spark.stop()
 
 
-def _submitted() -> dict[str, str]:
-    """Return the settings of spark-submit, which only Java knows; none if we were started
-    otherwise.
+def _started(master: str | None, settings: Mapping[str, str], quiet: Path | None) -> SparkSession:
+    """Start Spark, or connect to it; quietly if there is a folder for what that takes."""
+    configured = _configured()
+    address = master or os.environ.get(REMOTE) or configured.get(MASTER) or os.environ.get("MASTER") or ""
+    _check_answers(address)
+    if address.startswith(CONNECT):
+        return _start(SparkSession.builder.remote(address), address, settings)
+    _check_java()
+    chosen = {key: value for key, value in SETTINGS.items() if key not in configured} | dict(settings)
+    os.environ.setdefault("PYSPARK_PYTHON", chosen.get(PYTHON, sys.executable))
+    builder = SparkSession.builder.master(master) if master else SparkSession.builder
+    if quiet is None:
+        return _start(builder, address, chosen)
+    options = chosen.get(JAVA_OPTIONS, configured.get(JAVA_OPTIONS, ""))
+    chosen[JAVA_OPTIONS] = f"{options} {_quiet(quiet)}".strip()
+    with _stderr_in(quiet / "stderr"):
+        return _start(builder, address, chosen)
+
+
+def _configured() -> dict[str, str]:
+    """Return what Spark has been told by others: by spark-submit, which only Java knows, or by
+    spark-defaults.conf.
     """
-    if SUBMITTED not in os.environ:
+    if SUBMITTED in os.environ:
+        SparkContext._ensure_initialized()  # noqa: SLF001 - until then a SparkConf knows nothing of Java's side
+        return dict(SparkConf(loadDefaults=True).getAll())
+    home = os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent
+    file = Path(os.environ.get("SPARK_CONF_DIR") or Path(home) / "conf") / "spark-defaults.conf"
+    try:
+        found = parse_properties(file.read_text(encoding="utf-8"), str(file))
+    except FileNotFoundError:
         return {}
-    SparkContext._ensure_initialized()  # noqa: SLF001 - until then a SparkConf knows nothing of Java's side
-    return dict(SparkConf(loadDefaults=True).getAll())
+    except PropertiesError as error:
+        raise SparkUnavailableError(str(error)) from None
+    except (OSError, ValueError) as error:
+        raise SparkUnavailableError(f"{file} cannot be read: {error}.") from None
+    return {key: entry.value for key, entry in found.entries.items()}
+
+
+def _is_here(spark: SparkSession) -> bool:
+    """Whether the workers are processes of this machine with the Python of this one."""
+    if is_remote():
+        return False
+    master = spark.sparkContext.master or ""
+    return master == "local" or master.startswith("local[")
+
+
+def _send_program(spark: SparkSession, folder: Path) -> None:
+    package = write_package(folder)
+    if package is not None:
+        spark.addArtifacts(str(package), pyfile=True)
 
 
 def conf_settings(pairs: Sequence[str]) -> dict[str, str]:
@@ -158,20 +205,16 @@ def _reason(lines: Sequence[str]) -> str | None:
     return None
 
 
-def _start(master: str, settings: Mapping[str, str]) -> SparkSession:
-    builder = SparkSession.builder.master(master)
+def _start(builder: SparkSession.Builder, address: str, settings: Mapping[str, str]) -> SparkSession:
     for key, value in settings.items():
         builder = builder.config(key, value)
     try:
         return builder.getOrCreate()
-    except PySparkException as error:
-        raise SparkUnavailableError(f"Spark cannot be started: {first_line(error)}") from None
     except Exception as error:
-        if type(error).__module__.startswith("py4j"):
-            raise SparkUnavailableError(
-                f"Spark cannot be started with --master {master}: {first_line(error)}"
-            ) from None
-        raise
+        if not is_sparks(error):
+            raise
+        where = f" with --master {address}" if address else ""
+        raise SparkUnavailableError(f"Spark cannot be started{where}: {first_line(error)}") from None
 
 
 def _check_java() -> None:
@@ -186,22 +229,28 @@ def _check_java() -> None:
         )
 
 
-def _check_master(master: str) -> None:
-    """Refuse a master that cannot be reached: Spark itself would try for minutes."""
-    if not master.startswith("spark://"):
+def _check_answers(address: str) -> None:
+    """Refuse a master or a server that cannot be reached: Spark itself would try for minutes."""
+    scheme, _, hosts = address.partition("://")
+    if scheme not in LISTENING:
         return
     failures = []
-    for address in master.removeprefix("spark://").split(","):
-        host, _, port = address.rpartition(":")
+    for each in hosts.partition("/")[0].split(","):
+        host, _, port = each.rpartition(":") if scheme == "spark" or ":" in each else (each, "", CONNECT_PORT)
         try:
-            socket.create_connection((host, int(port)), timeout=CONNECT_SECONDS).close()
+            socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
         except ValueError:
-            raise SparkUnavailableError(f"--master {master}: write it as spark://HOST:PORT.") from None
+            raise SparkUnavailableError(f"--master {address}: write it as {scheme}://HOST:PORT.") from None
         except OSError as error:
             failures.append(error.strerror or str(error))
         else:
             return
-    raise SparkUnavailableError(f"No Spark master answers at {master}: {failures[-1]}.")
+    raise SparkUnavailableError(f"No {LISTENING[scheme]} answers at {address}: {failures[-1]}.")
+
+
+def is_sparks(error: BaseException) -> bool:
+    """Whether Spark failed, or the connection to its Java."""
+    return type(error).__module__.startswith(("pyspark", "py4j"))
 
 
 def first_line(error: BaseException) -> str:

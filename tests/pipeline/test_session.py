@@ -32,16 +32,21 @@ OF_JAVA_11 = (
         (["--master", "nonsense"], {}, "Spark cannot be started: Master must"),
         (["--master", "spark://127.0.0.1:1"], {}, "No Spark master answers at spark://127.0.0.1:1"),
         (["--master", "spark://127.0.0.1"], {}, "write it as spark://HOST:PORT"),
+        (["--master", "sc://127.0.0.1:1/;user_id=a"], {}, "No Spark Connect server answers at sc://127.0.0.1:1"),
+        ([], {"SPARK_REMOTE": "sc://127.0.0.1:1"}, "No Spark Connect server answers at sc://127.0.0.1:1"),
+        ([], {"MASTER": "spark://127.0.0.1:1"}, "No Spark master answers at spark://127.0.0.1:1"),
+        ([], {"SPARK_CONF_DIR": "."}, "No Spark master answers at spark://127.0.0.1:9"),
         (["--conf", "spark.driver.memory=none"], {}, "Spark cannot be started: Invalid maximum heap size: -Xmxnone"),
         ([], {"JAVA_HOME": "/nowhere"}, "there is no bin/java in it: Spark needs Java, 17 or newer"),
         ([], {"PATH": "/nowhere"}, "Spark needs Java, 17 or newer, and there is none"),
     ],
 )
 def test_what_is_in_the_way(options: list[str], variables: dict[str, str], said: str, tmp_path: Path) -> None:
-    """Without Java, or without such a master, the error is one sentence, without Spark's own words
-    and without a trace.
+    """Without Java, or without the master that an option, the environment or a file names, the
+    error is one sentence, without Spark's own words and without a trace.
     """
     write(tmp_path / "a.ndjson", a_log(1))
+    (tmp_path / "spark-defaults.conf").write_text("spark.master  spark://127.0.0.1:9\n")
     told = call(
         "pipeline", "ingest", "--audit", ".", "--tables", "tables", *options,
         folder=tmp_path, variables=variables, within=SPARK_SECONDS,

@@ -1,0 +1,27 @@
+"""The program itself, on its way to workers that do not have it.
+
+Rule: what travels is the Python code that workers import, as it runs here, in one zip. Libraries do
+not travel: they have parts for one kind of machine and have to be installed there.
+"""
+
+from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile
+
+NAME = __name__.partition(".")[0]
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("audit", "pipeline", "policies", "protocol", "text")
+"""Nothing that works on tables imports another one."""
+
+
+def write_package(folder: Path) -> Path | None:
+    """Write the zip into a folder, and return it; None if this program itself runs from a zip,
+    which Spark was given then.
+    """
+    if not ROOT.is_dir():
+        return None
+    target = folder / f"{NAME}.zip"
+    sources = [*ROOT.glob("*.py"), *(file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))]
+    with ZipFile(target, "w", ZIP_DEFLATED) as archive:
+        for file in sorted(sources):
+            archive.write(file, f"{NAME}/{file.relative_to(ROOT).as_posix()}")
+    return target
