@@ -52,10 +52,10 @@ def _follows(stretch: Stretch, place: tuple[str, int], run: Run, read: int) -> b
 
 def marks_of(rows: pa.RecordBatch) -> Iterator[Mark]:
     """Yield the marks among rows of events, in their order."""
-    marked = rows.filter(pc.is_in(rows.column("kind"), pa.array(MARKS)))
-    for row in marked.select(["cluster_id", "epoch", "sequence", "kind", LINE]).to_pylist():
+    marked = rows.select(["kind", LINE]).filter(pc.is_in(rows.column("kind"), pa.array(MARKS)))
+    for row in marked.to_pylist():
         event = decode(row[LINE])
-        told = (
-            (event.reason[:MAX_REASON], event.first_sequence, event.last_sequence) if isinstance(event, Dropped) else ()
-        )
+        told = ("", 0, 0)
+        if isinstance(event, Dropped):
+            told = (event.reason[:MAX_REASON], event.first_sequence, event.last_sequence)
         yield Mark(event.cluster_id, event.epoch, event.sequence, row["kind"], event.time_ms, *told)
