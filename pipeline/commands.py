@@ -168,12 +168,12 @@ def failures_told() -> Iterator[None]:
     """Turn a failure of Spark's that nobody in the block has told into a sentence:
     click.ClickException.
     """
-    from .session import first_line
+    from .session import first_line, is_sparks
 
     try:
         yield
     except Exception as error:
-        if not type(error).__module__.startswith(("py4j", "pyspark")):
+        if not is_sparks(error):
             raise
         raise click.ClickException(escaped(f"Spark could not do it: {first_line(error)}")) from None
 

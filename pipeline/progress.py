@@ -1,44 +1,67 @@
-"""How far long work is, on the terminal.
+"""How far long work is, on the terminal: events, bytes, how many of them in a second, and the time
+that is left.
 
 Rule: on stderr, and only where somebody looks: a terminal gets one line that moves, anything else
-gets nothing.
+gets nothing. What Spark does now counts by its share of finished tasks, since no task tells more.
 """
 
-import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, NamedTuple
 
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, is_remote
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.filesize import decimal
+from rich.progress import BarColumn, Progress, TextColumn
+
+from .session import is_sparks
 
 LOOK_SECONDS = 0.25
 
 
-class Stages:
-    """The progress of a number of stages, each of which Spark divides into tasks."""
+class Amount(NamedTuple):
+    """Of events and of bytes; 0 where it is not known."""
 
-    def __init__(self, spark: SparkSession, stages: int) -> None:
-        self._spark = spark
+    events: float = 0
+    bytes: float = 0
+
+    def plus(self, other: "Amount", part: float = 1.0) -> "Amount":
+        return Amount(self.events + other.events * part, self.bytes + other.bytes * part)
+
+    def of(self, whole: "Amount") -> float | None:
+        """Return the part that this is of a whole, by bytes if they are known; None if nothing
+        is.
+        """
+        if whole.bytes:
+            return min(1.0, self.bytes / whole.bytes)
+        return min(1.0, self.events / whole.events) if whole.events else None
+
+
+class Stages:
+    """The progress of a command: a number of stages, or 0 if it is not known."""
+
+    def __init__(self, spark: SparkSession, stages: int = 0, *, console: Console | None = None) -> None:
+        self._tasks = Tasks(spark)
         self._stages = stages
-        self._done = 0
+        self._console = console or Console(stderr=True)
+        self._number = 0
         self._text = ""
-        self._events = 0
-        self._began = 0.0
+        self._began = time.monotonic()
+        self._whole = self._done = self._batch = Amount()
 
     @contextmanager
     def shown(self) -> Iterator["Stages"]:
         """Show the progress within the block."""
-        console = Console(file=sys.stderr)
-        if not console.is_terminal:
+        if not self._console.is_terminal:
             yield self
             return
-        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("left"))
-        with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
-            over = threading.Event()
-            watcher = threading.Thread(target=self._watch, args=(progress, over), daemon=True)
+        over = threading.Event()
+        columns = TextColumn("{task.description}"), BarColumn()
+        with self._tasks.watched(), Progress(*columns, console=self._console, transient=True) as bar:
+            watcher = threading.Thread(target=self._watch, args=(bar, over), daemon=True)
             watcher.start()
             try:
                 yield self
@@ -47,39 +70,99 @@ class Stages:
                 watcher.join()
 
     @contextmanager
-    def stage(self, text: str, *, events: int = 0) -> Iterator[None]:
-        """Begin a stage, which may go through so many events."""
-        self._text, self._events, self._began = text, events, time.monotonic()
+    def stage(self, text: str, *, events: int = 0, size: int = 0) -> Iterator[None]:
+        """Show a stage within the block: Spark goes through so many events and bytes, once."""
+        self.enters(text, size=size, events=events)
+        self._batch = self._whole
         yield
-        self._done += 1
 
-    def _watch(self, progress: Progress, over: threading.Event) -> None:
-        task = progress.add_task("", total=self._stages)
+    def enters(self, text: str, *, events: int = 0, size: int = 0) -> None:
+        """Begin a stage of several batches, or one of which nobody knows how long it takes."""
+        self._number += 1
+        self._text, self._began = text, time.monotonic()
+        self._done = self._batch = Amount()
+        self._whole = Amount(events, size)
+
+    @contextmanager
+    def batch(self, *, events: int = 0, size: int = 0) -> Iterator[None]:
+        """Go, within the block, through a batch of a stage once."""
+        self._batch = Amount(events, size)
+        yield
+        self._batch = Amount()
+
+    def has_done(self, *, events: int = 0, size: int = 0) -> None:
+        """Count what is done for certain."""
+        self._done = self._done.plus(Amount(events, size))
+
+    # ------------------------------------------------------------------ the line
+
+    def _watch(self, bar: Progress, over: threading.Event) -> None:
+        task = bar.add_task("", total=None)
         while not over.wait(LOOK_SECONDS):
-            part = self._part()
-            line = f"{self._done + 1}/{self._stages} {self._text}"
-            line += speed(self._events * part, time.monotonic() - self._began)
-            progress.update(task, completed=min(self._done + part, self._stages), description=line)
+            line, part = self._now()
+            bar.update(task, description=line, completed=part or 0.0, total=None if part is None else 1.0)
 
-    def _part(self) -> float:
-        done, total = tasks(self._spark)
-        return done / total if total else 0.0
-
-
-def speed(events: float, seconds: float) -> str:
-    """Write how many events are done in a second; empty while there are none."""
-    return f", {events / seconds:,.0f} events/s" if events and seconds else ""
+    def _now(self) -> tuple[str, float | None]:
+        """Return what is told now, and the part of the stage that is done if anybody knows it."""
+        done, total = self._tasks.counted()
+        amount = self._done.plus(self._batch, done / total if total else 0.0)
+        part = amount.of(self._whole)
+        number = f"{self._number}/{self._stages} " if self._stages else ""
+        line = number + self._text + told(amount, time.monotonic() - self._began, part)
+        return line + (f", {done} of {total} tasks" if total and part is None else ""), part
 
 
-def tasks(spark: SparkSession) -> tuple[int, int]:
-    """Return how many tasks are done, and how many Spark knows of; none if it cannot be asked any
-    more.
+class Tasks:
+    """Spark's tasks of now."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._told: dict[str, tuple[int, int]] = {}
+        """By operation, of a server of Spark Connect."""
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Have a server of Spark Connect tell, within the block, what cannot be asked for."""
+        if not is_remote():
+            yield
+            return
+        handler: Any = self._take
+        self._spark.registerProgressHandler(handler)
+        try:
+            yield
+        finally:
+            self._spark.removeProgressHandler(handler)
+
+    def counted(self) -> tuple[int, int]:
+        """Return how many tasks are done, and how many there are; none if Spark cannot be asked any
+        more.
+        """
+        if is_remote():
+            told = list(self._told.values())
+            return sum(done for done, _ in told), sum(total for _, total in told)
+        try:
+            tracker = self._spark.sparkContext.statusTracker()
+            infos = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
+        except Exception as error:
+            if is_sparks(error):
+                return 0, 0
+            raise
+        return sum(info.numCompletedTasks for info in infos if info), sum(info.numTasks for info in infos if info)
+
+    def _take(self, stages: Iterable[Any] | None, _running: int, operation_id: str | None, done: bool) -> None:
+        counts = [] if done else [(stage.num_completed_tasks, stage.num_tasks) for stage in stages or ()]
+        self._told[operation_id or ""] = (sum(count for count, _ in counts), sum(total for _, total in counts))
+
+
+def told(done: Amount, seconds: float, part: float | None) -> str:
+    """Write how much is done, how much in a second, and when all of it will be; nothing of what is
+    not known yet.
     """
-    try:
-        tracker = spark.sparkContext.statusTracker()
-        infos = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
-    except Exception as error:
-        if type(error).__module__.startswith("py4j"):
-            return 0, 0
-        raise
-    return sum(info.numCompletedTasks for info in infos if info), sum(info.numTasks for info in infos if info)
+    text = ""
+    if done.events:
+        text += f", {done.events:,.0f} events, {done.events / seconds:,.0f} a second"
+    if done.bytes:
+        text += f", {decimal(round(done.bytes))}, {decimal(round(done.bytes / seconds))} a second"
+    if part:
+        text += f", {timedelta(seconds=round(seconds * (1 - part) / part))} left"
+    return text

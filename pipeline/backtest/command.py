@@ -14,13 +14,12 @@ from typing import Any
 
 import click
 import msgspec
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ..page.files import Files, UnwritableError, as_json, plain_sheet
 from ..page.sheet import Kind, shown
 from ..progress import Stages
-from ..session import first_line
+from ..session import first_line, is_sparks
 from ..tables import NoTablesError, Tables
 from .candidate import Found
 from .page import page
@@ -146,10 +145,8 @@ def _by_spark(work: Callable[[], Any]) -> Any:
     """Do the work, and turn a failure of Spark's into a sentence."""
     try:
         return work()
-    except PySparkException as error:
-        raise BacktestError(f"Spark could not do it: {first_line(error)}") from None
     except Exception as error:
-        if type(error).__module__.startswith("py4j"):
+        if is_sparks(error):
             raise BacktestError(f"Spark could not do it: {first_line(error)}") from None
         raise
 

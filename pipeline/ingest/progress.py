@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from ..progress import LOOK_SECONDS, tasks
+from ..progress import LOOK_SECONDS, Tasks
 from .report import Report
 
 EVENTS = "events"
@@ -107,7 +107,7 @@ class Terminal:
     def _watch(self) -> None:
         while not self._over.wait(LOOK_SECONDS):
             if self._task is not None:
-                done, total = tasks(self._spark)
+                done, total = Tasks(self._spark).counted()
                 text = self._told.text() + (f", {done} of {total} tasks" if total else "")
                 with suppress(KeyError):  # another stage begins in this moment
                     self._bar.update(self._task, description=text, completed=self._told.bytes)
