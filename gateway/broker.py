@@ -13,6 +13,7 @@ from ..controller.network.peer_login import Ask, log_in
 from ..controller.network.tls import start_tls
 from ..controller.network.transport import Disconnected, SocketTransport, Transport, notice_death
 from ..controller.observe.logs import RateLimitedLog
+from ..controller.requests.time_slices import TimeSlice
 from ..controller.security.caller import Caller
 from ..controller.security.credentials import Credentials
 from ..protocol.api_keys import ApiKey
@@ -26,6 +27,7 @@ from .apis import NEWEST, OLDEST
 from .cluster import UpstreamCluster
 from .frames import FrameReader, FrameWriter
 from .judging.review import Review, Reviewer
+from .long_answers import encoded_response
 from .parties import Change, Move
 from .places import Which
 from .requests import RequestHead
@@ -161,9 +163,11 @@ class OfferedBroker:
             return None
 
         async def rewrite(frame: bytes) -> bytes:
+            time_slice = TimeSlice()
             header, response = KAFKA.decode_response(head.api_key, head.version, frame)
+            await time_slice.pause()
             await rewriter(self._cluster, response)
-            return KAFKA.encode_response(head.api_key, head.version, header.correlation_id, response)
+            return await encoded_response(head.api_key, head.version, header.correlation_id, response)
 
         return rewrite
 

@@ -351,8 +351,10 @@ class Channel:
 
 
 async def _move_reviewed(review: Review, change: Change | None, frames: FrameReader, client: FrameWriter) -> None:
-    answer = await review.answer(await frames.whole())
-    await client.send(answer if change is None else await change(answer[SIZE_BYTES:]))
+    frame = await frames.whole()
+    if change is not None:  # before the review, which may add very many rows
+        frame = (await change(frame))[SIZE_BYTES:]
+    await client.send(await review.answer(frame))
 
 
 async def _pass_on(frames: FrameReader, client: FrameWriter) -> None:

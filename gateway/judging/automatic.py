@@ -6,7 +6,7 @@ of Metadata, and answered as nodes of this program answer it; without its topic 
 coordinator.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -17,6 +17,7 @@ from ...controller.config.node_config import NodeConfig
 from ...controller.handlers import SPECS
 from ...controller.metadata.topic_names import is_valid_topic_name
 from ...controller.requests.error_answers import error_answer
+from ...controller.requests.time_slices import in_time_slices
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.create_topics import CreatableTopicResult, CreateTopicsRequest, CreateTopicsResponse
@@ -36,23 +37,22 @@ TOPICS_OF_COORDINATORS: Mapping[int, str] = MappingProxyType(
 """The topics that coordinators keep their state in, by the type of the coordinator."""
 
 
-def creatable(request: WireStruct, version: int, config: NodeConfig) -> list[str]:
-    """Return the names of the topics that a request has created if they are missing."""
+def creatable(request: WireStruct, version: int, config: NodeConfig) -> Iterator[str]:
+    """Yield the names of the topics that a request has created if they are missing."""
     if isinstance(request, FindCoordinatorRequest):
         topic = TOPICS_OF_COORDINATORS.get(request.key_type)
-        return [] if topic is None else [topic]
+        if topic is not None:
+            yield topic
+        return
     assert isinstance(request, MetadataRequest)
-    if version >= CREATION_IS_ASKED_SINCE and not request.allow_auto_topic_creation:
-        return []
-    if not config.boolean("auto.create.topics.enable"):
-        return []
-    named = dict.fromkeys(topic.name for topic in request.topics or () if topic.name)
-    return [name for name in named if is_valid_topic_name(name)]
+    is_asked = version < CREATION_IS_ASKED_SINCE or request.allow_auto_topic_creation
+    if is_asked and config.boolean("auto.create.topics.enable"):
+        yield from (each.name for each in request.topics or () if each.name and is_valid_topic_name(each.name))
 
 
-def creation(names: Sequence[str], config: NodeConfig) -> CreateTopicsRequest:
+async def creation(names: Sequence[str], config: NodeConfig) -> CreateTopicsRequest:
     """Return the CreateTopics that stands for the creation of these topics."""
-    return CreateTopicsRequest(topics=[creatable_topic(config, name) for name in names])
+    return CreateTopicsRequest(topics=await in_time_slices(creatable_topic(config, name) for name in names))
 
 
 def without(request: WireStruct, refused: Mapping[str, ErrorCode]) -> WireStruct | None:
@@ -72,7 +72,8 @@ def answered(request: WireStruct, version: int, response: Any | None, refused: M
     assert isinstance(response, MetadataResponse)
     asked = {topic.name for topic in request.topics or ()}
     theirs = [row for row in response.topics if version != EMPTY_MEANS_ALL_IN or row.name in asked]
-    own = [MetadataResponseTopic(name=name, error_code=as_seen_by_the_client(code)) for name, code in refused.items()]
+    codes = {code: as_seen_by_the_client(code) for code in set(refused.values())}
+    own = [MetadataResponseTopic(name=name, error_code=codes[code]) for name, code in refused.items()]
     return msgspec.structs.replace(response, topics=[*theirs, *own])
 
 

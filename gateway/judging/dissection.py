@@ -119,6 +119,10 @@ class PartedForm(msgspec.Struct, frozen=True, eq=False):
         spec = SPECS[self.key]
         return spec if self.rows is None else msgspec.structs.replace(spec, rows=self.rows)
 
+    def count(self, request: Any) -> int:
+        """Return how many elements a request has."""
+        return sum(len(getattr(request, field, None) or ()) for field in self.fields)
+
     def parts(self, request: Any) -> list[Part]:
         """Return the parts of a request, in its order."""
         places: dict[Hashable, list[Place]] = {}

@@ -35,12 +35,12 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.config_resources import ResourceType
 from ...protocol.error_codes import ErrorCode
 from .description import PassingRequest
-from .dissection import Form
+from .dissection import Form, PartedForm
 from .judged import Judged, JudgedPart, is_dry_run
 from .mirror import Mirror, NotKnownError
 from .questions import Asker, Question, can_never_be
 from .turns import Turns
-from .whole_requests import resolved_parts
+from .whole_requests import UndividedForm, resolved_parts
 
 log = logging.getLogger("minicontroller.gateway")
 
@@ -113,9 +113,13 @@ class Judge:
         return judged
 
     def _begun(self, asked: PassingRequest, form: Form, request: Any, audited: AuditedRequest | None) -> Judged:
+        too_long = _too_long(form, request)
+        if too_long is not None:
+            form = UndividedForm(form.key)
         return Judged(
             asked=asked,
             request=request,
+            too_long=too_long,
             form=form,
             parts=[JudgedPart.of(part) for part in form.parts(request)],
             turn=self._turns.stand(()),
@@ -141,7 +145,8 @@ class Judge:
 
     async def _judge(self, judged: Judged) -> None:
         try:
-            _check_request(judged)
+            if judged.too_long is not None:
+                raise judged.too_long
             await self._prepare(judged)
             async with self._judging:
                 await self._judge_parts(judged)
@@ -370,12 +375,16 @@ def _question_of_broker(asker: Asker, each: JudgedPart, wanted: Any) -> Question
     return asker.broker_configs(each.before, wanted, each.part.requested)
 
 
-def _check_request(judged: Judged) -> None:
-    """Raise Refusal if a request asks for more than is judged at once."""
-    check_changes(judged.request)
-    if not judged.form.is_whole and len(judged.parts) > MOST_PARTS:
-        text = f"The request names {len(judged.parts)} topics or resources; the gateway judges at most {MOST_PARTS}."
-        raise Refusal(ErrorCode.INVALID_REQUEST, text)
+def _too_long(form: Form, request: Any) -> Refusal | None:
+    """Return why a request that names more than is judged at once is refused, or None."""
+    if isinstance(form, PartedForm) and (count := form.count(request)) > MOST_PARTS:
+        text = f"The request names {count} topics or resources; the gateway judges at most {MOST_PARTS}."
+        return Refusal(ErrorCode.INVALID_REQUEST, text)
+    try:
+        check_changes(request)
+    except Refusal as refusal:
+        return refusal
+    return None
 
 
 def _is_of_topic(each: JudgedPart) -> bool:

@@ -7,6 +7,7 @@ import msgspec
 
 from ...controller.audit.requests import AuditedRequest
 from ...controller.config.node_config import NOTHING
+from ...controller.errors import Refusal
 from ...controller.metadata.image import Image
 from ...controller.requests.changes import Change
 from ...protocol.error_codes import ErrorCode
@@ -61,6 +62,8 @@ class Judged(msgspec.Struct, eq=False):
     """The record of the request, where there is an audit log; it began before the judgement."""
     supposed: frozenset[str] = frozenset()
     """The topics of the requests under way that it was judged after, which count as done."""
+    too_long: Refusal | None = None
+    """The reason why it is not judged, if it names too much. It is then one part."""
     is_unjudged: bool = False
     """Whether the policy failed on a part of it."""
 

@@ -2,19 +2,21 @@
 and what is recorded.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import trio
 
 from ...controller.errors import Refusal
 from ...controller.handlers import delete_records, delete_topics
+from ...controller.requests.time_slices import TimeSlice, in_time_slices
 from ...controller.security.caller import Caller
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.header import RequestHeader, RequestOrigin
 from ...protocol.registry import KAFKA
 from ...protocol.schema import WireStruct
+from ..long_answers import encoded_response
 from . import automatic
 from .description import PassingRequest
 from .dissection import FORMS, Form
@@ -51,14 +53,17 @@ class Review:
         cluster without its size; None if nothing went there. Raises MalformedMessage.
         """
         response: Any = None
+        time_slice = TimeSlice()
         if frame is not None:
             _, response = KAFKA.decode_response(self._header.api_key, self._header.api_version, frame)
+            await time_slice.pause()
         self._is_over = True
         await self._reviewer.completed(self, self._outcome(response))
         if not self.judged.refused and frame is not None:
             return _sized(frame)
         whole = self._whole(response)
-        return KAFKA.encode_response(self._header.api_key, self._header.api_version, self._header.correlation_id, whole)
+        header = self._header
+        return await encoded_response(header.api_key, header.api_version, header.correlation_id, whole)
 
     def abandon(self) -> None:
         """Note that the connection ended. It means nothing for a request that was answered."""
@@ -90,10 +95,15 @@ class AutomaticReview(Review):
         frame: bytes,
         *,
         request: WireStruct,
+        missing: Sequence[str],
     ) -> None:
-        """`request` is what the client sent, and `judged` the CreateTopics that stands for it."""
+        """`request` is what the client sent, and `judged` the CreateTopics that stands for it, of
+        the topics that are `missing`.
+        """
         self._request = request
         self._refused = {part.requested.resource: code for part, code, _ in judged.refused}
+        if judged.too_long is not None:
+            self._refused = dict.fromkeys(missing, *self._refused.values()) if self._refused else {}
         if self._refused:
             kept = automatic.without(request, self._refused)
             frame = b"" if kept is None else _encoded(header, kept)
@@ -143,7 +153,7 @@ class Reviewer:
         ProtocolError if it is none.
         """
         header, request, _ = KAFKA.decode_request(frame)
-        return header.api_key in CREATING and not self._creatable(header, request)
+        return header.api_key in CREATING and next(self._creatable(header, request), None) is None
 
     async def review(self, caller: Caller, frame: bytes) -> Review | None:
         """Review a request, given as its frame without the size; return None if it changes nothing
@@ -152,12 +162,13 @@ class Reviewer:
         header, request, _ = KAFKA.decode_request(frame)
         asked = _described(header, caller)
         if header.api_key in CREATING:
-            missing = await self._mirror.missing(self._creatable(header, request))
+            named = dict.fromkeys(await in_time_slices(self._creatable(header, request)))
+            missing = await self._mirror.missing(list(named))
             if not missing:
                 return None
-            creation = automatic.creation(missing, self._mirror.defaults.config)
+            creation = await automatic.creation(missing, self._mirror.defaults.config)
             judged = await self._judged(asked, FORMS[ApiKey.CREATE_TOPICS], creation)
-            return AutomaticReview(self, header, judged, _sized(frame), request=request)
+            return AutomaticReview(self, header, judged, _sized(frame), request=request, missing=missing)
         form: Form = FORMS.get(header.api_key) or WHOLE_FORMS[header.api_key]
         judged = await self._judged(asked, form, request)
         return Review(self, header, judged, _passed(header, judged, frame))
@@ -172,7 +183,7 @@ class Reviewer:
             return judged
         return await self._judge.judge(asked, form, request, audited)
 
-    def _creatable(self, header: RequestHeader, request: WireStruct) -> list[str]:
+    def _creatable(self, header: RequestHeader, request: WireStruct) -> Iterator[str]:
         return automatic.creatable(request, header.api_version, self._mirror.defaults.config)
 
     async def completed(self, review: Review, response: WireStruct | None) -> None:

@@ -71,6 +71,16 @@ class WholeForm(msgspec.Struct, frozen=True, eq=False):
         return [Outcome(int(ErrorCode.REQUEST_TIMED_OUT), None)]
 
 
+class UndividedForm(WholeForm, frozen=True, eq=False):
+    """The form of a request that names too much to be judged: it has one part, which stands for all
+    that it names.
+    """
+
+    def parts(self, _request: Any) -> list[Part]:
+        """Return the only part."""
+        return [Part(("request",), [], RequestedChange("", "resource"))]
+
+
 async def resolved_parts(request: Any, mirror: Mirror, parts: list[Part]) -> list[Part]:
     """Return the parts of a request with what it means in place of what it says: the patterns whose
     ACLs its filters match, and all topics for an election that names none. Raises NotKnownError,

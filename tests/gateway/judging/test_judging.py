@@ -15,6 +15,7 @@ from minicontroller.audit.event import AuditEvent, Decision, Effect
 from minicontroller.audit.reading import read_all
 from minicontroller.audit.replay import Replay
 from minicontroller.audit.verifying import Verification
+from minicontroller.gateway.judging.judge import MOST_PARTS
 from minicontroller.policies.judging import Judge
 from minicontroller.policies.rules.reading import rules_of
 from tests.support.cluster import MiniCluster, running_cluster
@@ -23,6 +24,7 @@ from tests.support.waiting import until
 from tests.support.wire import Wire
 
 VIOLATION, UNKNOWN_TOPIC, EXISTS, UNKNOWN_SERVER_ERROR = 44, 3, 36, -1
+INVALID_REQUEST, INVALID_TOPIC = 42, 17
 TOPIC, BROKER = 2, 4
 SET = 0
 NO_ID = str(UUID(int=0))
@@ -378,6 +380,30 @@ def test_a_gateway_that_observes_refuses_nothing(cluster: MiniCluster, folder: P
     assert created.policy is not None and created.policy.decision == "violated"
     assert (created.error_code, created.effect, created.enforced) == (0, Effect.APPLIED, False)
     assert "the gateway observes" in gateway.output
+
+
+@pytest.mark.parametrize("api", ["CreateTopics", "Metadata"])
+def test_what_names_too_much_is_refused_and_recorded_as_one(
+    through: Wire, direct: Wire, folder: Path, api: str
+) -> None:
+    """Each topic of a request with more than 5,000 is answered that it is refused, none is created,
+    and the audit log has one event for all of them.
+    """
+    names = [f"many.{api.lower()}.{number}" for number in range(MOST_PARTS + 1)]
+    before = len(decisions(folder, ""))
+    if api == "CreateTopics":
+        answered = dict(create(through, *map(topic, names)))
+        assert answered == dict.fromkeys(names, INVALID_REQUEST)
+    else:
+        asked = {"topics": [{"name": name} for name in names], "allow_auto_topic_creation": True}
+        rows = through.ask("Metadata", 9, asked)["topics"]
+        assert {row["name"]: row["error_code"] for row in rows} == dict.fromkeys(names, INVALID_TOPIC)
+    *_, decision = decisions(folder, "")
+    assert len(decisions(folder, "")) == before + 1
+    assert (decision.resource, decision.api, decision.error_code) == ("resource", api, INVALID_REQUEST)
+    assert f"{len(names)} topics or resources" in (decision.message or "")
+    assert decisions(folder, *names) == []
+    assert shown(direct, names[0], names[-1]) == dict.fromkeys((names[0], names[-1]), (UNKNOWN_TOPIC, 0))
 
 
 @pytest.mark.parametrize(("on_failure", "code"), [("refuse", UNKNOWN_SERVER_ERROR), ("pass", 0)])
