@@ -18,9 +18,12 @@ from ..ingest.limits import LONG_MAX
 from ..ingest.rows import SCHEMA
 from .reading import NOTHING, columns_of, numbers_of
 from .replaying import Window
-from .slices import Bucket
+from .slices import Bucket, Span, joined
 
-COLUMNS = ("epoch", "sequence", "time", "kind", "element", "effect", "cluster_size")
+COLUMNS = (
+    *("epoch", "sequence", "time", "kind", "effect", "cluster_size"),
+    *("request", "element", "elements", "validate_only"),
+)
 BEGINS = pa.array(["removal", "observed", "snapshot_begin"])
 
 Flags = npt.NDArray[np.bool_]
@@ -66,6 +69,7 @@ def _one(same: Sequence[Bucket]) -> Bucket:
         cluster_size=max((each.cluster_size for each in same if each.cluster_size is not None), default=None),
         newest_ms=last.newest_ms,
         files=tuple(sorted({file for each in same for file in each.files})),
+        spans=tuple(joined(span for each in same for span in each.spans)),
     )
 
 
@@ -81,7 +85,8 @@ class _Columns:
 
     def buckets(self, cluster_id: str, file: str, window: Window, bucket_events: int) -> Iterator[Bucket]:
         kind, effect = self._table.column("kind"), self._table.column("effect")
-        is_first = _flags(pc.equal(kind, "decision")) & _flags(pc.equal(self._table.column("element"), 0))
+        is_validated = _flags(self._table.column("validate_only"))
+        is_first = _flags(pc.equal(self._table.column("element"), 0)) & ~is_validated
         starts = _flags(pc.is_in(kind, BEGINS)) | is_first
         doubts = _flags(pc.equal(kind, "dropped")) | _flags(pc.equal(effect, "unknown"))
         times, sizes = numbers_of(self._table, "time") // 1000, numbers_of(self._table, "cluster_size")
@@ -93,6 +98,7 @@ class _Columns:
         doubt = self._last(doubts, first)
         told = self._last(sizes != NOTHING, first)
         wanted = np.add.reduceat(_within(times, window).astype(np.int64), first)
+        spans = self._spans(is_validated, end)
         for index, (begin, last) in enumerate(zip(first, end - 1, strict=True)):
             size_at = begin + np.searchsorted(self._sequence[begin : last + 1], told[index])
             yield Bucket(
@@ -109,7 +115,27 @@ class _Columns:
                 cluster_size=None if told[index] == NOTHING else (int(told[index]), int(sizes[size_at])),
                 newest_ms=int(times[last]),
                 files=(file,),
+                spans=tuple(spans.get(index, ())),
             )
+
+    def _spans(self, is_validated: Flags, end: Numbers) -> dict[int, list[Span]]:
+        """Return the requests of several elements that were only validated, by the bucket's index.
+        Among them are the first and the last ones of each bucket, because a request may have single
+        elements in two buckets.
+        """
+        rows = np.flatnonzero(is_validated)
+        if not len(rows):
+            return {}
+        bucket = np.searchsorted(end, rows, side="right")
+        request = numbers_of(self._table, "request")[rows]
+        _, same, counts = np.unique(np.stack([bucket, request]), axis=1, return_inverse=True, return_counts=True)
+        is_at_edge = np.r_[True, np.diff(bucket) != 0] | np.r_[np.diff(bucket) != 0, True]
+        is_kept = is_at_edge | (numbers_of(self._table, "elements")[rows] > 1) | (counts[same.ravel()] > 1)
+        found: dict[int, list[Span]] = {}
+        for index, number, row in zip(bucket[is_kept], request[is_kept], rows[is_kept], strict=True):
+            sequence = int(self._sequence[row])
+            found.setdefault(int(index), []).append((int(number), sequence, sequence))
+        return {index: joined(spans) for index, spans in found.items()}
 
     def _last(self, flags: Flags, first: Numbers) -> Numbers:
         """Return the sequence of the last event in each bucket that has the flag. [b]"""

@@ -3,12 +3,15 @@ whole gives.
 
 Rule: a slice begins where all topics are known from the events before it, and at no place within a
 request or a snapshot: at the first element of a request, at a removal, at what was observed, at a
-snapshot's begin. After a loss, a change of unknown effect or a late begin there is no cut until the
-next snapshot is complete. Where a slice's events lie is noted, piece by piece, so that whoever
-replays it reads them there: what is most of the table travels nowhere.
+snapshot's begin. A request may be decided in parts, with others in between, so it is also no place
+between two elements of a request that was only validated. After a loss, a change of unknown effect
+or a late begin there is no cut until the next snapshot is complete. Where a slice's events lie is
+noted, piece by piece, so that whoever replays it reads them there: what is most of the table
+travels nowhere.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 
 import msgspec
@@ -27,6 +30,10 @@ PER_CORE = 4
 PIECE_EVENTS = 20_000
 """Of a slice, held in memory at once by who replays it."""
 NOT_NEEDED = -1
+
+
+Span = tuple[int, int, int]
+"""The number of a request, and the first and the last place that is known of it."""
 
 
 class Bucket(msgspec.Struct, frozen=True):
@@ -54,6 +61,10 @@ class Bucket(msgspec.Struct, frozen=True):
     """The time of the last one."""
     files: tuple[str, ...] = ()
     """Of the table, where they lie."""
+    spans: tuple[Span, ...] = ()
+    """Of its requests that were only validated: a later element sees what the earlier ones would
+    have made.
+    """
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -147,10 +158,13 @@ def _parts(group: Sequence[Bucket], most: int | None) -> Iterator[Part]:
     """
     part: Part = []
     events, is_wanted, is_known, last = 0, False, False, NOWHERE
+    is_within = _requests(group)
     for bucket in group:
         is_whole = _follows(bucket, last) and bucket.last - bucket.first + 1 == bucket.events
         start = bucket.start if is_known and is_whole else None
         if bucket.doubt is not None and start is not None and bucket.doubt < start:
+            start = None
+        if start is not None and is_within(bucket.epoch, start):
             start = None
         is_full = most is not None and events >= most
         if part and start is not None and (is_full or is_wanted != (bucket.wanted > 0)):
@@ -165,6 +179,29 @@ def _parts(group: Sequence[Bucket], most: int | None) -> Iterator[Part]:
         last = bucket.epoch, bucket.last
     if part:
         yield part
+
+
+def joined(spans: Iterable[Span]) -> list[Span]:
+    """Join what is known of the same requests."""
+    found: dict[int, Span] = {}
+    for number, first, last in spans:
+        _, least, most = found.get(number, (number, first, last))
+        found[number] = number, min(least, first), max(most, last)
+    return sorted(found.values())
+
+
+def _requests(group: Sequence[Bucket]) -> Callable[[int, int], bool]:
+    """Return a function that tells whether a place is within a request that was only validated."""
+    edges: dict[int, tuple[list[int], list[int]]] = {}
+    for epoch, buckets in groupby(group, lambda bucket: bucket.epoch):
+        spans = joined(span for bucket in buckets for span in bucket.spans)
+        edges[epoch] = sorted(first for _, first, _ in spans), sorted(last for _, _, last in spans)
+
+    def is_within(epoch: int, place: int) -> bool:
+        begun, ended = edges[epoch]
+        return bisect_left(begun, place) > bisect_left(ended, place)
+
+    return is_within
 
 
 def _is_shared(bucket: Bucket, start: int | None) -> bool:

@@ -17,7 +17,7 @@ from minicontroller.audit.replay import Replay
 from minicontroller.pipeline.backtest.candidate import Candidate, read_candidate
 from minicontroller.pipeline.backtest.counterfactual import Otherwise
 from minicontroller.pipeline.backtest.replaying import ALWAYS, NOWHERE, AsRecorded, Backtest, Place, Window, World
-from minicontroller.pipeline.backtest.slices import Bucket, Piece, planned
+from minicontroller.pipeline.backtest.slices import Bucket, Piece, joined, planned
 from minicontroller.pipeline.backtest.tally import Tally
 from minicontroller.pipeline.backtest.verdicts import Difference
 
@@ -109,11 +109,18 @@ def buckets(
             cluster_size=max(sizes, default=None),
             newest_ms=share[-1].time_ms,
             files=tuple(sorted({files[event.epoch, event.sequence] for event in share})) if files else (),
+            spans=tuple(joined((each.request, each.sequence, each.sequence) for each in validated(share))),
         )
 
 
+def validated(share: Sequence[AuditEvent]) -> list[Decision]:
+    return [each for each in share if isinstance(each, Decision) and each.validate_only]
+
+
 def may_begin(event: AuditEvent) -> bool:
-    return isinstance(event, Removal | Observed | SnapshotBegin) or (isinstance(event, Decision) and event.element == 0)
+    return isinstance(event, Removal | Observed | SnapshotBegin) or (
+        isinstance(event, Decision) and event.element == 0 and not event.validate_only
+    )
 
 
 def is_doubt(event: AuditEvent) -> bool:

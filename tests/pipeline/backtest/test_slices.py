@@ -42,6 +42,7 @@ def a_life(seed: int, steps: int = 40) -> list[AuditEvent]:
                 "delete",
                 "grow",
                 "batch",
+                "parts",
                 "elect",
                 "reread",
                 "lose",
@@ -62,6 +63,8 @@ def a_life(seed: int, steps: int = 40) -> list[AuditEvent]:
             case "batch":
                 for element, each in enumerate(NAMES):
                     history.create(f"a.{each}", element=element, elements=3, validate_only=True)
+            case "parts":
+                in_parts(history, chance)
             case "elect":
                 history.elect()
             case "reread":
@@ -77,6 +80,33 @@ def a_life(seed: int, steps: int = 40) -> list[AuditEvent]:
             case _:
                 history.refuse(name, "TOPIC_ALREADY_EXISTS")
     return history.events
+
+
+def in_parts(history: History, chance: Random) -> None:
+    """A request whose elements are validated with others in between."""
+    request = 10_000 + len(history.events)
+    for element, each in enumerate(NAMES):
+        history.create(f"a.{each}", element=element, elements=3, request=request, validate_only=True)
+        if element < 2:
+            history.create(f"z.{len(history.events)}", element=0, elements=1, request=request + 1 + element)
+
+
+def test_there_is_no_cut_within_a_request_that_is_decided_in_parts(candidate: Candidate) -> None:
+    """A later element sees what the earlier ones would have made, even with others in between."""
+    history = History()
+    for number in range(12):
+        history.create(f"b.{number}")
+    first = len(history.events) + 1
+    for element, each in enumerate(NAMES):
+        history.create(f"a.{each}", element=element, elements=3, request=77, validate_only=True).create(f"z.{each}")
+    whole = backtested(history.events, candidate)
+    for bucket_events in range(1, 6):
+        parts, slices = sliced(history.events, candidate, 1, bucket_events=bucket_events)
+        assert slices > 1
+        assert parts[0] == whole[0]
+    plan = planned(list(buckets(history.events, 1)), slice_events=1)
+    cuts = {part.after[1] + 1 for part in plan.parts}
+    assert cuts & set(range(first - 1, first + 6)) == {first - 1, first + 5}
 
 
 @given(st.integers(0, 10_000), st.integers(1, 9), st.integers(1, 30), st.booleans())
