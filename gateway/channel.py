@@ -88,7 +88,9 @@ class Channel:
         self._memory = memory
         self._counts = counts
         self._review: Review | None = None
-        """The review of the request that the broker has to answer, if it was reviewed."""
+        """The review of the request that is being answered, if it was reviewed. Until it is over,
+        the request keeps its room in memory.
+        """
         self._pending: deque[Pending] = deque()
         self._to_client = FrameWriter(client, self._notice_life)
         self._answered = trio.Event()
@@ -269,6 +271,7 @@ class Channel:
             text = f"a request of {size} bytes is announced, {MOST_WHOLE_BYTES} are allowed for this API"
             raise InvalidFrameSize(text)
         if size > SMALL_BYTES:
+            await self._until(lambda: self._review is None)  # it holds the room of its request
             await self._memory.room_for(self, size)
         try:
             frame = await frames.whole()
@@ -279,11 +282,13 @@ class Channel:
                 self._review = review = await self._broker.review(self.caller, frame)
             if review is not None and not review.frame:
                 self._pending.append(Pending(head.correlation_id, answer=await review.answer(None)))
+                self._review = None
                 await self._send_own_answers()
             else:
                 await self._pass_on_whole(head, frame, review, connect)
         finally:
-            self._memory.give_back(self)
+            if self._review is None:
+                self._memory.give_back(self)
 
     async def _pass_on_whole(self, head: RequestHead, frame: bytes, review: Review | None, connect: Connect) -> None:
         """Have the controller or the broker answer a request, or what its review leaves of it."""
@@ -293,12 +298,13 @@ class Channel:
             self._pending.append(pending := Pending(head.correlation_id))
             answer = await self._login.forward(sent[SIZE_BYTES:])
             pending.answer = answer if review is None else await review.answer(answer[SIZE_BYTES:])
+            self._review = None
             await self._send_own_answers()
             return
         to_broker = await self._open(connect)
         move = self._broker.move_of(head)
         if review is not None:
-            move = partial(_move_reviewed, review, self._broker.change_of(head))
+            move = partial(self._move_reviewed, review, self._broker.change_of(head))
         self._pending.append(Pending(head.correlation_id, move))
         await to_broker.send(sent)
 
@@ -337,6 +343,16 @@ class Channel:
             await self._send_own_answers()
             self._answered.set()
 
+    async def _move_reviewed(
+        self, review: Review, change: Change | None, frames: FrameReader, client: FrameWriter
+    ) -> None:
+        frame = await frames.whole()
+        if change is not None:  # before the review, which may add very many rows
+            frame = (await change(frame))[SIZE_BYTES:]
+        await client.send(await review.answer(frame))
+        self._review = None
+        self._memory.give_back(self)
+
     async def _send_own_answers(self) -> None:
         """Send the answers of the gateway that stand before whatever the broker has to answer."""
         while self._is_own_answer_next():
@@ -348,13 +364,6 @@ class Channel:
 
     def _is_own_answer_next(self) -> bool:
         return bool(self._pending) and self._pending[0].answer is not None
-
-
-async def _move_reviewed(review: Review, change: Change | None, frames: FrameReader, client: FrameWriter) -> None:
-    frame = await frames.whole()
-    if change is not None:  # before the review, which may add very many rows
-        frame = (await change(frame))[SIZE_BYTES:]
-    await client.send(await review.answer(frame))
 
 
 async def _pass_on(frames: FrameReader, client: FrameWriter) -> None:
