@@ -34,12 +34,14 @@ def goes_both_ways(world: World, client: str, user: str, told: str = WORDS) -> N
 
 @pytest.mark.parametrize("client", ["librdkafka", "kafka-python", "aiokafka"])
 def test_clients_in_python(world: World, client: str) -> None:
-    """Administration, records, groups, and transactions of librdkafka."""
+    """A client in Python administers, writes and reads records and has groups as without the
+    gateway, and librdkafka transactions, too.
+    """
     goes_both_ways(world, client, ALICE)
 
 
 def test_somebody_without_rights(world: World) -> None:
-    """The cluster's ACLs refuse the same in the same words."""
+    """The cluster's ACLs refuse a client without rights the same things in the same words."""
     outcome = compare(world, "librdkafka without rights", MALLORY)
     assert outcome.differences == []
     assert any("AUTHORIZATION_FAILED" in line for line in outcome.seen[GATEWAY])
@@ -56,7 +58,9 @@ def test_requests_of_every_api(world: World, requests: str, user: str) -> None:
 
 
 def test_java(world: World) -> None:
-    """Kafka's own clients: administration, both protocols of groups, transactions."""
+    """Kafka's own clients administer, have groups of both protocols and transactions as without
+    the gateway.
+    """
     goes_both_ways(world, "Java 4.1.0", ADMIN)
 
 

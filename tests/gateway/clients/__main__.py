@@ -95,7 +95,7 @@ def differences(world: World, client: str, user: str) -> int:
 
 
 def table_of(cells: Cells) -> str:
-    """A row for each client, a column for each place."""
+    """Return a table with a row for each client and a column for each place."""
     places = list(dict.fromkeys(place for _, place in cells))
     rows = [["client", *(" ".join(map(str, place)) for place in places)], ["---"] * (len(places) + 1)]
     rows += [

@@ -57,13 +57,15 @@ KNOWN = ("quorum = ClusterAuthorizationException",)
 has no text for an error.
 """
 KNOWN_OF_OWN_LOGINS = (*KNOWN, "kafka-delegation-tokens ")
-"""The same of a gateway that authenticates clients itself: it hides delegation tokens."""
+"""The steps whose lines differ at a gateway that authenticates clients itself, which hides
+delegation tokens, too.
+"""
 SETTLE_SECONDS = 20.0  # what was deleted may still be shown
 Script = Callable[[Sequence[Access]], list[list[str]]]
 
 
 def each_by_itself(script: Callable[[Access], list[str]]) -> Script:
-    """A script that goes all ways at once."""
+    """Return a script that goes all ways at once."""
 
     def both(accesses: Sequence[Access]) -> list[list[str]]:
         with ThreadPoolExecutor() as pool:
@@ -106,7 +108,7 @@ CLIENTS: Mapping[str, Client] = {
 
 @dataclass
 class Outcome:
-    """The answers that a client saw and what it left behind, on each way."""
+    """Holds what a client was answered and what it left behind, on each way."""
 
     client: str
     user: str
@@ -117,7 +119,7 @@ class Outcome:
 
     @property
     def differences(self) -> list[str]:
-        """The lines of one way that the other does not have."""
+        """Return the lines of one way that the other does not have."""
         found = []
         for lines in (self.seen, self.left):
             one, other = (lines[way] for way in WAYS)
@@ -151,7 +153,9 @@ def compare(world: World, client: str, user: str) -> Outcome:
 
 
 def left_behind(world: World, prefix: str, with_records: bool) -> list[str]:
-    """Topics with their configs; with records also their ends, the offsets of groups, and ACLs."""
+    """Return a line for each topic with its configs, and if records count for its end, the offsets
+    of groups, and ACLs.
+    """
     admin = AdminClient({"bootstrap.servers": world.internal})
     topics = [name for name in admin.list_topics(timeout=60).topics if name.startswith(prefix)]
     lines = [line for name in topics if not name.endswith(FORBIDDEN) for line in _of_topic(admin, name)]

@@ -62,7 +62,7 @@ def resource(kind: int, name: str, *configs: tuple[str, str | None, int]) -> Bod
 
 
 def without_operations(wanted: Body) -> Body:
-    """A resource as AlterConfigs has it."""
+    """Return a resource in the form of AlterConfigs."""
     return {**wanted, "configs": [{"name": each["name"], "value": each["value"]} for each in wanted["configs"]]}
 
 
@@ -203,7 +203,9 @@ class Asker:
             wire.close()
 
     def ask(self, address: str, api: str, version: int, body: Body) -> Body:
-        """Raises ConnectionEndedError."""
+        """Return the answer of a broker, asked on one connection to it. Raises
+        ConnectionEndedError.
+        """
         access = self._access
         if address not in self._wires:
             login = (access.user, password_of(access.user)) if access.logs_in else None
@@ -223,24 +225,24 @@ class Asker:
         return self._addresses.keys()
 
     def leaders(self, broker: int, topic: str) -> list[int]:
-        """The leaders of a topic's partitions, as a broker knows them."""
+        """Return the leaders of a topic's partitions, as a broker knows them."""
         wanted = {"topics": [{"name": topic}], "allow_auto_topic_creation": False}
         told = self.ask(self._addresses[broker], "Metadata", 4, wanted)
         return [partition["leader_id"] for topic in told["topics"] for partition in topic["partitions"]]
 
     def coordinator(self, kind: int) -> int | None:
-        """The id of a broker, once it is one."""
+        """Return the id of the broker that coordinates, or None until there is one."""
         told = self.ask(self._bootstrap, "FindCoordinator", 2, {"key": self._access.prefix, "key_type": kind})
         return None if told["error_code"] in PASSING else told["node_id"]
 
     def address_for(self, api: str) -> str:
-        """The broker for an API: a coordinator, or the leader of the topic."""
+        """Return the address of the coordinator or the topic's leader, which answers an API."""
         kind = AT_COORDINATORS.get(api)
         number = None if kind is None else self.coordinator(kind)
         return self._addresses[number if number in self._addresses else 1]
 
     def outcome(self, api: str, version: int, body: Body) -> str:
-        """The answer as a line, once no coordinator is at something else."""
+        """Return the answer as a line, once no coordinator is at something else."""
 
         def answer() -> Any:
             try:
@@ -296,7 +298,7 @@ def lines_of(access: Access, *, newest_only: bool = False) -> Iterator[str]:
 
 
 def asked_versions(api: str, told: range) -> list[int]:
-    """The versions of an API that pass through a gateway."""
+    """Return the versions of an API that pass through a gateway."""
     return [version for version in told if (api, version) not in HIDDEN]
 
 
@@ -306,7 +308,9 @@ def number_of(api: str) -> int:
 
 
 def comparable(part: Any) -> Any:
-    """An answer without what the cluster chooses. Brokers of KRaft give rows in any order."""
+    """Return an answer without what the cluster chooses, and with its rows sorted: brokers of
+    KRaft give them in any order.
+    """
     if isinstance(part, Mapping):
         return {key: comparable(value) for key, value in part.items() if key not in CHOSEN}
     return (

@@ -24,7 +24,7 @@ STREAMS = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 
 def by_java(accesses: Sequence[Access], program: str, libs: Path) -> list[list[str]]:
-    """What a program of tests/java/clients prints, line by line, for each way."""
+    """Return the lines that a program of tests/java/clients prints, for each way."""
     command = ["java", *SHORT_LIVED, f"-Dlog4j.configuration=file:{LOG4J}"]
     command += ["-cp", f"{libs}/*", str(PROGRAMS / f"{program}.java")]
     with tempfile.TemporaryDirectory() as folder:
@@ -42,17 +42,17 @@ def by_java(accesses: Sequence[Access], program: str, libs: Path) -> list[list[s
 
 
 def clients_of(accesses: Sequence[Access], version: str) -> list[list[str]]:
-    """Administration, records, groups of both protocols, transactions."""
+    """Go through administration, records, groups of both protocols, and transactions."""
     return by_java(accesses, "Clients", kafka_libs(version))
 
 
 def streams_of(accesses: Sequence[Access], version: str) -> list[list[str]]:
-    """A word count, exactly once, whose store is restored from its changelog."""
+    """Count words exactly once, with a store that is restored from its changelog."""
     return by_java(accesses, "WordCount", _streams_libs(version))
 
 
 def share_groups_of(accesses: Sequence[Access], version: str) -> list[list[str]]:
-    """Two members of a share group."""
+    """Have two members of a share group read records."""
     return by_java(accesses, "Share", kafka_libs(version))
 
 

@@ -55,7 +55,7 @@ def step(lines: list[str], name: str, body: Callable[[], object]) -> None:
 
 
 def by_confluent_kafka(access: Access) -> list[str]:
-    """librdkafka: administration, an idempotent producer, a group, transactions."""
+    """Go through administration, an idempotent producer, a group and transactions of librdkafka."""
     lines: list[str] = []
     admin = AdminClient(access.librdkafka())
     topic, forbidden = f"{access.prefix}topic", f"{access.prefix}{FORBIDDEN}"
@@ -208,7 +208,7 @@ def by_confluent_kafka_without_rights(access: Access) -> list[str]:
 
 
 def by_kafka_python(access: Access) -> list[str]:
-    """kafka-python: administration, a producer, a group."""
+    """Go through administration, a producer and a group of kafka-python."""
     lines: list[str] = []
     settings: dict[str, Any] = {"bootstrap_servers": access.bootstrap, "security_protocol": access.protocol}
     settings["metadata_max_age_ms"] = 500  # the broker that a consumer asks first may not know the topic yet
@@ -267,7 +267,7 @@ def by_kafka_python(access: Access) -> list[str]:
 
 
 def by_aiokafka(access: Access) -> list[str]:
-    """aiokafka: administration, a producer, a group."""
+    """Go through administration, a producer and a group of aiokafka."""
     return asyncio.run(_by_aiokafka(access))
 
 

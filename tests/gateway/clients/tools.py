@@ -114,14 +114,14 @@ VARYING = (
     (re.compile(r"\b\d{13}\b"), "A-TIME"),
     (re.compile(r"[ \t]+"), " "),  # columns are as wide as names
 )
-"""What differs from way to way: these are read by nobody who compares."""
+"""Texts that differ from way to way, and the words that stand for them in a comparison."""
 
 NOISE = "ERROR Reconfiguration failed"
-"""Log4j says so once in a process of Java."""
+"""Log4j writes this line once in a process of Java."""
 
 
 def by_tools(accesses: Sequence[Access], version: str) -> list[list[str]]:
-    """What the tools of a version write, on all ways at once."""
+    """Return the lines that the tools of a version write, on all ways at once."""
     with ThreadPoolExecutor() as pool:
         return list(pool.map(lambda access: _lines(access, version), accesses))
 
@@ -136,7 +136,7 @@ def _lines(access: Access, version: str) -> list[str]:
 
 
 def _as_user(call: Call, prefix: str) -> Call:
-    """The same call with the user's login, about what is the user's."""
+    """Return a call with the user's login, about what belongs to the user."""
     tool, rest = call.line.replace(NAMES, prefix).split(" ", 1)
     login = f"{OPTIONS.get(tool, '--command-config')} FOLDER/user"
     words = f"{login} {rest}" if tool in BEFORE_THE_SUBCOMMAND else f"{rest} {login}"
