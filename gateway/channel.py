@@ -141,6 +141,8 @@ class Channel:
                 await self._serve()
         finally:
             self._client.close()
+            self._pending.clear()  # they and the writer lead back here, and the garbage collector comes seldom
+            self._to_client.forget()
 
     async def _serve(self) -> None:
         try:
@@ -180,7 +182,7 @@ class Channel:
             if self._upstream is not None:
                 self._upstream.close()
         if failures:
-            raise failures[0]
+            raise failures.pop(0)  # it leads here, and nothing here leads back to it
 
     # ------------------------------------------------------------------ requests
 

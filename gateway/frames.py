@@ -26,10 +26,14 @@ def size_of(frame: bytes) -> bytes:
     return _SIZE.pack(len(frame))
 
 
+def _nobody() -> None:
+    """Call nobody."""
+
+
 class FrameReader:
     """The frames that one end sends."""
 
-    def __init__(self, transport: Transport, max_bytes: int, on_read: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, transport: Transport, max_bytes: int, on_read: Callable[[], None] = _nobody) -> None:
         """Read from a transport. A frame of more than `max_bytes` ends the stream. `on_read` is
         called when some bytes have come.
         """
@@ -147,7 +151,7 @@ class FrameReader:
 class FrameWriter:
     """Sends the pieces of frames, those of several frames at once if they were read at once."""
 
-    def __init__(self, transport: Transport, on_taken: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, transport: Transport, on_taken: Callable[[], None] = _nobody) -> None:
         """Send to a transport. `on_taken` is called when an end that was waited for has taken a
         piece.
         """
@@ -157,6 +161,11 @@ class FrameWriter:
         self._on_taken = on_taken
         self._pieces: list[bytes | memoryview] = []
         self._kept_bytes = 0
+
+    def forget(self) -> None:
+        """Drop what was not sent, and who is called; the connection has ended."""
+        self._pieces.clear()
+        self._on_taken = _nobody
 
     async def pass_on(self, frames: FrameReader) -> None:
         """Send the frame that was begun, or keep it if the next one can be sent with it: `flush`
