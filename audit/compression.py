@@ -9,9 +9,8 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from contextlib import ExitStack, contextmanager
+from typing import Any, Literal, Protocol
 
 from .names import GZIP, ZSTANDARD, is_compressed
 
@@ -38,13 +37,22 @@ BROKEN = (*CUT, BrokenFileError, gzip.BadGzipFile, zlib.error)
 """The exceptions besides OSError that reading a file may raise."""
 
 
+class Openable(Protocol):
+    """A file, wherever it lies: a path, or what has a name and is opened as a path is."""
+
+    @property
+    def name(self) -> str: ...
+
+    def open(self, mode: Literal["rb"], /) -> io.BufferedReader: ...
+
+
 @contextmanager
-def opened(file: Path, offset: int = 0) -> Iterator[io.BufferedIOBase]:
+def opened(file: Openable, offset: int = 0) -> Iterator[io.BufferedIOBase]:
     """Open an audit file for its uncompressed text, from byte `offset` of the text on. Raises
     OSError, and one of BROKEN; so does reading it.
     """
     with _stream(file) as stream:
-        if is_compressed(file):
+        if is_compressed(file.name):
             for _ in chunks(stream, offset):
                 pass
         else:
@@ -52,11 +60,11 @@ def opened(file: Path, offset: int = 0) -> Iterator[io.BufferedIOBase]:
         yield stream
 
 
-def _stream(file: Path) -> io.BufferedIOBase:
+def _stream(file: Openable) -> io.BufferedIOBase:
     if file.name.endswith(ZSTANDARD):
-        return io.BufferedReader(_Zstandard(file))
+        return io.BufferedReader(_Zstandard(file.open("rb")))
     if file.name.endswith(GZIP):
-        return _Gzip(file, "rb")
+        return _Gzip(file.open("rb"))
     return file.open("rb")
 
 
@@ -93,11 +101,19 @@ class _Gzip(gzip.GzipFile):
     single byte as broken; here both are cut.
     """
 
-    def __init__(self, file: Path, mode: str) -> None:
-        with file.open("rb") as raw:
-            if raw.read(2) in {b"", GZIP_BEGINS}:
+    def __init__(self, file: io.BufferedReader) -> None:
+        self._file = file
+        with ExitStack() as on_failure:
+            on_failure.callback(file.close)
+            if file.read(2) in {b"", GZIP_BEGINS}:
                 raise CutFileError("it ends within its header")
-        super().__init__(file, mode)
+            file.seek(0)
+            super().__init__(fileobj=file, mode="rb")
+            on_failure.pop_all()
+
+    def close(self) -> None:
+        super().close()
+        self._file.close()
 
 
 class _Zstandard(io.RawIOBase):
@@ -105,12 +121,12 @@ class _Zstandard(io.RawIOBase):
     which the library alone would not report.
     """
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: io.BufferedReader) -> None:
         import zstandard
 
         self._error = zstandard.ZstdError
         self._library = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES)
-        self._file = file.open("rb")
+        self._file = file
         self._frame: Any = self._library.decompressobj()
         """The frame that is being read; None between two frames."""
         self._compressed = b""

@@ -8,21 +8,30 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from .names import COMPRESSED, ENDINGS, in_order, plain_name, with_copies
+from .names import COMPRESSED, ENDINGS, in_order, is_compressed, plain_name, to_be_read
 
 
 def audit_files(paths: Iterable[Path]) -> list[Path]:
     """List the audit files at these paths and directly in these folders, in the order of their
     names. A compressed copy of a listed file is left out. Raises OSError.
     """
-    return in_order(file for file, *_ in with_copies(_at(paths)))
+    return sorted((file for file, *_ in _with_copies(paths)), key=lambda file: (*in_order(file.name), file))
 
 
 def copies(paths: Iterable[Path]) -> dict[Path, Path]:
     """Map each compressed file that `audit_files` leaves out to the file that is read instead.
     Raises OSError.
     """
-    return {copy: file for file, *others in with_copies(_at(paths)) for copy in others}
+    return {copy: file for file, *others in _with_copies(paths) for copy in others}
+
+
+def _with_copies(paths: Iterable[Path]) -> list[list[Path]]:
+    """Group files with their compressed copies; the first of each group is the one to read."""
+    groups: dict[Path, list[Path]] = {}
+    for file in sorted(set(_at(paths)), key=lambda file: to_be_read(file.name)):
+        plain = file.with_name(plain_name(file.name)) if is_compressed(file.name) else file
+        groups.setdefault(plain, []).append(file)
+    return list(groups.values())
 
 
 def _at(paths: Iterable[Path]) -> Iterator[Path]:
@@ -52,5 +61,5 @@ def _is_file(entry: "os.DirEntry[str]") -> bool:
 
 def current_path(file: Path) -> Path:
     """Return where a listed file lies now: it may have been compressed meanwhile."""
-    candidates = (file, *(file.with_name(plain_name(file) + ending) for ending in COMPRESSED))
+    candidates = (file, *(file.with_name(plain_name(file.name) + ending) for ending in COMPRESSED))
     return next((path for path in candidates if path.exists()), file)

@@ -6,8 +6,6 @@ copies are one file, of which the plain one is read, since compression may not h
 """
 
 import re
-from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple
 
 SUFFIX = ".ndjson"
@@ -47,37 +45,25 @@ def name_parts(name: str) -> NameParts | None:
     return NameParts(match["cluster"], *numbers)
 
 
-def is_compressed(file: Path) -> bool:
-    return file.name.endswith(COMPRESSED)
+def is_compressed(name: str) -> bool:
+    return name.endswith(COMPRESSED)
 
 
-def plain_name(file: Path) -> str:
+def plain_name(name: str) -> str:
     """Return the name that an audit file had before it was compressed."""
-    name = file.name
     for ending in COMPRESSED:
         name = name.removesuffix(ending)
     return name
 
 
-def plain_path(file: Path) -> Path:
-    """Return the path that an audit file had before it was compressed."""
-    return file.with_name(plain_name(file)) if is_compressed(file) else file
-
-
-def in_order(files: Iterable[Path]) -> list[Path]:
-    """Sort audit files by their names. A file with another name than a controller gives sorts by
-    this name among the clusters' ids.
+def in_order(name: str) -> NameParts:
+    """Return what sorts audit files by their names. A file with another name than a controller
+    gives sorts by this name among the clusters' ids.
     """
-    return sorted(files, key=lambda file: (*_sort_key(plain_name(file)), file))
-
-
-def _sort_key(name: str) -> NameParts:
+    name = plain_name(name)
     return name_parts(name) or NameParts(name, 0, 0, 0, 0)
 
 
-def with_copies(files: Iterable[Path]) -> list[list[Path]]:
-    """Group files with their compressed copies; the first of each group is the one to read."""
-    groups: dict[Path, list[Path]] = {}
-    for file in sorted(set(files), key=lambda file: (is_compressed(file), file.name)):
-        groups.setdefault(plain_path(file), []).append(file)
-    return list(groups.values())
+def to_be_read(name: str) -> tuple[bool, str]:
+    """Return what sorts a file and its compressed copies: the lowest one is to be read."""
+    return is_compressed(name), name

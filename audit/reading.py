@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from .compression import BROKEN, CUT, chunks, opened
+from .compression import BROKEN, CUT, Openable, chunks, opened
 from .event import MAX_LINE_BYTES, AuditEvent, UnknownSchemaError, UnreadableLineError
 from .files import audit_files, current_path
 from .lines import LineBlock, LineReader, decode_line
@@ -47,7 +47,7 @@ def is_audit_file(file: Path) -> bool:
     """Whether the name of a file or one of its first lines says that it is an audit file. A file
     that is empty or cannot be read may be one.
     """
-    if name_parts(plain_name(file)):
+    if name_parts(plain_name(file.name)):
         return True
     lines = [each for each in islice(read(file), FIRST_LINES) if each.text is not None]
     return not lines or any(each.event is not None or isinstance(each.problem, UnknownSchemaError) for each in lines)
@@ -65,11 +65,12 @@ def read(file: Path) -> Iterator[LocatedEvent]:
     """Yield the lines of an audit file, or of its compressed copy if it has been compressed
     meanwhile. If the file cannot be read to its end, the last element says why.
     """
-    text = FileText(current_path(file))
+    file = current_path(file)
+    text = FileText(file)
     lines = LineReader(text)
     for block in lines.blocks():
-        yield from _events(text.file, block)
-    place = LinePlace(text.file, lines.count + 1)
+        yield from _events(file, block)
+    place = LinePlace(file, lines.count + 1)
     if text.problem is not None:
         yield LocatedEvent(place, None, text.problem)
     elif lines.rest > MAX_LINE_BYTES:
@@ -84,9 +85,9 @@ class FileText:
     after that, `failure` and `problem` say what went wrong. It can be iterated over once.
     """
 
-    def __init__(self, file: Path, offset: int = 0, count: int | None = None) -> None:
+    def __init__(self, file: Openable, offset: int = 0, count: int | None = None) -> None:
         """Read `count` bytes of text, or all, from byte `offset` of the text on."""
-        self.file = file
+        self._file = file
         self._offset = offset
         self._count = count
         self.failure: OSError | None = None
@@ -98,7 +99,7 @@ class FileText:
 
     def __iter__(self) -> Iterator[bytes]:
         try:
-            with opened(self.file, self._offset) as stream:
+            with opened(self._file, self._offset) as stream:
                 yield from chunks(stream, self._count)
         except CUT as error:
             self.problem = TornError(f"the file is cut: {error}")
@@ -146,7 +147,7 @@ class Follower:
     def look(self) -> Iterator[LocatedEvent]:
         """Yield the new lines whose ends are there. Raises OSError."""
         for file in audit_files(self._paths):
-            if not is_compressed(file):  # a compressed file was read before it was compressed
+            if not is_compressed(file.name):  # a compressed file was read before it was compressed
                 yield from self._new_events(file)
 
     def _new_events(self, file: Path) -> Iterator[LocatedEvent]:

@@ -118,7 +118,7 @@ class _Search(Generic[T]):
 
     def run(self, folders: Iterable[Path], start: SearchCursor | None) -> SearchResult[T]:
         for path, end in self._files(folders, start):
-            went_on = SearchCursor(plain_name(path), end)
+            went_on = SearchCursor(plain_name(path.name), end)
             is_first = self._bytes_left == self._limits.max_bytes
             try:
                 for offset, row in self._matches(path, went_on.offset):
@@ -161,11 +161,11 @@ class _Search(Generic[T]):
                 self._complain(f"{folder} cannot be read: {error.strerror}")
                 continue
             for path in paths:
-                name = plain_name(path)
+                name = plain_name(path.name)
                 parts = name_parts(name)
                 if parts is not None and parts.cluster_id == self._question.cluster_id:
                     known = names.get(name)
-                    if known is None or is_compressed(known):  # both are there while it is being compressed
+                    if known is None or is_compressed(known.name):  # both are there while it is being compressed
                         names[name] = path
         ordered = sorted(names, key=_order, reverse=True)
         if start is None:
@@ -180,7 +180,7 @@ class _Search(Generic[T]):
         """Yield the offset and row of each wanted event of a file, newest first. Raises _Exhausted
         with the offset to go on at, or with None if the file must be read from its beginning.
         """
-        if not is_compressed(path):
+        if not is_compressed(path.name):
             with opened(path) as stream:
                 yield from self._events(path, self._backwards(path, stream, min(end, path.stat().st_size)))
             return

@@ -102,7 +102,7 @@ class Verification:
             yield kind, text
 
     def _check_place(self, place: LinePlace, event: AuditEvent) -> Iterator[tuple[str, str]]:
-        parts = name_parts(plain_name(place.file))
+        parts = name_parts(plain_name(place.file.name))
         if parts is not None and (parts.cluster_id, parts.epoch, parts.node) != (
             event.cluster_id,
             event.epoch,

@@ -20,31 +20,53 @@ import click
 
 from ..text.escaping import escaped
 from ..text.times import parse_time
-from .sizing import QUICK_START, suited
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from .location import Location
+
 INTERRUPTED = 130
-NEEDED = ("deltalake", "jinja2", "matplotlib", "pandas", "pyarrow", "pyspark")
+NEEDED = ("deltalake", "duckdb", "jinja2", "matplotlib", "pandas", "pyarrow", "pyspark")
 """The extra `pipeline`."""
 
 URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*+:/", re.ASCII)
 
 
 class LocalPath(click.Path):
-    """A path on this machine; an address such as s3a://bucket/tables would be taken for a folder of
-    that name, and is refused.
+    """A path on this machine; an address such as s3://bucket/page.html would be taken for a folder
+    of that name, and is refused.
     """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if URI.match(str(value)):
-            self.fail(f"{value} is an address, and files are read and written on local disks only.", param, ctx)
+            self.fail(f"{value} is an address, and pages are written on local disks only.", param, ctx)
         return super().convert(value, param, ctx)
 
 
-FOLDER = LocalPath(file_okay=False, path_type=Path)
-EXISTING = LocalPath(exists=True, file_okay=False, path_type=Path)
+class Place(click.Path):
+    """A folder on this machine, or an address of an object store: a Location."""
+
+    name = "place"
+
+    def __init__(self, *, exists: bool = False) -> None:
+        """Accept any place, or of the folders on this machine only one that `exists`."""
+        super().__init__(exists=exists, file_okay=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from .location import Location, LocationError
+
+        try:
+            place = Location.parse(str(value))
+        except LocationError as error:
+            self.fail(escaped(str(error)), param, ctx)
+        if place.is_local:
+            super().convert(place.path, param, ctx)
+        return place
+
+
+FOLDER = Place()
+EXISTING = Place(exists=True)
 PAGE = LocalPath(path_type=Path)
 
 
@@ -63,29 +85,24 @@ def pipeline() -> None:
 
 
 def spark_options(
-    check: Callable[[Path], None], *, is_pythons: bool = False
+    check: Callable[["Location", Mapping[str, Any]], None],
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the options of where Spark runs, as `tables` and `spark`. `check` looks at the
-    tables before Spark's slow start; whether the work is Python's, and how much there is, decides
-    over settings that --conf does not name.
+    tables, and at the other options, before Spark's slow start.
     """
 
     def with_spark(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)
-        def command(*, tables: Path, master: str | None, settings: dict[str, str], verbose: bool, **rest: Any) -> None:
-            check(tables)
-            chosen = {**(QUICK_START if is_pythons else {}), **_suited(tables, rest), **settings}
-            with _spark(master, chosen, verbose=verbose) as spark:
+        def command(
+            *, tables: "Location", master: str | None, settings: dict[str, str], verbose: bool, **rest: Any
+        ) -> None:
+            check(tables, rest)
+            with _spark(master, settings, verbose=verbose) as spark:
                 function(tables=tables, spark=spark, **rest)
 
         return _with_options(command)
 
     return with_spark
-
-
-def _suited(tables: Path, options: Mapping[str, Any]) -> Mapping[str, str]:
-    logs = [*options.get("folders", ()), *options.get("more", ())]
-    return {} if options.get("follow") else suited(tables, logs)  # who follows a log may come to much
 
 
 def _with_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -104,7 +121,12 @@ def _with_options(command: Callable[..., None]) -> Callable[..., None]:
             show_default="what spark-submit was told, else local[*]",
             help="Spark master URL: local[N], spark://HOST:PORT ...",
         ),
-        click.option("--tables", required=True, type=FOLDER, help="The folder of the tables."),
+        click.option(
+            "--tables",
+            required=True,
+            type=FOLDER,
+            help="The folder of the tables, or its address, such as s3://BUCKET/FOLDER.",
+        ),
     ):
         command = option(command)
     return command
@@ -143,24 +165,34 @@ def _moment(_context: click.Context, _parameter: click.Parameter, value: str | N
         raise click.BadParameter(str(error)) from None
 
 
-def _can_be_filled(tables: Path) -> None:
-    from .ingest.state import StateError, check
+def _can_be_filled(tables: "Location", options: Mapping[str, Any]) -> None:
+    from .delta import Tables, TablesError
+    from .ingest.state import check
+    from .location import reason
 
+    if options["anew"]:
+        return
     try:
-        check(tables)
-    except StateError as error:
+        check(Tables(tables))
+    except TablesError as error:
         raise click.ClickException(escaped(str(error))) from None
     except OSError as error:
-        raise click.ClickException(escaped(f"{error.filename or tables}: {error.strerror or error}.")) from None
+        raise click.ClickException(escaped(f"{error.filename or tables}: {reason(error)}.")) from None
 
 
-def _are_filled(tables: Path) -> None:
-    from .tables import NoTablesError, Tables
+def _are_filled(tables: "Location", _options: Mapping[str, Any]) -> None:
+    from .delta import Tables, TablesError
 
     try:
         Tables(tables).require()
-    except NoTablesError as error:
+    except TablesError as error:
         raise click.ClickException(escaped(str(error))) from None
+
+
+def _local(tables: "Location") -> Path:
+    if not tables.is_local:
+        raise click.ClickException(f"{tables} is an address: this command reads tables on local disks only.")
+    return tables.path
 
 
 @contextmanager
@@ -200,20 +232,28 @@ def _spark(master: str | None, settings: dict[str, str], *, verbose: bool) -> It
     required=True,
     type=EXISTING,
     metavar="DIR",
-    help="A folder with audit files; repeatable.",
+    help="A folder with audit files, or its address; repeatable.",
 )
 @click.argument("more", nargs=-1, type=EXISTING, metavar="[DIR]...")
 @click.option("--follow", is_flag=True, help="Go on with new events until Ctrl-C.")
+@click.option("--anew", is_flag=True, help="Read all audit files again, in place of what the tables hold.")
+@click.option(
+    "--batch",
+    type=click.IntRange(1),
+    metavar="MIB",
+    help="Add at most so many MiB of audit files at once.  [default: 1024 for each processor]",
+)
 @click.option("--fail-on", type=click.Choice(["problems"]), help="Exit with 1 if the log is not whole.")
-@spark_options(_can_be_filled, is_pythons=True)
+@spark_options(_can_be_filled)
 def ingest(
     *,
     spark: "SparkSession",
-    tables: Path,
-    folders: tuple[Path, ...],
-    more: tuple[Path, ...],
-    follow: bool,
+    tables: "Location",
+    folders: tuple["Location", ...],
+    more: tuple["Location", ...],
     fail_on: str | None,
+    batch: int | None,
+    **options: bool,
 ) -> None:
     """Load new events of the audit log into the tables.
 
@@ -221,7 +261,9 @@ def ingest(
     """
     from .ingest.command import run_command
 
-    run_command(spark, tables, [*folders, *more], follow=follow, fails_on_problems=fail_on is not None)
+    batch_bytes = None if batch is None else batch << 20
+    failing = fail_on is not None
+    run_command(spark, tables, [*folders, *more], batch_bytes=batch_bytes, fails_on_problems=failing, **options)
 
 
 def _page(_context: click.Context, _parameter: click.Parameter, value: Path | None) -> Any:
@@ -276,8 +318,8 @@ def _candidate(function: Callable[..., None]) -> Callable[..., None]:
 @period_options
 @click.option("--cluster", "clusters", multiple=True, metavar="ID", help="Only this cluster; repeatable.")
 @_candidate
-@spark_options(_are_filled, is_pythons=True)
-def backtest(*, spark: "SparkSession", tables: Path, found: Any, files: Any, **options: Any) -> None:
+@spark_options(_are_filled)
+def backtest(*, spark: "SparkSession", tables: "Location", found: Any, files: Any, **options: Any) -> None:
     """Judge every recorded request by POLICY. Show which decisions would have been others.
 
     POLICY is a file of rules (.toml; several by commas), a class in Python (module:Class or
@@ -285,7 +327,7 @@ def backtest(*, spark: "SparkSession", tables: Path, found: Any, files: Any, **o
     """
     from .backtest.command import run_command
 
-    run_command(spark, tables, found, files, **options)
+    run_command(spark, _local(tables), found, files, **options)
 
 
 @pipeline.command()
@@ -301,7 +343,9 @@ def backtest(*, spark: "SparkSession", tables: Path, found: Any, files: Any, **o
 @period_options
 @click.option("--cluster", "clusters", multiple=True, metavar="ID", help="Only this cluster; repeatable.")
 @spark_options(_are_filled)
-def report(*, spark: "SparkSession", tables: Path, files: Any, clusters: tuple[str, ...], **period: int | None) -> None:
+def report(
+    *, spark: "SparkSession", tables: "Location", files: Any, clusters: tuple[str, ...], **period: int | None
+) -> None:
     """Make a page with plots of what was recorded.
 
     It tells who was refused and why, what grows, and how long changes take. The figures are written
@@ -310,3 +354,22 @@ def report(*, spark: "SparkSession", tables: Path, files: Any, clusters: tuple[s
     from .report.command import run_command
 
     run_command(spark, tables, files, since=period["since"], until=period["until"], clusters=clusters)
+
+
+@pipeline.command()
+@click.option("--tables", required=True, type=FOLDER, help="The folder of the tables, or its address.")
+def status(*, tables: "Location") -> None:
+    """Show what is in the tables, and what of the audit files is not yet.
+
+    It does not start Spark.
+    """
+    from .delta import TablesError
+    from .location import reason
+    from .status import print_status
+
+    try:
+        print_status(tables, sys.stdout)
+    except TablesError as error:
+        raise click.ClickException(escaped(str(error))) from None
+    except OSError as error:
+        raise click.ClickException(escaped(f"{error.filename or tables}: {reason(error)}.")) from None

@@ -8,8 +8,10 @@ one fails and has changed nothing.
 """
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import Any
 from urllib.parse import unquote
 from uuid import uuid4
@@ -18,21 +20,26 @@ import msgspec
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-from deltalake import DeltaTable
+from deltalake import DeltaTable, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
 
-from .location import Location, output_stream
+from .location import Location, output_stream, reason
 from .schemas import CLUSTER, TIME, Table
 
 APPLICATION = "minicontroller"
 """The name of the application transactions; their versions are the numbers of changes."""
+ROWS = "minicontroller.rows"
+"""Of a commit: how many rows it adds."""
 COMPRESSION = "zstd"
 ROW_GROUP = 20_000
 """Rows of a group at most: so that who needs some places of the log reads little else."""
-TARGET_BYTES = 128 << 20
-"""Of a file: what is smaller is merged with others, and a file that has come to so much is followed
-by another one.
+TARGET_BYTES = 64 << 20
+"""Of a file: one that has come to so much is followed by another one."""
+SMALL_BYTES = TARGET_BYTES // 8
+MANY = 16
+"""Where a cluster has so many small files, they are merged: so an event is written anew a few times
+at most, however often a little is added.
 """
 KEPT_HOURS = 24
 """How long a file stays that no snapshot names any more, or none yet."""
@@ -73,7 +80,17 @@ class Snapshot:
         self.version = -1 if delta is None else delta.version()
         self.change = 0 if delta is None else delta.transaction_version(APPLICATION) or 0
         """The number of the change that was the last one; 0 before the first one."""
-        self.files: tuple[DataFile, ...] = () if delta is None else tuple(_files(table, delta))
+
+    @cached_property
+    def files(self) -> tuple[DataFile, ...]:
+        return () if self.delta is None else tuple(_files(self.table, self.delta))
+
+    def commits(self, most: int) -> list[tuple[int, int]]:
+        """Return when the table was changed, the newest first, in milliseconds since 1970, and how
+        many rows came.
+        """
+        history = [] if self.delta is None else self.delta.history(most * MANY)
+        return [(each["timestamp"], each[ROWS]) for each in history if each.get(ROWS)][:most]
 
     def of_clusters(self) -> Mapping[str, Sequence[DataFile]]:
         """Return the files of a partitioned table by cluster id, in the order of the ids."""
@@ -93,11 +110,16 @@ class Tables:
     def snapshot(self, table: Table) -> Snapshot:
         """Read what a table holds now; nothing if it was never written. Raises TablesError."""
         try:
-            return Snapshot(table, DeltaTable(self._uri(table)))
+            return Snapshot(table, DeltaTable(self._uri(table), storage_options=self.location.storage_options()))
         except TableNotFoundError:
             return Snapshot(table, None)
         except (DeltaError, OSError) as error:
-            raise TablesError(f"{self._uri(table)} cannot be read: {first_told(error)}") from None
+            raise TablesError(f"{self._uri(table)} cannot be read: {reason(error)}.") from None
+
+    def snapshots(self) -> Mapping[Table, Snapshot]:
+        """Read what all tables hold now. Raises TablesError."""
+        history = self.snapshot(Table.TOPIC_HISTORY)  # before the events, so that it is never ahead of them
+        return {table: history if table is Table.TOPIC_HISTORY else self.snapshot(table) for table in Table}
 
     def require(self) -> Snapshot:
         """Return the snapshot of the events. Raises TablesError if nothing was ingested."""
@@ -114,8 +136,11 @@ class Tables:
         """Change a table in one step, and return what it holds then. Raises ChangedMeanwhileError,
         TablesError.
         """
+        adds = list(adds)
         delta = before.delta or self._created(before.table)
+        self._add_columns(delta, before.table)
         now = time.time_ns() // 1_000_000
+        adds = list(adds)
         actions: list[AddAction | RemoveAction] = [
             *(_removed(file, now) for file in removes),
             *(_added(before.table, file, now) for file in adds),
@@ -126,28 +151,44 @@ class Tables:
                 mode="append",
                 schema=delta.schema(),
                 partition_by=delta.metadata().partition_columns,
-                commit_properties=CommitProperties(app_transactions=[Transaction(APPLICATION, change)]),
+                commit_properties=CommitProperties(
+                    custom_metadata={ROWS: sum(file.rows for file in adds)},
+                    app_transactions=[Transaction(APPLICATION, change)],
+                ),
             )
         except CommitFailedError as error:
+            after = self.snapshot(before.table)
+            if after.change == change and {file.path for file in adds} <= {file.path for file in after.files}:
+                return after  # an object store made the commit, and its answer was lost
             raise ChangedMeanwhileError(
-                f"Another run has changed {self.location} meanwhile ({first_told(error)})."
+                f"Another run has changed {self.location} meanwhile ({reason(error)})."
             ) from None
         except (DeltaError, OSError) as error:
-            raise TablesError(f"{self._uri(before.table)} cannot be changed: {first_told(error)}") from None
+            raise TablesError(f"{self._uri(before.table)} cannot be changed: {reason(error)}.") from None
         return self.snapshot(before.table)
 
+    def _add_columns(self, delta: DeltaTable, table: Table) -> None:
+        """Give a table of an older version the columns of this one."""
+        there = {field.name for field in delta.schema().fields}
+        if new := [field for field in Schema.from_arrow(table.schema).fields if field.name not in there]:
+            delta.alter.add_columns(new)
+
     def merge_small(self, table: Table) -> int:
-        """Merge small files, and return how many fewer there are. Raises TablesError."""
-        delta = self.snapshot(table).delta
-        if delta is None:
+        """Merge small files where there are many, and return how many fewer there are. Raises
+        TablesError.
+        """
+        snapshot = self.snapshot(table)
+        small = Counter(file.cluster_id for file in snapshot.files if file.size < SMALL_BYTES)
+        if snapshot.delta is None or max(small.values(), default=0) < MANY:
             return 0
         try:
-            told = delta.optimize.compact(target_size=TARGET_BYTES)
+            merged = snapshot.delta.optimize.compact(target_size=TARGET_BYTES)
         except CommitFailedError:  # another run changed the table meanwhile, and merges them itself
             return 0
         except (DeltaError, OSError) as error:
-            raise TablesError(f"{self._uri(table)} cannot be merged: {first_told(error)}") from None
-        return int(told["numFilesRemoved"]) - int(told["numFilesAdded"])
+            raise TablesError(f"{self._uri(table)} cannot be merged: {reason(error)}.") from None
+        self.vacuum(table)
+        return int(merged["numFilesRemoved"]) - int(merged["numFilesAdded"])
 
     def vacuum(self, table: Table) -> None:
         """Remove the files that no snapshot of the last KEPT_HOURS names. Raises TablesError."""
@@ -156,7 +197,7 @@ class Tables:
             if delta is not None:
                 delta.vacuum(KEPT_HOURS, dry_run=False, enforce_retention_duration=False, full=True)
         except (DeltaError, OSError) as error:
-            raise TablesError(f"{self._uri(table)} cannot be vacuumed: {first_told(error)}") from None
+            raise TablesError(f"{self._uri(table)} cannot be vacuumed: {reason(error)}.") from None
 
     def folder(self, table: Table) -> Location:
         return self.location.child(table.value)
@@ -172,17 +213,13 @@ class Tables:
                     "delta.deletedFileRetentionDuration": f"interval {KEPT_HOURS} hours",
                     "delta.logRetentionDuration": "interval 7 days",
                 },
+                storage_options=self.location.storage_options(),
             )
         except (DeltaError, OSError) as error:
-            raise TablesError(f"{self._uri(table)} cannot be made: {first_told(error)}") from None
+            raise TablesError(f"{self._uri(table)} cannot be made: {reason(error)}.") from None
 
     def _uri(self, table: Table) -> str:
         return self.folder(table).uri
-
-
-def first_told(error: BaseException) -> str:
-    """Return what a library says in the first place: it may add a whole stack."""
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 # ------------------------------------------------------------------ files

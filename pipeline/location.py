@@ -2,29 +2,47 @@
 object store.
 
 Rule: everything asks a place for its file system and uses paths relative to it, so no other module
-knows what kind of place it is. Credentials come from the environment, as each store's own tools
-expect them, and never stand in an address.
+knows what kind of place it is. Credentials come from the environment, under the names that each
+store's own tools use, and never stand in an address. No request is repeated without end.
 """
 
+import io
+import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
+from deltalake.fs import DeltaStorageHandler
 from pyarrow import fs
+from rich.text import Text
 
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*+", re.ASCII)
 SCHEMES = {"s3": "s3", "s3a": "s3", "abfs": "abfss", "abfss": "abfss", "gs": "gs", "hdfs": "hdfs"}
 """The schemes that are served, each with its form that all libraries know."""
+AMBIGUOUS = re.compile(r"[\x00-\x20\x7f%?#\\]|//|/\.{1,2}(/|$)")
+"""What some libraries take literally in an address, and others do not."""
+
+ATTEMPTS = 6
+"""How often a request is sent at most. Between two attempts the libraries wait, twice as long each
+time, some 15 seconds altogether.
+"""
+CONNECT_SECONDS, ANSWER_SECONDS, RETRY_SECONDS = 5, 30, 60
+READ_AHEAD_BYTES = 8 << 20
+"""How much of a file is asked for at once: an object store takes tens of milliseconds for an answer
+of whatever size.
+"""
 
 
 class LocationError(ValueError):
     """A text names no place that can be used; the message is a sentence that says why."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Location:
     """A folder: an absolute path on this machine, or an address such as `s3://bucket/folder`."""
 
@@ -48,11 +66,21 @@ class Location:
             raise LocationError(f"An address of {scheme}:// holds no credentials: give them by the environment.")
         if not rest:
             raise LocationError(f"{text} names no bucket.")
+        if AMBIGUOUS.search(rest):
+            raise LocationError(
+                f"{text}: an address has no spaces, none of % ? # \\, and no parts that are empty, . or .. between its slashes."
+            )
         return cls(f"{SCHEMES[scheme]}://{rest}")
 
     @classmethod
     def local(cls, path: Path) -> "Location":
-        return cls(str(path.absolute()))
+        """Return the place of a local folder, links resolved. Raises LocationError."""
+        uri = str(path.resolve())
+        try:
+            uri.encode()
+        except UnicodeEncodeError:
+            raise LocationError(f"The name of {uri!r} is not UTF-8: give it another one.") from None
+        return cls(uri)
 
     @property
     def is_local(self) -> bool:
@@ -65,7 +93,7 @@ class Location:
         return Path(self.uri)
 
     def child(self, name: str) -> "Location":
-        return Location(f"{self.uri}/{name}")
+        return Location(f"{self.uri.rstrip('/')}/{name}")
 
     def filesystem(self) -> fs.FileSystem:
         """Return the file system whose root is this place. Raises OSError if the store's library
@@ -73,20 +101,48 @@ class Location:
         """
         return _filesystem(self.uri)
 
+    def storage_options(self) -> dict[str, str]:
+        """Return what delta-rs is told about the store besides the environment."""
+        return {} if self.is_local else dict(STORAGE_OPTIONS)
+
     def __str__(self) -> str:
         return self.uri
 
 
-@cache
-def _filesystem(uri: str) -> fs.FileSystem:
-    location = Location(uri)
-    if location.is_local:
-        return fs.SubTreeFileSystem(uri, fs.LocalFileSystem())
-    try:
-        store, path = fs.FileSystem.from_uri(uri)
-    except pa.ArrowException as error:
-        raise OSError(f"{uri}: {error}") from None
-    return fs.SubTreeFileSystem(path, store)
+STORAGE_OPTIONS = {
+    "max_retries": str(ATTEMPTS - 1),
+    "retry_timeout": f"{RETRY_SECONDS}s",
+    "backoff_config.init_backoff": "500ms",
+    "connect_timeout": f"{CONNECT_SECONDS}s",
+    "timeout": f"{ANSWER_SECONDS}s",
+}
+
+
+@dataclass(frozen=True)
+class File:
+    """A file at a place. It has a name and is opened, as a path is."""
+
+    folder: Location
+    name: str
+
+    @classmethod
+    def parse(cls, uri: str) -> "File":
+        """Return the file whose path or address this is, as `str` of a file tells it."""
+        folder, _, name = uri.rpartition("/")
+        return cls(Location(folder or "/"), name)
+
+    def open(self, _mode: Literal["rb"] = "rb", /) -> io.BufferedReader:
+        """Open the file for reading. Raises OSError."""
+        file = self.folder.filesystem().open_input_file(self.name)
+        ahead = io.BufferedReader(file, max(1, min(READ_AHEAD_BYTES, file.size())))
+        return io.BufferedReader(ahead)
+
+    def exists(self) -> bool:
+        """Whether the file is there. Raises OSError."""
+        return bool(self.folder.filesystem().get_file_info(self.name).is_file)
+
+    def __str__(self) -> str:
+        return self.folder.child(self.name).uri
 
 
 def output_stream(location: Location, path: str) -> pa.NativeFile:
@@ -95,4 +151,113 @@ def output_stream(location: Location, path: str) -> pa.NativeFile:
     """
     if location.is_local:
         (location.path / path).parent.mkdir(parents=True, exist_ok=True)
-    return location.filesystem().open_output_stream(path)
+    return location.filesystem().open_output_stream(path, compression=None)
+
+
+# ------------------------------------------------------------------ the libraries
+
+
+@cache
+def _filesystem(uri: str) -> fs.FileSystem:
+    location = Location(uri)
+    if location.is_local:
+        return fs.SubTreeFileSystem(uri, fs.LocalFileSystem())
+    scheme, _, path = uri.partition("://")
+    if scheme != "s3":
+        return fs.PyFileSystem(_Handler(uri, location.storage_options()))
+    return fs.SubTreeFileSystem(path, _s3())
+
+
+@cache
+def _s3() -> fs.S3FileSystem:
+    """Make Arrow's own client of S3, which reads several columns of a file at once. It is told what
+    delta-rs takes from the environment by itself.
+    """
+    return fs.S3FileSystem(
+        endpoint_override=os.environ.get("AWS_ENDPOINT_URL"),
+        region=os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"),
+        anonymous=_is_set("AWS_SKIP_SIGNATURE"),
+        force_virtual_addressing=_is_set("AWS_VIRTUAL_HOSTED_STYLE_REQUEST"),
+        allow_delayed_open=True,
+        connect_timeout=CONNECT_SECONDS,
+        request_timeout=ANSWER_SECONDS,
+        retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS),
+    )
+
+
+def _is_set(variable: str) -> bool:
+    return os.environ.get(variable, "").lower() in {"true", "1", "yes", "on"}
+
+
+class _Handler(DeltaStorageHandler):
+    """The client of delta-rs, whose streams take bytes only where Arrow writes buffers."""
+
+    def open_output_stream(self, path: str, metadata: dict[str, str] | None = None) -> pa.PythonFile:
+        return pa.PythonFile(_Output(self._handler.open_output_stream(path, metadata)), mode="w")
+
+
+class _Output:
+    """A stream of delta-rs that takes buffers, too."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, data: Any) -> int:
+        return int(self._stream.write(bytes(data)))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+# ------------------------------------------------------------------ what they say when they fail
+
+ADVICE: Mapping[str, tuple[str, ...]] = {
+    "there is no such bucket: make it, or correct the address": (
+        *("nosuchbucket", "containernotfound", "specifiedbucketdoesnotexist"),
+    ),
+    "the store does not accept the credentials: check those in the environment, AWS_ACCESS_KEY_ID and the like": (
+        *("invalidaccesskeyid", "signaturedoesnotmatch", "invalidtoken", "expiredtoken", "invalidsecurity"),
+        *("authenticationfailed", "unauthenticated", "invalidauthenticationinfo", "invalidgrant", "401unauthorized"),
+    ),
+    "no credentials were found: set them in the environment, AWS_ACCESS_KEY_ID and the like": (
+        *("169254169254", "metadatagoogleinternal", "nocredentials", "accountmustbespecified"),
+    ),
+    "permission denied: these credentials need to list, read, write and delete what lies there": (
+        *("accessdenied", "403forbidden", "necessaryprivileges"),
+    ),
+    "plain http is to be allowed: set AWS_ALLOW_HTTP=true": ("urlschemeisnotallowed",),
+    "the store fails or is busy, even when it is asked again: try it later": (
+        *("slowdown", "serviceunavailable", "503service", "internalerror", "internalfailure", "500internal"),
+        *("429too", "toomanyrequests"),
+    ),
+    "the store cannot be reached: check the network and the address of its service, such as AWS_ENDPOINT_URL": (
+        *("networkconnection", "errorsendingrequest", "tcpconnect", "dnserror", "requesttimeout"),
+        *("connectionrefused", "connectionreset", "timedout", "curlcode"),
+    ),
+}
+"""What to do, by what the libraries say, letters and digits only."""
+
+
+def reason(error: BaseException) -> str:
+    """Return what went wrong in one phrase, without a full stop and without secrets. It is also for
+    errors of delta-rs, which may tell of every attempt.
+    """
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno)
+    text = Text.from_ansi(str(error)).plain
+    letters = "".join(filter(str.isalnum, text)).lower()
+    for advice, signs in ADVICE.items():
+        if any(sign in letters for sign in signs):
+            return advice
+    first = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
+    told, _, more = first.partition("(Request ID: ")
+    return " ".join(_without_secrets(word) for word in f"{told}{more.partition(')')[2]}".split()).rstrip(".")
+
+
+def _without_secrets(word: str) -> str:
+    """Leave out the parts of an address that may hold a password or a signature."""
+    scheme, is_address, rest = word.partition("://")
+    if not is_address:
+        return word
+    host, slash, path = rest.partition("?")[0].partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"

@@ -8,9 +8,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
-from pyspark.sql import Column
-from pyspark.sql import functions as f
-
 SECOND = 1_000_000
 """Times are in microseconds since 1970."""
 DAY = 86_400 * SECOND
@@ -48,11 +45,19 @@ class Step:
         first = datetime(1970 + month // 12, month % 12 + 1, 1, tzinfo=UTC)
         return (first.toordinal() - datetime(1970, 1, 1, tzinfo=UTC).toordinal()) * DAY
 
-    def column(self, time: Column) -> Column:
-        """Return the same number as `index` as a column, of a column of timestamps."""
+    def column(self, time: str) -> str:
+        """Return the same number as `index` as an expression of DuckDB's, of microseconds since
+        1970.
+        """
         if self.microseconds:
-            return f.floor((f.unix_micros(time) - self.offset) / self.microseconds)
-        return f.floor(((f.year(time) - 1970) * 12 + f.month(time) - 1) / self.months)
+            return _divided(f"({time} - {self.offset})", self.microseconds)
+        moment = f"make_timestamp({time})"
+        return _divided(f"((year({moment}) - 1970) * 12 + month({moment}) - 1)", self.months)
+
+
+def _divided(number: str, by: int) -> str:
+    """Return an expression for a number divided by another one, rounded down."""
+    return f"({number} // {by} - CASE WHEN {number} % {by} < 0 THEN 1 ELSE 0 END)"
 
 
 STEPS = (
@@ -80,16 +85,16 @@ class Axis:
         """The start of each step, and of the one behind the last."""
         return [self.step.start(self.first + number) for number in range(self.steps + 1)]
 
-    def column(self, time: Column) -> Column:
-        """Return a column's step from 0; null for what is not on the axis."""
-        number = self.step.column(time) - self.first
-        return f.when(number.between(0, self.steps - 1), number.cast("int"))
+    def column(self, time: str) -> str:
+        """Return an expression for the step of a time from 0; null for what is not on the axis."""
+        number = f"({self.step.column(time)} - {self.first})"
+        return f"CASE WHEN {number} BETWEEN 0 AND {self.steps - 1} THEN {number} END"
 
-    def clamped(self, time: Column) -> Column:
-        """Return a column's step, -1 for all times before the axis, the number of steps for all
-        after it.
+    def clamped(self, time: str) -> str:
+        """Return an expression for the step of a time, -1 for all times before the axis, the number
+        of steps for all after it.
         """
-        return f.greatest(f.lit(-1), f.least(f.lit(self.steps), self.step.column(time) - self.first)).cast("int")
+        return f"greatest(-1, least({self.steps}, {self.step.column(time)} - {self.first}))"
 
 
 def axis(first: int, last: int, *, finest: int = SECOND) -> Axis:

@@ -90,7 +90,7 @@ K117-4 | versions are negotiated; an API that a node lacks raises UnsupportedVer
 K117-5 | a call that asks several nodes can succeed at some and fail at others | open
 K117-6 | the client can also be used blocking and from several threads | open
 P-1 | every decision is an audit event of a documented, versioned schema |
-P-2 | PySpark ingests only new files, and each event once | local disks only; no object stores
+P-2 | PySpark ingests only new files, and each event once |
 P-3 | reports as tables and as a page with plots |
 P-4 | a candidate policy is run over the recorded history, and the differences are reported |
 U-1 | it is the elected controller of real Kafka 3.x brokers | open

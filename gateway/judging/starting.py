@@ -152,6 +152,6 @@ def next_epoch(folder: Path, log_id: str) -> int:
     """Return the epoch of a gateway that starts now, in seconds since 1970: it is above that of
     every file which the gateway has written before.
     """
-    named = (name_parts(plain_name(file)) for file in folder.iterdir())
+    named = (name_parts(plain_name(file.name)) for file in folder.iterdir())
     epochs = [parts.epoch for parts in named if parts is not None and parts.cluster_id == log_id]
     return max([int(time.time()), *(epoch + 1 for epoch in epochs)])

@@ -16,11 +16,12 @@ import click
 import msgspec
 from pyspark.sql import SparkSession
 
+from ..delta import TablesError
 from ..page.files import Files, UnwritableError, as_json, plain_sheet
 from ..page.sheet import Kind, shown
 from ..progress import Stages
 from ..session import first_line, is_sparks
-from ..tables import NoTablesError, Tables
+from ..tables import Tables
 from .candidate import Found
 from .page import page
 from .replaying import Window
@@ -54,7 +55,7 @@ def run_command(
     wish = Wish(candidate=found.candidate, window=window, clusters=tuple(clusters), counterfactual=counterfactual)
     try:
         summary = backtest(spark, Tables(folder), found, wish, files)
-    except (BacktestError, NoTablesError, UnwritableError) as error:
+    except (BacktestError, TablesError, UnwritableError) as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
         raise click.ClickException(f"{error.filename or folder}: {error.strerror or error}.") from None
@@ -70,7 +71,7 @@ def run_command(
 
 
 def backtest(spark: SparkSession, tables: Tables, found: Found, wish: Wish, files: Files | None) -> Summary:
-    """Do a back-test and write its results. Raises BacktestError, NoTablesError, UnwritableError,
+    """Do a back-test and write its results. Raises BacktestError, TablesError, UnwritableError,
     OSError.
     """
     tables.require()
@@ -122,7 +123,7 @@ def _answers_folder(tables: Tables, files: Files | None) -> Iterator[Path]:
     """Find a folder for the workers' answers: beside the page, or else with the tables. A run that
     fails late leaves them there, and says so.
     """
-    parent = tables.state if files is None else files.out.parent
+    parent = tables.folder if files is None else files.out.parent
     try:
         parent.mkdir(exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=".backtest-", dir=parent))

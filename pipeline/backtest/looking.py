@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from ..ingest.barriers import Numbers
 from ..ingest.limits import LONG_MAX
-from ..ingest.rows import SCHEMA
+from ..schemas import Table
 from .reading import NOTHING, columns_of, numbers_of
 from .replaying import Window
 from .slices import Bucket, Span, joined
@@ -40,7 +40,7 @@ def buckets_of(files: EventFiles, window: Window, bucket_events: int) -> list[Bu
     """Return what these files hold of each bucket. Raises UnreadableTableError."""
     found: list[Bucket] = []
     for path in files.paths:
-        table = columns_of([path], SCHEMA, COLUMNS)
+        table = columns_of([path], Table.EVENTS.in_files, COLUMNS)
         if table.num_rows:
             found += _Columns(table).buckets(files.cluster_id, path, window, bucket_events)
     return together(found)

@@ -14,7 +14,8 @@ import pyarrow.dataset as ds
 
 from ...audit.event import AuditEvent, UnreadableLineError, decode
 from ..ingest.barriers import Numbers
-from ..ingest.rows import LINE, SCHEMA
+from ..ingest.columns import LINE
+from ..schemas import Table
 from .slices import Piece
 
 PLACE = ("epoch", "sequence")
@@ -58,7 +59,7 @@ def events(pieces: Iterable[Piece]) -> Iterator[tuple[AuditEvent, memoryview]]:
 
 def _read(piece: Piece) -> pa.ChunkedArray:
     """Read the lines of a piece, in their order."""
-    table = columns_of(piece.files, SCHEMA, [*PLACE, LINE], _within(piece))
+    table = columns_of(piece.files, Table.EVENTS.in_files, [*PLACE, LINE], _within(piece))
     epochs, sequences = (table.column(name).to_numpy() for name in PLACE)
     order = np.lexsort((sequences, epochs))
     if (order[1:] > order[:-1]).all():

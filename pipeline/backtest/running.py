@@ -15,9 +15,9 @@ import msgspec
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from ..ingest.state import State, StateError, load
+from ..schemas import Table
 from ..spreading import answers_of, by_workers, parallelism
-from ..tables import Table, Tables
+from ..tables import Tables
 from . import workers
 from .candidate import Candidate
 from .looking import EventFiles, buckets_of, together
@@ -60,10 +60,9 @@ class Backtesting:
         self._tables = tables.folder
         self._wish = wish
         self._folder = folder
-        before = _state(tables)
         self._events = _of_clusters(tables.files(Table.EVENTS), wish.clusters)
         self._history = _of_clusters(tables.files(Table.TOPIC_HISTORY), wish.clusters)
-        self._history_lags = partial(_history_lags, before, _state(tables))
+        self._history_lags = tables.history_lags
         self._buckets: Sequence[Bucket] = ()
         self.lagging: tuple[str, ...] = ()
         """Clusters whose topic history is older than their events: it is not relied on where they
@@ -81,7 +80,7 @@ class Backtesting:
         if unknown:
             raise BacktestError(f"There is no event of the cluster {', '.join(unknown)} in the tables.")
         size = wish.slice_events or good_size(self._buckets, cores)
-        self.lagging = tuple(filter(self._history_lags, self.clusters))
+        self.lagging = tuple(self.clusters) if self._history_lags else ()
         self.plan = planned(self._buckets, slice_events=None if wish.counterfactual else size, whole=self.lagging)
         return self.plan
 
@@ -106,7 +105,11 @@ class Backtesting:
         """Put all existing topics to the candidate, and return the folder of the answers."""
         clusters = ends(self._buckets)
         numbers = {each.cluster_id: number for number, each in enumerate(clusters)}
-        today = [Today(file, numbers[cluster]) for cluster, file in self._told_of(numbers)]
+        today = [
+            Today(tuple(map(str, files)), numbers[cluster])
+            for cluster, files in self._history.items()
+            if cluster in numbers
+        ]
         job = Job(self._wish.candidate)
         return self._answers("existing", clusters, today, states_today, partial(workers.scan, job))
 
@@ -160,20 +163,6 @@ def _shares(events: Mapping[str, Sequence[Path]], count: int) -> list[EventFiles
         for cluster, files in events.items()
         for begin in range(0, len(files), most)
     ]
-
-
-def _state(tables: Tables) -> State:
-    try:
-        return load(tables.folder)
-    except StateError as error:
-        raise BacktestError(str(error)) from None
-
-
-def _history_lags(before: State, after: State, cluster_id: str) -> bool:
-    """Whether the topic history lacks events of a cluster, as it may if somebody ingests at the
-    same time.
-    """
-    return before.changes != after.changes or (cluster_id in after.clusters and after.clusters[cluster_id].is_stale)
 
 
 def _of_clusters(files: Mapping[str, Sequence[Path]], clusters: Sequence[str]) -> Mapping[str, Sequence[Path]]:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from ...audit.event import RecordedState
 from ..ingest.barriers import Numbers, Segments
-from ..ingest.history import SCHEMA
+from ..schemas import Table
 from .existing import Existing
 from .reading import NOTHING, columns_of, numbers_of
 from .replaying import Place
@@ -35,9 +35,10 @@ class Lived(msgspec.Struct, frozen=True):
 
 
 class Today(msgspec.Struct, frozen=True):
-    """Some topics of a cluster, whose last states are wanted."""
+    """The topics of a cluster, whose last states are wanted."""
 
-    file: str
+    files: tuple[str, ...]
+    """Of `topic_history`."""
     number: int
     """Of who wants to know."""
 
@@ -46,7 +47,7 @@ def states_at_begins(lived: Lived) -> Iterator[tuple[int, bytes]]:
     """Yield the states of topics at the begin of slices, each with the slice's number. Raises
     UnreadableTableError.
     """
-    table = columns_of([lived.file], SCHEMA, [*STATE, *FROM, *UNTIL])
+    table = columns_of([lived.file], Table.TOPIC_HISTORY.in_files, [*STATE, *FROM, *UNTIL])
     begins = Segments(place for place, _ in lived.begins)
     first, end = (_begins_before(table, begins, names) for names in (FROM, UNTIL))
     end[numbers_of(table, UNTIL[0]) == NOTHING] = len(lived.begins)
@@ -60,10 +61,11 @@ def states_today(today: Today) -> Iterator[tuple[int, bytes]]:
     """Yield the last states, with the principal that created the topic or null. Raises
     UnreadableTableError.
     """
-    table = columns_of([today.file], SCHEMA, [*STATE, *UNTIL, "from_cause", "from_principal"])
-    there = table.filter(pc.is_null(table.column(UNTIL[0])))
-    are_theirs = pc.is_in(table.column("topic_id"), there.column("topic_id"))
-    creations = table.filter(pc.and_(are_theirs, pc.equal(table.column("from_cause"), "create_topic")))
+    schema = Table.TOPIC_HISTORY.in_files
+    there = columns_of(today.files, schema, STATE, pc.field(UNTIL[0]).is_null())
+    are_theirs = pc.field("topic_id").isin(there.column("topic_id").unique())
+    is_creation = pc.field("from_cause") == "create_topic"
+    creations = columns_of(today.files, schema, ("topic", "topic_id", "from_principal"), is_creation & are_theirs)
     creators: dict[tuple[str, str], str | None] = {}
     for topic, topic_id, principal in _rows(creations, "topic", "topic_id", "from_principal"):
         creators.setdefault((topic, topic_id), principal)

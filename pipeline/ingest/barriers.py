@@ -5,7 +5,7 @@ Rule: a topic's state lasts until an event tells another, or until the next such
 first.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,8 @@ from .places import Run
 from .report import Mark
 from .state import ClusterState
 
+Place = tuple[int, int]
+"""An event's epoch and sequence."""
 GAP = "gap"
 SNAPSHOT = "snapshot"
 
@@ -28,6 +30,10 @@ class Barrier(NamedTuple):
     cause: str
     begin: int = 0
     """Of a snapshot: the place where it begins."""
+
+    def is_around(self, place: Place) -> bool:
+        """Whether it is a snapshot that has begun before a place and is not complete without it."""
+        return self.cause == SNAPSHOT and (self.epoch, self.begin) < place <= (self.epoch, self.sequence)
 
 
 def barriers(cluster: ClusterState) -> list[Barrier]:
@@ -63,7 +69,15 @@ def _run_at(runs: list[Run], sequence: int) -> Run:
     return next(run for run in runs if run.first <= sequence <= run.last)
 
 
+def begin_of_change(place: Place, found: Iterable[Barrier]) -> Place:
+    """Return where a change of the topics can begin at the earliest, if `place` is the first one
+    that came: a snapshot that became complete tells topics from its begin on.
+    """
+    return min([place, *((each.epoch, each.begin) for each in found if each.is_around(place))])
+
+
 Numbers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 
 class Segments:
@@ -83,3 +97,27 @@ class Segments:
             begin, end = np.searchsorted(self._epochs, [epoch, epoch + 1])
             numbers[here] = begin + np.searchsorted(self._sequences[begin:end], sequences[here], side="right")
         return numbers
+
+
+class Places:
+    """Where what events of one cluster tell of topics takes effect, for many at once: what a
+    snapshot tells, at its end. `n` is their number.
+    """
+
+    def __init__(self, found: Sequence[Barrier]) -> None:
+        self._segments = Segments((each.epoch, each.sequence) for each in found)
+        snapshots = [barrier for barrier in found if barrier.cause == SNAPSHOT]
+        self._ends = Segments((each.epoch, each.sequence) for each in snapshots)
+        self._snapshots = np.array([(each.epoch, each.begin, each.sequence) for each in snapshots], np.int64)
+
+    def of(self, epochs: Numbers, sequences: Numbers, in_snapshot: Flags) -> tuple[Numbers, Numbers, Flags]:
+        """Find for each the sequence and segment where it takes effect, and whether it does: what a
+        snapshot without an end tells does not. [n]
+        """
+        takes_effect = ~in_snapshot
+        if len(self._snapshots):
+            at = np.minimum(self._ends.number(epochs, sequences), len(self._snapshots) - 1)
+            its_epoch, begin, end = self._snapshots[at].T
+            takes_effect |= (its_epoch == epochs) & (begin < sequences) & (sequences < end)
+            sequences = np.where(in_snapshot, end, sequences)
+        return sequences, self._segments.number(epochs, sequences), takes_effect

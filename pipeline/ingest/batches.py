@@ -1,33 +1,32 @@
-"""One batch of the stream: staged by the readers, held against what is there, and committed.
+"""One batch: staged by the workers, held against what is there, and committed.
 
 Rule: whatever is repeated comes to the same. Each event is in the tables once: of events with the
 same place in the log the first one that was ingested stays.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from itertools import chain
 
 from msgspec.structs import replace
 
-from .files import TO_THE_END, Progress, what_is_left
+from ..delta import DataFile
+from .files import TO_THE_END, Progress, Read
 from .places import Run, Runs
 from .report import Reached, Report, Share, Stretch
-from .staging import REPEATED
-from .state import STAGING, ClusterState, EpochState, Ledger, State, copied
+from .state import ClusterState, EpochState, Ledger, State, copied
 
 Known = dict[tuple[str, int], Runs]
 
 
 class StagingError(Exception):
-    """What a reader staged cannot be used; the message is a sentence that says why."""
+    """What a worker staged cannot be used; the message is a sentence that says why."""
 
 
-Staging = Callable[[Sequence[Share], str], list[Report]]
-"""Has shares staged in a folder, relative to that of the tables; a report for each. Raises OSError.
-"""
-Conflicts = Callable[[Sequence[Report]], Iterable[tuple[str, int, int]]]
-"""Finds places, by cluster, epoch and sequence, of which there are two events: one staged as
-repeated, and one in the tables.
+Staging = Callable[[Sequence[Share]], list[Report]]
+"""Has shares staged; a report for each. Raises OSError."""
+Conflicts = Callable[[Sequence[DataFile], Sequence[DataFile]], Iterable[tuple[str, int, int]]]
+"""Finds places, by cluster, epoch and sequence, of which there are two events: one in a file of
+what was left out, and one in a file of the table.
 """
 
 
@@ -39,51 +38,46 @@ class Batches:
         self._staging = staging
         self._conflicts = conflicts
 
-    def take(self, shares: Sequence[Share], number: int) -> list[Report]:
-        """Take a batch into the tables unless it is there, and return what came of it. Raises
-        StagingError, OSError.
-
-        Spark repeats a batch that it does not know to be done, and with an older checkpoint one
-        that was done long ago: the state knows what was read of it, whatever its number.
+    def take(self, reads: Sequence[Read], each: int) -> list[Report]:
+        """Take a batch into the tables, in shares of about so many bytes, and return what came of
+        it. Raises StagingError, ChangedMeanwhileError, TablesError, OSError.
         """
-        shares = _not_taken(shares, self._ledger.state)
-        if not shares:
-            return []
-        reports = self._staged(shares, number)
+        reports = self._staged(shares(reads, each))
         if again := overlapping(self._ledger.state, list(reports.values())):
-            reports |= self._staged(again, number)
+            reports |= self._staged(again)
         self._commit(list(reports.values()))
         return list(reports.values())
 
-    def _staged(self, shares: Sequence[Share], number: int) -> dict[int, Report]:
-        """Have the shares of a batch staged, and return their reports in order."""
-        reports = self._staging(shares, f"{STAGING}/{number}")
+    def _staged(self, wanted: Sequence[Share]) -> dict[int, Report]:
+        """Have shares staged, and return their reports in order."""
+        reports = self._staging(wanted)
         return {report.number: report for report in sorted(reports, key=lambda each: each.number)}
 
     def _commit(self, reports: Sequence[Report]) -> None:
         state = copied(self._ledger.state)
         for report in reports:
             note(state, report)
-        if any(report.repeated for report in reports):
-            for cluster, epoch, sequence in self._conflicts(reports):
+        events = list(chain.from_iterable(report.events_files for report in reports))
+        if repeated := list(chain.from_iterable(report.repeated_files for report in reports)):
+            for cluster, epoch, sequence in self._conflicts(repeated, [*self._ledger.events.files, *events]):
                 there = state.clusters[cluster].epochs[epoch]
                 there.conflicts = _added(there.conflicts, Run(sequence, sequence, 0, 0))
-        moves = [
-            (file.path, f"{file.target}/{state.changes:08}-{Path(file.path).name}")
-            for report in reports
-            for file in report.files
-            if file.target != REPEATED
-        ]
-        self._ledger.change(state, moves=moves)
+        self._ledger.change(state, events, list(chain.from_iterable(report.quarantine_files for report in reports)))
 
 
-def _not_taken(shares: Sequence[Share], state: State) -> list[Share]:
-    left = []
-    for share in shares:
-        reads = [each for read in share.reads if (each := what_is_left(read, state.files)) is not None]
-        if reads:
-            left.append(replace(share, reads=reads))
-    return left
+def shares(reads: Sequence[Read], each: int) -> list[Share]:
+    """Divide reads among workers; neighbours stay together, so that many small files become one
+    file of a table.
+    """
+    found: list[Share] = []
+    size = 0
+    for read in reads:
+        if not found or size + read.size > each:
+            found.append(Share(len(found), []))
+            size = 0
+        found[-1].reads.append(read)
+        size += read.size
+    return found
 
 
 def overlapping(state: State, reports: Sequence[Report]) -> list[Share]:
@@ -137,7 +131,9 @@ def note(state: State, report: Report) -> None:
         epoch.runs = _added(epoch.runs, stretch.run)
         epoch.decisions += stretch.decisions
         epoch.begins_with_snapshot |= stretch.begins_with_snapshot
-        state.clusters[stretch.cluster_id].is_stale = True
+        cluster = state.clusters[stretch.cluster_id]
+        place = stretch.epoch, stretch.run.first
+        cluster.changed_from = min(cluster.changed_from or place, place)
     for stretch in report.repeated:
         if not report.reached[stretch.read].read.again:
             epoch = _epoch(state, stretch)
@@ -163,9 +159,11 @@ def _added(runs: list[Run], run: Run) -> list[Run]:
 
 def _note_progress(files: dict[str, Progress], reached: Reached) -> None:
     read = reached.read
-    if reached.failure is not None and reached.consumed == read.begin:
-        return
-    tag = read.tag if read.end == TO_THE_END and reached.failure is None else ""
     before = files.pop(read.former, None) if read.former is not None else files.get(read.file)
-    highest = max(reached.consumed, before.highest if before is not None else 0)
-    files[read.file] = Progress(reached.consumed, tag, reached.rest, highest)
+    before = before or Progress()
+    highest = max(reached.consumed, before.highest)
+    if read.begin not in (0, before.consumed):  # what stands before it could not be read, and comes again with it
+        files[read.file] = replace(before, highest=highest)
+    elif reached.failure is None or reached.consumed > read.begin:
+        tag = read.tag if read.end == TO_THE_END and reached.failure is None else ""
+        files[read.file] = Progress(reached.consumed, tag, reached.rest, highest)

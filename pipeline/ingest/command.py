@@ -6,7 +6,7 @@ Rule: what goes wrong is a sentence; numbers are those of the tables.
 import signal
 import sys
 from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
 from threading import Event
 from types import FrameType
 
@@ -14,29 +14,37 @@ import click
 from pyspark.sql import SparkSession
 
 from ...text.escaping import escaped
+from ..delta import TablesError
+from ..location import Location, reason
 from .progress import Terminal
-from .run import Summary, ingest
-from .state import StateError
-from .stream import IngestError
+from .run import IngestError, Summary, ingest
 
 
 def run_command(
-    spark: SparkSession, tables: Path, folders: Sequence[Path], *, follow: bool, fails_on_problems: bool
+    spark: SparkSession,
+    tables: Location,
+    folders: Sequence[Location],
+    *,
+    follow: bool,
+    anew: bool,
+    batch_bytes: int | None,
+    fails_on_problems: bool,
 ) -> None:
     """Ingest, and print what came of it. Raises click.ClickException; exits with 1 if there are
     problems and `fails_on_problems`.
     """
     stop = _stopped_by_signals() if follow else None
     try:
+        run = partial(ingest, spark, tables, folders, follow=stop, anew=anew, batch_bytes=batch_bytes)
         if sys.stderr.isatty():
             with Terminal(spark) as progress:
-                summary = ingest(spark, tables, folders, follow=stop, progress=progress)
+                summary = run(progress=progress)
         else:
-            summary = ingest(spark, tables, folders, follow=stop)
-    except (IngestError, StateError) as error:
+            summary = run()
+    except (IngestError, TablesError) as error:
         raise click.ClickException(escaped(str(error))) from None
     except OSError as error:
-        raise click.ClickException(escaped(f"{error.filename or tables}: {error.strerror or error}.")) from None
+        raise click.ClickException(escaped(f"{error.filename or tables}: {reason(error)}.")) from None
     for line in told(summary):
         click.echo(line)
     if fails_on_problems and summary.has_problems:

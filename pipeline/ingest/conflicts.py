@@ -4,39 +4,66 @@ Rule: only what was left out because its place is taken is looked at, and only a
 that place.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import reduce
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as f
+import duckdb
+from pyspark.sql import SparkSession
 
 from ...audit.event import decode
-from ..tables import Table, Tables
-from .limits import folder_name
-from .report import Report, StagedFile
-from .staging import REPEATED
+from ..delta import DataFile, dataset
+from ..location import Location
+from ..schemas import Table
+from ..spreading import by_workers
 
-PLACE = ["cluster_id", "epoch", "sequence"]
+PLACE = ("epoch", "sequence")
+AT_THE_SAME_PLACE = """
+    SELECT epoch, sequence, one.event, other.event
+    FROM repeated AS one JOIN there AS other USING (epoch, sequence)
+    WHERE one.event != other.event
+"""
+MEMORY = "512MB"
 
 
-def conflicts(spark: SparkSession, tables: Path, reports: Sequence[Report]) -> list[tuple[str, int, int]]:
-    """Find the places (cluster, epoch, sequence) at which there are two different events."""
-    files = [file for report in reports for file in report.files]
-    repeated = [str(tables / file.path) for file in files if file.target == REPEATED]
-    if not repeated:
-        return []
-    stretches = [stretch for report in reports for stretch in report.repeated]
-    clusters = {stretch.cluster_id for stretch in stretches}
-    epochs = {stretch.epoch for stretch in stretches}
-    there = reduce(DataFrame.unionByName, _events(spark, tables, files, clusters)).where(
-        f.col("epoch").between(min(epochs), max(epochs)) & f.col("cluster_id").isin(*clusters)
-    )
-    other = spark.read.parquet(*repeated).withColumnRenamed("event", "other")
-    differing = other.join(there, PLACE).where(f.col("event") != f.col("other"))
-    differ = f.udf(lambda one, other: _differ(one, other), "boolean")  # noqa: PLW0108 - of hints Spark wants others than ours
-    found = differing.where(differ("event", "other")).select(*PLACE).distinct()
-    return [(row["cluster_id"], row["epoch"], row["sequence"]) for row in found.collect()]
+class Compared(NamedTuple):
+    """Files of one cluster: of what was left out, and of the table where it may lie."""
+
+    cluster_id: str
+    repeated: list[DataFile]
+    there: list[DataFile]
+
+
+def conflicts(
+    spark: SparkSession, tables: Location, repeated: Sequence[DataFile], there: Sequence[DataFile]
+) -> list[tuple[str, int, int]]:
+    """Find the places (cluster, epoch, sequence) at which there are two different events. Raises
+    OSError.
+    """
+    found = by_workers(spark, partial(differing, tables=tables), compared(repeated, there), tables)
+    return [place for places in found for place in places]
+
+
+def compared(repeated: Sequence[DataFile], there: Sequence[DataFile]) -> list[Compared]:
+    """Say which files are to be compared, cluster by cluster."""
+    return [
+        Compared(
+            cluster_id, files, [each for each in there if each.cluster_id == cluster_id and _may_share(each, files)]
+        )
+        for cluster_id, files in _by_cluster(repeated).items()
+    ]
+
+
+def differing(piece: Compared, tables: Location) -> list[tuple[str, int, int]]:
+    """Return the places at which the files hold different events."""
+    with duckdb.connect(config={"memory_limit": MEMORY, "threads": 1}) as connection:
+        for name, files in (("repeated", piece.repeated), ("there", piece.there)):
+            connection.register(name, dataset(tables, Table.EVENTS, files))
+        rows = connection.execute(AT_THE_SAME_PLACE)
+        found = set[tuple[str, int, int]]()
+        while some := rows.fetchmany(1000):
+            found.update((piece.cluster_id, epoch, sequence) for epoch, sequence, *lines in some if _differ(*lines))
+    return sorted(found)
 
 
 def _differ(one: str, other: str) -> bool:
@@ -44,13 +71,17 @@ def _differ(one: str, other: str) -> bool:
     return decode(one) != decode(other)
 
 
-def _events(
-    spark: SparkSession, tables: Path, files: Sequence[StagedFile], clusters: Iterable[str]
-) -> Iterator[DataFrame]:
-    """Yield the events in the tables and those that are about to be."""
-    yield Tables(tables).read(spark, Table.EVENTS).select(*PLACE, "event")
-    for cluster in clusters:
-        prefix = f"{Table.EVENTS.value}/{folder_name('cluster_id', cluster)}/"
-        if staged := [str(tables / file.path) for file in files if file.target.startswith(prefix)]:
-            rows = spark.read.parquet(*staged)
-            yield rows.select(f.lit(cluster).alias("cluster_id"), "epoch", "sequence", "event")
+def _by_cluster(files: Sequence[DataFile]) -> Mapping[str, list[DataFile]]:
+    found: dict[str, list[DataFile]] = {}
+    for file in files:
+        assert file.cluster_id is not None
+        found.setdefault(file.cluster_id, []).append(file)
+    return found
+
+
+def _may_share(file: DataFile, others: Sequence[DataFile]) -> bool:
+    """Whether a file may hold a place that one of the others holds, as far as epochs tell."""
+    return any(
+        int(file.low["epoch"]) <= int(other.high["epoch"]) and int(other.low["epoch"]) <= int(file.high["epoch"])
+        for other in others
+    )

@@ -5,19 +5,25 @@ when it is compressed, and it is read on from the byte at which reading ended. A
 its end is. Nothing is remembered but what was committed.
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping
-from itertools import chain
-from pathlib import Path
-from typing import BinaryIO, NamedTuple
+import os
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import BinaryIO, NamedTuple, TypeVar
 
 import msgspec
 from msgspec.structs import replace
+from pyarrow import fs
 
-from ...audit.files import files_in
-from ...audit.names import in_order, is_compressed, name_parts, plain_path, with_copies
+from ...audit.names import ENDINGS, in_order, is_compressed, name_parts, plain_name, to_be_read
+from ..location import File, Location
 
 TO_THE_END = -1
 SEARCH_BYTES = 1 << 16
+AT_ONCE = 32
+"""How many files of an object store are looked into at the same time: each takes it tens of
+milliseconds.
+"""
 UNPACKED = 8
 """How many bytes a byte of a compressed file is thought to hold."""
 
@@ -25,7 +31,7 @@ UNPACKED = 8
 class Found(NamedTuple):
     """A file that lies in one of the folders."""
 
-    path: Path
+    file: File
     size: int
     tag: str
     """Of a compressed file: another one when it was written again."""
@@ -38,7 +44,7 @@ class Found(NamedTuple):
 
     @property
     def is_compressed(self) -> bool:
-        return is_compressed(self.path)
+        return is_compressed(self.file.name)
 
 
 class Progress(msgspec.Struct, frozen=True, array_like=True):
@@ -76,18 +82,35 @@ class Read(msgspec.Struct, frozen=True, array_like=True):
         return self.end - self.begin if self.end != TO_THE_END else int(self.tag.partition(":")[0]) * UNPACKED
 
 
-def listing(folders: Iterable[Path]) -> dict[str, Found]:
+def listing(folders: Iterable[Location]) -> dict[str, Found]:
     """List the files of the folders by name, in the order in which they are to be read. Raises
     OSError.
     """
     found: dict[str, Found] = {}
-    for path in in_order(path for path, *_ in with_copies(chain.from_iterable(map(files_in, folders)))):
+    for file in sorted(_files(folders), key=lambda found: to_be_read(found.file.name)):
+        found.setdefault(str(file.file.folder.child(plain_name(file.file.name))), file)
+    return dict(sorted(found.items(), key=lambda named: (*in_order(named[1].file.name), named[0])))
+
+
+def _files(folders: Iterable[Location]) -> Iterator[Found]:
+    for folder in folders:
         try:
-            status = path.stat()
-        except OSError:  # compressed, or taken away, in this moment
-            continue
-        found[str(plain_path(path))] = Found(path, status.st_size, f"{status.st_size}:{status.st_mtime_ns}")
-    return found
+            infos = folder.filesystem().get_file_info(fs.FileSelector(""))
+        except FileNotFoundError:  # a folder of an object store is there while something lies in it
+            if folder.is_local:
+                raise
+            infos = []
+        for info in infos:
+            name = _name(info)
+            if info.is_file and name.endswith(ENDINGS):
+                yield Found(File(folder, name), info.size, f"{info.size}:{info.mtime_ns}")
+
+
+def _name(info: fs.FileInfo) -> str:
+    try:
+        return str(info.base_name)
+    except UnicodeDecodeError as error:
+        return os.fsdecode(error.object)
 
 
 def is_told(name: str) -> bool:
@@ -113,13 +136,19 @@ def next_reads(
     reads: list[Read] = []
     size = 0
     former = former_names(found, files)
-    for name, file in found.items():
+
+    def of_file(name: str) -> list[Read]:
         known_as = former.get(name, name)
-        progress = files.get(known_as, Progress())
-        if not is_told(name) or is_read(file, progress):
-            continue
-        for each in _reads(name, file, progress, piece_bytes):
-            read = each if known_as == name else replace(each, former=known_as)
+        all_reads = _reads(name, found[name], files.get(known_as, Progress()), piece_bytes)
+        return [each if known_as == name else replace(each, former=known_as) for each in all_reads]
+
+    unread = (
+        name
+        for name, file in found.items()
+        if is_told(name) and not is_read(file, files.get(former.get(name, name), Progress()))
+    )
+    for some in _looked_at(of_file, unread, found):
+        for read in some:
             if read in given:
                 continue
             if reads and size + read.size > max_bytes:
@@ -127,6 +156,17 @@ def next_reads(
             reads.append(read)
             size += read.size
     return reads
+
+
+Looked = TypeVar("Looked")
+
+
+def _looked_at(look: Callable[[str], Looked], names: Iterator[str], found: Mapping[str, Found]) -> Iterator[Looked]:
+    """Look into files in their order, into some at the same time where that is quicker."""
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        while some := list(islice(names, AT_ONCE)):
+            is_local = all(found[name].file.folder.is_local for name in some)
+            yield from map(look, some) if is_local else threads.map(look, some)
 
 
 def former_names(found: Mapping[str, Found], files: Mapping[str, Progress]) -> dict[str, str]:
@@ -146,25 +186,12 @@ def is_read(file: Found, progress: Progress) -> bool:
     return file.tag == progress.tag if file.is_compressed else file.size == progress.consumed
 
 
-def what_is_left(read: Read, files: Mapping[str, Progress]) -> Read | None:
-    """Return what is unread of a part that a batch wants; None if it was read, even by a batch that
-    Spark has forgotten.
-    """
-    progress = files.get(read.file) or files.get(read.former or read.file)
-    if progress is None:
-        return read
-    is_taken = read.tag == progress.tag if read.end == TO_THE_END else read.end <= progress.consumed
-    if is_taken:
-        return None
-    return replace(read, again=True) if read.begin < progress.highest and not read.again else read
-
-
 def _reads(name: str, file: Found, progress: Progress, piece_bytes: int) -> Iterator[Read]:
     if file.is_compressed:
         yield Read(name, progress.consumed, TO_THE_END, file.tag)
         return
     try:
-        stream = file.path.open("rb")
+        stream = file.file.open()
     except OSError:  # gone, or not for us: the run tells of it when it has read the rest
         return
     with stream:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ...audit.names import COMPRESSED, name_parts
+from ..location import reason
 from .files import Found, Progress, base_name, former_names, is_told
 from .state import State
 
@@ -28,7 +29,7 @@ def leftovers(found: Mapping[str, Found], files: Mapping[str, Progress]) -> Left
     former = former_names(found, files)
     newest = _newest(found)
     for name, file in found.items():
-        told = _told(str(file.path))
+        told = _told(str(file.file))
         progress = files.get(former.get(name, name))
         if why := _why_not(name, file, progress):
             left.unreadable[told] = why
@@ -59,11 +60,11 @@ def _why_not(name: str, file: Found, progress: Progress | None) -> str | None:
     if progress is not None and progress.consumed:
         return None
     try:
-        file.path.open("rb").close()
+        file.file.open().close()
     except FileNotFoundError:
         return None
     except OSError as error:
-        return error.strerror or str(error)
+        return reason(error)
     return None
 
 

@@ -1,12 +1,12 @@
 """The lines of a part of an audit file, read by `audit/` as all its readers do."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from ...audit.compression import chunks, opened
-from ...audit.files import current_path
 from ...audit.lines import LineBlock, LineReader
+from ...audit.names import COMPRESSED
 from ...audit.reading import FileText
+from ..location import File, reason
 from .files import TO_THE_END, Read
 
 
@@ -15,8 +15,8 @@ class Reader:
 
     def __init__(self, read: Read) -> None:
         self.read = read
-        self.path = current_path(Path(read.file))
-        self._text = FileText(self.path, read.begin, None if read.end == TO_THE_END else read.end - read.begin)
+        self.file = _current(File.parse(read.file))
+        self._text = FileText(self.file, read.begin, None if read.end == TO_THE_END else read.end - read.begin)
         self._lines = LineReader(self._text, read.begin)
 
     def blocks(self) -> Iterator[LineBlock]:
@@ -42,7 +42,7 @@ class Reader:
     def failure(self) -> str | None:
         """Why the file could not be read this time."""
         failure = self._text.failure
-        return None if failure is None else failure.strerror or str(failure)
+        return None if failure is None else reason(failure)
 
     @property
     def broken(self) -> str | None:
@@ -53,5 +53,11 @@ class Reader:
         """Count the lines before the part. This reads the file up to there, so it is called only
         where a line number is reported.
         """
-        with opened(self.path) as stream:
+        with opened(self.file) as stream:
             return sum(chunk.count(b"\n") for chunk in chunks(stream, self.read.begin))
+
+
+def _current(file: File) -> File:
+    """Return where a listed file lies now: it may have been compressed meanwhile."""
+    copies = (file, *(File(file.folder, file.name + ending) for ending in COMPRESSED))
+    return next((copy for copy in copies if copy.exists()), file)

@@ -4,12 +4,9 @@ rows, which are in files.
 Rule: small, however many events there were, and plain: the driver decides from it what is new.
 """
 
-from collections.abc import Iterable, Iterator
-
 import msgspec
-from msgspec.structs import replace
 
-from ...audit.event import AuditEvent, Decision, Dropped, SnapshotBegin, SnapshotEnd
+from ..delta import DataFile
 from .files import Read
 from .places import Run
 
@@ -29,16 +26,6 @@ class Share(msgspec.Struct, frozen=True):
     known: dict[str, dict[int, list[tuple[int, int]]]] = {}
     """By cluster and epoch: places that are in the tables, or are another reader's; first and last.
     """
-
-
-class StagedFile(msgspec.Struct, frozen=True, array_like=True):
-    """A file that a reader wrote, to be moved to its place."""
-
-    path: str
-    """Relative to the folder of the tables."""
-    target: str
-    """The folder to which it goes, likewise."""
-    rows: int
 
 
 class Stretch(msgspec.Struct, array_like=True):
@@ -89,7 +76,10 @@ class Report(msgspec.Struct):
     """What a reader found in its share, and wrote."""
 
     number: int
-    files: list[StagedFile] = []
+    events_files: list[DataFile] = []
+    repeated_files: list[DataFile] = []
+    """They hold what was left out, and belong to no table."""
+    quarantine_files: list[DataFile] = []
     stretches: list[Stretch] = []
     marks: list[Mark] = []
     repeated: list[Stretch] = []
@@ -102,35 +92,3 @@ class Report(msgspec.Struct):
     def duplicates(self) -> int:
         """How many events the files hold more than once."""
         return sum(each.run.count for each in self.repeated if not self.reached[each.read].read.again)
-
-
-def stretch_on(stretches: list[Stretch], events: Iterable[AuditEvent], read: int) -> None:
-    """Add an event to the last stretch, or begin another one."""
-    last = stretches[-1] if stretches else None
-    for event in events:
-        if (
-            last is None
-            or event.sequence != last.run.last + 1
-            or event.epoch != last.epoch
-            or event.cluster_id != last.cluster_id
-            or read != last.read
-        ):
-            run = Run(event.sequence, event.sequence, event.time_ms, event.time_ms)
-            begins = event.sequence == 1 and isinstance(event, SnapshotBegin)
-            last = Stretch(event.cluster_id, event.epoch, run, event.decided_node, 0, begins, read)
-            stretches.append(last)
-        else:
-            last.run.last = event.sequence
-            last.run.last_ms = event.time_ms
-        last.decisions += isinstance(event, Decision)
-
-
-def marks_of(events: Iterable[AuditEvent]) -> Iterator[Mark]:
-    for event in events:
-        if isinstance(event, SnapshotBegin | SnapshotEnd | Dropped):
-            kind = str(event.__struct_config__.tag)
-            mark = Mark(event.cluster_id, event.epoch, event.sequence, kind, event.time_ms)
-            if isinstance(event, Dropped):
-                told = event.reason[:MAX_REASON]
-                mark = replace(mark, text=told, first=event.first_sequence, last=event.last_sequence)
-            yield mark

@@ -1,33 +1,51 @@
 """One run: everything that is new in the folders, into the tables.
 
-Rule: one run at a time; what an earlier one began is finished first. The derived tables follow when
-the events are in, so a failure there costs no event.
+Rule: what was read of which file stands in the state that is committed with the events, so a run
+that is killed at any point is gone on with by the next one, and of two runs at once one fails. The
+derived tables follow when the events are in, so a failure there costs no event.
 """
 
 import time
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from threading import Event
 
 import msgspec
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from ..delta import Tables
+from ..location import Location
 from ..session import first_line
-from .compaction import compact
+from ..spreading import by_workers, parallelism
+from .anew import clear
+from .batches import Batches, StagingError
+from .conflicts import conflicts
 from .derived import derive
-from .files import Found, former_names, is_told, listing
+from .files import Found, Read, former_names, listing, next_reads
 from .files import Progress as FileProgress
 from .leftovers import Leftovers, leftovers, note_leftovers
 from .progress import EVENTS, Progress, Quiet
-from .source import BATCH_BYTES
-from .state import Ledger, State, copied, locked
-from .stream import IngestError, Stream
+from .report import Report, Share
+from .staging import stage
+from .state import Ledger, State, copied
 
-LOOK_SECONDS = 0.5
+PIECE_BYTES = 256 << 20
+"""A task reads so much at most."""
+MIN_PIECE_BYTES = 4 << 20
+"""... and not less, though other workers have nothing to do: a file is made of it."""
+PIECES = 4
+"""Of a batch for each processor, so that none waits long for another."""
+FOLLOW_SECONDS = 1.0
 DERIVE_SHARE = 10
-"""While the log is followed, the derived tables take at most one part in so many of the time."""
+"""While the log is followed, what follows the events takes at most one part in so many of the time.
+"""
 MIN_DERIVE_SECONDS = 5.0
+
+
+class IngestError(Exception):
+    """The run failed; the message is a sentence that says why."""
 
 
 class Summary(msgspec.Struct):
@@ -45,7 +63,7 @@ class Summary(msgspec.Struct):
     pending: int = 0
     """Files with a line that has no end yet."""
     merged: int = 0
-    """How many files the tables have less than before they were compacted."""
+    """How many files the tables have less since small ones were merged."""
 
     @property
     def has_problems(self) -> bool:
@@ -54,124 +72,152 @@ class Summary(msgspec.Struct):
 
 def ingest(
     spark: SparkSession,
-    tables: Path,
-    folders: Sequence[Path],
+    tables: Location,
+    folders: Sequence[Location],
     *,
     follow: Event | None = None,
-    batch_bytes: int = BATCH_BYTES,
+    anew: bool = False,
+    batch_bytes: int | None = None,
     progress: Progress | None = None,
 ) -> Summary:
     """Ingest all that is there when the run begins or, with `follow`, until that event is set.
 
-    Raises IngestError and StateError, with a sentence, and OSError.
+    Raises IngestError and TablesError, with a sentence, and OSError.
     """
-    tables = tables.absolute()
-    folders = sorted({folder.resolve() for folder in folders})
-    for folder in folders:
-        if not is_told(str(folder)):
-            raise IngestError(f"The name of {str(folder)!r} is not UTF-8: give it another one.")
-    with locked(tables):
-        ledger = Ledger(tables)
-        ledger.open()
-        run = Run(spark, ledger, folders, progress or Quiet())
-        try:
-            if follow is None:
-                run.all_there_is(batch_bytes)
-            else:
-                run.until(follow, batch_bytes)
-        finally:
-            ledger.clear()
-        return run.summary
+    folders = sorted(set(folders))
+    if anew:
+        clear(Tables(tables), listing(folders))
+    ledger = Ledger(Tables(tables))
+    ledger.follow_with_quarantine()
+    run = Run(spark, ledger, folders, progress or Quiet(), batch_bytes)
+    if follow is None:
+        run.all_there_is()
+    else:
+        run.until(follow)
+    return run.summary
 
 
 class Run:
-    """The steps of a run, under the lock of the tables."""
+    """The steps of a run."""
 
-    def __init__(self, spark: SparkSession, ledger: Ledger, folders: Sequence[Path], progress: Progress) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        ledger: Ledger,
+        folders: Sequence[Location],
+        progress: Progress,
+        batch_bytes: int | None,
+    ) -> None:
         self.summary = Summary()
         self._spark = spark
         self._ledger = ledger
         self._folders = folders
         self._progress = progress
-        self._stream = Stream(spark, ledger, folders, progress)
+        self._processors = parallelism(spark)
+        self._batch_bytes = batch_bytes or PIECES * PIECE_BYTES * self._processors
+        place = ledger.tables.location
+        self._batches = Batches(ledger, self._staged, partial(conflicts, spark, place))
+        self._failed: set[Read] = set()
+        """What could not be read is not tried twice by one run."""
         self._derived_at = -float("inf")
         self._derived_in = 0.0
 
-    def all_there_is(self, batch_bytes: int) -> None:
+    def all_there_is(self) -> None:
         found = listing(self._folders)
         if not found and not self._ledger.state.files:
             raise IngestError(f"There is no audit file in {', '.join(map(str, self._folders))}.")
         self._progress.begins(_unread(found, self._ledger.state))
-        self._stream.start(batch_bytes, follow=False)
-        try:
-            while self._stream.is_active:
-                time.sleep(LOOK_SECONDS / 5)
-        finally:
-            self._stream.stop()
-        self._finish()
+        while self._takes_batch(found):
+            pass
+        self._finish(found)
 
-    def until(self, stop: Event, batch_bytes: int) -> None:
+    def until(self, stop: Event) -> None:
         self._progress.begins(None)
-        self._stream.start(batch_bytes, follow=True)
-        try:
-            while self._stream.is_active and not stop.wait(LOOK_SECONDS):
+        while not stop.is_set():
+            found = listing(self._folders)
+            if not self._takes_batch(found):
                 if self._is_due():
-                    with self._stream.pause():
-                        self._derive()
-        finally:
-            self._stream.stop()
-        self._finish()
+                    self._derive(found)
+                    self._merge()
+                    self._progress.enters(EVENTS)
+                stop.wait(FOLLOW_SECONDS)
+        self._finish(listing(self._folders))
+
+    def _takes_batch(self, found: dict[str, Found]) -> bool:
+        """Take what is to be read next into the tables; False if there is nothing."""
+        piece = max(MIN_PIECE_BYTES, min(PIECE_BYTES, self._batch_bytes // self._processors))
+        reads = next_reads(
+            found, self._ledger.state.files, given=self._failed, max_bytes=self._batch_bytes, piece_bytes=piece
+        )
+        if not reads:
+            return False
+        each = max(MIN_PIECE_BYTES, min(PIECE_BYTES, sum(read.size for read in reads) // self._processors))
+        with _told("Spark failed"):
+            try:
+                reports = self._batches.take(reads, each)
+            except StagingError as error:
+                raise IngestError(str(error)) from None
+        self._count(reports)
+        self._progress.has_read(reports)
+        return True
+
+    def _staged(self, shares: Sequence[Share]) -> list[Report]:
+        place = self._ledger.tables.location
+        return by_workers(self._spark, partial(stage, tables=place), shares, place)
+
+    def _count(self, reports: Sequence[Report]) -> None:
+        self._failed = {
+            reached.read for report in reports for reached in report.reached if reached.failure is not None
+        } | self._failed
+        self.summary.events += sum(report.events for report in reports)
+        self.summary.duplicates += sum(report.duplicates for report in reports)
+        self.summary.quarantined += sum(report.quarantined for report in reports)
+
+    # ------------------------------------------------------------------ what follows the events
 
     def _is_due(self) -> bool:
         waits = max(MIN_DERIVE_SECONDS, DERIVE_SHARE * self._derived_in)
-        return self._ledger.state.is_stale and time.monotonic() - self._derived_at > waits
+        return self._ledger.is_stale and time.monotonic() - self._derived_at > waits
 
-    def _finish(self) -> None:
-        left = self._derive()
-        self._progress.enters("compaction")
-        with _told("The events are in the tables, but not compacted"):
-            self.summary.merged = compact(self._spark, self._ledger)
-        self._sum_up(left)
-
-    def _derive(self) -> Leftovers:
+    def _derive(self, found: dict[str, Found]) -> Leftovers:
         self._progress.enters("topic history")
         began = time.monotonic()
-        found = listing(self._folders)
+        left = leftovers(found, self._ledger.state.files)
         state = copied(self._ledger.state)
-        left = leftovers(found, state.files)
         note_leftovers(state, found, left)
+        if state != self._ledger.state:
+            self._ledger.change(state, [], [])
         with _told("The events are in the tables, but topic_history, controller_epochs and problems are as they were"):
-            derive(self._spark, self._ledger, state)
+            derive(self._spark, self._ledger)
         self._derived_at = time.monotonic()
         self._derived_in = self._derived_at - began
-        self.summary.files = len(found)
-        self._progress.enters(EVENTS)
         return left
 
-    def _sum_up(self, left: Leftovers) -> None:
+    def _merge(self) -> None:
+        self._progress.enters("merging small files")
+        self.summary.merged += self._ledger.merge_small()
+
+    def _finish(self, found: dict[str, Found]) -> None:
+        left = self._derive(found)
+        self._merge()
         epochs = [epoch for cluster in self._ledger.state.clusters.values() for epoch in cluster.epochs.values()]
-        totals = self._stream.totals
-        self.summary.events, self.summary.duplicates = totals.events, totals.duplicates
-        self.summary.quarantined = totals.quarantined
-        self.summary.missing = sum(epoch.missing for epoch in epochs)
-        self.summary.conflicts = sum(run.count for epoch in epochs for run in epoch.conflicts)
-        self.summary.torn, self.summary.unreadable = len(left.torn), len(left.unreadable)
-        self.summary.pending = len(left.pending) - len(left.torn)
+        summary = self.summary
+        summary.files = len(found)
+        summary.missing = sum(epoch.missing for epoch in epochs)
+        summary.conflicts = sum(run.count for epoch in epochs for run in epoch.conflicts)
+        summary.torn, summary.unreadable = len(left.torn), len(left.unreadable)
+        summary.pending = len(left.pending) - len(left.torn)
 
 
-class _told:  # noqa: N801 - used as a statement
+@contextmanager
+def _told(meaning: str) -> Iterator[None]:
     """Turn Spark's error into a sentence that says what it means."""
-
-    def __init__(self, meaning: str) -> None:
-        self._meaning = meaning
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+    try:
+        yield
+    except Exception as error:
         if isinstance(error, PySparkException) or type(error).__module__.startswith("py4j"):
-            assert error is not None
-            raise IngestError(f"{self._meaning}: {first_line(error)} Run it again.") from None
+            raise IngestError(f"{meaning}: {first_line(error)} Run it again.") from None
+        raise
 
 
 def _unread(found: dict[str, Found], state: State) -> int:

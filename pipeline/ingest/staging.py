@@ -1,51 +1,43 @@
-"""One reader's work: lines to rows, rows to Parquet files that lie ready.
+"""One task's work: lines to rows, rows to files that lie ready for the tables.
 
 Rule: whatever a line holds, it becomes an event, or a row of the quarantine that says why it is
-none, and the rest goes on. Memory does not depend on how much is read.
+none, and the rest goes on. Memory does not depend on how much is read. A task that is done twice
+leaves files that nobody names.
 """
 
 import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
+from datetime import UTC, datetime
 
+import numpy as np
 import pyarrow as pa
 
-from ...audit.event import AuditEvent, UnreadableLineError
-from ...audit.lines import KEPT_BYTES, LineBlock
-from ..tables import Table
-from . import mentions, rows
-from .arrow import arrow_schema
-from .limits import checked, folder_name
+from ...audit.lines import KEPT_BYTES, TOO_LONG, LineBlock
+from ..delta import ROW_GROUP, TARGET_BYTES, DataFile, NewFile
+from ..location import Location
+from ..schemas import CLUSTER, Table
+from .columns import Bad, columns
 from .lines import Reader
-from .outputs import Outputs
 from .places import Run, Runs
-from .report import Reached, Report, Share, marks_of, stretch_on
+from .report import Reached, Report, Share
+from .stretches import marks_of, stretch_on
 
-REPEATED = "repeated"
-"""Where events lie that are in the tables already: not a table, but needed to find conflicts."""
-QUARANTINE_SCHEMA = arrow_schema(Table.QUARANTINE.schema)
-REPEATED_SCHEMA = pa.schema(
-    [("cluster_id", pa.string()), ("epoch", pa.int32()), ("sequence", pa.int64()), ("event", pa.string())]
-)
-DAY_MS = 86_400_000
-FIRST_DAY = date(1970, 1, 1)
-
-Bad = tuple[int, str, bytes]
-"""Which of the read's lines, from 0, why it is no event, and the line."""
+WAITING_BYTES = 128 << 20
+"""Of rows that wait, for all files together, until a file has enough for a group."""
+MAX_OPEN = 16
+"""Files that are written at the same time, of as many clusters."""
+PLACE = (CLUSTER, "epoch", "sequence")
 
 
-def stage(share: Share, tables: Path, staging: str) -> Report:
-    """Read a share and write its content to the folder `staging`, which is relative to `tables`.
-    Raises OSError.
-    """
+def stage(share: Share, tables: Location) -> Report:
+    """Read a share, and write its rows to files of the tables. Raises OSError."""
     report = Report(number=share.number)
-    with Outputs(tables, staging) as outputs, _no_collections():
-        stager = _Stager(share, report, outputs)
+    with _no_collections():
+        stager = _Stager(share, report, tables)
         for index, read in enumerate(share.reads):
             stager.read(Reader(read), index)
-    report.files = outputs.files
+        stager.finish()
     return report
 
 
@@ -64,144 +56,141 @@ def _no_collections() -> Iterator[None]:
 class _Stager:
     """Goes through a share, block by block, and notes what it meets."""
 
-    def __init__(self, share: Share, report: Report, outputs: Outputs) -> None:
+    def __init__(self, share: Share, report: Report, tables: Location) -> None:
         self._report = report
-        self._outputs = outputs
-        self._teller = mentions.Teller()
-        self._known = _known_places(share) if share.leaves_out else None
+        self._known = Known(share) if share.leaves_out else None
         self._now = datetime.now(UTC)
-        self._index = 0
-        """Which of the share's reads."""
+        self._events = _Files(tables, Table.EVENTS, report.events_files)
+        self._repeated = _Files(tables, Table.EVENTS, report.repeated_files)
+        self._quarantine = _Files(tables, Table.QUARANTINE, report.quarantine_files)
 
     def read(self, reader: Reader, index: int) -> None:
-        self._index = index
         before: int | None = None
         for block in reader.blocks():
-            if bad := list(self._block(block)):
+            if bad := self._take(block, index):
                 before = reader.lines_before() if before is None else before
-                self._quarantine(reader.path, before, bad)
+                self._note_bad(reader, before + block.first, bad)
         if reader.broken is not None:
             before = reader.lines_before() if before is None else before
-            self._quarantine(reader.path, before, [(reader.lines, reader.broken, b"")])
+            self._note_bad(reader, before + reader.lines, [Bad(0, reader.broken, b"")])
         self._report.reached.append(Reached(reader.read, reader.consumed, reader.rest, reader.failure))
 
-    def _block(self, block: LineBlock) -> Iterator[Bad]:
-        events: list[AuditEvent] = []
-        lines: list[bytes] = []
-        for number, line in enumerate(block.lines, block.first):
-            try:
-                events.append(checked(line, is_too_long=block.is_too_long))
-                lines.append(line)
-            except UnreadableLineError as error:
-                yield number, str(error), line
+    def finish(self) -> None:
+        for files in (self._events, self._repeated, self._quarantine):
+            files.finish()
+
+    def _take(self, block: LineBlock, index: int) -> Sequence[Bad]:
+        """Take the events of a block, and return the lines that are none."""
+        if block.is_too_long:
+            return [Bad(0, TOO_LONG, line) for line in block.lines]
+        rows, bad = columns(block.lines)
         if self._known is not None:
-            events, lines = self._without_known(self._known, events, lines)
-        if events and not self._take(events, lines):
-            numbers = {id(line): number for number, line in enumerate(block.lines, block.first)}
-            fit = []
-            for event, line in zip(events, lines, strict=True):
-                if reason := _misfit(event, line):
-                    yield numbers[id(line)], reason, line
-                else:
-                    fit.append((event, line))
-            if fit:
-                self._take([event for event, _ in fit], [line for _, line in fit])
+            is_known = self._known.of(rows)
+            if is_known.any():
+                repeated = rows.filter(pa.array(is_known))
+                stretch_on(self._report.repeated, repeated, index)
+                self._repeated.write_by_cluster(repeated)
+                rows = rows.filter(pa.array(~is_known))
+        self._report.events += rows.num_rows
+        stretch_on(self._report.stretches, rows, index)
+        self._report.marks.extend(marks_of(rows))
+        self._events.write_by_cluster(rows)
+        return bad
 
-    def _take(self, events: Sequence[AuditEvent], lines: Sequence[bytes]) -> bool:
-        """Take all of these events. Take none, and return False, if one has a value that its column
-        cannot hold.
-        """
-        told: dict[str, list[mentions.Mention]] = {}
-        for mention in self._teller.mentions(events):
-            told.setdefault(mention.event.cluster_id, []).append(mention)
-        try:
-            batches = [(target, rows.event_rows(*some)) for target, some in _by_folder(events, lines)]
-            mentioned = [(_mentions_folder(cluster), mentions.mention_rows(each)) for cluster, each in told.items()]
-        except (pa.ArrowInvalid, OverflowError, ValueError):
-            self._teller.forget()
-            return False
-        for target, batch in batches:
-            self._outputs.write(target, batch)
-        for target, batch in mentioned:
-            self._outputs.write(target, batch, mentions.SORTED_BY)
-        self._report.events += len(events)
-        stretch_on(self._report.stretches, events, self._index)
-        self._report.marks.extend(marks_of(events))
-        return True
-
-    def _without_known(
-        self, known: dict[tuple[str, int], Runs], events: Sequence[AuditEvent], lines: Sequence[bytes]
-    ) -> tuple[list[AuditEvent], list[bytes]]:
-        new, new_lines, repeated, repeated_lines = [], [], [], []
-        for event, line in zip(events, lines, strict=True):
-            places = known.setdefault((event.cluster_id, event.epoch), Runs())
-            if event.sequence in places:
-                repeated.append(event)
-                repeated_lines.append(line)
-            else:
-                places.add(Run(event.sequence, event.sequence, 0, 0))
-                new.append(event)
-                new_lines.append(line)
-        if repeated:
-            stretch_on(self._report.repeated, repeated, self._index)
-            columns = (
-                [event.cluster_id for event in repeated],
-                [event.epoch for event in repeated],
-                [event.sequence for event in repeated],
-                repeated_lines,
-            )
-            self._outputs.write(REPEATED, _batch(REPEATED_SCHEMA, columns))
-        return new, new_lines
-
-    def _quarantine(self, path: Path, lines_before: int, bad: Sequence[Bad]) -> None:
+    def _note_bad(self, reader: Reader, lines_before: int, bad: Sequence[Bad]) -> None:
         self._report.quarantined += len(bad)
-        columns = (
-            [str(path)] * len(bad),
-            [lines_before + number + 1 for number, _, _ in bad],
-            [reason for _, reason, _ in bad],
-            [line[:KEPT_BYTES].decode("utf-8", "replace") for _, _, line in bad],
+        values = (
+            [str(reader.file)] * len(bad),
+            [lines_before + each.number + 1 for each in bad],
+            [each.reason for each in bad],
+            [each.line[:KEPT_BYTES].decode("utf-8", "replace") for each in bad],
             [self._now] * len(bad),
         )
-        self._outputs.write(Table.QUARANTINE.value, _batch(QUARANTINE_SCHEMA, columns))
+        schema = Table.QUARANTINE.schema
+        arrays = [pa.array(column, field.type) for column, field in zip(values, schema, strict=True)]
+        self._quarantine.write(None, pa.RecordBatch.from_arrays(arrays, schema=schema))
 
 
-def _known_places(share: Share) -> dict[tuple[str, int], Runs]:
-    return {
-        (cluster, epoch): Runs(Run(first, last, 0, 0) for first, last in places)
-        for cluster, epochs in share.known.items()
-        for epoch, places in epochs.items()
-    }
+class Known:
+    """The places that are in the tables, or come earlier in the same batch."""
+
+    def __init__(self, share: Share) -> None:
+        self._runs = {
+            (cluster, epoch): Runs(Run(first, last, 0, 0) for first, last in places)
+            for cluster, epochs in share.known.items()
+            for epoch, places in epochs.items()
+        }
+
+    def of(self, rows: pa.RecordBatch) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+        """Say of each row whether its place is known; from now on it is."""
+        places = zip(*(rows.column(name).to_pylist() for name in PLACE), strict=True)
+        return np.array([self._is_known(*place) for place in places], np.bool_)
+
+    def _is_known(self, cluster_id: str, epoch: int, sequence: int) -> bool:
+        runs = self._runs.setdefault((cluster_id, epoch), Runs())
+        if sequence in runs:
+            return True
+        runs.add(Run(sequence, sequence, 0, 0))
+        return False
 
 
-def _misfit(event: AuditEvent, line: bytes) -> str | None:
-    """Say why an event does not fit into its columns."""
-    try:
-        rows.event_rows([event], [line])
-        if told := mentions.Teller().mentions([event]):
-            mentions.mention_rows(told)
-    except (pa.ArrowInvalid, OverflowError, ValueError) as error:
-        return f"a value does not fit into its column: {error}"
-    return None
+class _Files:
+    """Writes rows to files, of each cluster its own."""
+
+    def __init__(self, tables: Location, table: Table, done: list[DataFile]) -> None:
+        self._tables = tables
+        self._table = table
+        self._done = done
+        self._open: dict[str | None, _Waiting] = {}
+
+    def write_by_cluster(self, rows: pa.RecordBatch) -> None:
+        if not rows.num_rows:
+            return
+        clusters = rows.column(CLUSTER).dictionary_encode()
+        rows = rows.select(self._table.in_files.names)
+        for code, cluster_id in enumerate(clusters.dictionary.to_pylist()):
+            own = clusters.indices.to_numpy() == code
+            self.write(cluster_id, rows if own.all() else rows.filter(pa.array(own)))
+
+    def write(self, cluster_id: str | None, rows: pa.RecordBatch) -> None:
+        if cluster_id not in self._open:
+            if len(self._open) >= MAX_OPEN:
+                self._finish(next(iter(self._open)))
+            self._open[cluster_id] = _Waiting(NewFile(self._tables, self._table, cluster_id))
+        waiting = self._open[cluster_id]
+        waiting.add(rows)
+        if waiting.rows >= ROW_GROUP:
+            waiting.write()
+        elif sum(each.bytes for each in self._open.values()) >= WAITING_BYTES:
+            max(self._open.values(), key=lambda each: each.bytes).write()
+        if waiting.file.size >= TARGET_BYTES:
+            self._finish(cluster_id)
+
+    def finish(self) -> None:
+        for cluster_id in list(self._open):
+            self._finish(cluster_id)
+
+    def _finish(self, cluster_id: str | None) -> None:
+        waiting = self._open.pop(cluster_id)
+        waiting.write()
+        self._done.append(waiting.file.finish())
 
 
-def _mentions_folder(cluster: str) -> str:
-    return f"{mentions.FOLDER}/{folder_name('cluster_id', cluster)}"
+class _Waiting:
+    """A file, and the rows that wait to be written to it."""
 
+    def __init__(self, file: NewFile) -> None:
+        self.file = file
+        self._batches: list[pa.RecordBatch] = []
+        self.rows = 0
+        self.bytes = 0
 
-def _by_folder(
-    events: Sequence[AuditEvent], lines: Sequence[bytes]
-) -> Iterator[tuple[str, tuple[Sequence[AuditEvent], Sequence[bytes]]]]:
-    folders: dict[tuple[str, int], list[int]] = {}
-    for index, event in enumerate(events):
-        folders.setdefault((event.cluster_id, event.time_ms // DAY_MS), []).append(index)
-    for (cluster, day), places in folders.items():
-        target = f"{Table.EVENTS.value}/{folder_name('cluster_id', cluster)}/day={FIRST_DAY + timedelta(days=day)}"
-        if len(places) == len(events):
-            yield target, (events, lines)
-        else:
-            yield target, ([events[index] for index in places], [lines[index] for index in places])
+    def add(self, rows: pa.RecordBatch) -> None:
+        self._batches.append(rows)
+        self.rows += rows.num_rows
+        self.bytes += rows.nbytes
 
-
-def _batch(schema: pa.Schema, columns: Sequence[Sequence[object]]) -> pa.RecordBatch:
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    def write(self) -> None:
+        if self._batches:
+            self.file.write(pa.Table.from_batches(self._batches))
+        self._batches, self.rows, self.bytes = [], 0, 0

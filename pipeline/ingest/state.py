@@ -1,35 +1,37 @@
-"""What the pipeline remembers between runs, and how it changes: all at once, or not at all.
+"""What ingest remembers between runs, and how it changes: with the events, all at once or not at
+all.
 
-Rule: a change is one file, `_state/journal.json`: which files move where, which go, and the state
-after it. Once the journal is there the change is done, because whoever comes next does it again
-from its beginning, which does no harm; until then nothing happened. Everything else in `_state` but
-the checkpoint can be thrown away.
+Rule: a change is one commit of the table `events`, which carries the change's number. What is known
+after it lies in `_state/NUMBER.json.zst`, written before; a state whose number no commit carries
+was never in force. The other tables follow, and carry the number of the change that they have
+reached.
 """
 
-import fcntl
-import os
-import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+import time
+from contextlib import suppress
 
 import msgspec
+import zstandard
+from pyarrow import fs
 
-from ..tables import STATE, Table
+from ..delta import DataFile, Tables, TablesError
+from ..location import output_stream
+from ..schemas import Table
 from .files import Progress
 from .places import Run
 from .report import Mark
 
-STATE_FILE = f"{STATE}/state.json"
-JOURNAL_FILE = f"{STATE}/journal.json"
-LOCK_FILE = f"{STATE}/lock"
-EVENTS = Table.EVENTS.value
-STAGING = f"{STATE}/staging"
-CHECKPOINT = f"{STATE}/checkpoint"
-FORMAT = 2
-"""Of all that lies in `_state`."""
+STATE = "_state"
+FORMAT = 3
+"""Of the state."""
+OLD_STATE = f"{STATE}/state.json"
+"""Where versions before Delta tables had theirs."""
+LARGEST = 1 << 30
+"""Bytes of a state, uncompressed."""
+
+Place = tuple[int, int]
+"""Epoch and sequence."""
 
 
 class EpochState(msgspec.Struct):
@@ -59,155 +61,149 @@ class ClusterState(msgspec.Struct):
 
     epochs: dict[int, EpochState] = {}
     marks: list[Mark] = []
-    is_stale: bool = False
-    """Its derived tables do not have everything yet."""
+    changed_from: Place | None = None
+    """The first place that came since the topic history was brought up to date."""
 
 
 class State(msgspec.Struct):
-    """What the tables hold after the last change."""
+    """What is known after a change."""
 
     format: int = FORMAT
-    changes: int = 0
-    """How many there were: makes the names of files unique."""
     files: dict[str, Progress] = {}
     clusters: dict[str, ClusterState] = {}
     quarantined: int = 0
+    quarantine: list[DataFile] = []
+    """The files that this change adds to the table `quarantine`."""
     torn: dict[str, int] = {}
     """Files that are finished and end in the middle of a line: how many bytes of it there are."""
     unreadable: dict[str, str] = {}
     """Files that could not be read: why."""
 
-    @property
-    def is_stale(self) -> bool:
-        return any(cluster.is_stale for cluster in self.clusters.values())
-
-
-class Journal(msgspec.Struct):
-    """One change of the tables, with paths relative to their folder."""
-
-    moves: list[tuple[str, str]]
-    removes: list[str]
-    state: State
-
-
-class StateError(Exception):
-    """The folder of the tables cannot be used; the message is a sentence that says why."""
-
 
 class Ledger:
-    """The state of one folder of tables, and its changes. To be used only under `locked`."""
+    """The events of one place and the state that belongs to them."""
 
-    def __init__(self, tables: Path) -> None:
+    def __init__(self, tables: Tables) -> None:
         self.tables = tables
-        self.state = State()
+        self.events = tables.snapshot(Table.EVENTS)
+        self._check_form()
+        self.state = State() if not self.number else self._loaded()
+        if tables.snapshot(Table.TOPIC_HISTORY).change >= self.number:
+            self.has_history()
 
-    def open(self) -> None:
-        """Finish a change that was interrupted, and clear what it left. Raises
-        OSError, StateError.
+    @property
+    def number(self) -> int:
+        """The number of the last change; 0 before the first one."""
+        return self.events.change
+
+    def change(self, state: State, adds: list[DataFile], quarantine: list[DataFile]) -> None:
+        """Make one change. Raises ChangedMeanwhileError if another run made one since, which wins,
+        TablesError and OSError.
         """
-        journal = self.tables / JOURNAL_FILE
-        if not journal.exists() and not (self.tables / STATE_FILE).exists() and (self.tables / EVENTS).exists():
-            raise StateError(
-                f"{self.tables} has events, but {STATE_FILE} is gone, which tells what is in them: ingest into another folder."
+        before = self.number
+        number = max(before + 1, time.time_ns() // 1000)
+        state.quarantine = quarantine
+        self._save(number, state)
+        self.events = self.tables.commit(self.events, number, adds)
+        self.state = state
+        self.follow_with_quarantine()
+        self._forget(before)
+
+    def merge_small(self) -> int:
+        """Merge small files of the events and of the quarantine, and return how many fewer there
+        are. Raises TablesError.
+        """
+        merged = sum(self.tables.merge_small(table) for table in (Table.EVENTS, Table.QUARANTINE))
+        self.events = self.tables.snapshot(Table.EVENTS)
+        return merged
+
+    def follow_with_quarantine(self) -> None:
+        """Bring the table `quarantine` up to date with the events. Raises TablesError."""
+        there = self.tables.snapshot(Table.QUARANTINE)
+        if there.change < self.number:
+            self.tables.commit(there, self.number, self.state.quarantine)
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the topic history lacks events."""
+        return any(cluster.changed_from is not None for cluster in self.state.clusters.values())
+
+    def has_history(self) -> None:
+        """Note that the topic history is up to date with the events."""
+        for cluster in self.state.clusters.values():
+            cluster.changed_from = None
+
+    # ------------------------------------------------------------------ files
+
+    def _save(self, number: int, state: State) -> None:
+        with output_stream(self.tables.location, _name(number)) as stream:
+            stream.write(zstandard.compress(msgspec.json.encode(state)))
+
+    def _loaded(self) -> State:
+        name = _name(self.number)
+        try:
+            with self.tables.location.filesystem().open_input_stream(name, compression=None) as stream:
+                text = zstandard.decompress(stream.readall(), max_output_size=LARGEST)
+            return _decoded(text)
+        except FileNotFoundError:
+            raise TablesError(
+                f"{self.tables.location} has events, but {name} is gone, which tells what is in them: ingest into another folder."
+            ) from None
+        except (zstandard.ZstdError, msgspec.DecodeError) as error:
+            raise TablesError(
+                f"{self.tables.location.child(name)} is broken ({error}): ingest everything into another folder."
+            ) from None
+
+    def _forget(self, number: int) -> None:
+        """Remove the state of a change that was not the last one any more before this one."""
+        if number:
+            with suppress(FileNotFoundError):
+                self.tables.location.filesystem().delete_file(_name(number))
+
+    def _check_form(self) -> None:
+        if self.number:
+            return
+        if self.events.files:
+            raise TablesError(
+                f"{self.tables.folder(Table.EVENTS)} is a table of another program: ingest into another folder."
             )
-        self.state = load(self.tables)
-        if journal.exists():
-            self._carry_out(_decoded(journal, Journal))
-        self.clear()
-
-    def clear(self) -> None:
-        """Remove what was staged and not used."""
-        shutil.rmtree(self.tables / STAGING, ignore_errors=True)
-
-    def change(self, state: State, *, moves: Iterable[tuple[str, str]] = (), removes: Iterable[str] = ()) -> None:
-        """Carry out a change; once it has begun, a later run finishes it. Raises OSError."""
-        state.changes = self.state.changes + 1
-        journal = Journal(list(moves), list(removes), state)
-        for source, _ in journal.moves:
-            sync(self.tables / source)
-        write_whole(self.tables / JOURNAL_FILE, msgspec.json.encode(journal))
-        self._carry_out(journal)
-
-    def _carry_out(self, journal: Journal) -> None:
-        folders = set()
-        for source, target in journal.moves:
-            folders.add((self.tables / target).parent)
-            (self.tables / target).parent.mkdir(parents=True, exist_ok=True)
-            if (self.tables / source).exists():
-                (self.tables / source).replace(self.tables / target)
-        for path in journal.removes:
-            (self.tables / path).unlink(missing_ok=True)
-        for folder in folders:
-            sync(folder)
-        write_whole(self.tables / STATE_FILE, msgspec.json.encode(journal.state))
-        (self.tables / JOURNAL_FILE).unlink()
-        self.state = journal.state
+        (old,) = self.tables.location.filesystem().get_file_info([OLD_STATE])
+        if old.type != fs.FileType.NotFound:
+            raise TablesError(
+                f"{self.tables.location} was written by an older version of this program, in another form: "
+                "`minicontroller pipeline ingest --anew` reads all audit files again in place of it."
+            )
 
 
-def load(tables: Path) -> State:
-    """Load the state of a folder of tables. Raises OSError, StateError."""
-    file = tables / STATE_FILE
-    state: State = _decoded(file, State) if file.exists() else State()
-    if state.format != FORMAT:
-        raise StateError(
-            f"{tables} was written by another version of this program (format {state.format}, and this is {FORMAT}): ingest into another folder."
+def check(tables: Tables) -> None:
+    """Check, without making anything, that a run could begin. Raises TablesError, OSError."""
+    if tables.location.is_local:
+        folder = tables.location.path
+        there = next(each for each in (folder, *folder.parents) if each.exists())
+        try:
+            tempfile.TemporaryFile(dir=there).close()
+        except OSError as error:
+            raise TablesError(f"Nothing can be written into {there}: {error.strerror or error}.") from None
+    Ledger(tables)
+
+
+def _name(number: int) -> str:
+    return f"{STATE}/{number}.json.zst"
+
+
+def _decoded(text: bytes) -> State:
+    form = msgspec.json.decode(text, type=_Form).format
+    if form != FORMAT:
+        raise TablesError(
+            f"The tables were written by another version of this program (format {form}, and this is {FORMAT}): ingest into another folder."
         )
-    return state
+    return msgspec.json.decode(text, type=State)
+
+
+class _Form(msgspec.Struct):
+    format: int
 
 
 def copied(state: State) -> State:
     """Return a copy of a state, to be changed."""
     return msgspec.json.decode(msgspec.json.encode(state), type=State)
-
-
-def _decoded(file: Path, type_: Any) -> Any:
-    try:
-        return msgspec.json.decode(file.read_bytes(), type=type_)
-    except msgspec.DecodeError as error:
-        raise StateError(
-            f"{file} is broken ({error}): remove {file.parent.parent} and ingest everything again."
-        ) from None
-
-
-def check(tables: Path) -> None:
-    """Check, without making anything, that a run could begin. Raises StateError, OSError."""
-    there = next(folder for folder in (tables.absolute(), *tables.absolute().parents) if folder.exists())
-    try:
-        tempfile.TemporaryFile(dir=there).close()
-    except OSError as error:
-        raise StateError(f"Nothing can be written into {there}: {error.strerror or error}.") from None
-    if (tables / LOCK_FILE).exists():
-        with locked(tables):
-            pass
-
-
-@contextmanager
-def locked(tables: Path) -> Iterator[None]:
-    """Lock a folder of tables for one run. Raises StateError, OSError."""
-    (tables / STATE).mkdir(parents=True, exist_ok=True)
-    with (tables / LOCK_FILE).open("a+b") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise StateError(f"Another run is ingesting into {tables}: wait until it is done.") from None
-        yield
-
-
-def write_whole(file: Path, data: bytes) -> None:
-    """Write a file so that it has all of the data or stays as it was."""
-    new = file.with_name(file.name + ".new")
-    with new.open("wb") as stream:
-        stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())
-    new.replace(file)
-    sync(file.parent)
-
-
-def sync(path: Path) -> None:
-    """Make a file or a folder durable."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

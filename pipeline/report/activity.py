@@ -1,22 +1,17 @@
 """How much is asked for, when, by whom, about what and with which client; and which nodes pass it
 on.
 
-Rule: one pass over the events counts what all these questions share; only the topics, of which
-there may be as many as events, need their own.
+Rule: what has few values is counted together, for all these questions; only the topics, of which
+there may be as many as events, are counted apart.
 """
 
 from collections.abc import Sequence
-from functools import cached_property
-
-from pyspark import StorageLevel
-from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
 
 from ..page.charts import Panel, Series, bars_over_time, short_count
 from ..page.drawing import Plot
 from ..page.sheet import Column, Kind, Sheet, Value, count, moment, plural, share
 from ..periods import DAY, Axis
+from .facts import COUNT, MOST, Fact, Figure, rows
 from .question import NOTHING_ASKED, Part, Question, label_of, named, ranking, times
 from .selection import Selection
 from .tops import ascending, descending, different, top
@@ -47,48 +42,47 @@ _MEANINGS = {
 _LAST = Column("last", "Last", Kind.TIME)
 
 
-def outcomes(changes: SparkColumn) -> list[SparkColumn]:
+CHANGES = Fact(
+    "changes",
+    ("cluster_id", "step", "principal", "api", "operation", "software", "received_node", "way", "outcome"),
+    {"changes": COUNT, "last": Figure("max(time)", MOST)},
+)
+"""The changes, counted by all that has few values."""
+TOPICS = Fact(
+    "topics",
+    ("cluster_id", "name AS topic", "outcome"),
+    {"changes": COUNT, "last": Figure("max(time)", MOST)},
+    "rows WHERE resource = 'topic' AND name != ''",
+)
+
+
+def _outcomes() -> str:
     """Return the columns above as aggregates of rows, each of which stands for so many changes."""
-    counted = [
-        f.sum(f.when(f.col("outcome").isin(*meant), changes).otherwise(0)).alias(name)
+    counted = (
+        f"coalesce(sum(changes) FILTER (outcome IN ({', '.join(map(repr, meant))})), 0) AS {name}"
         for name, meant in _MEANINGS.items()
-    ]
-    return [f.sum(changes).alias("asked"), *counted]
+    )
+    return ", ".join(("sum(changes) AS asked", *counted))
 
 
 class Activity:
-    """The changes that were counted in one pass over the events."""
+    """The sheets and questions about the changes that were counted."""
 
     def __init__(self, selection: Selection) -> None:
         self._selection = selection
 
-    @cached_property
-    def counted(self) -> DataFrame:
-        """The changes, counted by all that has few values."""
-        return (
-            self._selection.decisions.groupBy(
-                *("cluster_id", "step", "principal", "api", "operation", "software"),
-                *("received_node", "way", "outcome"),
-            )
-            .agg(f.count("*").alias("changes"), f.max("time").alias("time"))
-            .persist(StorageLevel.MEMORY_AND_DISK)
-        )
-
-    def close(self) -> None:
-        self.counted.unpersist()
-
-    def _top(self, name: str, title: str, keys: Sequence[Column], *others: tuple[Column, SparkColumn]) -> Sheet:
+    def _top(
+        self, name: str, title: str, keys: Sequence[Column], *others: tuple[Column, str], fact: str = "changes"
+    ) -> Sheet:
         names = [column.name for column in keys]
+        aggregates = [*(f"{value} AS {column.name}" for column, value in others), "max(last) AS last"]
         return top(
             name,
             title,
             (*keys, *OUTCOMES, *(column for column, _ in others), _LAST),
-            self.counted.groupBy(*names).agg(
-                *outcomes(f.col("changes")),
-                *(value.alias(column.name) for column, value in others),
-                f.unix_micros(f.max("time")).alias("last"),
-            ),
-            [*descending("asked"), *ascending(*names)],
+            self._selection.facts,
+            f"SELECT {', '.join(names)}, {_outcomes()}, {', '.join(aggregates)} FROM {fact} GROUP BY ALL",
+            order=f"{descending('asked')}, {ascending(*names)}",
         )
 
     # ------------------------------------------------------------------ questions
@@ -113,12 +107,10 @@ class Activity:
 
     def _by_time(self) -> Sheet:
         steps = self._selection.axis
-        rows = {row["step"]: row for row in self.counted.groupBy("step").agg(*outcomes(f.col("changes"))).collect()}
-        names = [column.name for column in OUTCOMES]
-        values = [
-            (start, *(rows[step][name] if step in rows else 0 for name in names))
-            for step, start in enumerate(steps.starts[:-1])
-        ]
+        found = rows(self._selection.facts, f"SELECT step, {_outcomes()} FROM changes GROUP BY ALL")
+        by_step = {step: values for step, *values in found}
+        nothing = [0] * len(OUTCOMES)
+        values = [(start, *by_step.get(step, nothing)) for step, start in enumerate(steps.starts[:-1])]
         title = f"Changes over time, by {steps.step.name}"
         return Sheet("activity_over_time", title, (Column("time", "From", Kind.TIME), *OUTCOMES), values)
 
@@ -178,15 +170,11 @@ class Activity:
                 Column("forwarded", "Forwarded", Kind.COUNT, sums=True),
                 Column("share", "Share", Kind.SHARE),
             ),
-            self.counted.where(f.col("way") != "unknown")
-            .groupBy("cluster_id", "received_node")
-            .agg(
-                f.sum("changes").alias("changes"),
-                f.sum(f.when(f.col("way") == "local", f.col("changes")).otherwise(0)).alias("local"),
-                f.sum(f.when(f.col("way") == "forwarded", f.col("changes")).otherwise(0)).alias("forwarded"),
-            )
-            .withColumn("share", f.col("forwarded") / f.col("changes")),
-            [*descending("changes"), *ascending("cluster_id", "received_node")],
+            self._selection.facts,
+            "SELECT *, forwarded / changes AS share FROM (SELECT cluster_id, received_node, sum(changes) AS changes, "
+            "coalesce(sum(changes) FILTER (way = 'local'), 0) AS local, coalesce(sum(changes) FILTER (way = 'forwarded'), 0) AS forwarded "
+            "FROM changes WHERE way != 'unknown' GROUP BY ALL)",
+            order=f"{descending('changes')}, {ascending('cluster_id', 'received_node')}",
         )
         several = len(self._selection.spreads) > 1
         parts = (
@@ -203,16 +191,11 @@ class Activity:
         )
 
     def by_topic(self) -> Question:
-        """Count the changes by topic, in a pass of its own."""
-        decisions = self._selection.decisions.where((f.col("resource") == "topic") & (f.col("name") != ""))
-        sheet = top(
+        sheet = self._top(
             "activity_by_topic",
             "Changes by topic",
-            (Column("cluster_id", "Cluster", Kind.NAME), Column("topic", "Topic", Kind.NAME), *OUTCOMES, _LAST),
-            decisions.groupBy("cluster_id", f.col("name").alias("topic")).agg(
-                *outcomes(f.lit(1)), f.unix_micros(f.max("time")).alias("last")
-            ),
-            [*descending("asked"), *ascending("cluster_id", "topic")],
+            (Column("cluster_id", "Cluster", Kind.NAME), Column("topic", "Topic", Kind.NAME)),
+            fact="topics",
         )
         several = len(self._selection.spreads) > 1
         return Question(

@@ -4,32 +4,38 @@ Rule: whatever was counted is on the disk when it ends, and the last lines say w
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 from pyspark.sql import SparkSession
 
+from ..delta import Tables, TablesError
+from ..location import Location
 from ..page.files import Files, UnwritableError
 from ..progress import Stages
-from ..tables import NoTablesError, Tables
 from .making import STAGES, make, save_figures, save_page
 from .selection import NothingSelectedError, Selection
 
 
 def run_command(
-    spark: SparkSession, folder: Path, files: Files, *, since: int | None, until: int | None, clusters: Sequence[str]
+    spark: SparkSession,
+    place: Location,
+    files: Files,
+    *,
+    since: int | None,
+    until: int | None,
+    clusters: Sequence[str],
 ) -> None:
-    tables = Tables(folder)
-    selection = Selection(spark, tables, since=since, until=until, clusters=clusters)
     try:
+        tables = Tables(place)
         tables.require()
+        selection = Selection(spark, tables, since=since, until=until, clusters=clusters)
         selection.check()
         with Stages(spark, STAGES + 1).shown() as progress:
             report = make(selection, progress)
             save_figures(report, files)
             with progress.stage("the page"):
                 save_page(report, files)
-    except (NoTablesError, NothingSelectedError, UnwritableError) as error:
+    except (TablesError, NothingSelectedError, UnwritableError) as error:
         raise click.ClickException(str(error)) from None
     for sentence in files.misplaced:
         click.echo(sentence, err=True)

@@ -8,14 +8,13 @@ negative.
 from collections import Counter, defaultdict
 from statistics import median_low
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
-from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+import pyarrow as pa
 
 from ..page.sheet import Column, Kind, Sheet, duration, plural
 from ..periods import SECOND
-from ..tables import Table
+from ..schemas import Table
 from .durations import FIGURES
+from .facts import COUNT, MOST, Fact, Facts, Figure, rows
 from .latencies import Latencies, bucket
 from .question import Question, times
 from .reigns import Reign, drawn
@@ -26,15 +25,6 @@ NEAR = 60
 """So many seconds before and after a change are looked at."""
 STEP = 5
 """... in steps of so many."""
-_CHANGES = StructType(
-    [
-        StructField("cluster_id", StringType()),
-        StructField("epoch", IntegerType()),
-        StructField("change", LongType()),
-        StructField("next_change", LongType()),
-    ]
-)
-
 Near = dict[int, Latencies]
 """By seconds from a change, at the beginning of a step."""
 First = dict[tuple[str, int], tuple[int, int]]
@@ -44,8 +34,8 @@ them.
 
 
 def controllers(selection: Selection) -> Question:
-    reigns = _reigns(selection)
-    near, first = _near(selection, reigns)
+    reigns = reigns_of(selection)
+    near, first = _near(selection.facts)
     around = Sheet(
         "durations_around_controller_changes",
         "How long changes took, before and after a change of controllers",
@@ -63,21 +53,15 @@ def controllers(selection: Selection) -> Question:
     )
 
 
-def _reigns(selection: Selection) -> list[Reign]:
+def reigns_of(selection: Selection) -> list[Reign]:
     """Return the controller epochs that overlap the period, in the order of clusters and epochs."""
-    rows = selection.table(Table.CONTROLLER_EPOCHS).select(
-        *(
-            "cluster_id",
-            "epoch",
-            "node",
-            f.unix_micros("began"),
-            f.unix_micros("ended"),
-            "events",
-            "missing",
-        )
+    found = rows(
+        selection.facts,
+        f"SELECT cluster_id, epoch, node, epoch_us(began), epoch_us(ended), events, missing FROM {selection.rows(Table.CONTROLLER_EPOCHS)} "
+        "ORDER BY ALL",
     )
     reigns: list[Reign] = []
-    for cluster, epoch, node, began, ended, events, missing in sorted(tuple(row) for row in rows.collect()):
+    for cluster, epoch, node, began, ended, events, missing in found:
         before = reigns[-1] if reigns and reigns[-1].cluster_id == cluster else None
         reigns.append(Reign(cluster, epoch, node, began, ended, events, missing, before))
     since, until = selection.since, selection.until
@@ -86,50 +70,56 @@ def _reigns(selection: Selection) -> list[Reign]:
     ]
 
 
-def _near(selection: Selection, reigns: list[Reign]) -> tuple[Near, First]:
+_SINCE, _UNTIL = f"(time - change) / {SECOND}", f"(time - next_change) / {SECOND}"
+NEAR_CHANGES = Fact(
+    "near_changes",
+    (
+        "cluster_id",
+        "epoch",
+        f"(floor(distance / {STEP}) * {STEP})::INTEGER AS seconds",
+        f"{bucket('latency_us')} AS bucket",
+    ),
+    {"changes": COUNT, "slowest": Figure("max(latency_us)", MOST)},
+    f"""(
+        SELECT *, CASE WHEN {_SINCE} >= 0 AND {_SINCE} < {NEAR} THEN {_SINCE} WHEN {_UNTIL} >= -{NEAR} AND {_UNTIL} < 0 THEN {_UNTIL} END
+            AS distance
+        FROM rows JOIN places USING (cluster_id, epoch) WHERE outcome = 'applied'
+    ) WHERE distance IS NOT NULL""",
+)
+"""What was carried out near a change of controllers, with the seconds from it."""
+
+
+def places(reigns: list[Reign]) -> pa.Table:
+    """Tell when each epoch began, if another one was before it, and when the next one did."""
     changes = [reign for reign in reigns if reign.before]
-    if not changes:
-        return {}, {}
-    rows = _with_distance(selection, changes).persist()
-    near, first = defaultdict[int, Latencies](Latencies), First()
-    by_step = rows.groupBy("seconds", bucket("latency_us")).agg(f.count("*"), f.max("latency_us"))
-    for seconds, start, number, slowest in by_step.collect():
-        near[seconds].add(start, number, slowest)
-    after = rows.where(f.col("seconds") >= 0).groupBy("cluster_id", "epoch").agg(f.count("*"), f.max("latency_us"))
-    for cluster, epoch, number, slowest in after.collect():
-        first[cluster, epoch] = number, slowest
-    rows.unpersist()
-    return near, first
-
-
-def _with_distance(selection: Selection, changes: list[Reign]) -> DataFrame:
-    """Return what was carried out near a change of controllers, with the seconds from it."""
     began = {(reign.cluster_id, reign.epoch): reign.began for reign in changes}
     following = {(reign.cluster_id, reign.before.epoch): reign.began for reign in changes if reign.before}
-    places = selection.spark.createDataFrame(
-        [(*place, began.get(place), following.get(place)) for place in sorted({*began, *following})], _CHANGES
+    found = [(*place, began.get(place), following.get(place)) for place in sorted({*began, *following})]
+    columns = zip(*found, strict=True) if found else [[]] * 4
+    types = {"cluster_id": pa.string(), "epoch": pa.int32(), "change": pa.int64(), "next_change": pa.int64()}
+    return pa.table(
+        [pa.array(column, type_) for column, type_ in zip(columns, types.values(), strict=True)], list(types)
     )
-    distance = (f.unix_micros("time") - f.col("change")) / SECOND
-    until_next = (f.unix_micros("time") - f.col("next_change")) / SECOND
-    seconds = f.when((distance >= 0) & (distance < NEAR), distance).when(
-        (until_next >= -NEAR) & (until_next < 0), until_next
-    )
-    return (
-        selection.decisions.where(f.col("outcome") == "applied")
-        .join(f.broadcast(places), ["cluster_id", "epoch"])
-        .select("cluster_id", "epoch", "latency_us", (f.floor(seconds / STEP) * STEP).cast("int").alias("seconds"))
-        .where(f.col("seconds").isNotNull())
-    )
+
+
+def _near(facts: Facts) -> tuple[Near, First]:
+    near, first = defaultdict[int, Latencies](Latencies), First()
+    for cluster, epoch, seconds, start, number, slowest in rows(facts, "FROM near_changes"):
+        near[seconds].add(start, number, slowest)
+        if seconds >= 0:
+            before, slowest_before = first.get((cluster, epoch), (0, 0))
+            first[cluster, epoch] = before + number, max(slowest_before, slowest)
+    return near, first
 
 
 def _changes(reigns: list[Reign], first: First) -> Sheet:
     changes = sorted((reign for reign in reigns if reign.before), key=lambda reign: (-reign.began, reign.cluster_id))
-    rows = []
+    found = []
     for reign in changes:
         assert reign.before is not None
         number, slowest = first.get((reign.cluster_id, reign.epoch), (0, None))
         place = (reign.cluster_id, reign.epoch, reign.began, reign.before.node, reign.node, reign.silence)
-        rows.append((*place, reign.events, reign.missing, number, slowest))
+        found.append((*place, reign.events, reign.missing, number, slowest))
     return Sheet(
         "controller_changes",
         "Changes of controllers, the newest first",
@@ -145,7 +135,7 @@ def _changes(reigns: list[Reign], first: First) -> Sheet:
             Column("first_minute", "In the first minute", Kind.COUNT, sums=True),
             Column("slowest_us", "Slowest of these", Kind.MICROSECONDS),
         ),
-        rows,
+        found,
     ).cut(MOST_ROWS)
 
 

@@ -6,12 +6,11 @@ what was carried out only, since a refusal is quick.
 
 from collections import defaultdict
 
-from pyspark.sql import functions as f
-
 from ..page.charts import Panel, Series, lines_over_time
 from ..page.drawing import Plot
 from ..page.sheet import Column, Kind, Sheet, Value, duration, plural
 from ..periods import Axis
+from .facts import COUNT, MOST, Fact, Figure, rows
 from .latencies import Latencies, bucket
 from .question import Question
 from .selection import Selection
@@ -31,15 +30,19 @@ NOTE = (
 _WAYS = {"local": ("at the controller itself", "s0"), "forwarded": ("forwarded", "s1"), "unknown": ("not known", "s7")}
 
 
+_LATENCIES = {"changes": COUNT, "slowest": Figure("max(latency_us)", MOST)}
+_APPLIED = "rows WHERE outcome = 'applied'"
+_BUCKET = f"{bucket('latency_us')} AS bucket"
+BY_STEP = Fact("latencies_by_step", ("step", "way", _BUCKET), _LATENCIES, _APPLIED)
+BY_OPERATION = Fact("latencies_by_operation", ("cluster_id", "operation", "way", _BUCKET), _LATENCIES, _APPLIED)
+
+
 def durations(selection: Selection) -> Question:
-    applied = selection.decisions.where(f.col("outcome") == "applied").withColumn("bucket", bucket("latency_us"))
-    counted = (f.count("*"), f.max("latency_us"))
     by_step = defaultdict[tuple[int, str], Latencies](Latencies)
-    for step, way, start, changes, slowest in applied.groupBy("step", "way", "bucket").agg(*counted).collect():
+    for step, way, start, changes, slowest in rows(selection.facts, "FROM latencies_by_step"):
         by_step[-1 if step is None else step, way].add(start, changes, slowest)
     by_operation = defaultdict[tuple[str, str, str], Latencies](Latencies)
-    groups = applied.groupBy("cluster_id", "operation", "way", "bucket").agg(*counted)
-    for cluster, operation, way, start, changes, slowest in groups.collect():
+    for cluster, operation, way, start, changes, slowest in rows(selection.facts, "FROM latencies_by_operation"):
         by_operation[cluster, operation, way].add(start, changes, slowest)
     axis = selection.axis
     over_time = Sheet(

@@ -3,12 +3,11 @@
 Rule: a line that is no event may hold anything, so the page tells why and where, and not what.
 """
 
-from pyspark.sql import functions as f
-
 from ..page.charts import Series, bars
 from ..page.drawing import Plot
 from ..page.sheet import Column, Kind, Sheet, count, plural
-from ..tables import Table
+from ..schemas import Table
+from .facts import COUNT, LEAST, Fact, Figure
 from .question import Question, listed, named, times
 from .selection import Selection
 from .tops import ascending, descending, top
@@ -27,14 +26,25 @@ _MEANINGS = {
 """Of kinds: for one, for several, and whether events are counted or problems."""
 
 
+QUARANTINE = Fact("quarantine", ("reason", "file"), {"lines": COUNT, "line": Figure("min(line)", LEAST)})
+
+
+def count_faults(selection: Selection) -> None:
+    """Count the facts about the log. Raises OSError and Spark's errors."""
+    selection.count(Table.QUARANTINE, "FROM source", QUARANTINE)
+    selection.rows(Table.PROBLEMS)
+    selection.facts.execute("UPDATE problems SET events = 0 WHERE events IS NULL")
+
+
 def faults(selection: Selection) -> Question:
-    found = selection.table(Table.PROBLEMS).withColumn("events", f.coalesce("events", f.lit(0)))
+    facts = selection.facts
     by_kind = top(
         "problems_by_kind",
         "Problems by kind",
         (_KIND, Column("problems", "Problems", Kind.COUNT, sums=True), _EVENTS),
-        found.groupBy("kind").agg(f.count("*").alias("problems"), f.sum("events").alias("events")),
-        [*descending("events", "problems"), *ascending("kind")],
+        facts,
+        "SELECT kind, count(*) AS problems, sum(events) AS events FROM problems GROUP BY ALL",
+        order=f"{descending('events', 'problems')}, {ascending('kind')}",
     )
     places = ("cluster_id", "epoch", "first_sequence", "last_sequence")
     problems = top(
@@ -46,8 +56,9 @@ def faults(selection: Selection) -> Question:
             *(Column("first_sequence", "From", Kind.NUMBER), Column("last_sequence", "To", Kind.NUMBER)),
             *(_EVENTS, Column("file", "File", Kind.NAME)),
         ),
-        found,
-        ascending(*places, "kind", "file", "text"),
+        facts,
+        "FROM problems",
+        order=ascending(*places, "kind", "file", "text"),
     )
     quarantine = top(
         "quarantine_by_reason",
@@ -57,15 +68,9 @@ def faults(selection: Selection) -> Question:
             Column("files", "Files", Kind.COUNT),
             *(Column("file", "First file", Kind.NAME), Column("line", "Line", Kind.NUMBER)),
         ),
-        selection.table(Table.QUARANTINE)
-        .groupBy("reason")
-        .agg(
-            f.count("*").alias("lines"),
-            f.count_distinct("file").alias("files"),
-            f.min(f.struct("file", "line")).alias("first"),
-        )
-        .select("reason", "lines", "files", "first.file", "first.line"),
-        [*descending("lines"), *ascending("reason")],
+        facts,
+        "SELECT reason, sum(lines) AS lines, count(*) AS files, min(file) AS file, arg_min(line, file) AS line FROM quarantine GROUP BY ALL",
+        order=f"{descending('lines')}, {ascending('reason')}",
     )
     return Question(
         "faults",

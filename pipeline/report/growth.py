@@ -8,16 +8,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from pyspark import StorageLevel
-from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
-
 from ..page.charts import Panel, Series, lines_over_time, short_count
 from ..page.drawing import REST, Plot, series_colour
 from ..page.sheet import Column, Kind, Sheet, count, plural
 from ..periods import Axis
-from ..tables import Table
+from ..schemas import Table
+from .facts import ANY, LEAST, Fact, Facts, Figure, rows
 from .question import Question, named
 from .selection import Selection
 from .tops import ascending, descending, top
@@ -58,10 +54,8 @@ class Course:
 
 def growth(selection: Selection) -> Question:
     axis = selection.axis
-    states = _states(selection).persist(StorageLevel.MEMORY_AND_DISK)
-    courses = {cluster: list(course.sizes(axis.steps)) for cluster, course in _courses(selection, states).items()}
-    by_prefix = _by_prefix(states, axis)
-    states.unpersist()
+    courses = {cluster: list(course.sizes(axis.steps)) for cluster, course in _courses(selection).items()}
+    by_prefix = _by_prefix(selection.facts)
     over_time = Sheet(
         "growth_over_time",
         f"Topics and partitions, by {axis.step.name}",
@@ -92,74 +86,89 @@ def growth(selection: Selection) -> Question:
     )
 
 
-def _states(selection: Selection) -> DataFrame:
-    """Return each state of a topic, with the steps in which it began and ended."""
-    history = selection.table(Table.TOPIC_HISTORY).where(~f.col("marked_for_deletion"))
-    place = f.struct("from_epoch", "from_sequence")
-    first_change = (
-        history.where(f.col("from_cause") != "snapshot").groupBy("cluster_id").agg(f.min(place).alias("first"))
-    )
-    was_there = (f.col("from_cause") == "snapshot") & (f.col("first").isNull() | (place < f.col("first")))
-    return history.join(f.broadcast(first_change), "cluster_id", "left").select(
-        "cluster_id",
-        "topic",
-        "partitions",
-        f.when(was_there, BEFORE).otherwise(selection.axis.clamped(f.col("from_time"))).alias("begin"),
-        selection.axis.clamped(f.col("until_time")).alias("end"),
-        (f.col("from_cause") == "snapshot").alias("by_snapshot"),
-        (f.col("from_cause") == "create_topic").alias("created"),
-        (f.col("until_cause") == "delete_topic").alias("deleted"),
-        f.coalesce(f.col("until_cause") == "gap", f.lit(False)).alias("lost"),
+FIRST_CHANGES = Fact(
+    "first_changes",
+    ("cluster_id",),
+    {"first": Figure("min({'epoch': from_epoch, 'sequence': from_sequence})", LEAST)},
+    "rows WHERE from_cause != 'snapshot'",
+)
+"""Where the topics of each cluster changed first: what snapshots showed until then was there
+before.
+"""
+COURSES = Fact(
+    "courses",
+    ("cluster_id", "step", "lost"),
+    {
+        "topics": Figure("sum(sign)"),
+        "partitions": Figure("sum(sign * partitions)"),
+        "by_snapshot": Figure("bool_or(by_snapshot)", ANY),
+    },
+    """(
+        SELECT cluster_id, partitions, first_step AS step, 1 AS sign, false AS lost, by_snapshot FROM rows
+        UNION ALL SELECT cluster_id, partitions, end_step, -1, lost, false FROM rows
+    )""",
+)
+
+
+def states(axis: Axis) -> str:
+    """Return the query for the states of topics, with the steps in which each began and ended."""
+    return f"""
+        SELECT cluster_id, partitions, from_cause = 'snapshot' AS by_snapshot, from_cause = 'create_topic' AS created,
+            until_cause = 'delete_topic' AS deleted, coalesce(until_cause = 'gap', false) AS lost,
+            CASE WHEN from_cause = 'snapshot' AND (first IS NULL OR {{'epoch': from_epoch, 'sequence': from_sequence}} < first) THEN {BEFORE}
+                ELSE {axis.clamped("epoch_us(from_time)")} END AS first_step,
+            {axis.clamped("epoch_us(until_time)")} AS end_step,
+            CASE regexp_extract(topic, '^([^._-]+)[._-]', 1) WHEN '' THEN topic ELSE regexp_extract(topic, '^([^._-]+)[._-]', 1) END AS prefix
+        FROM source LEFT JOIN first_changes USING (cluster_id) WHERE NOT marked_for_deletion
+    """
+
+
+def prefixes(axis: Axis) -> Fact:
+    """Return the fact about prefixes of names: what there was before the axis and at its end."""
+    before = f"first_step = {BEFORE} AND end_step > {BEFORE}"
+    after = f"first_step < {axis.steps} AND end_step = {axis.steps}"
+    return Fact(
+        "prefixes",
+        ("cluster_id", "prefix"),
+        {
+            "topics_before": Figure(f"count_if({before})"),
+            "topics": Figure(f"count_if({after})"),
+            "partitions_before": Figure(f"coalesce(sum(partitions) FILTER ({before}), 0)"),
+            "partitions": Figure(f"coalesce(sum(partitions) FILTER ({after}), 0)"),
+            "created": Figure(f"count_if(created AND first_step BETWEEN 0 AND {axis.steps - 1})"),
+            "deleted": Figure(f"count_if(deleted AND end_step BETWEEN 0 AND {axis.steps - 1})"),
+        },
     )
 
 
-def _courses(selection: Selection, states: DataFrame) -> dict[str, Course]:
+def count_growth(selection: Selection) -> None:
+    """Count the facts about topics. Raises OSError and Spark's errors."""
+    selection.count(Table.TOPIC_HISTORY, "FROM source WHERE NOT marked_for_deletion", FIRST_CHANGES)
+    first = selection.facts.sql("FROM first_changes").to_arrow_table()
+    axis = selection.axis
+    selection.count(Table.TOPIC_HISTORY, states(axis), COURSES, prefixes(axis), first_changes=first)
+
+
+def _courses(selection: Selection) -> dict[str, Course]:
     """Return the courses by cluster."""
     courses = defaultdict[str, Course](Course)
-    edges = states.select("cluster_id", "partitions", f.inline(f.array(_edge("begin", 1), _edge("end", -1))))
-    sizes = (f.sum("sign"), f.sum(f.col("sign") * f.col("partitions")))
-    counted = (
-        edges.where("step IS NOT NULL").groupBy("cluster_id", "step", "lost").agg(*sizes, f.bool_or("by_snapshot"))
-    )
-    for cluster, step, lost, topics, partitions, by_snapshot in counted.collect():
+    for cluster, step, lost, topics, partitions, by_snapshot in rows(selection.facts, "FROM courses"):
         course = courses[cluster]
         (course.lost if lost else course.changes)[step] = topics, partitions
         if by_snapshot:
             course.snapshots.add(step)
-    epochs = selection.table(Table.CONTROLLER_EPOCHS).where("begins_with_snapshot")
-    for cluster, step in epochs.select("cluster_id", selection.axis.clamped(f.col("began"))).collect():
-        courses[cluster].snapshots.add(step)
+    epochs = f"{selection.rows(Table.CONTROLLER_EPOCHS)} WHERE begins_with_snapshot"
+    step = selection.axis.clamped("epoch_us(began)")
+    for cluster, began in rows(selection.facts, f"SELECT cluster_id, {step} FROM {epochs}"):
+        courses[cluster].snapshots.add(began)
     return dict(sorted(courses.items()))
-
-
-def _edge(which: str, sign: int) -> SparkColumn:
-    """Make a row of where a state began, with 1, or ended, with -1."""
-    begins = f.lit(which == "begin")
-    return f.struct(
-        f.col(which).alias("step"),
-        f.lit(sign).alias("sign"),
-        (~begins & f.col("lost")).alias("lost"),
-        (begins & f.col("by_snapshot")).alias("by_snapshot"),
-    )
 
 
 def _plus(one: Size, other: Size) -> Size:
     return one[0] + other[0], one[1] + other[1]
 
 
-def _by_prefix(states: DataFrame, axis: Axis) -> Sheet:
-    begin, end = f.col("begin"), f.coalesce(f.col("end"), f.lit(axis.steps))
-    before = (begin == BEFORE) & (end > BEFORE)
-    after = (begin < axis.steps) & (end == axis.steps)
-    prefix = f.regexp_extract("topic", r"^([^._-]+)[._-]", 1)
-    sizes = {
-        "topics_before": f.count_if(before),
-        "topics": f.count_if(after),
-        "partitions_before": f.sum(f.when(before, f.col("partitions")).otherwise(0)),
-        "partitions": f.sum(f.when(after, f.col("partitions")).otherwise(0)),
-        "created": f.count_if(f.col("created") & begin.between(0, axis.steps - 1)),
-        "deleted": f.count_if(f.col("deleted") & end.between(0, axis.steps - 1)),
-    }
+def _by_prefix(facts: Facts) -> Sheet:
     return top(
         "growth_by_prefix",
         "Growth by prefix of the name",
@@ -170,10 +179,9 @@ def _by_prefix(states: DataFrame, axis: Axis) -> Sheet:
             Column("created", "Created", Kind.COUNT, sums=True),
             Column("deleted", "Deleted", Kind.COUNT, sums=True),
         ),
-        states.groupBy("cluster_id", f.when(prefix == "", f.col("topic")).otherwise(prefix).alias("prefix"))
-        .agg(*(size.alias(name) for name, size in sizes.items()))
-        .withColumn("growth", f.col("partitions") - f.col("partitions_before")),
-        [*descending("growth", "created"), *ascending("cluster_id", "prefix")],
+        facts,
+        "SELECT *, partitions - partitions_before AS growth FROM prefixes",
+        order=f"{descending('growth', 'created')}, {ascending('cluster_id', 'prefix')}",
     )
 
 

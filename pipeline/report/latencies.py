@@ -1,4 +1,4 @@
-"""Percentiles of latencies: counted in buckets by Spark, read from the counts here.
+"""Percentiles of latencies: counted in buckets by the tasks, read from the counts here.
 
 Rule: a percentile is less than 1 % off, and below 128 us exact. Counts of buckets add up, so one
 pass over the events gives the percentiles of every part and of the whole; and they are the same
@@ -8,20 +8,17 @@ however the events are dealt out.
 from collections import Counter
 from dataclasses import dataclass, field
 
-from pyspark.sql import Column
-from pyspark.sql import functions as f
-
 _BITS = 7
 """The leading ones that a bucket keeps: its width is at most 1/64 of where it begins, and its
 middle at most 1/128 off.
 """
 
 
-def bucket(microseconds: str) -> Column:
-    """Return a column with the beginning of the bucket of each value."""
-    value = f"greatest({microseconds}, 0L)"
-    shift = f"greatest(int(floor(log2(greatest({microseconds}, 1L)))) - {_BITS - 1}, 0)"
-    return f.expr(f"shiftleft(shiftright({value}, {shift}), {shift})")
+def bucket(microseconds: str) -> str:
+    """Return an expression for the beginning of the bucket of a value."""
+    value = f"greatest({microseconds}, 0)"
+    shift = f"greatest(floor(log2(greatest({microseconds}, 1)))::INTEGER - {_BITS - 1}, 0)"
+    return f"(({value} >> {shift}) << {shift})"
 
 
 @dataclass

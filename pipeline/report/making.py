@@ -6,19 +6,21 @@ costs no hour of counting.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ..page.files import Files, as_json, plain_sheet
 from ..page.rendering import render
 from ..page.sheet import Column, Kind, Sheet, count, moment, plural, share, shown
 from ..progress import Stages
-from .activity import Activity
-from .controllers import controllers
-from .durations import durations
-from .faults import faults
-from .growth import growth
+from ..schemas import Table
+from .activity import CHANGES, TOPICS, Activity
+from .controllers import NEAR_CHANGES, controllers, places, reigns_of
+from .durations import BY_OPERATION, BY_STEP, durations
+from .faults import count_faults, faults
+from .growth import count_growth, growth
 from .question import Question
-from .refusals import refusals, warnings
+from .refusals import ERRORS, FINDINGS, REFUSED, refusals, warnings
 from .selection import Selection
 
 SCHEMA_VERSION = 1
@@ -42,35 +44,37 @@ class Report:
 
 
 def make(selection: Selection, progress: Stages) -> Report:
-    """Ask all questions and return the report."""
+    """Count all facts, ask all questions and return the report."""
     with progress.stage("what there is"):
         clusters = _clusters(selection)
+    with progress.stage("changes", events=clusters.totals["events"]):
+        facts = (CHANGES, TOPICS, REFUSED, ERRORS, FINDINGS, BY_STEP, BY_OPERATION, NEAR_CHANGES)
+        selection.count(Table.EVENTS, selection.decisions, *facts, places=places(reigns_of(selection)))
+    with progress.stage("topics"):
+        count_growth(selection)
+    with progress.stage("problems"):
+        count_faults(selection)
+    return Report(selection, clusters, [ask() for ask in _questions(selection)])
+
+
+def _questions(selection: Selection) -> list[Callable[[], Question]]:
     activity = Activity(selection)
-    questions = []
-    for text, ask in _questions(selection, activity):
-        with progress.stage(text):
-            questions.append(ask())
-    activity.close()
-    return Report(selection, clusters, questions)
-
-
-def _questions(selection: Selection, activity: Activity) -> list[tuple[str, Callable[[], Question]]]:
     return [
-        ("refusals", lambda: refusals(selection)),
-        ("warnings", lambda: warnings(selection)),
-        ("activity", activity.over_time),
-        ("principals", activity.by_principal),
-        ("topics", activity.by_topic),
-        ("growth", lambda: growth(selection)),
-        ("durations", lambda: durations(selection)),
-        ("forwarding", activity.forwarding),
-        ("controllers", lambda: controllers(selection)),
-        ("clients", activity.by_client),
-        ("faults of the log", lambda: faults(selection)),
+        partial(refusals, selection),
+        partial(warnings, selection),
+        activity.over_time,
+        activity.by_principal,
+        activity.by_topic,
+        partial(growth, selection),
+        partial(durations, selection),
+        activity.forwarding,
+        partial(controllers, selection),
+        activity.by_client,
+        partial(faults, selection),
     ]
 
 
-STAGES = 12
+STAGES = 4
 
 
 def _clusters(selection: Selection) -> Sheet:

@@ -3,17 +3,13 @@
 Rule: a refusal is a policy's: it said no, or it failed. What was refused without one is told apart.
 """
 
-from pyspark import StorageLevel
-from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as f
-
 from ..page.charts import Series, bars
 from ..page.drawing import REST, Plot, series_colour
 from ..page.sheet import Column, Kind, Sheet, count, plural, share
+from .facts import COUNT, Fact, Facts, Figure, last_event
 from .question import BARS, NOTHING_ASKED, Part, Question, label_of, named, ranking, rest_of, times
 from .selection import Selection
-from .tops import ascending, descending, different, last_event, last_of_all, top
+from .tops import LAST, ascending, descending, different, top
 
 _PRINCIPAL = Column("principal", "Principal", Kind.PRINCIPAL)
 _RULE = Column("rule", "Rule, or policy", Kind.NAME)
@@ -24,15 +20,38 @@ _LAST = Column("last", "Last", Kind.TIME)
 _WHY = Column("message", "Why, the last time", Kind.TEXT)
 
 
+REFUSED = Fact(
+    "refused",
+    ("principal", "blamed AS rule", "name"),
+    {
+        "changes": COUNT,
+        "broken": Figure("count_if(outcome = 'broken')"),
+        "event": last_event("policy_message"),
+    },
+    "rows WHERE outcome IN ('refused', 'broken')",
+)
+ERRORS = Fact(
+    "errors",
+    ("error", "operation", "principal"),
+    {"changes": COUNT, "event": last_event("message")},
+    "rows WHERE outcome = 'error'",
+)
+FINDINGS = Fact(
+    "findings",
+    ("finding.rule AS rule", "finding.action AS action", "principal", "name"),
+    {"findings": COUNT, "applied": Figure("count_if(outcome = 'applied')"), "event": last_event("finding.message")},
+    "(SELECT *, unnest(findings) AS finding FROM rows) WHERE finding.action != 'deny'",
+)
+
+
 def refusals(selection: Selection) -> Question:
-    refused = _counted(selection).persist(StorageLevel.MEMORY_AND_DISK)
-    by_principal, by_rule, pairs = _by_principal(refused), _by_rule(refused), _by_principal_and_rule(refused)
-    refused.unpersist()
+    facts = selection.facts
+    by_principal, by_rule, pairs = _by_principal(facts), _by_rule(facts), _by_principal_and_rule(facts)
     return Question(
         "refusals",
         "Who is refused, by which rule, and why?",
         _refusals_answer(selection.decided, by_principal, by_rule),
-        (pairs, by_rule, _errors(selection)),
+        (pairs, by_rule, _errors(facts)),
         lambda: _refusals_drawn(by_principal, by_rule, pairs),
         note="A refusal is a policy's: it said no, or it failed. What was refused without asking one, because it was wrong in itself or not "
         "authorized, is in the last table.",
@@ -40,58 +59,46 @@ def refusals(selection: Selection) -> Question:
     )
 
 
-def _counted(selection: Selection) -> DataFrame:
-    """Count refusals by principal, rule and name, of which all other counts are sums."""
-    refused = selection.decisions.where(f.col("outcome").isin("refused", "broken"))
-    return refused.groupBy("principal", f.col("blamed").alias("rule"), "name").agg(
-        f.count("*").alias("changes"),
-        f.count_if(f.col("outcome") == "broken").alias("broken"),
-        last_event("policy_message"),
-    )
-
-
-def _by_principal(refused: DataFrame) -> Sheet:
+def _by_principal(facts: Facts) -> Sheet:
     return top(
         "refusals_by_principal",
         "Refusals by principal",
         (_PRINCIPAL, _REFUSED, Column("rules", "Rules", Kind.COUNT), _NAMES, _LAST, _WHY),
-        refused.groupBy("principal").agg(*_sums(), different("rule").alias("rules"), different("name").alias("names")),
-        [*descending("refused"), *ascending("principal")],
+        facts,
+        f"SELECT principal, {_SUMS}, {different('rule')} AS rules, {different('name')} AS names FROM refused GROUP BY ALL",
+        order=f"{descending('refused')}, {ascending('principal')}",
     )
 
 
-def _by_rule(refused: DataFrame) -> Sheet:
+def _by_rule(facts: Facts) -> Sheet:
     return top(
         "refusals_by_rule",
         "Refusals by rule",
         (_RULE, _REFUSED, Column("failed", "It failed", Kind.COUNT, sums=True), _PRINCIPALS, _NAMES, _LAST, _WHY),
-        refused.groupBy("rule").agg(
-            *_sums(),
-            f.sum("broken").alias("failed"),
-            different("principal").alias("principals"),
-            different("name").alias("names"),
-        ),
-        [*descending("refused"), *ascending("rule")],
+        facts,
+        f"SELECT rule, {_SUMS}, sum(broken) AS failed, {different('principal')} AS principals, {different('name')} AS names "
+        "FROM refused GROUP BY ALL",
+        order=f"{descending('refused')}, {ascending('rule')}",
     )
 
 
-def _by_principal_and_rule(refused: DataFrame) -> Sheet:
-    pairs = refused.groupBy("principal", "rule").agg(*_sums())
+def _by_principal_and_rule(facts: Facts) -> Sheet:
     return top(
         "refusals_by_principal_and_rule",
         "Refusals by principal and rule",
         (_PRINCIPAL, _RULE, _REFUSED, _LAST, _WHY),
-        pairs.withColumn("of_principal", f.sum("refused").over(Window.partitionBy("principal"))),
-        [*descending("of_principal"), *ascending("principal"), *descending("refused"), *ascending("rule")],
+        facts,
+        f"SELECT principal, rule, {_SUMS}, sum(sum(changes)) OVER (PARTITION BY principal) AS of_principal "
+        "FROM refused GROUP BY principal, rule",
+        order=f"{descending('of_principal')}, {ascending('principal')}, {descending('refused')}, {ascending('rule')}",
     )
 
 
-def _sums() -> list[SparkColumn]:
-    """Return the aggregates that add groups of refusals up."""
-    return [f.sum("changes").alias("refused"), *last_of_all()]
+_SUMS = f"sum(changes) AS refused, {', '.join(LAST)}"
+"""The aggregates that add groups of refusals up."""
 
 
-def _errors(selection: Selection) -> Sheet:
+def _errors(facts: Facts) -> Sheet:
     return top(
         "errors",
         "Errors without a policy",
@@ -101,12 +108,9 @@ def _errors(selection: Selection) -> Sheet:
             Column("changes", "Changes", Kind.COUNT, sums=True),
             *(_PRINCIPALS, _LAST, _WHY),
         ),
-        selection.decisions.where(f.col("outcome") == "error")
-        .groupBy("error", "operation", "principal")
-        .agg(f.count("*").alias("counted"), last_event("message"))
-        .groupBy("error", "operation")
-        .agg(f.sum("counted").alias("changes"), f.count("*").alias("principals"), *last_of_all()),
-        [*descending("changes"), *ascending("error", "operation")],
+        facts,
+        f"SELECT error, operation, sum(changes) AS changes, count(*) AS principals, {', '.join(LAST)} FROM errors GROUP BY ALL",
+        order=f"{descending('changes')}, {ascending('error', 'operation')}",
     )
 
 
@@ -161,13 +165,6 @@ def _refusals_drawn(by_principal: Sheet, by_rule: Sheet, pairs: Sheet) -> Plot |
 
 
 def warnings(selection: Selection) -> Question:
-    found = (
-        selection.decisions.where(f.exists("findings", lambda finding: finding["action"] != "deny"))
-        .select("*", f.explode("findings").alias("finding"))
-        .where(f.col("finding.action") != "deny")
-        .withColumns({"rule": f.col("finding.rule"), "action": f.col("finding.action")})
-        .withColumns({"text": f.col("finding.message")})
-    )
     sheet = top(
         "warnings_by_rule",
         "Findings by rule",
@@ -179,17 +176,10 @@ def warnings(selection: Selection) -> Question:
             *(_PRINCIPALS, _NAMES, _LAST),
             Column("message", "What it said, the last time", Kind.TEXT),
         ),
-        found.groupBy("rule", "action", "principal", "name")
-        .agg(f.count("*").alias("counted"), f.count_if(f.col("outcome") == "applied").alias("done"), last_event("text"))
-        .groupBy("rule", "action")
-        .agg(
-            f.sum("counted").alias("findings"),
-            f.sum("done").alias("applied"),
-            different("principal").alias("principals"),
-            different("name").alias("names"),
-            *last_of_all(),
-        ),
-        [*descending("findings"), *ascending("rule", "action")],
+        selection.facts,
+        f"SELECT rule, action, sum(findings) AS findings, sum(applied) AS applied, {different('principal')} AS principals, "
+        f"{different('name')} AS names, {', '.join(LAST)} FROM findings GROUP BY ALL",
+        order=f"{descending('findings')}, {ascending('rule', 'action')}",
     )
     parts = [Part("applied", "carried out", "s0"), Part("rest", "not carried out", "s7")]
     return Question(

@@ -6,15 +6,19 @@ share.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 from functools import cached_property
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as f
+import pyarrow as pa
+import pyarrow.dataset as ds
+from pyspark.sql import SparkSession
 
-from ..page.sheet import as_datetime
+from ..delta import DataFile, Tables, dataset
 from ..periods import Axis, Spread, axis, worth_showing
-from ..tables import Table, Tables
+from ..schemas import CLUSTER, Table
+from .facts import COUNT, LEAST, MOST, Fact, Figure, Wanted, connection, facts_of, rows
+
+MILLISECOND = 1000
+"""Statistics of times may be cut off to milliseconds."""
 
 
 class NothingSelectedError(Exception):
@@ -32,9 +36,21 @@ class ClusterSpread:
     last: int
 
 
+DAYS = Fact(
+    "days",
+    ("cluster_id", "day"),
+    {
+        "first": Figure("min(time)", LEAST),
+        "last": Figure("max(time)", MOST),
+        "events": COUNT,
+        "decisions": Figure("count_if(kind = 'decision')"),
+    },
+)
+
+
 class Selection:
-    """The events that a report is about. Times are microseconds since 1970: `since` is within,
-    `until` is not. No clusters means all.
+    """The events that a report is about, and the facts that were counted of them. Times are
+    microseconds since 1970: `since` is within, `until` is not. No clusters means all.
     """
 
     def __init__(
@@ -50,52 +66,78 @@ class Selection:
         self.since = since
         self.until = until
         self.clusters = tuple(dict.fromkeys(clusters))
-        self._tables = tables
+        self.facts = connection()
+        self._tables = tables.location
+        self._snapshots = tables.snapshots()
 
-    def table(self, table: Table) -> DataFrame:
-        """Return the rows of a table that belong to the clusters, or to none."""
-        rows = self._tables.read(self.spark, table)
-        if self.clusters and "cluster_id" in rows.columns:
-            rows = rows.where(f.col("cluster_id").isNull() | f.col("cluster_id").isin(*self.clusters))
-        return rows
-
-    @cached_property
-    def events(self) -> DataFrame:
-        """The events of the period; a filter by `day` spares the reading of all other folders."""
-        rows = self.table(Table.EVENTS)
-        if self.since is not None:
-            rows = rows.where((f.col("time") >= _time(self.since)) & (f.col("day") >= _day(self.since)))
-        if self.until is not None:
-            rows = rows.where((f.col("time") < _time(self.until)) & (f.col("day") <= _day(self.until)))
-        return rows
-
-    @cached_property
-    def decisions(self) -> DataFrame:
-        """The decisions, with `outcome`, `way` (`local`, `forwarded`, `unknown`), `step` on the
-        axis, and `blamed`: the rule, or else the policy.
+    def count(self, table: Table, view: str, *facts: Fact, **given: pa.Table) -> None:
+        """Count facts of the rows of a table that belong to the clusters, or to none; the query
+        `view` makes the rows of `source`. Raises OSError and Spark's errors.
         """
-        way = f.when(f.col("received_node") == -1, "unknown")
-        return self.events.where(f.col("kind") == "decision").withColumns(
-            {
-                "outcome": _outcome(),
-                "way": way.when(f.col("received_node") == f.col("decided_node"), "local").otherwise("forwarded"),
-                "step": self.axis.column(f.col("time")),
-                "blamed": f.when(f.col("rule") != "", f.col("rule")).otherwise(f.col("policy")),
-            }
+        facts_of(self.spark, self._tables, self.files(table), Wanted(table, view, facts, given), self.facts)
+
+    def files(self, table: Table) -> list[DataFile]:
+        """Return the files of a table that may have rows of the clusters and, of events, of the
+        period.
+        """
+        return [
+            file
+            for file in self._snapshots[table].files
+            if (not self.clusters or file.cluster_id is None or file.cluster_id in self.clusters)
+            and (table is not Table.EVENTS or self._may_hold(file))
+        ]
+
+    def rows(self, table: Table) -> str:
+        """Name a view of the whole of a small table among the facts, with the rows of the clusters,
+        or of none.
+        """
+        found = dataset(self._tables, table, self.files(table))
+        if self.clusters and CLUSTER in table.schema.names:
+            found = found.filter(ds.field(CLUSTER).is_null() | ds.field(CLUSTER).isin(self.clusters))
+        self.facts.register("source", found.to_table())
+        self.facts.execute(f"CREATE OR REPLACE TABLE {table.value} AS FROM source")
+        self.facts.unregister("source")
+        return table.value
+
+    def _may_hold(self, file: DataFile) -> bool:
+        low, high = file.low.get("time"), file.high.get("time")
+        return not (
+            (self.until is not None and low is not None and int(low) >= self.until)
+            or (self.since is not None and high is not None and int(high) + MILLISECOND <= self.since)
         )
+
+    @property
+    def events(self) -> str:
+        """The query for the events of the period, with their time in microseconds."""
+        wanted = [f"time >= {self.since}"] * (self.since is not None) + [f"time < {self.until}"] * (
+            self.until is not None
+        )
+        where = f" WHERE {' AND '.join(wanted)}" if wanted else ""
+        return f"SELECT * FROM (SELECT * REPLACE (epoch_us(time) AS time) FROM source){where}"
+
+    @property
+    def decisions(self) -> str:
+        """The query for the decisions, with `outcome`, `way` (`local`, `forwarded`, `unknown`),
+        `step` on the axis, and `blamed`: the rule, or else the policy.
+        """
+        return f"""
+            SELECT cluster_id, epoch, sequence, time, principal, api, operation, software, received_node, resource, name, error, message,
+                policy_message, findings, latency_us,
+                {_OUTCOME} AS outcome,
+                CASE received_node WHEN -1 THEN 'unknown' WHEN decided_node THEN 'local' ELSE 'forwarded' END AS way,
+                {self.axis.column("time")} AS step,
+                CASE WHEN rule != '' THEN rule ELSE policy END AS blamed
+            FROM ({self.events}) WHERE kind = 'decision'
+        """
 
     # ------------------------------------------------------------------ what there is
 
     @cached_property
     def _days(self) -> list[tuple[str, Spread, int]]:
         """Count events and decisions by cluster and day."""
-        micros = f.unix_micros("time")
-        rows = (
-            self.events.groupBy("cluster_id", f.unix_date("day"))
-            .agg(f.min(micros), f.max(micros), f.count("*"), f.count_if(f.col("kind") == "decision"))
-            .collect()
-        )
-        return [(row[0], Spread(row[2], row[3], row[4]), row[5]) for row in rows]
+        self.count(Table.EVENTS, f"SELECT cluster_id, day, time, kind FROM ({self.events})", DAYS)
+        found = rows(self.facts, "SELECT cluster_id, first, last, events, decisions FROM days ORDER BY ALL")
+        return [(cluster, Spread(first, last, events), decisions) for cluster, first, last, events, decisions in found]
 
     @cached_property
     def spreads(self) -> list[ClusterSpread]:
@@ -135,28 +177,14 @@ class Selection:
         if self.since is not None and self.until is not None and self.since >= self.until:
             raise NothingSelectedError("--until has to be later than --since.")
         if self.clusters:
-            names = self._tables.read(self.spark, Table.EVENTS).select("cluster_id").distinct().collect()
-            known = sorted(row[0] for row in names)
+            known = sorted(self._snapshots[Table.EVENTS].of_clusters())
             if missing := [name for name in self.clusters if name not in known]:
                 raise NothingSelectedError(
-                    f"There is no cluster {missing[0]} in {self._tables.folder}: there is {', '.join(known) or 'none'}."
+                    f"There is no cluster {missing[0]} in {self._tables}: there is {', '.join(known) or 'none'}."
                 )
 
 
-def _outcome() -> Column:
-    return (
-        f.when(f.col("effect") != "none", f.col("effect"))
-        .when(f.col("error_code") == 0, "validated")
-        .when(f.col("decision") == "violated", "refused")
-        .when(f.col("decision") == "broken", "broken")
-        .otherwise("error")
-    )
-
-
-def _time(microseconds: int) -> Column:
-    return f.timestamp_micros(f.lit(microseconds))
-
-
-def _day(microseconds: int) -> Column:
-    when = as_datetime(microseconds)
-    return f.lit(date.max if when is None else when.date())
+_OUTCOME = """
+    CASE WHEN effect != 'none' THEN effect WHEN error_code = 0 THEN 'validated' WHEN decision = 'violated' THEN 'refused'
+    WHEN decision = 'broken' THEN 'broken' ELSE 'error' END
+"""

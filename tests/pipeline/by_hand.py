@@ -10,8 +10,6 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.parquet as pq
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from minicontroller.audit.event import (
     AuditEvent,
@@ -29,7 +27,10 @@ from minicontroller.audit.event import (
     encode,
 )
 from minicontroller.audit.replay import Replay
-from minicontroller.pipeline.tables import Table, Tables
+from minicontroller.pipeline.delta import NewFile
+from minicontroller.pipeline.delta import Tables as DeltaTables
+from minicontroller.pipeline.schemas import Table
+from minicontroller.pipeline.tables import Tables
 from tests.audit.logs import a_creation
 
 CLUSTER = "cluster-of-the-tests-0"
@@ -126,18 +127,18 @@ def write_tables(folder: Path, events: Iterable[AuditEvent], others: Mapping[Tab
 
 
 def write(tables: Tables, table: Table, rows: list[Row]) -> None:
-    """Partitioned Hive's way."""
-    parts: dict[str, list[Row]] = defaultdict(list)
+    """Write rows as the only ones of a table."""
+    parts: dict[str | None, list[Row]] = defaultdict(list)
     for row in rows:
-        parts["/".join(f"{name}={row[name]}" for name in table.partitioned_by)].append(row)
-    schema = to_arrow_schema(table.schema, timezone="UTC")
-    kept = pa.schema([field for field in schema if field.name not in table.partitioned_by])
-    tables.path(table).mkdir(parents=True, exist_ok=True)
-    for part, held in parts.items():
-        target = tables.path(table) / part
-        target.mkdir(parents=True, exist_ok=True)
-        columns = {field.name: [row.get(field.name) for row in held] for field in kept}
-        pq.write_table(pa.table(columns, schema=kept), target / "part-0.parquet")
+        parts[row["cluster_id"] if table.is_partitioned else None].append(row)
+    files = []
+    for cluster_id, held in parts.items():
+        columns = {field.name: [row.get(field.name) for row in held] for field in table.in_files}
+        file = NewFile(tables.location, table, cluster_id)
+        file.write(pa.table(columns, schema=table.in_files))
+        files.append(file.finish())
+    there = DeltaTables(tables.location)
+    there.commit(there.snapshot(table), 1, files)
 
 
 def time_of(milliseconds: int) -> datetime:

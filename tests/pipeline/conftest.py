@@ -9,11 +9,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from minicontroller.pipeline.session import spark_session
-from minicontroller.pipeline.sizing import FOR_LITTLE
 
 HERE = Path(__file__).parent
 PATIENCE_SECONDS = 600  # a busy machine starts Spark in minutes
-SMALL = {**FOR_LITTLE, "spark.driver.memory": "1g"}
+SMALL = {"spark.driver.memory": "1g"}
 """Tests have little data: what takes time is to start."""
 
 

@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from minicontroller.pipeline.delta import ChangedMeanwhileError, DataFile, NewFile, Tables, TablesError, dataset
+from minicontroller.pipeline.delta import MANY, ChangedMeanwhileError, DataFile, NewFile, Tables, TablesError, dataset
 from minicontroller.pipeline.location import Location, LocationError
 from minicontroller.pipeline.schemas import Table
 
@@ -65,25 +65,28 @@ def test_of_two_runs_at_once_one_fails(tables: Tables) -> None:
 
 def test_a_snapshot_stays_as_it_was(tables: Tables) -> None:
     """Who reads a snapshot sees no later commit, and no merged file is gone yet."""
-    tables.commit(tables.snapshot(Table.EVENTS), 1, [written(tables, "a", 1), written(tables, "a", 11)])
+    tables.commit(tables.snapshot(Table.EVENTS), 1, [written(tables, "a", number) for number in range(MANY)])
     before = tables.snapshot(Table.EVENTS)
-    assert tables.merge_small(Table.EVENTS) == 1
+    assert tables.merge_small(Table.EVENTS) == MANY - 1
     merged = tables.snapshot(Table.EVENTS)
-    tables.commit(merged, 2, [written(tables, "a", 21)], merged.files)
+    tables.commit(merged, 2, [written(tables, "a", 91, 2)], merged.files)
     tables.vacuum(Table.EVENTS)
-    assert places(tables, before.files) == [("a", number) for number in range(1, 21)]
-    assert places(tables) == [("a", number) for number in range(21, 31)]
+    assert len(places(tables, before.files)) == 10 * MANY
+    assert places(tables) == [("a", 91), ("a", 92)]
 
 
 def test_merged_files_hold_the_same_rows(tables: Tables) -> None:
     """Merging small files changes neither rows, nor statistics, nor the change's number."""
-    tables.commit(tables.snapshot(Table.EVENTS), 4, [written(tables, name, first) for name in ODD for first in (1, 11)])
+    firsts = range(1, 10 * MANY, 10)
+    tables.commit(tables.snapshot(Table.EVENTS), 4, [written(tables, name, first) for name in ODD for first in firsts])
     rows = places(tables)
-    assert tables.merge_small(Table.EVENTS) == 3
+    assert tables.merge_small(Table.EVENTS) == 3 * (MANY - 1)
     snapshot = tables.snapshot(Table.EVENTS)
     assert places(tables) == rows
     assert snapshot.change == 4
-    assert [(file.rows, file.low["sequence"], file.high["sequence"]) for file in snapshot.files] == [(20, 1, 20)] * 3
+    assert [(file.rows, file.low["sequence"], file.high["sequence"]) for file in snapshot.files] == [
+        (10 * MANY, 1, 10 * MANY)
+    ] * 3
 
 
 def test_nothing_was_written(tables: Tables) -> None:

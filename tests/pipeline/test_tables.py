@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.pipeline.tables import Table
+from minicontroller.pipeline.schemas import Table
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "pipeline.md"
 
@@ -19,4 +19,4 @@ def documented(table: Table) -> set[str]:
 @pytest.mark.parametrize("table", Table)
 def test_every_column_is_documented(table: Table) -> None:
     """docs/pipeline.md tells of every column of every table, and of no other (P-2)."""
-    assert documented(table) == set(table.schema.fieldNames())
+    assert documented(table) == set(table.schema.names)

@@ -27,16 +27,18 @@ from minicontroller.pipeline.backtest.running import BacktestError, Wish
 from minicontroller.pipeline.backtest.summary import Summary
 from minicontroller.pipeline.backtest.verdicts import Difference
 from minicontroller.pipeline.backtest.wording import answer
-from minicontroller.pipeline.ingest.run import ingest
-from minicontroller.pipeline.ingest.state import STATE_FILE, load, write_whole
+from minicontroller.pipeline.delta import Tables as DeltaTables
+from minicontroller.pipeline.ingest.state import Ledger, copied
 from minicontroller.pipeline.page.files import Files
-from minicontroller.pipeline.tables import Table, Tables
+from minicontroller.pipeline.schemas import Table
+from minicontroller.pipeline.tables import Tables
 from tests.audit.logs import write
 from tests.pipeline.backtest.asking import at_most, in_python, in_rules
 from tests.pipeline.backtest.by_words import History, denied
 from tests.pipeline.backtest.lives import recorded
 from tests.pipeline.backtest.slicing import backtested
 from tests.pipeline.backtest.test_exactness import candidate_of, settings_of
+from tests.pipeline.ingest.local import ingest_on
 
 COMMAND = Path(sys.executable).with_name("minicontroller")
 REAL, TOLD = "real", "told-in-words-00000000"
@@ -54,7 +56,7 @@ class Tried:
         self.told = a_history().events
         write(folder / "audit" / "told.ndjson", self.told)
         self.tables = Tables(folder / "tables")
-        ingest(spark, self.tables.folder, [folder / "audit"])
+        ingest_on(spark, self.tables.folder, [folder / "audit"])
         self.spark = spark
 
     @property
@@ -182,11 +184,9 @@ def test_a_topic_history_that_lags(tried: Tried, tmp_path: Path, capsys: pytest.
     lagging = copy.copy(tried)
     lagging.tables = Tables(tmp_path / "tables")
     shutil.copytree(tried.tables.folder, lagging.tables.folder)
-    state = load(lagging.tables.folder)
-    for cluster in state.clusters.values():
-        cluster.is_stale = True
-    write_whole(lagging.tables.folder / STATE_FILE, msgspec.json.encode(state))
-    for file in lagging.tables.path(Table.TOPIC_HISTORY).rglob("*.parquet"):
+    ledger = Ledger(DeltaTables(lagging.tables.location))
+    ledger.change(copied(ledger.state), [], [])
+    for file in (lagging.tables.folder / Table.TOPIC_HISTORY.value).rglob("*.parquet"):
         pq.write_table(pq.read_table(file, partitioning=None).slice(0, 1), file)
     _, files = lagging.found(tmp_path / "page.html", candidate, 1)
     assert same(written(files), expected(tried, candidate))

@@ -11,21 +11,23 @@ from minicontroller.pipeline.backtest.existing import Existing
 from minicontroller.pipeline.backtest.reading import UnreadableTableError
 from minicontroller.pipeline.backtest.replaying import Place
 from minicontroller.pipeline.backtest.topics import Lived, Today, existing, states, states_at_begins, states_today
+from minicontroller.pipeline.schemas import Table
 from tests.pipeline.backtest.by_words import History
 from tests.pipeline.backtest.test_slices import a_life
-from tests.pipeline.ingest.test_history import histories
+from tests.pipeline.ingest.test_topic_history import Ingested
 
 LIVES = {f"life-{seed}": a_life(seed) for seed in range(60)}
 
 
 @pytest.fixture(name="files", scope="module")
 def of_the_topic_history(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Sequence[str]]:
-    """By cluster: in several portions."""
-    folder = tmp_path_factory.mktemp("lives")
-    histories(folder, {name: [(0, False, event) for event in events] for name, events in LIVES.items()})
-    found = {name: sorted((folder / f"tables/history/cluster_id={name}").glob("*.parquet")) for name in LIVES}
+    """Return the files of each cluster's topic history."""
+    ingested = Ingested(tmp_path_factory.mktemp("lives"))
+    ingested.take(LIVES)
+    found = ingested.tables.snapshot(Table.TOPIC_HISTORY).of_clusters()
+    folder = ingested.tables.folder(Table.TOPIC_HISTORY)
     assert max(map(len, found.values())) > 1
-    return {name: list(map(str, paths)) for name, paths in found.items()}
+    return {name: [folder.child(file.path).uri for file in files] for name, files in found.items()}
 
 
 def replayed(events: Sequence[AuditEvent]) -> Iterator[tuple[Place, Mapping[str, RecordedState]]]:
@@ -68,10 +70,9 @@ def test_the_topics_of_today(files: Mapping[str, Sequence[str]]) -> None:
             if isinstance(event, Decision) and event.operation == "create_topic" and event.after is not None
         }
         found: dict[str, Existing] = {}
-        for file in files[name]:
-            for number, packed in states_today(Today(file, 7)):
-                assert number == 7
-                found |= {each.topic: each for each in existing(packed)}
+        for number, packed in states_today(Today(tuple(files[name]), 7)):
+            assert number == 7
+            found |= {each.topic: each for each in existing(packed)}
         assert {topic: each.state for topic, each in found.items()} == topics
         principals = {topic: each.principal for topic, each in found.items() if each.principal is not None}
         assert principals == {topic: made[topic, topics[topic].topic_id] for topic in principals}
@@ -86,10 +87,10 @@ def test_a_state_arrives_as_it_was(tmp_path: Path) -> None:
     history = History().create("a", 3, configs={"retention.ms": "1", "x": "\u00e9\n'"}).create("b").delete("b")
     odd = {"replicas": ((1, 2, 3), (), (2,)), "internal": True, "created_ms": None}
     events = history.observe("c", RecordedState(topic_id="C" * 22, configs={}, marked_for_deletion=False, **odd)).events  # type: ignore[arg-type]
-    histories(tmp_path, {"c": [(0, False, event) for event in events]})
+    Ingested(tmp_path).take({"c": events})
     last = events[-1].epoch, events[-1].sequence
     found: dict[str, RecordedState] = {}
-    for file in (tmp_path / "tables/history").rglob("*.parquet"):
+    for file in (tmp_path / Table.TOPIC_HISTORY.value).rglob("*.parquet"):
         for _, packed in states_at_begins(Lived(str(file), ((last, 0),))):
             found.update(states(packed))
     assert found == history.topics
@@ -98,4 +99,4 @@ def test_a_state_arrives_as_it_was(tmp_path: Path) -> None:
 def test_a_file_that_is_gone_is_told(tmp_path: Path) -> None:
     """An ingest takes files away; what to do stands in the sentence."""
     with pytest.raises(UnreadableTableError, match=r"changed meanwhile .*gone\.parquet.*: run it again"):
-        list(states_today(Today(str(tmp_path / "gone.parquet"), 0)))
+        list(states_today(Today((str(tmp_path / "gone.parquet"),), 0)))

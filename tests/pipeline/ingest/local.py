@@ -1,82 +1,74 @@
-"""Ingest without Spark: the same plan, the same readers and the same commits, one after the other
-in this process.
-
-What Spark does besides, to log each offset before its batch and the batch's number after it, is
-done here with a file. It makes tests of the rule quick; that Spark keeps it too is shown by the
+"""Ingest without Spark: the same plan, the same tasks and the same commits, one after the other in
+this process. It makes tests of the rule quick; that Spark's workers do the same is shown by the
 tests that run on Spark.
 """
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow.dataset as ds
 from msgspec import msgpack
-from pyspark.sql.streaming.datasource import ReadMaxBytes
+from pyspark.sql import SparkSession
 
+from minicontroller.pipeline.delta import Tables, dataset
 from minicontroller.pipeline.ingest.batches import Batches
+from minicontroller.pipeline.ingest.conflicts import compared, differing
+from minicontroller.pipeline.ingest.files import Read, listing, next_reads
 from minicontroller.pipeline.ingest.report import Report, Share
-from minicontroller.pipeline.ingest.source import AuditReader
+from minicontroller.pipeline.ingest.run import Summary, ingest
 from minicontroller.pipeline.ingest.staging import stage
-from minicontroller.pipeline.ingest.state import CHECKPOINT, Ledger, State, locked
-from minicontroller.pipeline.tables import Table
+from minicontroller.pipeline.ingest.state import Ledger, State
+from minicontroller.pipeline.location import Location
+from minicontroller.pipeline.schemas import Table
 
 BATCH_BYTES = 1 << 20
+PIECE_BYTES = BATCH_BYTES // 2
+Place = Path | Location
 
 
-def ingest_here(tables: Path, *folders: Path, batch_bytes: int = BATCH_BYTES) -> State:
-    """All that is there; the state afterwards. The tables that are made of others stay as they
-    were.
+def located(place: Place) -> Location:
+    return Location.local(place) if isinstance(place, Path) else place
+
+
+def ingest_here(tables: Place, *folders: Place, batch_bytes: int = BATCH_BYTES) -> State:
+    """Take all that is there into the tables, and return the state afterwards. The tables that are
+    made of others stay as they were.
     """
-    with locked(tables):
-        ledger = Ledger(tables)
-        ledger.open()
-        log = tables / CHECKPOINT / "offset"
-        reader = AuditReader(
-            {
-                "tables": str(tables),
-                "folders": json.dumps([str(folder) for folder in folders]),
-                "batch_bytes": str(batch_bytes),
-                "readers": "2",
-            }
-        )
-        batches = Batches(ledger, lambda shares, folder: _all(shares, tables, folder), lambda _: [])
-        number, start, end = (
-            json.loads(log.read_text()) if log.exists() else (-1, reader.initialOffset(), reader.initialOffset())
-        )
-        reader.prepareForTriggerAvailableNow()
-        while True:
-            batches.take(_shares(reader, start, end), number)
-            start, end = end, reader.latestOffset(end, ReadMaxBytes(batch_bytes))
-            if start == end:
-                return ledger.state
-            number += 1
-            log.parent.mkdir(exist_ok=True)
-            log.with_suffix(".new").write_text(json.dumps([number, start, end]))
-            log.with_suffix(".new").replace(log)
+    place = located(tables)
+    ledger = Ledger(Tables(place))
+    ledger.follow_with_quarantine()
+    batches = Batches(
+        ledger,
+        lambda shares: [_apart(share, place) for share in shares],
+        lambda repeated, there: [found for piece in compared(repeated, there) for found in differing(piece, place)],
+    )
+    found, given = listing(map(located, folders)), set[Read]()
+    while reads := next_reads(
+        found, ledger.state.files, given=given, max_bytes=batch_bytes, piece_bytes=min(batch_bytes, PIECE_BYTES)
+    ):
+        given.update(reads)
+        batches.take(reads, PIECE_BYTES)
+    return ledger.state
 
 
-def _shares(reader: AuditReader, start: dict[str, Any], end: dict[str, Any]) -> list[Share]:
-    """Through bytes and back, as between processes."""
-    partitions = reader.partitions(start, end)
-    return [msgpack.decode(msgpack.encode(each.value), type=Share) for each in partitions]
+def ingest_on(spark: SparkSession, tables: Place, folders: Sequence[Place], **options: Any) -> Summary:
+    """Ingest on Spark."""
+    return ingest(spark, located(tables), [*map(located, folders)], **options)
 
 
-def _all(shares: Sequence[Share], tables: Path, folder: str) -> list[Report]:
-    return [stage(share, tables, folder) for share in shares]
+def _apart(share: Share, place: Location) -> Report:
+    """Stage a share that went through bytes and back, as between processes."""
+    return msgpack.decode(msgpack.encode(stage(msgpack.decode(msgpack.encode(share), type=Share), place)), type=Report)
 
 
-def rows_of(tables: Path, table: Table) -> list[dict[str, Any]]:
-    """As Arrow reads them."""
-    folder = tables / table.value
-    if not folder.is_dir():
-        return []
-    rows: list[dict[str, Any]] = ds.dataset(folder, partitioning="hive").to_table().to_pylist()
+def rows_of(tables: Place, table: Table) -> list[dict[str, Any]]:
+    """Read a table as Arrow does."""
+    place = located(tables)
+    rows: list[dict[str, Any]] = dataset(place, table, Tables(place).snapshot(table).files).to_table().to_pylist()
     return rows
 
 
-def places(tables: Path) -> list[tuple[str, int, int]]:
-    """Of all events: cluster, epoch, sequence; in order."""
+def places(tables: Place) -> list[tuple[str, int, int]]:
+    """Return cluster, epoch and sequence of all events, in order."""
     rows = rows_of(tables, Table.EVENTS)
     return sorted((str(row["cluster_id"]), row["epoch"], row["sequence"]) for row in rows)

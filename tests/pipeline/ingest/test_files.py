@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from minicontroller.audit.event import encode
 from minicontroller.audit.verifying import Verification
 from minicontroller.pipeline.ingest.state import State
-from minicontroller.pipeline.tables import Table
+from minicontroller.pipeline.schemas import Table
 from tests.audit.logs import CLUSTER, a_creation, a_log, write
 from tests.pipeline.ingest.local import ingest_here, places, rows_of
 

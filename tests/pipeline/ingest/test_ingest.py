@@ -12,21 +12,23 @@ from typing import Any
 
 import duckdb
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
+import zstandard
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
 from minicontroller.audit.event import AuditEvent, Dropped, encode
 from minicontroller.audit.files import audit_files
-from minicontroller.pipeline.ingest import compaction
+from minicontroller.pipeline.delta import APPLICATION, MANY, ChangedMeanwhileError, TablesError, dataset
+from minicontroller.pipeline.delta import Tables as DeltaTables
 from minicontroller.pipeline.ingest.command import told
-from minicontroller.pipeline.ingest.run import Summary, ingest
-from minicontroller.pipeline.ingest.state import StateError, locked
-from minicontroller.pipeline.ingest.stream import IngestError
-from minicontroller.pipeline.tables import Table, Tables
+from minicontroller.pipeline.ingest.run import IngestError, Summary
+from minicontroller.pipeline.ingest.state import Ledger, copied
+from minicontroller.pipeline.location import Location
+from minicontroller.pipeline.schemas import Table
 from tests.audit.logs import a_creation, a_log, a_state, an_empty_snapshot, events_in, replayed, stamp, write
-from tests.pipeline.ingest.local import ingest_here, places, rows_of
+from tests.pipeline.ingest.local import ingest_here, ingest_on, places, rows_of
 from tests.support.cluster import running_cluster
 from tests.support.waiting import until
 from tests.support.wire import Wire
@@ -70,7 +72,7 @@ class Filled:
         self.one, self.other = root / "one", root / "other"
         self.tables = root / "tables"
         fill(self.one, self.other)
-        self.summary = ingest(spark, self.tables, [self.one, self.other])
+        self.summary = ingest_on(spark, self.tables, [self.one, self.other])
         self.problems = rows_of(self.tables, Table.PROBLEMS)
 
 
@@ -149,9 +151,7 @@ def test_the_first_of_two_stays(tmp_path: Path) -> None:
 
 
 def test_other_tools_read_the_same(spark: SparkSession, filled: Filled) -> None:
-    """Spark, DuckDB and pandas see the same rows in each table, hostile cluster ids
-    and all (P-2).
-    """
+    """DuckDB, pandas and Spark see the same rows in each table, whatever a cluster's id (P-2)."""
     columns = {
         Table.EVENTS: ["cluster_id", "epoch", "sequence", "kind", "name", "principal", "event"],
         Table.TOPIC_HISTORY: ["cluster_id", "topic", "partitions", "from_sequence", "until_cause"],
@@ -160,25 +160,15 @@ def test_other_tools_read_the_same(spark: SparkSession, filled: Filled) -> None:
         Table.QUARANTINE: ["line", "reason", "text"],
     }
     for table, names in columns.items():
-        folder = filled.tables / table.value
-        read = f"read_parquet('{folder}/**/*.parquet', hive_partitioning = true)"
-        of_duckdb = duckdb.execute(f"SELECT {', '.join(names)} FROM {read}").fetchall()
-        of_spark = [tuple(row) for row in Tables(filled.tables).read(spark, table).select(*names).collect()]
-        frame = pd.read_parquet(folder, dtype_backend="numpy_nullable")[names].astype(object)
-        of_pandas = [tuple(None if pd.isna(each) else each for each in row) for row in frame.to_numpy()]
+        delta = DeltaTable(filled.tables / table.value)
+        rows = delta.to_pyarrow_dataset()  # noqa: F841 - in the query
+        of_duckdb = duckdb.execute(f"SELECT {', '.join(names)} FROM rows").fetchall()
+        frame = delta.to_pandas(columns=names).convert_dtypes(dtype_backend="numpy_nullable").astype(object)
+        of_pandas = [tuple(None if pd.isna(each) else each for each in row) for row in frame[names].to_numpy()]
+        of_spark = [tuple(row) for row in spark.createDataFrame(delta.to_pyarrow_table(columns=names)).collect()]
         in_order = [sorted(map(str, rows)) for rows in (of_spark, of_duckdb, of_pandas)]
         assert in_order[0] == in_order[1] == in_order[2], table
         assert in_order[0], table
-
-
-def test_types_are_the_same_everywhere(spark: SparkSession, filled: Filled) -> None:
-    """What Spark reads of a table without being told its columns has the columns that are
-    documented.
-    """
-    for table in Table:
-        inferred = spark.read.parquet(str(filled.tables / table.value)).schema
-        told = [{each.name: each.dataType.simpleString() for each in schema} for schema in (inferred, table.schema)]
-        assert told[0] == told[1]
 
 
 def test_late_files_fill_gaps(spark: SparkSession, tmp_path: Path) -> None:
@@ -190,12 +180,12 @@ def test_late_files_fill_gaps(spark: SparkSession, tmp_path: Path) -> None:
     log = a_log(8)
     write(audit / "late-gap.ndjson", [*log[:4], *log[6:]])
     write(audit / "newer.ndjson", a_log(3, epoch=3))
-    assert ingest(spark, tmp_path / "tables", [audit]).missing == 2
+    assert ingest_on(spark, tmp_path / "tables", [audit]).missing == 2
     write(audit / "older.ndjson", a_log(4, epoch=2))
     write(audit / "filler.ndjson", log[4:6])
-    assert ingest(spark, tmp_path / "tables", [audit]) == Summary(files=4, events=8)
+    assert ingest_on(spark, tmp_path / "tables", [audit]) == Summary(files=4, events=8)
     everything = tmp_path / "everything"
-    ingest(spark, everything, [audit])
+    ingest_on(spark, everything, [audit])
     for table in (Table.CONTROLLER_EPOCHS, Table.PROBLEMS, Table.TOPIC_HISTORY):
         late, at_once = (sorted(map(str, rows_of(each, table))) for each in (tmp_path / "tables", everything))
         assert late == at_once
@@ -219,7 +209,7 @@ def test_a_real_log(spark: SparkSession, tmp_path: Path) -> None:
         (audit / f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes()))
         file.unlink()
     events = events_in(audit)
-    summary = ingest(spark, tmp_path / "tables", [audit])
+    summary = ingest_on(spark, tmp_path / "tables", [audit])
     assert (summary.events, summary.has_problems) == (len(events), False)
     rows = sorted(rows_of(tmp_path / "tables", Table.EVENTS), key=lambda row: (row["epoch"], row["sequence"]))
     assert [row["event"].encode() + b"\n" for row in rows] == [encode(event) for event in events]
@@ -232,45 +222,37 @@ def test_a_real_log(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_small_files_become_large_ones(spark: SparkSession, tmp_path: Path) -> None:
-    """Many runs leave many small files; the next one merges them, in order, and no row changes."""
+    """Many runs leave many small files; the next one merges them, and no row changes."""
     audit, tables = tmp_path / "audit", tmp_path / "tables"
     audit.mkdir()
-    for epoch in range(2 * compaction.AT_ONCE, 0, -1):
+    for epoch in range(MANY + 1, 0, -1):
         write(audit / f"{epoch}.ndjson", a_log(3, epoch))
         ingest_here(tables, audit)
     before = sorted(rows_of(tables, Table.EVENTS), key=str)
-    assert ingest(spark, tables, [audit]).merged > 0
+    assert ingest_on(spark, tables, [audit]).merged > 0
     assert sorted(rows_of(tables, Table.EVENTS), key=str) == before
-    [file] = (tables / "events").rglob("*.parquet")
-    order = [
-        tuple(row) for row in pd.read_parquet(file, partitioning=None)[["epoch", "sequence"]].itertuples(index=False)
-    ]
-    assert order == sorted(order)
-    assert [summary.events for summary in [ingest(spark, tables, [audit])]] == [0]
+    assert len(DeltaTables(Location.local(tables)).snapshot(Table.EVENTS).files) == 1
+    assert [summary.events for summary in [ingest_on(spark, tables, [audit])]] == [0]
 
 
-def test_older_files_are_merged_with_newer_ones(spark: SparkSession, tmp_path: Path) -> None:
-    """Tables of a version without a column are read as they are, and merged: the column is null in
-    their rows.
-    """
+def test_tables_of_an_older_version(tmp_path: Path) -> None:
+    """Tables that lack columns of this version get them, and they are null in older rows."""
     audit, tables = tmp_path / "audit", tmp_path / "tables"
     audit.mkdir()
-    moved = a_creation(3, "moved", 9, operation="alter_partition_reassignments", reassignments={0: (2, 3), 1: None})
-    emptied = a_creation(4, "emptied", 9, operation="delete_records", delete_records_offsets={0: -1})
-    for epoch in range(1, compaction.AT_ONCE + 1):
-        write(audit / f"{epoch}.ndjson", a_log(3, epoch))
-        ingest_here(tables, audit)
-    new = ["reassignments", "delete_records_offsets", "further_denials", "enforced", "upstream_cluster_id"]
-    for file in (tables / "events").rglob("*.parquet"):
-        pq.write_table(pq.ParquetFile(file).read().drop_columns(new), file)
-    write(audit / "9.ndjson", [*an_empty_snapshot(9), moved, emptied])
+    new = ["reassignments", "upstream_cluster_id", "before"]
+    write(audit / "1.ndjson", a_log(3))
     ingest_here(tables, audit)
-    assert ingest(spark, tables, [audit]).merged > 0
-    rows = Tables(tables).read(spark, Table.EVENTS).where("epoch = 9 and kind = 'decision' or epoch = 1")
-    found = {(row["epoch"], row["name"]): tuple(row[name] for name in new) for row in rows.collect()}
-    assert found.pop((9, "moved")) == ({0: [2, 3], 1: None}, None, 0, True, None)
-    assert found.pop((9, "emptied")) == (None, {0: -1}, 0, True, None)
-    assert found and set(found.values()) == {(None,) * len(new)}
+    ledger = Ledger(DeltaTables(Location.local(tables)))
+    older = dataset(Location.local(tables), Table.EVENTS, ledger.events.files).to_table().drop_columns(new)
+    shutil.rmtree(tables / "events")
+    number = CommitProperties(app_transactions=[Transaction(APPLICATION, ledger.number)])
+    write_deltalake(tables / "events", older, partition_by=["cluster_id"], commit_properties=number)
+    write(audit / "2.ndjson", [*an_empty_snapshot(2), a_creation(3, "moved", 2, reassignments={0: (2, 3), 1: None})])
+    state = ingest_here(tables, audit)
+    assert state.clusters[places(tables)[0][0]].epochs.keys() == {1, 2}
+    found = {(row["epoch"], row["name"]): [row[name] for name in new] for row in rows_of(tables, Table.EVENTS)}
+    assert found[2, "moved"][0] == [(0, [2, 3]), (1, None)]
+    assert [found[1, name] for name in ("t3", "t4")] == [[None] * 3] * 2
 
 
 @pytest.fixture(name="following")
@@ -280,7 +262,7 @@ def following_fixture(spark: SparkSession, tmp_path: Path) -> Iterator[dict[str,
     found: dict[str, Any] = {"stop": Event()}
 
     def run() -> None:
-        found["summary"] = ingest(spark, tmp_path / "tables", [tmp_path / "audit"], follow=found["stop"])
+        found["summary"] = ingest_on(spark, tmp_path / "tables", [tmp_path / "audit"], follow=found["stop"])
 
     thread = Thread(target=run)
     thread.start()
@@ -291,15 +273,11 @@ def following_fixture(spark: SparkSession, tmp_path: Path) -> Iterator[dict[str,
 
 
 def test_following(following: dict[str, Any], tmp_path: Path) -> None:
-    """What is added is in the tables soon, what is made of it in the end; and a second run is told
-    to wait.
-    """
+    """What is added is in the tables soon, what is made of it in the end."""
     audit, tables = tmp_path / "audit", tmp_path / "tables"
     events = a_log(6)
     write(audit / "a.ndjson", events[:4])
     until(lambda: len(places(tables)), right=lambda count: count == 4, within=120)
-    with pytest.raises(StateError, match="Another run is ingesting"), locked(tables):
-        pass
     with (audit / "a.ndjson").open("ab") as stream:
         stream.write(b"".join(map(encode, events[4:])))
     until(lambda: len(places(tables)), right=lambda count: count == 8, within=120)
@@ -314,53 +292,56 @@ def test_nothing_to_read(spark: SparkSession, tmp_path: Path) -> None:
     audit = tmp_path / "audit"
     audit.mkdir()
     with pytest.raises(IngestError, match="There is no audit file"):
-        ingest(spark, tmp_path / "tables", [audit])
+        ingest_on(spark, tmp_path / "tables", [audit])
     write(audit / "a.ndjson", an_empty_snapshot())
-    ingest(spark, tmp_path / "tables", [audit])
+    ingest_on(spark, tmp_path / "tables", [audit])
     (audit / "a.ndjson").unlink()
-    assert ingest(spark, tmp_path / "tables", [audit]) == Summary()
+    assert ingest_on(spark, tmp_path / "tables", [audit]) == Summary()
 
 
-def test_a_checkpoint_that_is_gone(spark: SparkSession, tmp_path: Path) -> None:
-    """Spark's checkpoint may be deleted: what was read is known without it. The state may not, and
-    that is said; nor may it be another version's.
+def test_a_state_that_cannot_be_used(tmp_path: Path) -> None:
+    """A state that is gone, broken or another version's is told, as are tables of an old form."""
+    audit, tables = tmp_path / "audit", tmp_path / "tables"
+    audit.mkdir()
+    write(audit / "a.ndjson", a_log(2))
+    ingest_here(tables, audit)
+    [state] = (tables / "_state").iterdir()
+    text = zstandard.decompress(state.read_bytes(), max_output_size=1 << 20)
+    for written, why in (
+        (
+            zstandard.compress(text.replace(b'"format":3', b'"format":2')),
+            r"another version .* \(format 2, and this is 3\)",
+        ),
+        (b"no state", "is broken .*: ingest everything into another folder"),
+    ):
+        state.write_bytes(written)
+        with pytest.raises(TablesError, match=why):
+            ingest_here(tables, audit)
+    state.unlink()
+    with pytest.raises(TablesError, match="is gone, which tells what is in them: ingest into another folder"):
+        ingest_here(tables, audit)
+    old = tmp_path / "old"
+    (old / "_state").mkdir(parents=True)
+    (old / "_state" / "state.json").write_text("{}")
+    with pytest.raises(TablesError, match="was written by an older version of this program, in another form"):
+        ingest_here(old, audit)
+
+
+def test_of_two_runs_at_once_one_fails(tmp_path: Path) -> None:
+    """Two runs that take the same events, on one host or on two: one takes them, the other one is
+    told, and each event is there once.
     """
     audit, tables = tmp_path / "audit", tmp_path / "tables"
     audit.mkdir()
     write(audit / "a.ndjson", a_log(2))
-    ingest(spark, tables, [audit])
-    subprocess.run(["rm", "-r", tables / "_state" / "checkpoint"], check=True)
+    ingest_here(tables, audit)
+    late = Ledger(DeltaTables(Location.local(tables)))
     write(audit / "b.ndjson", a_log(2, epoch=2))
-    assert ingest(spark, tables, [audit]).events == 4
+    ingest_here(tables, audit)
+    with pytest.raises(ChangedMeanwhileError, match="Another run has changed"):
+        late.change(copied(late.state), list(late.events.files), [])
     assert len(places(tables)) == 8
-    state = tables / "_state" / "state.json"
-    state.write_bytes(state.read_bytes().replace(b'"format":2', b'"format":1'))
-    with pytest.raises(StateError, match=r"another version of this program \(format 1, and this is 2\)"):
-        ingest(spark, tables, [audit])
-    state.unlink()
-    with pytest.raises(StateError, match="ingest into another folder"):
-        ingest(spark, tables, [audit])
-
-
-def test_a_checkpoint_that_is_older(spark: SparkSession, tmp_path: Path) -> None:
-    """From a backup, for instance: what Spark takes for undone is known to be in the tables, and
-    what is new is taken by the first run.
-    """
-    audit, tables, backup = tmp_path / "audit", tmp_path / "tables", tmp_path / "backup"
-    audit.mkdir()
-    write(audit / "a.ndjson", a_log(2))
-    ingest(spark, tables, [audit])
-    shutil.copytree(tables / "_state" / "checkpoint", backup)
-    for epoch in (2, 3, 4):
-        write(audit / f"{epoch}.ndjson", a_log(2, epoch=epoch))
-        ingest(spark, tables, [audit])
-    shutil.rmtree(tables / "_state" / "checkpoint")
-    shutil.move(backup, tables / "_state" / "checkpoint")
-    write(audit / "new.ndjson", a_log(2, epoch=5))
-    summary = ingest(spark, tables, [audit])
-    assert (summary.events, summary.duplicates) == (4, 0)
-    assert len(places(tables)) == 20
-    assert ingest(spark, tables, [audit]).events == 0
+    assert ingest_here(tables, audit).clusters[places(tables)[0][0]].epochs.keys() == {1, 2}
 
 
 def test_a_disk_that_is_full(spark: SparkSession, tmp_path: Path) -> None:
@@ -376,10 +357,10 @@ def test_a_disk_that_is_full(spark: SparkSession, tmp_path: Path) -> None:
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=80k", "tmpfs", disk], check=True)
     try:
         with pytest.raises((IngestError, OSError)) as raised:
-            ingest(spark, disk / "tables", [audit])
+            ingest_on(spark, disk / "tables", [audit])
         assert "space" in str(raised.value)
         subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
-        ingest(spark, disk / "tables", [audit])
+        ingest_on(spark, disk / "tables", [audit])
         assert len(places(disk / "tables")) == len(creations) + 2
     finally:
         subprocess.run(["umount", "-l", disk], check=True)
@@ -390,14 +371,4 @@ def test_a_folder_that_cannot_be_written(spark: SparkSession, tmp_path: Path) ->
     (tmp_path / "file").touch()
     write(tmp_path / "a.ndjson", a_log(1))
     with pytest.raises(OSError, match="file"):
-        ingest(spark, tmp_path / "file" / "tables", [tmp_path])
-
-
-def test_a_small_table_that_is_damaged(spark: SparkSession, tmp_path: Path) -> None:
-    """What is made of the state is made again where it cannot be read."""
-    (tmp_path / "audit").mkdir()
-    write(tmp_path / "audit" / "a.ndjson", a_log(1))
-    ingest(spark, tmp_path / "tables", [tmp_path / "audit"])
-    (tmp_path / "tables" / "problems" / "part.parquet").write_bytes(b"PAR1 and no more")
-    ingest(spark, tmp_path / "tables", [tmp_path / "audit"])
-    assert rows_of(tmp_path / "tables", Table.PROBLEMS) == []
+        ingest_on(spark, tmp_path / "file" / "tables", [tmp_path])

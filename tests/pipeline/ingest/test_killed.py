@@ -2,7 +2,6 @@
 is in the tables once.
 """
 
-import json
 import multiprocessing
 import os
 import random
@@ -20,17 +19,19 @@ import pytest
 from pyspark.sql import SparkSession
 
 from minicontroller.audit.reading import read_all
-from minicontroller.pipeline.ingest.run import ingest
-from minicontroller.pipeline.ingest.state import JOURNAL_FILE, STAGING, STATE_FILE, Ledger
-from minicontroller.pipeline.tables import Table
+from minicontroller.pipeline.ingest.state import STATE
+from minicontroller.pipeline.schemas import Table
 from tests.audit.logs import a_log, write
-from tests.pipeline.ingest.local import ingest_here, places, rows_of
+from tests.pipeline.ingest.local import ingest_here, ingest_on, places, rows_of
 from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[3]
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["tests.pipeline.ingest.local"])
 
+LOG = "_delta_log"
+MOMENTS = [*(f"{table.value}/{LOG}" for table in (Table.EVENTS, Table.QUARANTINE)), STATE, f"{STATE}/{LOG}"]
+"""What appears while a run goes on; the last one never does."""
 SMALL_BATCH = 20_000
 EPOCHS = 6
 EVENTS = 60
@@ -50,8 +51,8 @@ def expected(folder: Path) -> list[tuple[str, int, int]]:
 
 @pytest.mark.parametrize("seed", range(16))
 def test_killed_while_it_commits(tmp_path: Path, seed: int) -> None:
-    """SIGKILL between any two steps of staging, journal, renames and state, several times in a row,
-    loses and doubles nothing (P-1).
+    """SIGKILL between any two steps of staging, state and commits, several times in a row, loses
+    and doubles nothing (P-1).
     """
     chance = random.Random(seed)
     audit, tables = tmp_path / "audit", tmp_path / "tables"
@@ -70,7 +71,7 @@ def test_killed_while_it_commits(tmp_path: Path, seed: int) -> None:
 
 def wait_for(chance: random.Random, tables: Path, is_alive: Callable[[], bool]) -> None:
     """A moment of the run: something appears, and a little later."""
-    moment = chance.choice([STAGING, JOURNAL_FILE, f"{JOURNAL_FILE}.new", f"{STATE_FILE}.new", Table.EVENTS.value])
+    moment = chance.choice(MOMENTS)
     deadline = time.monotonic() + WITHIN_SECONDS
     while is_alive() and not (tables / moment).exists() and time.monotonic() < deadline:
         pass
@@ -79,69 +80,40 @@ def wait_for(chance: random.Random, tables: Path, is_alive: Callable[[], bool]) 
         pass
 
 
-def test_nothing_is_promised_that_is_not_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before the journal says where a file goes, and which ones it replaces, the file itself is
-    durable: a machine may stop at any moment, too.
-    """
-    durable: set[Path] = set()
-    fsync = os.fsync
-
-    def noted(descriptor: int) -> None:
-        file = Path(f"/proc/self/fd/{descriptor}").resolve()
-        durable.add(file)
-        if file.name == f"{Path(JOURNAL_FILE).name}.new":
-            moves = json.loads(file.read_bytes())["moves"]
-            missing.extend(source for source, _ in moves if tmp_path / "tables" / source not in durable)
-            journals.append(len(moves))
-        fsync(descriptor)
-
-    missing: list[str] = []
-    journals: list[int] = []
-    monkeypatch.setattr(os, "fsync", noted)
-    add_epochs(tmp_path / "audit", 1, 2)
-    ingest_here(tmp_path / "tables", tmp_path / "audit")
-    ledger = Ledger(tmp_path / "tables")
-    ledger.open()
-    (tmp_path / "tables" / "merged").touch()
-    ledger.change(ledger.state, moves=[("merged", "events/merged.parquet")])
-    assert missing == []
-    assert journals[-1] == 1 and max(journals) > 1
-
-
 SCRIPT = textwrap.dedent(
     """
     import sys
     from pathlib import Path
-    from minicontroller.pipeline.ingest.run import ingest
+    from tests.pipeline.ingest.local import ingest_on
     from minicontroller.pipeline.session import spark_session
     from tests.pipeline.conftest import SMALL
 
     with spark_session("local[2]", settings=SMALL) as spark:
-        ingest(spark, Path(sys.argv[2]), [Path(sys.argv[1])], batch_bytes=20_000)
+        ingest_on(spark, Path(sys.argv[2]), [Path(sys.argv[1])], batch_bytes=20_000)
     """
 )
 
-MOMENTS = [f"{STAGING}/2", f"{STAGING}/history", f"{STAGING}/merged"]
-"""Of staging, of the history, of compaction. A commit is the same without Spark, and above."""
+SPARK_MOMENTS = [Table.EVENTS.value, STATE, Table.TOPIC_HISTORY.value]
+"""Of staging, of the first commit, of the history."""
 
 
 @pytest.mark.slow
 def test_killed_with_spark_and_all(spark: SparkSession, tmp_path: Path) -> None:
-    """SIGKILL of the whole process group while it stages, makes the history and compacts, one after
+    """SIGKILL of the whole process group while it stages, commits and makes the history, one after
     the other (P-1).
     """
     chance = random.Random(7)
     audit, tables = tmp_path / "audit", tmp_path / "tables"
-    for attempt, moment in enumerate(MOMENTS):
+    for attempt, moment in enumerate(SPARK_MOMENTS):
         add_epochs(audit, 1 + attempt * EPOCHS)
         with killed_afterwards(audit, tables):
             until((tables / moment).exists, within=WITHIN_SECONDS)
             until(partial(is_over, time.monotonic() + chance.uniform(0, 0.3)))
-    ingest(spark, tables, [audit], batch_bytes=SMALL_BATCH)
+    ingest_on(spark, tables, [audit], batch_bytes=SMALL_BATCH)
     assert places(tables) == expected(audit)
     epochs = rows_of(tables, Table.CONTROLLER_EPOCHS)
     assert [(row["events"], row["missing"], row["duplicates"]) for row in epochs] == [(EVENTS + 2, 0, 0)] * len(epochs)
-    assert len(epochs) == EPOCHS * len(MOMENTS)
+    assert len(epochs) == EPOCHS * len(SPARK_MOMENTS)
     assert rows_of(tables, Table.PROBLEMS) == rows_of(tables, Table.QUARANTINE) == []
     now = [row["topic"] for row in rows_of(tables, Table.TOPIC_HISTORY) if row["until_cause"] is None]
     assert sorted(now) == sorted(f"t{number}" for number in range(3, 3 + EVENTS))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from minicontroller.audit.event import MAX_LINE_BYTES, AuditEvent, Dropped, NamedState, Removal, SnapshotTopics, encode
 from minicontroller.audit.lines import KEPT_BYTES
 from minicontroller.audit.reading import read
-from minicontroller.pipeline.tables import Table
+from minicontroller.pipeline.schemas import Table
 from tests.audit.logs import a_creation, a_log, a_state, stamp
 from tests.pipeline.ingest.local import ingest_here, places, rows_of
 
@@ -148,8 +148,8 @@ def test_hostile_names_stay_in_their_folder(tmp_path: Path, name: str) -> None:
     (audit / "a.ndjson").write_bytes(b"".join(map(encode, events)))
     state = ingest_here(tables, audit)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["audit", "deep"]
-    assert sorted(path.name for path in tables.iterdir()) == ["_state", "events"]
-    assert [len(path.relative_to(tables).parts) for path in (tables / "events").rglob("*.parquet")] == [4]
+    assert sorted(path.name for path in tables.iterdir()) == ["_state", "events", "quarantine"]
+    assert [len(path.relative_to(tables).parts) for path in (tables / "events").rglob("*.parquet")] == [2]
     assert list(state.clusters) == [name]
     assert {row["name"] for row in rows_of(tables, Table.EVENTS)} == {name}
 

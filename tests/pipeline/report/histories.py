@@ -20,12 +20,13 @@ from minicontroller.audit.event import (
     SnapshotEnd,
     SnapshotTopics,
 )
+from minicontroller.pipeline.delta import Tables
+from minicontroller.pipeline.location import Location
 from minicontroller.pipeline.page.sheet import Sheet
 from minicontroller.pipeline.progress import Stages
 from minicontroller.pipeline.report.making import STAGES, Report, make
 from minicontroller.pipeline.report.selection import Selection
-from minicontroller.pipeline.sizing import FOR_LITTLE
-from minicontroller.pipeline.tables import Table
+from minicontroller.pipeline.schemas import Table
 from tests.pipeline.by_hand import (
     START_MS,
     Row,
@@ -45,8 +46,6 @@ DECISIONS = 60
 PEOPLE = (None, *(f"User:{name}" for name in ("alice", "bob", "carol", "dave")))
 PREFIXES = ("orders", "fraud", "ads")
 RULES = ("partitions", "naming", "")
-PLAIN = {name: value for name, value in FOR_LITTLE.items() if name.startswith("spark.sql.")}
-"""What can be set while Spark runs."""
 
 
 def report_of(
@@ -57,7 +56,8 @@ def report_of(
     **selected: Any,
 ) -> Report:
     """Of tables with these events."""
-    selection = Selection(spark, write_tables(folder, events, others), **selected)
+    write_tables(folder, events, others)
+    selection = Selection(spark, Tables(Location.local(folder)), **selected)
     with Stages(spark, STAGES).shown() as progress:
         return make(selection, progress)
 

@@ -5,16 +5,18 @@ import re
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from pyspark.sql import SparkSession
 
 from minicontroller.audit.event import AuditEvent
+from minicontroller.pipeline.delta import Tables, dataset
 from minicontroller.pipeline.page.files import Files
 from minicontroller.pipeline.periods import DAY
 from minicontroller.pipeline.report.making import Report, save_figures, save_page
 from minicontroller.pipeline.report.question import named
 from minicontroller.pipeline.report.selection import NothingSelectedError, Selection
-from minicontroller.pipeline.tables import Table
+from minicontroller.pipeline.schemas import Table
 from tests.pipeline.by_hand import START_MS, a_decision, a_refusal, a_state, changed, time_of, write_tables
 from tests.pipeline.report.histories import CLUSTERS, a_reign, answer, report_of, rows
 
@@ -178,9 +180,9 @@ def test_a_cluster_that_is_not_there_is_a_sentence(spark: SparkSession, tmp_path
     """
     tables = write_tables(tmp_path, [a_decision(1)])
     with pytest.raises(NothingSelectedError, match=r"There is no cluster nowhere .* there is cluster-of-the-tests-0"):
-        Selection(spark, tables, clusters=["nowhere"]).check()
+        Selection(spark, Tables(tables.location), clusters=["nowhere"]).check()
     with pytest.raises(NothingSelectedError, match="later than --since"):
-        Selection(spark, tables, since=5, until=5).check()
+        Selection(spark, Tables(tables.location), since=5, until=5).check()
 
 
 def test_a_stretch_of_time_has_its_beginning_and_not_its_end(spark: SparkSession, tmp_path: Path) -> None:
@@ -190,9 +192,10 @@ def test_a_stretch_of_time_has_its_beginning_and_not_its_end(spark: SparkSession
     other = [a_decision(number, cluster_id=CLUSTERS[1]) for number in range(10)]
     tables = write_tables(tmp_path, [*(a_decision(number) for number in range(10)), *other])
     since, until = START + 2_000_000, START + 5_000_000
-    selection = Selection(spark, tables, since=since, until=until, clusters=[CLUSTERS[1]])
+    selection = Selection(spark, Tables(tables.location), since=since, until=until, clusters=[CLUSTERS[1]])
     selection.check()
-    assert [row[0] for row in selection.events.orderBy("sequence").select("sequence").collect()] == [2, 3, 4]
+    source = dataset(tables.location, Table.EVENTS, selection.files(Table.EVENTS))  # noqa: F841 - in the query
+    assert duckdb.execute(f"SELECT sequence FROM ({selection.events}) ORDER BY ALL").fetchall() == [(2,), (3,), (4,)]
 
 
 def test_a_name_in_a_sentence_keeps_to_itself() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,13 +14,11 @@ from pyspark.sql import SparkSession
 
 from minicontroller.audit.event import AuditEvent, Decision
 from minicontroller.audit.replay import Replay
-from minicontroller.pipeline.page.files import as_json
 from minicontroller.pipeline.page.sheet import Sheet
 from minicontroller.pipeline.report.latencies import Latencies, bucket
-from minicontroller.pipeline.report.making import Report, document
+from minicontroller.pipeline.report.making import Report
 from tests.pipeline.report.histories import (
     CLUSTERS,
-    PLAIN,
     a_history,
     answer,
     blamed,
@@ -252,21 +251,6 @@ def test_changes_of_controllers_are_told(report: Report) -> None:
     assert around.values("seconds") == list(range(-60, 60, 5))
 
 
-def test_how_spark_is_set_up_changes_nothing(spark: SparkSession, report: Report, tmp_path: Path) -> None:
-    """Set up for much, with plans that are compiled and made anew, and with more partitions, Spark
-    finds the same to the byte.
-    """
-    for name in PLAIN:
-        spark.conf.unset(name)
-    spark.conf.set("spark.sql.shuffle.partitions", "16")  # with Spark's 200 this takes three times as long
-    try:
-        other = report_of(spark, tmp_path, EVENTS)
-    finally:
-        for name, value in PLAIN.items():
-            spark.conf.set(name, value)
-    assert as_json(document(other)) == as_json(document(report))
-
-
 # ------------------------------------------------------------------ percentiles
 
 
@@ -283,11 +267,11 @@ def test_a_percentile_is_less_than_one_percent_off(values: list[int], percent: i
     assert exact >= 128 or found == exact
 
 
-def test_spark_finds_the_same_buckets(spark: SparkSession) -> None:
+def test_tasks_find_the_same_buckets() -> None:
     """The bucket of a value keeps its seven leading bits, at all powers of two up to years."""
     values = sorted({-5, 0, 1, *(2**power + more for power in range(1, 47) for more in (-1, 0, 1))})
-    frame = spark.createDataFrame([(value,) for value in values], "value bigint")
-    for value, found in frame.select("value", bucket("value")).collect():
+    query = f"SELECT value, {bucket('value')} FROM (SELECT unnest({values})::BIGINT AS value)"
+    for value, found in duckdb.execute(query).fetchall():
         shift = max(value.bit_length() - 7, 0)
         assert found == (max(value, 0) >> shift << shift)
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -23,19 +22,25 @@ from minicontroller.audit.event import (
     encode,
 )
 from minicontroller.audit.replay import Replay
+from minicontroller.pipeline.delta import DataFile, NewFile, Tables, dataset
 from minicontroller.pipeline.ingest.barriers import barriers
-from minicontroller.pipeline.ingest.history import portions, write_portion
-from minicontroller.pipeline.ingest.state import State as Ingested
+from minicontroller.pipeline.ingest.columns import event_rows
+from minicontroller.pipeline.ingest.places import Run, Runs
+from minicontroller.pipeline.ingest.state import ClusterState, EpochState
+from minicontroller.pipeline.ingest.stretches import marks_of
+from minicontroller.pipeline.ingest.topic_history import Changes, Sizes, Stale, changes
+from minicontroller.pipeline.location import Location
+from minicontroller.pipeline.schemas import Table
 from tests.audit.logs import a_creation, a_state, an_empty_snapshot, stamp
-from tests.pipeline.ingest.local import ingest_here
 
-HISTORIES = 150
+HISTORIES = 100
 """Each as a cluster of its own."""
-MOST_ROWS = 4
-"""Of a portion, so that there are several."""
+RUNS = 3
+"""Of ingest."""
+SIZES = Sizes(run=500, portion=1500, least=200, part=300)
+"""So small that there are several of each."""
 
 TOPICS = st.sampled_from(["ebi", "euh", "ahq"])
-"""Of the first buckets of portions, where there are four."""
 STATES = st.builds(
     a_state,
     topic_id=st.sampled_from(["A" * 22, "B" * 22]),
@@ -47,8 +52,8 @@ STATES = st.builds(
 )
 MAYBE = st.one_of(st.none(), STATES)
 
-Log = Sequence[tuple[int, bool, AuditEvent]]
-"""Events, each with the file in which it is, and whether that file comes late."""
+Log = Sequence[tuple[int, AuditEvent]]
+"""Events, each with the number of the run of ingest that finds it."""
 Row = Mapping[str, Any]
 """Of the table."""
 Maker = Any
@@ -94,16 +99,16 @@ EPOCHS = st.tuples(
 @st.composite
 def logs(draw: st.DrawFn) -> Log:
     """A few epochs, of which some events were lost."""
-    found: list[tuple[int, bool, AuditEvent]] = []
+    found: list[tuple[int, AuditEvent]] = []
     for epoch, (begin, middle, end) in enumerate(draw(st.lists(EPOCHS, min_size=1, max_size=3)), start=1):
         makers = [*begin, *(maker for makers in middle for maker in makers), *end]
         lost = draw(st.sets(st.integers(1, len(makers)), max_size=2)) if draw(st.booleans()) else set()
-        files = draw(st.lists(st.integers(0, 2), min_size=len(makers), max_size=len(makers)))
-        changes_file = draw(st.booleans())
-        for sequence, (maker, file) in enumerate(zip(makers, files, strict=True), start=1):
+        only = draw(st.integers(0, RUNS - 1))
+        is_mixed = draw(st.booleans())
+        runs = draw(st.lists(st.integers(0, RUNS - 1), min_size=len(makers), max_size=len(makers)))
+        for sequence, (maker, run) in enumerate(zip(makers, runs, strict=True), start=1):
             if sequence not in lost:
-                event = maker(stamp(sequence, epoch))
-                found.append((file if changes_file else epoch, epoch == 1 and changes_file and file == 1, event))
+                found.append((run if is_mixed else only, maker(stamp(sequence, epoch))))
     return found
 
 
@@ -141,28 +146,60 @@ def end(row: Row) -> tuple[float, float]:
     return (row["until_epoch"], row["until_sequence"]) if row["until_cause"] else (float("inf"), 0)
 
 
-def histories(folder: Path, clusters: Mapping[str, Log]) -> dict[str, list[Row]]:
-    """Of logs by cluster, ingested in two runs: the files that come late in the second."""
-    state = Ingested()
-    for late in (False, True):
-        for cluster, log in clusters.items():
-            for file, is_late, event in log:
-                if is_late == late:
-                    with (folder / f"{cluster}-{file}-{late}.ndjson").open("ab") as stream:
-                        stream.write(encode(replace(event, cluster_id=cluster)))
-        state = ingest_here(folder / "tables", folder)
-    found = {cluster: barriers(each) for cluster, each in state.clusters.items()}
-    for portion in portions(folder / "tables", found, MOST_ROWS):
-        write_portion(portion, folder / "tables", "history")
-    rows: dict[str, list[Row]] = {cluster: [] for cluster in clusters}
-    for made in (folder / "tables/history").rglob("*.parquet"):
-        rows[made.parent.name.removeprefix("cluster_id=")] += pq.ParquetFile(made).read().to_pylist()
-    return rows
+class Ingested:
+    """Events and topic history in tables, and what is known of the clusters."""
+
+    def __init__(self, folder: Path) -> None:
+        self.location = Location.local(folder)
+        self.tables = Tables(self.location)
+        self.clusters: dict[str, ClusterState] = {}
+
+    def take(self, logs: Mapping[str, Sequence[AuditEvent]]) -> None:
+        """Bring events of some clusters into the tables, and then the topic history up to date."""
+        places = {name: min((each.epoch, each.sequence) for each in log) for name, log in logs.items()}
+        self._commit(Table.EVENTS, Changes([self._written(*each) for each in logs.items()], []))
+        self.derive({name: Stale(place, barriers(self.clusters[name])) for name, place in places.items()})
+
+    def derive(self, stale: Mapping[str, Stale]) -> None:
+        events, history = map(self.tables.snapshot, (Table.EVENTS, Table.TOPIC_HISTORY))
+        self._commit(
+            Table.TOPIC_HISTORY,
+            changes(here, 2, self.location, events=events, history=history, stale=stale, sizes=SIZES),
+        )
+
+    def rows(self) -> dict[str, list[Row]]:
+        found: dict[str, list[Row]] = {name: [] for name in self.clusters}
+        history = self.tables.snapshot(Table.TOPIC_HISTORY)
+        for row in dataset(self.location, Table.TOPIC_HISTORY, history.files).to_table().to_pylist():
+            found[row["cluster_id"]].append(row)
+        return found
+
+    def _written(self, name: str, log: Sequence[AuditEvent]) -> DataFile:
+        cluster = self.clusters.setdefault(name, ClusterState())
+        rows = event_rows([replace(event, cluster_id=name) for event in log], list(map(encode, log)))
+        cluster.marks += marks_of(rows)
+        for event in log:
+            epoch = cluster.epochs.setdefault(event.epoch, EpochState(1))
+            runs = Runs.of(epoch.runs)
+            runs.add(Run(event.sequence, event.sequence, event.time_ms, event.time_ms))
+            epoch.runs = runs.runs
+        file = NewFile(self.location, Table.EVENTS, name)
+        file.write(rows.select(Table.EVENTS.in_files.names))
+        return file.finish()
+
+    def _commit(self, table: Table, made: Changes) -> None:
+        before = self.tables.snapshot(table)
+        self.tables.commit(before, before.change + 1, *made)
+
+
+def here(work: Any, pieces: Sequence[Any]) -> list[Any]:
+    """Work without Spark."""
+    return [work(piece) for piece in pieces]
 
 
 def test_the_history_is_what_a_replay_gives(tmp_path: Path) -> None:
-    """At each place of any log the table shows the topics that the replay has there: whatever was
-    lost, cut into files, or came late (P-2).
+    """At each place of any log the table shows the topics that the replay has there, whatever was
+    lost, cut into files, or came late: after each run as if all had been made anew (P-2).
     """
     clusters: dict[str, Log] = {}
 
@@ -172,17 +209,36 @@ def test_the_history_is_what_a_replay_gives(tmp_path: Path) -> None:
         clusters[f"cluster-{len(clusters)}"] = log
 
     collect()
-    rows = histories(tmp_path, clusters)
-    for cluster, log in clusters.items():
-        for place, topics in expected([event for _, _, event in log]):
-            assert shown(rows[cluster], place) == topics, (cluster, place, log, rows[cluster])
+    ingested, anew = Ingested(tmp_path / "tables"), Ingested(tmp_path / "anew")
+    rows = ingested.rows()
+    for number in range(RUNS):
+        ingested.take(of_runs(clusters, number, number))
+        rows = ingested.rows()
+        for cluster, log in of_runs(clusters, 0, number).items():
+            for place, topics in expected(log):
+                assert shown(rows[cluster], place) == topics, (cluster, place, log, rows[cluster])
+    anew.take(of_runs(clusters, 0, RUNS))
+    assert {name: in_order(some) for name, some in anew.rows().items()} == {
+        name: in_order(some) for name, some in rows.items()
+    }
+
+
+def of_runs(clusters: Mapping[str, Log], first: int, last: int) -> dict[str, list[AuditEvent]]:
+    """The events that some runs of ingest find, in the order of the log."""
+    found = {name: [event for run, event in log if first <= run <= last] for name, log in clusters.items()}
+    return {name: events for name, events in found.items() if events}
+
+
+def in_order(rows: Sequence[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: (row["topic"], *begin(row)))
 
 
 @pytest.fixture(name="row_of")
 def row_of_fixture(tmp_path: Path) -> Any:
     def rows(events: Sequence[AuditEvent]) -> list[Row]:
-        found = histories(tmp_path, {"c": [(0, False, event) for event in events]})["c"]
-        return sorted(found, key=begin)
+        ingested = Ingested(tmp_path)
+        ingested.take({"c": events})
+        return sorted(ingested.rows()["c"], key=begin)
 
     return rows
 

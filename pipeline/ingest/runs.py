@@ -1,0 +1,117 @@
+"""What tasks tell each other of topics, by files: runs, which are Arrow's, in the order of the
+topics' buckets.
+
+Rule: a run is small enough to be sorted in memory, and a task reads of it little more than its
+portion. Runs lie in the table's folder, where no commit names them, so what a crash leaves of them
+is vacuumed.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+
+from ..location import Location, output_stream
+from ..schemas import Table
+from .barriers import Place
+from .told import TOLD, numbers
+
+BATCH_ROWS = 2048
+FOLDER = Table.TOPIC_HISTORY.value
+LOWEST, BUCKETS = -(1 << 63), 1 << 64
+"""Buckets are hashes, which count as numbers with a sign here."""
+
+
+class Run(NamedTuple):
+    """A file of what is told of topics of one cluster."""
+
+    cluster_id: str
+    path: str
+    size: int
+    """Bytes in memory."""
+    low: Place
+    high: Place
+    """The first and last place where something takes effect."""
+    buckets: list[int]
+    """The lowest bucket of each batch."""
+    is_known: bool
+    """It is of rows that last when the change begins."""
+
+
+class Portion(NamedTuple):
+    """The topics of a cluster whose buckets are from one to another one."""
+
+    cluster_id: str
+    first: int
+    last: int
+
+
+def portions(cluster_id: str, count: int) -> list[Portion]:
+    """Divide the topics of a cluster into portions that are about equal."""
+    edges = [LOWEST + number * BUCKETS // count for number in range(count + 1)]
+    return [Portion(cluster_id, first, end - 1) for first, end in pairwise(edges)]
+
+
+class RunWriter:
+    """Writes the runs of one task, each when enough has come."""
+
+    def __init__(self, tables: Location, cluster_id: str, most_bytes: int, *, is_known: bool) -> None:
+        self._runs: list[Run] = []
+        self._tables = tables
+        self._of = cluster_id, is_known
+        self._most = most_bytes
+        self._waiting: list[pa.RecordBatch] = []
+        self._size = 0
+
+    def add(self, told: pa.RecordBatch) -> None:
+        """Add rows with the columns TOLD. Raises OSError."""
+        self._waiting.append(told)
+        self._size += told.nbytes
+        if self._size >= self._most:
+            self._write()
+
+    def finish(self) -> list[Run]:
+        """Return all runs. Raises OSError."""
+        self._write()
+        return self._runs
+
+    def _write(self) -> None:
+        rows, self._waiting, self._size = joined(self._waiting), [], 0
+        if rows.num_rows:
+            self._runs.append(self._written(rows))
+
+    def _written(self, rows: pa.RecordBatch) -> Run:
+        rows = rows.take(pa.array(np.argsort(numbers(rows, "bucket"), kind="stable")))
+        path = f"{FOLDER}/{uuid4().hex}.arrow"
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        with output_stream(self._tables, path) as stream, pa.ipc.new_file(stream, TOLD, options=options) as file:
+            file.write_table(pa.Table.from_batches([rows]), max_chunksize=BATCH_ROWS)
+        epochs, sequences = numbers(rows, "epoch"), numbers(rows, "sequence")
+        low, high = (
+            (int(epoch), int(end(sequences[epochs == epoch])))
+            for epoch, end in ((epochs.min(), np.min), (epochs.max(), np.max))
+        )
+        buckets = numbers(rows, "bucket")[::BATCH_ROWS].tolist()
+        cluster_id, is_known = self._of
+        return Run(cluster_id, path, rows.nbytes, low, high, buckets, is_known)
+
+
+def joined(told: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Join batches with the columns TOLD, of which there may be none."""
+    return pa.concat_batches(told) if told else pa.RecordBatch.from_pylist([], TOLD)
+
+
+def taken(tables: Location, run: Run, portion: Portion) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a portion out of a run. Raises OSError."""
+    first = max(bisect_left(run.buckets, portion.first) - 1, 0)
+    with tables.filesystem().open_input_file(run.path) as stream:
+        file = pa.ipc.open_file(stream)
+        for number in range(first, bisect_right(run.buckets, portion.last)):
+            batch = file.get_batch(number)
+            buckets = numbers(batch, "bucket")
+            begin = np.searchsorted(buckets, portion.first)
+            yield batch.slice(begin, np.searchsorted(buckets, portion.last, side="right") - begin)

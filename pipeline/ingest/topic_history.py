@@ -1,0 +1,300 @@
+"""The table `topic_history`, brought up to date by Spark's tasks after events came.
+
+First, tasks read the events from the first changed place on, and the rows that last there, and
+write what these tell of topics into runs. Then each task takes a portion of the topics out of all
+runs, and makes its rows, part by part in the order of the log. Rows that have ended and rows that
+last are in separate files, so that the next change leaves the former as they are.
+
+Rule: memory depends neither on the length of the history nor on how unevenly topics change.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from pyspark.sql import SparkSession
+
+from ..delta import TARGET_BYTES, DataFile, NewFile, Snapshot, Tables, dataset
+from ..location import Location
+from ..schemas import Table
+from ..spreading import by_workers, parallelism
+from .barriers import Barrier, Place, Places, begin_of_change
+from .lasting import before, continued, history_rows
+from .runs import Portion, Run, RunWriter, joined, portions, taken
+from .told import OF_EVENTS, known_by, told_by
+
+SOURCE_ROWS = 200_000
+"""Of the files that one task reads, unless one file has more."""
+BATCH_ROWS = 32_768
+BATCH_BYTES = 16 << 20
+"""Of what is looked at together, whichever is less."""
+SMALL_BYTES = 8 << 20
+MOST_SMALL = 16
+"""Files of ended rows in a cluster that are small; if there are more, they become one."""
+
+
+class Sizes(NamedTuple):
+    """Bytes of what is told of topics, as it is in memory."""
+
+    run: int = 32 << 20
+    portion: int = 128 << 20
+    """What one task takes out of the runs, all parts together."""
+    least: int = 8 << 20
+    """A portion, if there are cores for more."""
+    part: int = 32 << 20
+    """What becomes rows at once, unless more takes effect at the same places."""
+
+
+SIZES = Sizes()
+
+Deal = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+"""Does work on pieces, and returns the answers in their order."""
+
+
+class Stale(NamedTuple):
+    """A cluster whose topic history does not have everything yet."""
+
+    place: Place
+    """The first one that is new."""
+    barriers: Sequence[Barrier]
+    """Of the whole log."""
+
+    @property
+    def begin(self) -> Place:
+        return begin_of_change(self.place, self.barriers)
+
+
+class Changes(NamedTuple):
+    """What one commit adds to the table and removes from it."""
+
+    adds: list[DataFile]
+    removes: list[DataFile]
+
+
+class Source(NamedTuple):
+    """Files of a cluster that one task reads."""
+
+    cluster_id: str
+    table: Table
+    files: list[DataFile]
+
+
+class Told(NamedTuple):
+    """What one task wrote of its source."""
+
+    runs: list[Run]
+    kept: list[DataFile]
+    """Rows of the topic history that do not change."""
+
+
+class Part(NamedTuple):
+    """A part of a cluster's log, from `begin` on, and what is told there."""
+
+    begin: Place
+    runs: list[Run]
+
+    @property
+    def high(self) -> Place:
+        return max(run.high for run in self.runs)
+
+    @property
+    def size(self) -> int:
+        return sum(run.size for run in self.runs)
+
+
+class Plan(NamedTuple):
+    """How the rows of a cluster are made."""
+
+    barriers: Sequence[Barrier]
+    known: list[Run]
+    parts: list[Part]
+    portions: list[Portion]
+
+
+def brought_up_to_date(
+    spark: SparkSession, tables: Tables, events: Snapshot, history: Snapshot, stale: Mapping[str, Stale]
+) -> Changes:
+    """Write the files that bring the topic history of some clusters up to date with their events,
+    and say what to commit. Raises OSError and Spark's errors.
+    """
+
+    def deal(work: Callable[[Any], Any], pieces: Sequence[Any]) -> list[Any]:
+        return by_workers(spark, work, pieces, tables.location)
+
+    return changes(deal, parallelism(spark), tables.location, events=events, history=history, stale=stale)
+
+
+def changes(
+    deal: Deal,
+    cores: int,
+    tables: Location,
+    *,
+    events: Snapshot,
+    history: Snapshot,
+    stale: Mapping[str, Stale],
+    sizes: Sizes = SIZES,
+) -> Changes:
+    """Do what `brought_up_to_date` does, by any way to deal out work to so many cores."""
+    of_events, of_history = events.of_clusters(), history.of_clusters()
+    removes = {name: _changed(of_history.get(name, ()), each.begin) for name, each in stale.items()}
+    new = {
+        name: [file for file in of_events.get(name, ()) if _reaches(file, each.begin)] for name, each in stale.items()
+    }
+    sources = [*_sources(Table.TOPIC_HISTORY, removes), *_sources(Table.EVENTS, new)]
+    told: list[Told] = deal(partial(tell, tables=tables, stale=stale, run_bytes=sizes.run), sources)
+    runs = [run for found in told for run in found.runs]
+    plans = {
+        name: _plan(each, [run for run in runs if run.cluster_id == name], cores, sizes) for name, each in stale.items()
+    }
+    dealt = [portion for plan in plans.values() for portion in plan.portions]
+    made: list[list[DataFile]] = deal(partial(make, tables=tables, plans=plans), dealt)
+    for run in runs:
+        tables.filesystem().delete_file(run.path)
+    adds = [*(found.kept for found in told), *made]
+    return Changes([file for files in adds for file in files], [file for files in removes.values() for file in files])
+
+
+# ------------------------------------------------------------------ what to read
+
+
+def _changed(files: Sequence[DataFile], begin: Place) -> list[DataFile]:
+    """Return the files of the topic history that have rows which last at `begin` or begin later,
+    and the small ones if there are many.
+    """
+    found = [file for file in files if file.nulls.get("until_epoch", 1) or _reaches(file, begin, "until_")]
+    small = [file for file in files if file.size < SMALL_BYTES and file not in found]
+    return [*found, *small] if len(small) > MOST_SMALL else found
+
+
+def _reaches(file: DataFile, place: Place, prefix: str = "") -> bool:
+    """Whether a file may have a place from `place` on."""
+    epoch, sequence = (file.high.get(f"{prefix}{name}") for name in ("epoch", "sequence"))
+    return epoch is None or sequence is None or (int(epoch), int(sequence)) >= place
+
+
+def _sources(table: Table, files: Mapping[str, Sequence[DataFile]]) -> Iterator[Source]:
+    """Divide files among tasks, in the order of the log."""
+    prefix = "from_" if table is Table.TOPIC_HISTORY else ""
+    for cluster_id, some in files.items():
+        waiting: list[DataFile] = []
+        for file in sorted(
+            some, key=lambda each: [each.low.get(f"{prefix}{name}", 0) for name in ("epoch", "sequence")]
+        ):
+            if waiting and sum(each.rows for each in waiting) + file.rows > SOURCE_ROWS:
+                yield Source(cluster_id, table, waiting)
+                waiting = []
+            waiting.append(file)
+        if waiting:
+            yield Source(cluster_id, table, waiting)
+
+
+def _plan(stale: Stale, runs: Sequence[Run], cores: int, sizes: Sizes) -> Plan:
+    size = sum(run.size for run in runs)
+    count = max(-(-size // sizes.portion), min(cores, -(-size // sizes.least)))
+    dealt = portions(runs[0].cluster_id, count) if runs else []
+    parts = [Part(stale.begin, [])]
+    for run in sorted((run for run in runs if not run.is_known), key=lambda each: each.low):
+        last = parts[-1]
+        if not last.runs or run.low <= last.high or last.size + run.size <= sizes.part * count:
+            last.runs.append(run)
+        else:
+            parts.append(Part(run.low, [run]))
+    return Plan(stale.barriers, [run for run in runs if run.is_known], parts, dealt)
+
+
+# ------------------------------------------------------------------ what tasks do
+
+
+def tell(source: Source, tables: Location, stale: Mapping[str, Stale], run_bytes: int) -> Told:
+    """Write what some files tell of topics. Raises OSError."""
+    begin, barriers = stale[source.cluster_id].begin, stale[source.cluster_id].barriers
+    writer = RunWriter(tables, source.cluster_id, run_bytes, is_known=source.table is Table.TOPIC_HISTORY)
+    kept = _Files(tables, source.cluster_id)
+    found = dataset(tables, source.table, source.files)
+    if source.table is Table.EVENTS:
+        places = Places(barriers)
+        for events in _batches(found, OF_EVENTS, _is_from(begin)):
+            writer.add(told_by(events, places))
+    else:
+        for rows in _batches(found, source.table.in_files.names):
+            has_ended = _is_before(rows, "until", begin)
+            kept.write(rows.filter(has_ended))
+            writer.add(known_by(rows.filter(pc.and_not(_is_before(rows, "from", begin), has_ended))))
+    return Told(writer.finish(), kept.finish())
+
+
+def make(portion: Portion, tables: Location, plans: Mapping[str, Plan]) -> list[DataFile]:
+    """Write the rows of a portion, and return the files. Raises OSError."""
+    plan, files = plans[portion.cluster_id], _Files(tables, portion.cluster_id)
+
+    def told(runs: Sequence[Run]) -> Iterator[pa.RecordBatch]:
+        for run in runs:
+            yield from taken(tables, run, portion)
+
+    known = joined([*told(plan.known)])
+    for part, follower in zip(plan.parts, [*plan.parts[1:], None], strict=True):
+        barriers = plan.barriers if follower is None else before(plan.barriers, follower.begin)
+        rows = continued(known, [*told(part.runs)], part.begin, barriers)
+        files.write(rows.ended)
+        known = rows.lasting
+    ended = files.finish()
+    files.write(history_rows(known))
+    return [*ended, *files.finish()]
+
+
+class _Files:
+    """The files of rows of one cluster that a task writes."""
+
+    def __init__(self, tables: Location, cluster_id: str) -> None:
+        self._of = tables, Table.TOPIC_HISTORY, cluster_id
+        self._file: NewFile | None = None
+        self._finished: list[DataFile] = []
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Write rows with the columns of the table's files. Raises OSError."""
+        if rows.num_rows:
+            self._file = self._file or NewFile(*self._of)
+            self._file.write(rows)
+            if self._file.size >= TARGET_BYTES:
+                self._finished.append(self._file.finish())
+                self._file = None
+
+    def finish(self) -> list[DataFile]:
+        """Return what was written since the last time. Raises OSError."""
+        found, self._finished = self._finished, []
+        if self._file is not None:
+            found.append(self._file.finish())
+            self._file = None
+        return found
+
+
+def _batches(found: ds.Dataset, names: Sequence[str], wanted: ds.Expression | None = None) -> Iterator[pa.RecordBatch]:
+    """Read some columns; rows that follow each other in a file do so in a batch."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in found.to_batches(
+        list(names), filter=wanted, batch_size=BATCH_ROWS, batch_readahead=1, fragment_readahead=1, use_threads=False
+    ):
+        waiting.append(batch)
+        if sum(each.num_rows for each in waiting) >= BATCH_ROWS or sum(each.nbytes for each in waiting) >= BATCH_BYTES:
+            yield pa.concat_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.concat_batches(waiting)
+
+
+def _is_from(place: Place) -> ds.Expression:
+    epoch, sequence = place
+    return (ds.field("epoch") > epoch) | ((ds.field("epoch") == epoch) & (ds.field("sequence") >= sequence))
+
+
+def _is_before(rows: pa.RecordBatch, end: str, place: Place) -> pa.BooleanArray:
+    """Whether rows begin, or end, before a place."""
+    epoch, sequence = place
+    found = pc.or_(
+        pc.less(rows.column(f"{end}_epoch"), epoch),
+        pc.and_(pc.equal(rows.column(f"{end}_epoch"), epoch), pc.less(rows.column(f"{end}_sequence"), sequence)),
+    )
+    return pc.fill_null(found, False)

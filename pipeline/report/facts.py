@@ -1,0 +1,149 @@
+"""What is counted of the tables: partial counts in Spark's tasks, merged to facts at the driver.
+
+Rule: figures are sums, lowest and highest values only, so counts of parts add up to the counts of
+the whole, however the files are dealt out. Different values are counted by keeping them as keys,
+and percentiles by buckets (`latencies.py`). A task goes once over each of its files and holds one
+file's rows at a time.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import duckdb
+import msgspec
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from ..delta import DataFile, dataset
+from ..location import Location
+from ..schemas import Table
+from ..spreading import by_workers, parallelism
+
+TASKS = 4
+"""For each processor, so that none waits long for another."""
+MEMORY = "1GB"
+"""Of DuckDB in a task; beyond it, it writes to a temporary folder."""
+
+SUM, LEAST, MOST, ANY = "sum({})::BIGINT", "min({})", "max({})", "bool_or({})"
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """A figure of a group."""
+
+    partial: str
+    """The aggregate over rows."""
+    merge: str = SUM
+    """The aggregate over partial figures."""
+
+
+COUNT = Figure("count(*)")
+
+
+def last_event(text: str) -> Figure:
+    """The place of a group's last event, with a column's value there."""
+    places = ", ".join(f"'{name}': {name}" for name in ("time", "cluster_id", "epoch", "sequence"))
+    return Figure(f"max({{{places}, 'text': {text}}})", MOST)
+
+
+class Fact(msgspec.Struct, frozen=True):
+    """Figures of the rows of a table, by keys."""
+
+    name: str
+    keys: tuple[str, ...]
+    """Columns, or expressions with a name: `rule AS who`."""
+    figures: Mapping[str, Figure]
+    rows: str = "rows"
+    """What is counted: the table's view, with conditions."""
+
+    def counted(self) -> str:
+        figures = [f"{figure.partial} AS {name}" for name, figure in self.figures.items()]
+        return f"SELECT {', '.join((*self.keys, *figures))} FROM {self.rows} GROUP BY ALL"
+
+    def merged(self, counted: str) -> str:
+        keys = [key.rpartition(" AS ")[2] for key in self.keys]
+        figures = [f"{figure.merge.format(name)} AS {name}" for name, figure in self.figures.items()]
+        return f"SELECT {', '.join((*keys, *figures))} FROM {counted} GROUP BY ALL"
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What is to be counted of a table."""
+
+    table: Table
+    view: str
+    """The query that makes the rows which are counted out of `source`."""
+    facts: tuple[Fact, ...]
+    given: Mapping[str, pa.Table] = {}
+    """Small tables that the query names."""
+
+
+Facts = duckdb.DuckDBPyConnection
+"""A connection that holds a table for each fact."""
+
+
+def facts_of(spark: SparkSession, tables: Location, files: Sequence[DataFile], wanted: Wanted, facts: Facts) -> None:
+    """Count what is wanted of the files, and add each fact to `facts` as a table. Raises OSError
+    and Spark's errors.
+    """
+    work = partial(count, tables=tables, wanted=wanted)
+    answers = by_workers(spark, work, shares(files, TASKS * parallelism(spark)), tables)
+    for fact in wanted.facts:
+        found = [_unpacked(answer[fact.name]) for answer in answers or [count([], tables, wanted)]]
+        facts.register("counted", pa.concat_tables(found))
+        facts.execute(f"CREATE TABLE {fact.name} AS {fact.merged('counted')}")
+        facts.unregister("counted")
+
+
+def shares(files: Sequence[DataFile], most: int) -> list[list[DataFile]]:
+    """Deal files out, so that each share has about as many bytes."""
+    found: list[list[DataFile]] = [[] for _ in range(min(most, len(files)))]
+    sizes = [0] * len(found)
+    for file in sorted(files, key=lambda file: (-file.size, file.path)):
+        smallest = sizes.index(min(sizes))
+        found[smallest].append(file)
+        sizes[smallest] += file.size
+    return found
+
+
+def count(files: Sequence[DataFile], tables: Location, wanted: Wanted) -> dict[str, bytes]:
+    """Count what is wanted of some files, and return the facts by name as Arrow's streams."""
+    with connection() as found:
+        for name, given in wanted.given.items():
+            found.register(name, given)
+        for fact in wanted.facts:
+            _view(found, tables, wanted, [])
+            found.execute(f"CREATE TABLE {fact.name} AS {fact.counted()}")
+        for file in files:
+            _view(found, tables, wanted, [file])
+            for fact in wanted.facts:
+                found.execute(f"INSERT INTO {fact.name} {fact.counted()}")
+        return {fact.name: _packed(found.sql(fact.merged(fact.name)).to_arrow_table()) for fact in wanted.facts}
+
+
+def connection() -> Facts:
+    """Open an empty database in memory, which asks with one thread."""
+    return duckdb.connect(config={"threads": 1, "memory_limit": MEMORY})
+
+
+def _view(found: Facts, tables: Location, wanted: Wanted, files: Sequence[DataFile]) -> None:
+    found.register("source", dataset(tables, wanted.table, files))
+    found.execute(f"CREATE OR REPLACE TEMP TABLE rows AS {wanted.view}")
+    found.unregister("source")
+
+
+def _packed(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
+
+
+def _unpacked(packed: bytes) -> pa.Table:
+    return pa.ipc.open_stream(packed).read_all()
+
+
+def rows(facts: Facts, query: str, *values: Any) -> list[tuple[Any, ...]]:
+    """Ask the facts."""
+    found: list[tuple[Any, ...]] = facts.execute(query, values or None).fetchall()
+    return found

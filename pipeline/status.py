@@ -1,0 +1,116 @@
+"""What `minicontroller pipeline status` tells of tables: what is in them, and what is not yet.
+
+Rule: it reads the tables' logs and the state of the ingest, and no row; so it takes a moment
+however much the tables hold.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import IO
+
+from rich import box
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+from .delta import Snapshot, Tables
+from .ingest.files import Progress, former_names, listing
+from .ingest.state import ClusterState, Ledger
+from .location import File, Location
+from .page.sheet import Kind, count, plural, shown
+from .schemas import Table
+
+RUNS = 5
+"""Changes of the events that are told."""
+MIB = 1 << 20
+PLAIN_WIDTH = 140
+"""Where nobody says how wide the terminal is."""
+
+
+def print_status(location: Location, file: IO[str]) -> None:
+    """Print what the tables hold. Raises TablesError, OSError."""
+    tables = Tables(location)
+    tables.require()
+    ledger, snapshots = Ledger(tables), tables.snapshots()
+    console = Console(file=file, highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        console = Console(file=file, highlight=False, markup=False, emoji=False, width=PLAIN_WIDTH)
+    console.print(_grid(("Table", "rows", "files", "MiB"), [_size(snapshot) for snapshot in snapshots.values()]))
+    console.print()
+    console.print(_grid(("Cluster", "events", "first", "last", "missing", "in conflict"), _clusters(ledger)))
+    console.print()
+    console.print(_grid(("Committed", "events"), _runs(snapshots[Table.EVENTS])))
+    console.print()
+    for sentence in _sentences(ledger, snapshots[Table.TOPIC_HISTORY]):
+        console.print(Text(sentence))
+
+
+def _size(snapshot: Snapshot) -> tuple[str, ...]:
+    files = snapshot.files
+    size = sum(file.size for file in files) / MIB
+    return snapshot.table.value, count(sum(file.rows for file in files)), count(len(files)), f"{size:,.1f}"
+
+
+def _clusters(ledger: Ledger) -> Iterator[tuple[str, ...]]:
+    for name, cluster in sorted(ledger.state.clusters.items()):
+        epochs = cluster.epochs.values()
+        first, last = _period(cluster)
+        yield (
+            shown(name, Kind.NAME),
+            count(sum(epoch.events for epoch in epochs)),
+            _moment(first),
+            _moment(last),
+            count(sum(epoch.missing for epoch in epochs)),
+            count(sum(run.count for epoch in epochs for run in epoch.conflicts)),
+        )
+
+
+def _period(cluster: ClusterState) -> tuple[int, int]:
+    runs = [run for epoch in cluster.epochs.values() for run in epoch.runs]
+    return min(run.first_ms for run in runs), max(run.last_ms for run in runs)
+
+
+def _runs(events: Snapshot) -> Iterator[tuple[str, ...]]:
+    for when_ms, rows in events.commits(RUNS):
+        yield _moment(when_ms), count(rows)
+
+
+def _sentences(ledger: Ledger, history: Snapshot) -> Iterator[str]:
+    state = ledger.state
+    yield f"{plural(len(state.files), 'audit file')} read, {plural(state.quarantined, 'line')} in quarantine."
+    if ledger.is_stale or history.change < ledger.number:
+        yield "The topic history is older than the events: the next ingest brings it up to date."
+    folders = sorted({File.parse(name).folder.uri for name in state.files})
+    for folder in folders:
+        yield _behind(Location(folder), ledger)
+    for number, what in ((len(state.torn), "torn"), (len(state.unreadable), "unreadable")):
+        if number:
+            yield f"{plural(number, 'file')} {what}: the table `problems` says which."
+
+
+def _behind(folder: Location, ledger: Ledger) -> str:
+    """Say how much of a folder was not read yet."""
+    try:
+        found = listing([folder])
+    except OSError as error:
+        return f"{folder} cannot be read now: {error.strerror or error}."
+    files = ledger.state.files
+    former = former_names(found, files)
+    left = [file.unread(files.get(former.get(name, name), Progress())) for name, file in found.items()]
+    unread = [size for size in left if size]
+    if not unread:
+        return f"{folder}: everything is read."
+    return f"{folder}: about {sum(unread) / MIB:,.1f} MiB of {plural(len(unread), 'file')} are not read yet."
+
+
+def _moment(milliseconds: int) -> str:
+    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def _grid(titles: Sequence[str], rows: Iterator[tuple[str, ...]] | Sequence[tuple[str, ...]]) -> Grid:
+    grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for title in titles:
+        grid.add_column(title, justify="left" if title in {"Table", "Cluster", "Committed"} else "right")
+    for row in rows:
+        grid.add_row(*map(Text, row))
+    return grid

@@ -1,0 +1,42 @@
+"""The commands as they are called, with audit files and tables on S3."""
+
+from pathlib import Path
+
+from minicontroller.audit.event import encode
+from tests.audit.logs import CLUSTER, a_log
+from tests.command_line.command import call
+from tests.pipeline.stores.buckets import Bucket
+
+SPARK_SECONDS = 300.0
+
+
+def test_from_audit_files_to_a_report(bucket: Bucket, tmp_path: Path) -> None:
+    """What lies in a bucket and in a local folder is ingested into tables in the bucket once, and a
+    report is made of them.
+    """
+    lines = [encode(event) for event in a_log(38)]
+    bucket.put(f"audit-{CLUSTER}-{1:010}-{1:012}-1.ndjson", b"".join(lines[:20]))
+    (tmp_path / f"audit-{CLUSTER}-{1:010}-{21:012}-1.ndjson").write_bytes(b"".join(lines[20:]))
+    ingest = ("pipeline", "ingest", "--audit", str(bucket.audit), ".", "--tables", str(bucket.tables))
+    ingested = call(*ingest, folder=tmp_path, within=SPARK_SECONDS)
+    assert (ingested.code, ingested.stdout) == (0, f"{len(lines)} new events from 2 files.\n"), ingested
+    report = ("pipeline", "report", "--tables", str(bucket.tables), "--out", "page.html")
+    reported = call(*report, folder=tmp_path, within=SPARK_SECONDS)
+    assert reported.code == 0, reported
+    assert reported.stdout.startswith(f"{len(lines)} events: {tmp_path}/page.html"), reported
+
+
+def test_what_is_no_place(tmp_path: Path) -> None:
+    """An address that is not served, or a page at an address, is refused, and no folder is made."""
+    for option, given, why in (
+        ("--tables", "ftp://host/tables", "ftp://host/tables: addresses begin with s3://"),
+        ("--tables", "s3://key:secret@bucket/tables", "holds no credentials"),
+        ("--tables", "s3://bucket/some tables", "an address has no spaces"),
+        ("--out", "s3://bucket/page.html", "is an address, and pages are written on local disks only"),
+    ):
+        given_else = {"--tables": ("--out", "page.html"), "--out": ("--tables", "tables")}[option]
+        refused = call("pipeline", "report", option, given, *given_else, folder=tmp_path)
+        assert refused.code == 2
+        assert why in " ".join(refused.stderr.split())
+        assert "secret" not in refused.stderr
+    assert list(tmp_path.iterdir()) == []
