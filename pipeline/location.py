@@ -19,7 +19,6 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 from deltalake.fs import DeltaStorageHandler
 from pyarrow import fs
-from rich.text import Text
 
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*+", re.ASCII)
 SCHEMES = {"s3": "s3", "s3a": "s3", "abfs": "abfss", "abfss": "abfss", "gs": "gs", "hdfs": "hdfs"}
@@ -75,11 +74,13 @@ class Location:
     @classmethod
     def local(cls, path: Path) -> "Location":
         """Return the place of a local folder, links resolved. Raises LocationError."""
-        uri = str(path.resolve())
         try:
+            uri = str(path.resolve())
             uri.encode()
         except UnicodeEncodeError:
-            raise LocationError(f"The name of {uri!r} is not UTF-8: give it another one.") from None
+            raise LocationError(f"The name of {str(path)!r} is not UTF-8: give it another one.") from None
+        except (OSError, RuntimeError, ValueError) as error:  # a circle of links, a byte that no name has
+            raise LocationError(f"{str(path)!r} is no path: {error}.") from None
         return cls(uri)
 
     @property
@@ -211,26 +212,40 @@ class _Output:
 
 # ------------------------------------------------------------------ what they say when they fail
 
+COLOURS = re.compile(r"\x1b\[[0-9;]{0,16}+m")
+MADE_UP = re.compile(r" ?\(Request ID: [^)]{0,200}+\)")
+SECRET = re.compile(r"(?<=://)[^/@\s:]{0,200}+:[^/@\s]{0,200}+@|\?\S*+")
+"""The parts of an address that may hold a password or a signature."""
+TOLD_LINES = 3
+CREDENTIALS = {
+    "microsoftazure": "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
+    "gcs": "GOOGLE_APPLICATION_CREDENTIALS",
+    "hdfs": "HADOOP_USER_NAME",
+    "": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+}
+"""The variables that say who asks, by what the library calls a store."""
 ADVICE: Mapping[str, tuple[str, ...]] = {
     "there is no such bucket: make it, or correct the address": (
         *("nosuchbucket", "containernotfound", "specifiedbucketdoesnotexist"),
     ),
-    "the store does not accept the credentials: check those in the environment, AWS_ACCESS_KEY_ID and the like": (
+    "the store does not accept the credentials: check {credentials} in the environment": (
         *("invalidaccesskeyid", "signaturedoesnotmatch", "invalidtoken", "expiredtoken", "invalidsecurity"),
         *("authenticationfailed", "unauthenticated", "invalidauthenticationinfo", "invalidgrant", "401unauthorized"),
+        *("readingpemfile", "accesscontrolexception"),
     ),
-    "no credentials were found: set them in the environment, AWS_ACCESS_KEY_ID and the like": (
-        *("169254169254", "metadatagoogleinternal", "nocredentials", "accountmustbespecified"),
+    "the address has to name the account: abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER": (
+        "accountmustbespecified",
     ),
-    "permission denied: these credentials need to list, read, write and delete what lies there": (
-        *("accessdenied", "403forbidden", "necessaryprivileges"),
+    "credentials are missing: set {credentials} in the environment": ("169254169254", "nocredentials"),
+    "permission denied: who asks has to be allowed to list, read, write and delete what lies there": (
+        *("accessdenied", "403forbidden", "necessaryprivileges", "authorizationfailure", "permissiondenied"),
     ),
     "plain http is to be allowed: set AWS_ALLOW_HTTP=true": ("urlschemeisnotallowed",),
     "the store fails or is busy, even when it is asked again: try it later": (
         *("slowdown", "serviceunavailable", "503service", "internalerror", "internalfailure", "500internal"),
-        *("429too", "toomanyrequests"),
+        *("429too", "toomanyrequests", "serverbusy"),
     ),
-    "the store cannot be reached: check the network and the address of its service, such as AWS_ENDPOINT_URL": (
+    "the store cannot be reached: check the network, and the store's address in the environment, such as AWS_ENDPOINT_URL": (
         *("networkconnection", "errorsendingrequest", "tcpconnect", "dnserror", "requesttimeout"),
         *("connectionrefused", "connectionreset", "timedout", "curlcode"),
     ),
@@ -242,22 +257,17 @@ def reason(error: BaseException) -> str:
     """Return what went wrong in one phrase, without a full stop and without secrets. It is also for
     errors of delta-rs, which may tell of every attempt.
     """
-    if isinstance(error, OSError) and error.errno:
-        return os.strerror(error.errno)
-    text = Text.from_ansi(str(error)).plain
+    said = str(error)
+    if isinstance(error, OSError) and error.strerror:
+        if error.errno:
+            return os.strerror(error.errno)
+        said = error.strerror
+    text = COLOURS.sub("", said)
     letters = "".join(filter(str.isalnum, text)).lower()
     for advice, signs in ADVICE.items():
         if any(sign in letters for sign in signs):
-            return advice
-    first = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
-    told, _, more = first.partition("(Request ID: ")
-    return " ".join(_without_secrets(word) for word in f"{told}{more.partition(')')[2]}".split()).rstrip(".")
-
-
-def _without_secrets(word: str) -> str:
-    """Leave out the parts of an address that may hold a password or a signature."""
-    scheme, is_address, rest = word.partition("://")
-    if not is_address:
-        return word
-    host, slash, path = rest.partition("?")[0].partition("/")
-    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
+            store = next(name for name in CREDENTIALS if name in letters)
+            return advice.format(credentials=CREDENTIALS[store])
+    lines = [line.strip(" \t↳") for line in text.splitlines()]
+    told = ": ".join([line for line in lines if line][:TOLD_LINES]) or type(error).__name__
+    return SECRET.sub("", MADE_UP.sub("", told)).rstrip(".")

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from pyarrow import fs
 
 from ...audit.names import ENDINGS, in_order, is_compressed, name_parts, plain_name, to_be_read
-from ..location import File, Location
+from ..location import File, Location, reason
 
 TO_THE_END = -1
 SEARCH_BYTES = 1 << 16
@@ -100,6 +100,8 @@ def _files(folders: Iterable[Location]) -> Iterator[Found]:
             if folder.is_local:
                 raise
             infos = []
+        except OSError as error:
+            raise OSError(error.errno or 0, reason(error), str(folder)) from None
         for info in infos:
             name = _name(info)
             if info.is_file and name.endswith(ENDINGS):

@@ -16,7 +16,7 @@ import zstandard
 from pyarrow import fs
 
 from ..delta import DataFile, Tables, TablesError
-from ..location import output_stream
+from ..location import output_stream, reason
 from ..schemas import Table
 from .files import Progress
 from .places import Run
@@ -25,6 +25,8 @@ from .report import Mark
 STATE = "_state"
 FORMAT = 3
 """Of the state."""
+TRIED = f"{STATE}/tried"
+"""An object that is written to see whether one can be."""
 OLD_STATE = f"{STATE}/state.json"
 """Where versions before Delta tables had theirs."""
 LARGEST = 1 << 30
@@ -176,7 +178,9 @@ class Ledger:
 
 
 def check(tables: Tables) -> None:
-    """Check, without making anything, that a run could begin. Raises TablesError, OSError."""
+    """Check, without making anything that stays, that a run could begin. Raises TablesError,
+    OSError.
+    """
     if tables.location.is_local:
         folder = tables.location.path
         there = next(each for each in (folder, *folder.parents) if each.exists())
@@ -185,6 +189,12 @@ def check(tables: Tables) -> None:
         except OSError as error:
             raise TablesError(f"Nothing can be written into {there}: {error.strerror or error}.") from None
     Ledger(tables)
+    if not tables.location.is_local:
+        try:
+            output_stream(tables.location, TRIED).close()
+            tables.location.filesystem().delete_file(TRIED)
+        except OSError as error:
+            raise TablesError(f"Nothing can be written to {tables.location}: {reason(error)}.") from None
 
 
 def _name(number: int) -> str:

@@ -30,15 +30,24 @@ def run_go(wanted: Mapping[str, str | int]) -> str:
 
 def run_javascript(wanted: Mapping[str, str | int]) -> str:
     """Return the output of the program in JavaScript."""
-    named = ("package.json", "package-lock.json")
+    place = _fetched(JAVASCRIPT, ("package.json", "package-lock.json"), "ci")
+    return _run(["node", JAVASCRIPT / "topics.js", json.dumps(wanted)], NODE_PATH=str(place / "node_modules"))
+
+
+def azurite() -> Path:
+    """Return the program that serves blobs as Azure does."""
+    return _fetched(JAVASCRIPT / "azurite", ("package.json",), "install") / "node_modules" / ".bin" / "azurite-blob"
+
+
+def _fetched(source: Path, named: Sequence[str], verb: str) -> Path:
+    """A folder of the cache with what npm fetches for a package."""
 
     def fetching(made: Path) -> Sequence[str]:
         for name in named:
-            shutil.copy(JAVASCRIPT / name, made)
-        return ["npm", "ci", "--no-audit", "--no-fund", "--prefix", str(made)]
+            shutil.copy(source / name, made)
+        return ["npm", verb, "--no-audit", "--no-fund", "--prefix", str(made)]
 
-    place = _kept(JAVASCRIPT, named, fetching)
-    return _run(["node", JAVASCRIPT / "topics.js", json.dumps(wanted)], NODE_PATH=str(place / "node_modules"))
+    return _kept(source, named, fetching)
 
 
 def _kept(source: Path, named: Sequence[str], command: Callable[[Path], Sequence[str]]) -> Path:

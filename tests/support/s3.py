@@ -21,8 +21,7 @@ from typing import Any
 from tests.support.ports import free_port
 from tests.support.waiting import until
 
-BUSY = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
-BROKEN = b"<Error><Code>InternalError</Code><Message>We encountered an internal error.</Message></Error>"
+ANSWERS = {"busy": (503, "SlowDown"), "broken": (500, "InternalError"), "denied": (403, "AccessDenied")}
 FAULTS = ("busy", "broken", "cut", "answer lost", "slow")
 SLOW_SECONDS = 0.1
 SIGNED = "AWS4-HMAC-SHA256 Credential=key/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
@@ -177,8 +176,9 @@ class _Handler(BaseHTTPRequestHandler):
         if fault == "cut":
             self.close_connection = True
             return
-        if fault in ("busy", "broken"):
-            self._answer(503 if fault == "busy" else 500, {}, BUSY if fault == "busy" else BROKEN)
+        if fault in ANSWERS:
+            status, code = ANSWERS[fault]
+            self._answer(status, {}, f"<Error><Code>{code}</Code><Message>It is {fault}.</Message></Error>".encode())
             return
         if fault == "slow":
             time.sleep(SLOW_SECONDS)

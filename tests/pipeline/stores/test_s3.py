@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 import zstandard
+from pyarrow.fs import FileSelector
 
 from minicontroller.audit.event import encode
 from minicontroller.pipeline.delta import ChangedMeanwhileError, Tables, TablesError
 from minicontroller.pipeline.ingest.batches import StagingError
 from minicontroller.pipeline.ingest.files import Read, listing
 from minicontroller.pipeline.ingest.lines import Reader
-from minicontroller.pipeline.ingest.state import State
+from minicontroller.pipeline.ingest.state import State, check
 from minicontroller.pipeline.location import READ_AHEAD_BYTES, File, Location, reason
 from minicontroller.pipeline.schemas import Table
 from tests.audit.logs import CLUSTER, a_log
@@ -27,6 +28,8 @@ from tests.support.s3 import S3
 LINES = [encode(event) for event in a_log(38)]
 PLACES = [(CLUSTER, 1, number) for number in range(1, len(LINES) + 1)]
 COMMAND_SECONDS = 120
+DENIED = "permission denied: who asks has to be allowed to list, read, write and delete what lies there"
+LOCATED = FileSelector("", recursive=True, allow_not_found=True)
 
 
 def name(sequence: int) -> str:
@@ -46,7 +49,7 @@ def fill(bucket: Bucket, files: int = 4) -> None:
 
 def test_files_that_are_compressed_grow_and_move(bucket: Bucket, tmp_path: Path) -> None:
     """Objects that grow, are compressed, and move to a local folder and back are in the tables
-    once.
+    once (P-2).
     """
     bucket.put(name(1), b"".join(LINES[:5]) + LINES[5][:7])
     bucket.put(name(11) + ".gz", gzip.compress(b"".join(LINES[10:20])))
@@ -69,7 +72,7 @@ def test_files_that_are_compressed_grow_and_move(bucket: Bucket, tmp_path: Path)
     assert (bad["file"], bad["line"]) == (f"{bucket.audit}/{name(31)}", 1)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_requests_that_fail(bucket: Bucket, seed: int) -> None:
     """When the store is busy, broken, slow, or cut off, a run succeeds by repeating what failed, or
     fails with a sentence; the next run completes it, and each event is there once.
@@ -121,11 +124,23 @@ def test_places_with_nothing_in_them(bucket: Bucket) -> None:
     """An empty folder has no files; a bucket that is not there is told, and what to do."""
     assert listing([bucket.audit]) == {}
     missing = Location.parse("s3://no-such-bucket/audit")
-    with pytest.raises(OSError, match="NO_SUCH_BUCKET") as failure:
+    with pytest.raises(OSError, match="no such bucket") as failure:
         listing([missing])
+    assert failure.value.filename == "s3://no-such-bucket/audit"
     assert reason(failure.value) == "there is no such bucket: make it, or correct the address"
     with pytest.raises(TablesError, match="no-such-bucket/audit/events cannot be read: there is no such bucket: make"):
         Tables(missing).snapshot(Table.EVENTS)
+
+
+def test_a_store_that_may_not_be_written_to(bucket: Bucket) -> None:
+    """Before anything is read it is told that nothing may be written, and nothing is left there."""
+    tables = Tables(bucket.tables)
+    with bucket.store.faults(1.0, ("denied",), only="PUT"), pytest.raises(TablesError) as refusal:
+        check(tables)
+    assert str(refusal.value) == f"Nothing can be written to {bucket.tables}: {DENIED}."
+    check(tables)
+    assert tables.snapshot(Table.EVENTS).files == ()
+    assert [info.path for info in bucket.tables.filesystem().get_file_info(LOCATED) if info.is_file] == []
 
 
 def refused(arguments: list[str], **environment: str) -> str:
@@ -146,9 +161,9 @@ def test_credentials_that_the_store_refuses(bucket: Bucket, store: S3) -> None:
     """Wrong credentials end a command with one sentence, and no secret is in it."""
     with store.credentials_checked():
         said = refused(["ingest", "--audit", str(bucket.audit), "--tables", str(bucket.tables)])
-        with pytest.raises(OSError, match="INVALID_ACCESS_KEY_ID") as failure:
+        with pytest.raises(OSError, match="does not accept the credentials") as failure:
             listing([bucket.audit])
     assert said.count("\n") == 1
-    assert "the store does not accept the credentials: check those in the environment" in said
+    assert "the store does not accept the credentials: check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the" in said
     assert "the store does not accept the credentials" in reason(failure.value)
     assert "very-secret" not in said + reason(failure.value)
