@@ -200,7 +200,7 @@ def failures_told() -> Iterator[None]:
     """Turn a failure of Spark's that nobody in the block has told into a sentence:
     click.ClickException.
     """
-    from .session import first_line, is_sparks
+    from .failures import first_line, is_sparks
 
     try:
         yield

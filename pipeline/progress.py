@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.filesize import decimal
 from rich.progress import BarColumn, Progress, TextColumn
 
-from .session import is_sparks
+from .failures import is_sparks, lost
 
 LOOK_SECONDS = 0.25
 
@@ -141,8 +141,9 @@ class Tasks:
             told = list(self._told.values())
             return sum(done for done, _ in told), sum(total for _, total in told)
         try:
-            tracker = self._spark.sparkContext.statusTracker()
-            infos = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
+            with lost():
+                tracker = self._spark.sparkContext.statusTracker()
+                infos = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
         except Exception as error:
             if is_sparks(error):
                 return 0, 0

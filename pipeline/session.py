@@ -10,7 +10,7 @@ import shutil
 import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +20,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession, is_remote
 
 from ..text.properties import PropertiesError, parse_properties
+from .failures import SparkLostError, first_line, is_sparks, lost
 from .shipping import write_package
 
 MASTER, REMOTE, PYTHON = "spark.master", "SPARK_REMOTE", "spark.pyspark.python"
@@ -31,9 +32,6 @@ CONNECT_SECONDS = 5.0
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """Of spark-submit: where Java's side is."""
 STDERR = 2
-CAUSE, TRACE = "Caused by: ", "Traceback (most recent call last)"
-SENTENCE = 500
-"""Characters; some of what Spark says holds a whole plan."""
 TOO_OLD = "UnsupportedClassVersionError"
 NO_JVM = "Error: Could not create the Java Virtual Machine"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -85,6 +83,8 @@ def spark_session(
     """
     present = SparkSession.getActiveSession()
     if present is not None:
+        if master:
+            raise SparkUnavailableError(f"Spark runs here already, and is used as it is: leave --master {master} out.")
         yield present
         return
     with TemporaryDirectory(prefix="minicontroller-spark-") as name:
@@ -95,7 +95,8 @@ def spark_session(
                 _send_program(spark, folder)
             yield spark
         finally:
-            spark.stop()
+            with suppress(SparkLostError), lost():
+                spark.stop()
 
 
 def _started(master: str | None, settings: Mapping[str, str], quiet: Path | None) -> SparkSession:
@@ -209,6 +210,8 @@ def _start(builder: SparkSession.Builder, address: str, settings: Mapping[str, s
         builder = builder.config(key, value)
     try:
         return builder.getOrCreate()
+    except FileNotFoundError as error:
+        raise SparkUnavailableError(f"There is no {error.filename}: SPARK_HOME names no folder of Spark.") from None
     except Exception as error:
         if not is_sparks(error):
             raise
@@ -245,17 +248,3 @@ def _check_answers(address: str) -> None:
         else:
             return
     raise SparkUnavailableError(f"No {LISTENING[scheme]} answers at {address}: {failures[-1]}.")
-
-
-def is_sparks(error: BaseException) -> bool:
-    """Whether Spark failed, or the connection to its Java."""
-    return type(error).__module__.startswith(("pyspark", "py4j"))
-
-
-def first_line(error: BaseException) -> str:
-    """Return what went wrong in the first place, out of all that Spark says."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip() and TRACE not in line]
-    told = [line for line in lines if "Exception: " in line or "Error: " in line]
-    causes = [line for line in told if line.startswith(CAUSE)]
-    chosen = (causes[-1:] or told or lines or [type(error).__name__])[0]
-    return chosen.removeprefix(CAUSE).rpartition("Exception: ")[2][:SENTENCE]

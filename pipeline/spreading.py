@@ -15,6 +15,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession, is_remote
 from pyspark.sql.functions import spark_partition_id
 
+from .failures import lost
+
 if TYPE_CHECKING:
     from pyspark import RDD
 
@@ -44,7 +46,8 @@ def by_workers(
         return []
     count = len(pieces)
     task = partial(_answered, work, [pickle.dumps(piece) for piece in pieces])
-    rows = spark.range(0, count, 1, count).mapInArrow(task, NUMBERED).collect()
+    with lost():
+        rows = spark.range(0, count, 1, count).mapInArrow(task, NUMBERED).collect()
     return _succeeded([pickle.loads(row.answer) for row in sorted(rows)], place)  # noqa: S301 - written by our own tasks
 
 

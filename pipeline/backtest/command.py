@@ -17,10 +17,10 @@ import msgspec
 from pyspark.sql import SparkSession
 
 from ..delta import TablesError
+from ..failures import first_line, is_sparks
 from ..page.files import Files, UnwritableError, as_json, plain_sheet
 from ..page.sheet import Kind, shown
 from ..progress import Stages
-from ..session import first_line, is_sparks
 from ..tables import Tables
 from .candidate import Found
 from .page import page

@@ -6,7 +6,6 @@ Rule: what goes wrong is a sentence; numbers are those of the tables.
 import signal
 import sys
 from collections.abc import Sequence
-from functools import partial
 from threading import Event
 from types import FrameType
 
@@ -16,7 +15,7 @@ from pyspark.sql import SparkSession
 from ...text.escaping import escaped
 from ..delta import TablesError
 from ..location import Location, reason
-from .progress import Terminal
+from ..progress import Stages
 from .run import IngestError, Summary, ingest
 
 
@@ -35,12 +34,8 @@ def run_command(
     """
     stop = _stopped_by_signals() if follow else None
     try:
-        run = partial(ingest, spark, tables, folders, follow=stop, anew=anew, batch_bytes=batch_bytes)
-        if sys.stderr.isatty():
-            with Terminal(spark) as progress:
-                summary = run(progress=progress)
-        else:
-            summary = run()
+        with Stages(spark).shown() as progress:
+            summary = ingest(spark, tables, folders, follow=stop, anew=anew, batch_bytes=batch_bytes, progress=progress)
     except (IngestError, TablesError) as error:
         raise click.ClickException(escaped(str(error))) from None
     except OSError as error:

@@ -12,12 +12,12 @@ from functools import partial
 from threading import Event
 
 import msgspec
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ..delta import Tables
+from ..failures import first_line, is_sparks
 from ..location import Location
-from ..session import first_line
+from ..progress import Stages
 from ..spreading import by_workers, parallelism
 from .anew import clear
 from .batches import Batches, StagingError
@@ -26,7 +26,6 @@ from .derived import derive
 from .files import Found, Read, former_names, listing, next_reads
 from .files import Progress as FileProgress
 from .leftovers import Leftovers, leftovers, note_leftovers
-from .progress import EVENTS, Progress, Quiet
 from .report import Report, Share
 from .staging import stage
 from .state import Ledger, State, copied
@@ -38,6 +37,7 @@ MIN_PIECE_BYTES = 4 << 20
 PIECES = 4
 """Of a batch for each processor, so that none waits long for another."""
 FOLLOW_SECONDS = 1.0
+EVENTS = "events"
 DERIVE_SHARE = 10
 """While the log is followed, what follows the events takes at most one part in so many of the time.
 """
@@ -78,7 +78,7 @@ def ingest(
     follow: Event | None = None,
     anew: bool = False,
     batch_bytes: int | None = None,
-    progress: Progress | None = None,
+    progress: Stages | None = None,
 ) -> Summary:
     """Ingest all that is there when the run begins or, with `follow`, until that event is set.
 
@@ -89,7 +89,7 @@ def ingest(
         clear(Tables(tables), listing(folders))
     ledger = Ledger(Tables(tables))
     ledger.follow_with_quarantine()
-    run = Run(spark, ledger, folders, progress or Quiet(), batch_bytes)
+    run = Run(spark, ledger, folders, progress or Stages(spark), batch_bytes)
     if follow is None:
         run.all_there_is()
     else:
@@ -105,7 +105,7 @@ class Run:
         spark: SparkSession,
         ledger: Ledger,
         folders: Sequence[Location],
-        progress: Progress,
+        progress: Stages,
         batch_bytes: int | None,
     ) -> None:
         self.summary = Summary()
@@ -126,13 +126,13 @@ class Run:
         found = listing(self._folders)
         if not found and not self._ledger.state.files:
             raise IngestError(f"There is no audit file in {', '.join(map(str, self._folders))}.")
-        self._progress.begins(_unread(found, self._ledger.state))
+        self._progress.enters(EVENTS, size=_unread(found, self._ledger.state))
         while self._takes_batch(found):
             pass
         self._finish(found)
 
     def until(self, stop: Event) -> None:
-        self._progress.begins(None)
+        self._progress.enters(EVENTS)
         while not stop.is_set():
             found = listing(self._folders)
             if not self._takes_batch(found):
@@ -152,13 +152,12 @@ class Run:
         if not reads:
             return False
         each = max(MIN_PIECE_BYTES, min(PIECE_BYTES, sum(read.size for read in reads) // self._processors))
-        with _told("Spark failed"):
+        with _told("Spark failed"), self._progress.batch(size=sum(read.size for read in reads)):
             try:
                 reports = self._batches.take(reads, each)
             except StagingError as error:
                 raise IngestError(str(error)) from None
         self._count(reports)
-        self._progress.has_read(reports)
         return True
 
     def _staged(self, shares: Sequence[Share]) -> list[Report]:
@@ -169,7 +168,9 @@ class Run:
         self._failed = {
             reached.read for report in reports for reached in report.reached if reached.failure is not None
         } | self._failed
-        self.summary.events += sum(report.events for report in reports)
+        events = sum(report.events for report in reports)
+        self._progress.has_done(events=events, size=sum(each.size for report in reports for each in report.reached))
+        self.summary.events += events
         self.summary.duplicates += sum(report.duplicates for report in reports)
         self.summary.quarantined += sum(report.quarantined for report in reports)
 
@@ -215,7 +216,7 @@ def _told(meaning: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if isinstance(error, PySparkException) or type(error).__module__.startswith("py4j"):
+        if is_sparks(error):
             raise IngestError(f"{meaning}: {first_line(error)} Run it again.") from None
         raise
 

@@ -13,7 +13,6 @@ from minicontroller.pipeline.session import spark_session
 HERE = Path(__file__).parent
 PATIENCE_SECONDS = 600  # a busy machine starts Spark in minutes
 SMALL = {"spark.driver.memory": "1g"}
-"""Tests have little data: what takes time is to start."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,13 +1,16 @@
 """Work on Spark's workers: every piece is answered, in order, and what fails says which file."""
 
 import errno
+import importlib
 import os
+import signal
 from pathlib import Path
 
 import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
+from minicontroller.pipeline.failures import first_line, is_sparks
 from minicontroller.pipeline.spreading import by_workers, parallelism
 
 MEGABYTE = 1 << 20
@@ -50,3 +53,18 @@ def test_a_mistake_is_a_failure_of_spark(spark: SparkSession) -> None:
 def test_the_number_of_tasks_at_once(spark: SparkSession) -> None:
     """The session of the tests has two threads."""
     assert parallelism(spark) == 2
+
+
+def needs_a_module(_piece: int) -> None:
+    importlib.import_module("not_on_the_workers")
+
+
+def test_what_workers_lack_is_told_with_what_to_do(spark: SparkSession) -> None:
+    """A module that is not installed there; and a process that the system ends."""
+    with pytest.raises(PythonException) as lacking:
+        by_workers(spark, needs_a_module, [1], "here")
+    assert first_line(lacking.value).startswith("Spark's workers have no Python module not_on_the_workers: install")
+    with pytest.raises(Exception, match="exited unexpectedly") as ended:
+        by_workers(spark, lambda signal_: os.kill(os.getpid(), signal_), [signal.SIGKILL], "here")
+    assert is_sparks(ended.value)
+    assert "let fewer tasks run at once" in first_line(ended.value)

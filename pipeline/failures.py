@@ -1,0 +1,91 @@
+"""What Spark says when it fails, as a sentence with what to do.
+
+Rule: out of a page of Java's traces a person is told the first cause. Where experience has a
+remedy, the remedy is told too; otherwise the cause is told in Spark's own words.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+CAUSE, TRACE = "Caused by: ", "Traceback (most recent call last)"
+SENTENCE = 500
+"""Characters; some of what Spark says holds a whole plan."""
+LIBRARIES = (
+    "Spark's workers have no Python module {}: install there what minicontroller[pipeline] needs, or send an environment by --archives "
+    "(docs/pipeline-on-a-cluster.md)."
+)
+NO_PYTHON = "Spark's workers have no {}: set PYSPARK_PYTHON to a Python that every worker has."
+OTHER_PYTHON = (
+    "Spark's workers have another version of Python than this one: set PYSPARK_PYTHON to one that every worker has."
+)
+KILLED = (
+    "A worker's Python was ended, as by a machine that is out of memory: let fewer tasks run at once, by --master local[N] or "
+    "--conf spark.executor.cores=N, or give a cluster's workers more by --conf spark.executor.memoryOverhead=4g."
+)
+EXECUTORS = (
+    "Spark's workers ended again and again ({}): their own logs say why. If they were out of memory, give them more by "
+    "--conf spark.executor.memory=4g and --conf spark.executor.memoryOverhead=4g."
+)
+DISK = "There is no space left on a disk: free some, or give Spark's own files another one by --conf spark.local.dir=FOLDER."
+MEMORY = "Spark's Java has too little memory: give it more by --conf spark.driver.memory=8g --conf spark.driver.maxResultSize=4g."
+PORT = (
+    "A port of Spark's is taken ({}): leave the choice to Spark, or name another one by --conf spark.driver.port=PORT."
+)
+ENDED = "Spark's master ended the application, or went away: look there, and run it again."
+REMEDIES = (
+    ("No module named '", "'", LIBRARIES),
+    ('Cannot run program "', '"', NO_PYTHON),
+    ("PYTHON_VERSION_MISMATCH", "", OTHER_PYTHON),
+    ("Python worker exited unexpectedly", "", KILLED),
+    ("caused by one of the running tasks) Reason: ", "\n", EXECUTORS),
+    ("No space left on device", "", DISK),
+    ("java.lang.OutOfMemoryError", "", MEMORY),
+    ("spark.driver.maxResultSize", "", MEMORY),
+    ("Address already in use: Service '", "'", PORT),
+    ("SparkContext was shut down", "", ENDED),
+    ("stopped SparkContext", "", ENDED),
+)
+"""What stands in an error, how what is told of it ends, and what is said."""
+
+
+class SparkLostError(Exception):
+    """Spark's Java, or the server of Spark Connect, has gone."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "its Java process ended; if it was out of memory, give it more by --conf spark.driver.memory=8g."
+        )
+
+
+@contextmanager
+def lost() -> Iterator[None]:
+    """Turn an error of the connection to Spark's Java into SparkLostError. Python would take it for
+    one of a file.
+    """
+    try:
+        yield
+    except (OSError, EOFError) as error:
+        raise SparkLostError from error
+    except Exception as error:
+        if type(error).__name__ == "Py4JNetworkError":
+            raise SparkLostError from error
+        raise
+
+
+def is_sparks(error: BaseException) -> bool:
+    """Whether Spark failed, or the connection to it."""
+    return isinstance(error, SparkLostError) or type(error).__module__.startswith(("pyspark", "py4j"))
+
+
+def first_line(error: BaseException) -> str:
+    """Return what went wrong in the first place, out of all that Spark says, and what to do."""
+    text = str(error)
+    for begin, end, sentence in REMEDIES:
+        _, found, rest = text.partition(begin)
+        if found:
+            return sentence.format(rest.partition(end)[0] if end else "")
+    lines = [line.strip() for line in text.splitlines() if line.strip() and TRACE not in line]
+    told = [line for line in lines if "Exception: " in line or "Error: " in line]
+    causes = [line for line in told if line.startswith(CAUSE)]
+    chosen = (causes[-1:] or told or lines or [type(error).__name__])[0]
+    return chosen.removeprefix(CAUSE).rpartition("Exception: ")[2][:SENTENCE]

@@ -1,0 +1,170 @@
+"""The three commands where Spark's workers are processes of their own: some of which are killed, or
+have no `minicontroller`.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from pyspark.sql import SparkSession
+
+from minicontroller.audit.event import AuditEvent, Requested
+from minicontroller.pipeline.commands import pipeline
+from tests.audit.logs import a_creation, a_state, an_empty_snapshot, write
+from tests.support.spark import HOME, bare_python, home, standalone
+from tests.support.waiting import until
+
+EVENTS, EPOCHS = 500, 3
+RULES = "[[partitions]]\nmax = 3\n"
+COMMANDS = (
+    "ingest --audit audit --tables tables",
+    "report --tables tables --out report.html",
+    "backtest rules.toml --tables tables --out page.html",
+)
+PROGRAM = """
+import sys
+
+from minicontroller.pipeline.commands import pipeline
+from minicontroller.pipeline.session import spark_session
+
+with spark_session(sys.argv[1]):
+    for command in sys.argv[2:]:
+        print(command, flush=True)
+        pipeline.main(command.split(), standalone_mode=False)
+"""
+SUBMITTED = "from minicontroller.controller.command_line.cli import main\n\nmain()\n"
+RESULTS = ("report.json", "page.json", "page-differences.ndjson")
+WITHIN_SECONDS = 240.0
+
+
+def a_log(folder: Path, *, events: int = EVENTS, epochs: int = EPOCHS) -> None:
+    """Write creations of topics, every fifth of which has too many partitions."""
+    (folder / "audit").mkdir(parents=True)
+    (folder / "rules.toml").write_text(RULES)
+    for epoch in range(1, epochs + 1):
+        write(folder / "audit" / f"{epoch}.ndjson", [*an_empty_snapshot(epoch), *_creations(epoch, events)])
+
+
+def _creations(epoch: int, events: int) -> Iterator[AuditEvent]:
+    for sequence in range(3, 3 + events):
+        state = a_state(1 + sequence % 5)
+        requested = Requested(
+            replicas=state.replicas,
+            configs={},
+            marked_for_deletion=False,
+            internal=False,
+            generated_replica_assignments=True,
+        )
+        yield a_creation(sequence, f"t{epoch}.{sequence}", epoch, requested=requested, after=state, cluster_size=3)
+
+
+@contextmanager
+def begun(folder: Path, master: str) -> "Iterator[subprocess.Popen[str]]":
+    """Begin all three commands, in one session, which has to end well."""
+    (folder / "program.py").write_text(PROGRAM)
+    with (
+        (folder / "stderr").open("wb") as stderr,
+        subprocess.Popen(
+            [sys.executable, "program.py", master, *COMMANDS],
+            cwd=folder,
+            env={**os.environ, "SPARK_HOME": str(home(folder)), "SPARK_LOCAL_IP": "127.0.0.1"},
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+        ) as process,
+    ):
+        yield process
+        process.wait(WITHIN_SECONDS)
+    assert process.returncode == 0, (folder / "stderr").read_text()
+
+
+def results(folder: Path) -> list[bytes]:
+    return [(folder / name).read_bytes() for name in RESULTS]
+
+
+@pytest.mark.slow
+def test_executors_that_are_killed(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a cluster's two executors one is killed during each command while its Python works: the
+    results are those of an undisturbed run.
+    """
+    quiet, disturbed = tmp_path / "quiet", tmp_path / "disturbed"
+    for folder in (quiet, disturbed):
+        a_log(folder)
+    monkeypatch.chdir(quiet)
+    for command in COMMANDS:
+        done = CliRunner().invoke(pipeline, command.split())
+        assert done.exit_code == 0, done.output
+    killed = 0
+    with begun(disturbed, "local-cluster[2,1,1024]") as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.rstrip() in COMMANDS:
+                os.kill(until(lambda: an_executor_at_work(process.pid)), signal.SIGKILL)
+                killed += 1
+    assert killed == len(COMMANDS)
+    assert results(disturbed) == results(quiet)
+
+
+def an_executor_at_work(program: int) -> int:
+    """Return the process of an executor whose Python is on a processor now; 0 if there is none."""
+    processes = {int(entry.name): entry for entry in Path("/proc").iterdir() if entry.name.isdigit()}
+    above = {number: found[1] for number, entry in processes.items() if (found := _state(entry)) is not None}
+    for worker in (number for number, entry in processes.items() if _is_python_at_work(entry)):
+        number = worker
+        while number not in (0, 1, program):
+            if "CoarseGrainedExecutorBackend" in _command(processes[number]):
+                return number
+            number = above.get(number, 0)
+    return 0
+
+
+def _is_python_at_work(entry: Path) -> bool:
+    found = _state(entry)
+    return found is not None and found[0] == "R" and "pyspark" in _command(entry)
+
+
+def _state(entry: Path) -> tuple[str, int] | None:
+    """Return a process's state and its parent; None if it has ended."""
+    try:
+        state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
+    except OSError:
+        return None
+    return state, int(parent)
+
+
+def _command(entry: Path) -> str:
+    try:
+        return (entry / "cmdline").read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+@pytest.mark.slow
+def test_spark_submit(tmp_path: Path) -> None:
+    """Under spark-submit the program runs at the master that was named there, and its workers need
+    its libraries but not itself.
+    """
+    a_log(tmp_path, events=10, epochs=1)
+    (tmp_path / "submitted.py").write_text(SUBMITTED)
+    python = bare_python(tmp_path)
+    environment = {"SPARK_HOME": str(HOME), "PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": sys.executable}
+    with standalone(tmp_path) as master:
+        submit = [str(HOME / "bin" / "spark-submit"), "--master", master, "submitted.py"]
+        done = subprocess.run(
+            [*submit, "pipeline", "ingest", "--audit", "audit", "--tables", "tables"],
+            cwd=tmp_path,
+            env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", **environment},
+            capture_output=True,
+            text=True,
+            timeout=WITHIN_SECONDS,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert "12 new events from 1 file" in done.stdout
+    assert "Launching executor app-" in (tmp_path / "master.log").read_text()
