@@ -50,6 +50,11 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    """Let the garbage collector have everything back in the end: DuckDB counts what it leaves."""
+    gc.unfreeze()
+
+
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses and before tests are dealt out to processes
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Have all tests that need the same large program run in one process, which starts it once, and

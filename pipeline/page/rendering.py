@@ -11,7 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .sheet import plural, shown
+from .files import as_csv
+from .sheet import Sheet, plural, shown
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -43,8 +44,13 @@ def _environment() -> "Environment":
         "style_digest": _digest(style),
         "script_digest": _digest(script),
     }
-    environment.filters |= {"shown": shown, "plural": plural}
+    environment.filters |= {"shown": shown, "plural": plural, "csv": _csv_address}
     return environment
+
+
+def _csv_address(sheet: Sheet) -> str:
+    """Return a sheet as CSV within an address, so that a page that was mailed has it, too."""
+    return f"data:text/csv;charset=utf-8;base64,{b64encode(as_csv(sheet)).decode()}"
 
 
 def _text(name: str) -> str:

@@ -108,6 +108,19 @@ def test_the_browser_itself_forbids_what_the_page_does_not_need(browser: Browser
     page.close()
 
 
+def test_a_table_is_downloaded_as_csv(page: Page, out: Path) -> None:
+    """Each table has a link to all its rows, which is the file beside the page, without asking
+    anybody (P-3).
+    """
+    links = page.locator("a.download")
+    assert links.count() == page.locator("main table").count()
+    for link in (links.first, links.last):
+        with page.expect_download() as download:
+            link.click()
+        beside = out.parent / "report-csv" / download.value.suggested_filename
+        assert Path(download.value.path()).read_bytes() == beside.read_bytes()
+
+
 def test_a_title_sorts_its_table(page: Page) -> None:
     """A click sorts by the column, numbers the largest first; another one turns it round; by
     keyboard, too.
