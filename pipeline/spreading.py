@@ -9,16 +9,13 @@ lose what they mean, and Spark would try again what fails.
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import SparkSession, is_remote
 from pyspark.sql.functions import spark_partition_id
 
 from .failures import lost
-
-if TYPE_CHECKING:
-    from pyspark import RDD
 
 Piece = TypeVar("Piece")
 Answer = TypeVar("Answer")
@@ -56,11 +53,6 @@ def parallelism(spark: SparkSession) -> int:
     if is_remote():
         return spark.range(FOR_ALL_CORES).select(spark_partition_id()).distinct().count()
     return spark.sparkContext.defaultParallelism
-
-
-def answers_of(pieces: "RDD[Piece]", work: Callable[[Piece], Answer], place: object) -> list[Answer]:
-    """Do the work on pieces that Spark has already, and return the answers as `by_workers` does."""
-    return _succeeded(pieces.map(partial(_attempted, work)).collect(), place)
 
 
 def _answered(

@@ -90,11 +90,11 @@ def backtest(spark: SparkSession, tables: Tables, found: Found, wish: Wish, file
 
 
 def _results(
-    found: Found, wish: Wish, clusters: Sequence[str], folders: tuple[Path, Path], files: Files | None
+    found: Found, wish: Wish, clusters: Sequence[str], found_in: tuple[list[Path], list[Path]], files: Files | None
 ) -> Summary:
     """Write the results to files before the page is made of them."""
     results = Results()
-    replayed, existing = (results.read(answers(folder)) for folder in folders)
+    replayed, existing = (results.read(answers(written)) for written in found_in)
     if files is None:
         for _ in (*replayed, *existing):
             pass

@@ -9,13 +9,13 @@ from itertools import groupby
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..ingest.barriers import Numbers
 from ..ingest.limits import LONG_MAX
 from ..schemas import Table
+from .encoded import Flags, flags, within
 from .reading import NOTHING, columns_of, numbers_of
 from .replaying import Window
 from .slices import Bucket, Span, joined
@@ -25,8 +25,6 @@ COLUMNS = (
     *("request", "element", "elements", "validate_only"),
 )
 BEGINS = pa.array(["removal", "observed", "snapshot_begin"])
-
-Flags = npt.NDArray[np.bool_]
 
 
 class EventFiles(msgspec.Struct, frozen=True):
@@ -85,19 +83,19 @@ class _Columns:
 
     def buckets(self, cluster_id: str, file: str, window: Window, bucket_events: int) -> Iterator[Bucket]:
         kind, effect = self._table.column("kind"), self._table.column("effect")
-        is_validated = _flags(self._table.column("validate_only"))
-        is_first = _flags(pc.equal(self._table.column("element"), 0)) & ~is_validated
-        starts = _flags(pc.is_in(kind, BEGINS)) | is_first
-        doubts = _flags(pc.equal(kind, "dropped")) | _flags(pc.equal(effect, "unknown"))
+        is_validated = flags(self._table.column("validate_only"))
+        is_first = flags(pc.equal(self._table.column("element"), 0)) & ~is_validated
+        starts = flags(pc.is_in(kind, BEGINS)) | is_first
+        doubts = flags(pc.equal(kind, "dropped")) | flags(pc.equal(effect, "unknown"))
         times, sizes = numbers_of(self._table, "time") // 1000, numbers_of(self._table, "cluster_size")
         epoch, number = numbers_of(self._table, "epoch"), (self._sequence - 1) // bucket_events
         first = np.flatnonzero(np.r_[True, (np.diff(epoch) != 0) | (np.diff(number) != 0)])
         end = np.r_[first[1:], len(epoch)]
         start = np.minimum.reduceat(np.where(starts, self._sequence, LONG_MAX), first)
-        snapshot_end = self._last(_flags(pc.equal(kind, "snapshot_end")), first)
+        snapshot_end = self._last(flags(pc.equal(kind, "snapshot_end")), first)
         doubt = self._last(doubts, first)
         told = self._last(sizes != NOTHING, first)
-        wanted = np.add.reduceat(_within(times, window).astype(np.int64), first)
+        wanted = np.add.reduceat(within(times, window).astype(np.int64), first)
         spans = self._spans(is_validated, end)
         for index, (begin, last) in enumerate(zip(first, end - 1, strict=True)):
             size_at = begin + np.searchsorted(self._sequence[begin : last + 1], told[index])
@@ -140,22 +138,6 @@ class _Columns:
     def _last(self, flags: Flags, first: Numbers) -> Numbers:
         """Return the sequence of the last event in each bucket that has the flag. [b]"""
         return np.maximum.reduceat(np.where(flags, self._sequence, NOTHING), first)
-
-
-def _flags(column: pa.ChunkedArray) -> Flags:
-    """Convert a column to booleans; null is false."""
-    flags: Flags = pc.fill_null(column, fill_value=False).to_numpy()
-    return flags
-
-
-def _within(times: Numbers, window: Window) -> Flags:
-    """Return which times lie within the window, as `Window.has` says."""
-    within = np.ones(len(times), np.bool_)
-    if window.since_ms is not None:
-        within &= times >= window.since_ms
-    if window.until_ms is not None:
-        within &= times < window.until_ms
-    return within
 
 
 def _or_none(number: np.int64, nothing: int) -> int | None:

@@ -14,7 +14,7 @@ slices.
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -78,6 +78,17 @@ class Moot(msgspec.Struct, frozen=True):
     why: str
     """`no-topic`, `topic-exists`, `partitions`, `no-partition` or `unknown-request`."""
     text: str
+
+
+class Passed(NamedTuple):
+    """What requests have in common that are counted without being put to the candidate."""
+
+    principal: str
+    operation: str
+    day: int
+    """In days since 1970."""
+    policy: str
+    policy_hash: str
 
 
 class World(Protocol):
@@ -152,16 +163,29 @@ class Backtest:
         """Take the next event, decoded from `line`, and return the difference between its verdict
         and the candidate's, if any.
         """
-        place = event.epoch, event.sequence
-        if place <= self._last:
-            return None  # the same event twice is one
-        if event.sequence != (self._last[1] + 1 if event.epoch == self._last[0] else 1):
-            self._lose(event)
-        self._last = place
+        if not self._follows(event):
+            return None
         difference = self._decided(event, line) if type(event) is Decision else None
-        for fault in self._world.apply(event):
-            self._note("dropped" if type(event) is Dropped else "misfit", event, fault)
+        self._apply(event)
         return difference
+
+    def passes(self, event: AuditEvent) -> bool:
+        """Take the next event, a decision that the candidate certainly allows without a word, as
+        the recorded policy did. Return whether it is to be counted, by `count`.
+        """
+        if not self._follows(event):
+            return False
+        if not self._world.is_known:
+            self._tally.counts["uncertain",] += 1
+        self._apply(event)
+        return True
+
+    def count(self, passed: Mapping[Passed, int]) -> None:
+        """Count decisions that were passed to `passes`."""
+        for each, count in passed.items():
+            self._plainly_allowed += count
+            self._tally.counts["in-force", each.policy, each.policy_hash] += count
+            self._cells[each.principal, each.operation, each.day, SAME] += count
 
     def tally(self) -> Tally:
         """The counts of all events that were fed."""
@@ -178,6 +202,22 @@ class Backtest:
             whole.counts["operation", label, operation] += count
             whole.counts["day", label, str(day)] += count
         return whole
+
+    def _follows(self, event: AuditEvent) -> bool:
+        """Go on to the place of an event, unless it was there before: the same event twice is
+        one.
+        """
+        place = event.epoch, event.sequence
+        if place <= self._last:
+            return False
+        if event.sequence != (self._last[1] + 1 if event.epoch == self._last[0] else 1):
+            self._lose(event)
+        self._last = place
+        return True
+
+    def _apply(self, event: AuditEvent) -> None:
+        for fault in self._world.apply(event):
+            self._note("dropped" if type(event) is Dropped else "misfit", event, fault)
 
     # ------------------------------------------------------------------ one decision
 

@@ -1,36 +1,35 @@
 """A back-test on Spark: which work goes to which worker, and where the answers lie until they are
 results.
 
-Rule: one pass over the events. Each slice is one task, which is told where its events lie and gets
-the topics at its begin; what it answers is on the disk before anybody looks at it, in the order of
-the slices, which is the order of the log.
+Rule: one pass over the events. Each slice is one task, which is told where its events lie and which
+files may tell of the topics at its begin; what it answers is on the disk before anybody looks at
+it, and is looked at in the order of the slices, which is the order of the log.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import msgspec
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from ..delta import DataFile
 from ..schemas import Table
-from ..spreading import answers_of, by_workers, parallelism
+from ..spreading import by_workers, parallelism
 from ..tables import Tables
 from . import workers
 from .candidate import Candidate
 from .looking import EventFiles, buckets_of, together
-from .replaying import NOWHERE, Window
+from .replaying import NOWHERE, Place, Window
 from .slices import BUCKET_EVENTS, PER_CORE, Bucket, Plan, ends, good_size, planned
-from .topics import Lived, Today, states_at_begins, states_today
-from .workers import Failure, Job
-
-if TYPE_CHECKING:
-    from pyspark import RDD
+from .topics import looked_into, may_tell
+from .workers import Failure, Job, Task
 
 READ_ROWS = 2_000
 UNFINISHED = ".unfinished"
+File = TypeVar("File")
 
 
 class BacktestError(Exception):
@@ -61,7 +60,7 @@ class Backtesting:
         self._wish = wish
         self._folder = folder
         self._events = _of_clusters(tables.files(Table.EVENTS), wish.clusters)
-        self._history = _of_clusters(tables.files(Table.TOPIC_HISTORY), wish.clusters)
+        self._history = _of_clusters(tables.snapshots[Table.TOPIC_HISTORY].of_clusters(), wish.clusters)
         self._history_lags = tables.history_lags
         self._buckets: Sequence[Bucket] = ()
         self.lagging: tuple[str, ...] = ()
@@ -74,6 +73,9 @@ class Backtesting:
         """Find out which history there is, and cut it into slices."""
         wish, cores = self._wish, parallelism(self._spark)
         work = partial(workers.told, partial(buckets_of, window=wish.window, bucket_events=wish.bucket_events))
+        history = [self._path(file) for files in self._history.values() for file in files]
+        shares = [tuple(history[number::cores]) for number in range(min(cores, len(history)))]
+        _succeeded(by_workers(self._spark, partial(workers.told, looked_into), shares, self._tables))
         parts = _succeeded(by_workers(self._spark, work, _shares(self._events, cores * PER_CORE), self._tables))
         self._buckets = together(bucket for part in parts for bucket in part)
         unknown = sorted(set(wish.clusters) - set(self.clusters))
@@ -88,62 +90,46 @@ class Backtesting:
     def clusters(self) -> list[str]:
         return sorted({bucket.cluster_id for bucket in self._buckets})
 
-    def replay(self) -> Path:
-        """Put all recorded requests to the candidate, and return the folder of the answers."""
+    def replay(self) -> list[Path]:
+        """Put all recorded requests to the candidate, and return the files of the answers."""
         wish, slices = self._wish, self.plan.slices
-        begins = {
-            cluster: tuple(
-                (each.after, each.number) for each in slices if each.cluster_id == cluster and each.after != NOWHERE
-            )
-            for cluster in self.clusters
-        }
-        lived = [Lived(file, begins[cluster]) for cluster, file in self._told_of(self.clusters) if begins[cluster]]
+        tasks = [Task(each, self._history_of(each.cluster_id, each.after)) for each in slices]
         job = Job(wish.candidate, wish.window, wish.counterfactual)
-        return self._answers("replayed", slices, lived, states_at_begins, partial(workers.replay, job))
+        return self._answers("replayed", tasks, partial(workers.replay, job))
 
-    def scan(self) -> Path:
-        """Put all existing topics to the candidate, and return the folder of the answers."""
-        clusters = ends(self._buckets)
-        numbers = {each.cluster_id: number for number, each in enumerate(clusters)}
-        today = [
-            Today(tuple(map(str, files)), numbers[cluster])
-            for cluster, files in self._history.items()
-            if cluster in numbers
-        ]
-        job = Job(self._wish.candidate)
-        return self._answers("existing", clusters, today, states_today, partial(workers.scan, job))
+    def scan(self) -> list[Path]:
+        """Put all existing topics to the candidate, and return the files of the answers."""
+        tasks = [Task(each, self._history_of(each.cluster_id, None)) for each in ends(self._buckets)]
+        return self._answers("existing", tasks, partial(workers.scan, Job(self._wish.candidate)))
 
-    def _told_of(self, clusters: Iterable[str]) -> list[tuple[str, str]]:
-        """Return the files of these clusters' topic history."""
-        return [(cluster, str(file)) for cluster in clusters for file in self._history.get(cluster, ())]
+    def _history_of(self, cluster_id: str, after: Place | None) -> tuple[str, ...]:
+        """Return the files of a cluster's topic history; after an event, those that may tell of
+        it.
+        """
+        if after == NOWHERE:
+            return ()
+        files = self._history.get(cluster_id, ())
+        return tuple(self._path(file) for file in files if after is None or may_tell(file, after))
 
-    def _answers(
-        self,
-        name: str,
-        heads: Sequence[Any],
-        topics: Sequence[Any],
-        find: Callable[[Any], Iterator[tuple[int, bytes]]],
-        work: workers.Work,
-    ) -> Path:
-        """Let a worker do the task of each head with what `find` finds of its topics; the folder
-        gets its name when it is complete.
+    def _path(self, file: DataFile) -> str:
+        return str(self._tables / Table.TOPIC_HISTORY.value / file.path)
+
+    def _answers(self, name: str, tasks: Sequence[Task[Any]], work: workers.Work) -> list[Path]:
+        """Let the workers do the tasks, and return the files that they wrote, in the order of the
+        tasks. The folder gets its name when it is complete.
         """
         folder = self._folder / name
         unfinished = folder.with_suffix(UNFINISHED)
         unfinished.mkdir()
-        if heads:
-            context = self._spark.sparkContext
-            numbered: RDD[tuple[int, Any]] = context.parallelize(list(enumerate(heads)), 1)
-            found = context.parallelize(topics, max(1, len(topics))).flatMap(partial(workers.found, find))
-            tasks = numbered.cogroup(found, len(heads))
-            _succeeded(answers_of(tasks, partial(workers.answer, work, unfinished), unfinished))
+        names = by_workers(self._spark, partial(workers.answer, work, unfinished), tasks, unfinished)
+        written = [folder / file for file in _succeeded(names)]
         unfinished.rename(folder)
-        return folder
+        return written
 
 
-def answers(folder: Path) -> Iterator["pq.RecordBatch"]:
+def answers(files: Iterable[Path]) -> Iterator["pq.RecordBatch"]:
     """Yield what the workers answered, in the order of the slices."""
-    for file in sorted(folder.glob("*.parquet")):
+    for file in files:
         yield from pq.ParquetFile(file).iter_batches(READ_ROWS)
 
 
@@ -165,5 +151,5 @@ def _shares(events: Mapping[str, Sequence[Path]], count: int) -> list[EventFiles
     ]
 
 
-def _of_clusters(files: Mapping[str, Sequence[Path]], clusters: Sequence[str]) -> Mapping[str, Sequence[Path]]:
+def _of_clusters(files: Mapping[str, Sequence[File]], clusters: Sequence[str]) -> Mapping[str, Sequence[File]]:
     return {cluster: of for cluster, of in files.items() if not clusters or cluster in clusters}

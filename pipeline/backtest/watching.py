@@ -44,6 +44,7 @@ class Watched:
         """Whether the last question took too long."""
         self.deeds: set[str] = set()
         """What the policy did besides judging, while it was asked."""
+        self.rules = judge.rules
         self.has_code = judge.has_code
         self.judged_apis = judge.judged_apis
 

@@ -8,10 +8,10 @@ exception would be tried again, and told as a trace.
 """
 
 import gc
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import uuid4
 
 import msgspec
@@ -23,11 +23,13 @@ from ...policies.rules.mistakes import RuleFileError
 from .candidate import Candidate
 from .counterfactual import Otherwise
 from .existing import Now, refused
-from .reading import UnreadableTableError, events
+from .lots import Sieve
+from .prefilter import prefilter_of
+from .reading import UnreadableTableError, tables_of
 from .replaying import ALWAYS, NOWHERE, AsRecorded, Backtest, Window, World
 from .slices import Slice
 from .tally import Tally
-from .topics import existing, states
+from .topics import states_after, topics_today
 from .verdicts import Difference
 
 NEW_OBJECTS = 10_000
@@ -66,10 +68,7 @@ OUT_ARROW = pa.schema(
 )
 """`body` is the difference, the tally or the refused topic as JSON."""
 
-Topics = Iterable[bytes]
-"""As `topics.py` packs them."""
-Work = Callable[[Any, Topics], Iterator[dict[str, Any]]]
-"""From what is to be done, and the topics that belong to it, to rows."""
+Head = TypeVar("Head")
 Piece = TypeVar("Piece")
 Answer = TypeVar("Answer")
 
@@ -88,6 +87,19 @@ class Job(msgspec.Struct, frozen=True):
     counterfactual: bool = False
 
 
+class Task(msgspec.Struct, Generic[Head], frozen=True):
+    """What one worker is given: what it is about, and which files of `topic_history` tell of its
+    topics.
+    """
+
+    head: Head
+    history: tuple[str, ...] = ()
+
+
+Work = Callable[[Task[Any]], Iterator[dict[str, Any]]]
+"""From a task to rows."""
+
+
 def told(work: Callable[[Piece], Answer], piece: Piece) -> Answer | Failure:
     """Return the work's answer, or its failure, which is an answer, too. Raises OSError."""
     try:
@@ -96,52 +108,38 @@ def told(work: Callable[[Piece], Answer], piece: Piece) -> Answer | Failure:
         return Failure(str(error))
 
 
-def found(find: Callable[[Piece], Iterator[tuple[int, bytes]]], piece: Piece) -> Iterator[tuple[int, bytes | Failure]]:
-    """Yield what `find` finds, each with the number of its task; a failure is told by the first
-    task.
+def answer(work: Work, folder: Path, task: Task[Any]) -> str | Failure:
+    """Write what a task answers to a file of its own, and return the file's name. Raises
+    OSError.
     """
+    return told(lambda rows: _write(rows, folder), work(task))
+
+
+def _write(rows: Iterator[dict[str, Any]], folder: Path) -> str:
+    """Write rows under a name that nobody else has, because Spark may have a task done twice."""
+    file = folder / f"{uuid4().hex}.parquet"
     try:
-        yield from find(piece)
-    except UnreadableTableError as error:
-        yield 0, Failure(str(error))
-
-
-def answer(
-    work: Work, folder: Path, task: tuple[int, tuple[Iterable[Any], Iterable[bytes | Failure]]]
-) -> Failure | None:
-    """Write what a task answers to a file of its own. Raises OSError."""
-    number, ((head,), carried) = task
-    topics = []
-    for each in carried:
-        if isinstance(each, Failure):
-            return each
-        topics.append(each)
-    return told(lambda rows: _write(rows, folder / f"{number:06}.parquet"), work(head, topics))
-
-
-def _write(rows: Iterator[dict[str, Any]], file: Path) -> None:
-    """Write a file as a whole or not at all: Spark may have a task done twice."""
-    part = file.with_name(f".{uuid4().hex}")
-    try:
-        with pq.ParquetWriter(part, OUT_ARROW, compression="zstd") as writer:
+        with pq.ParquetWriter(file, OUT_ARROW, compression="zstd") as writer:
             while batch := list(islice(rows, OUT_ROWS)):
                 columns = [pa.array([row.get(field.name) for row in batch], field.type) for field in OUT_ARROW]
                 writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=OUT_ARROW))
-        part.replace(file)
-    finally:
-        part.unlink(missing_ok=True)
+    except BaseException:
+        file.unlink(missing_ok=True)
+        raise
+    return file.name
 
 
-def replay(job: Job, slice_: Slice, topics: Topics) -> Iterator[dict[str, Any]]:
+def replay(job: Job, task: Task[Slice]) -> Iterator[dict[str, Any]]:
     """Replay one slice. Raises PolicyLoadError, RuleFileError, UnreadableTableError."""
     gc.set_threshold(NEW_OBJECTS)
-    known = None if slice_.after == NOWHERE else {name: state for packed in topics for name, state in states(packed)}
+    slice_ = task.head
+    known = None if slice_.after == NOWHERE else dict(states_after(task.history, slice_.after))
     world: World = Otherwise(known) if job.counterfactual else AsRecorded(known)
     with job.candidate.watched() as watched:
         backtest = Backtest(watched, world, after=slice_.after, window=job.window)
-        for event, line in events(slice_.pieces):
-            difference = backtest.feed(event, line)
-            if difference is not None:
+        sieve = Sieve(None if job.counterfactual else prefilter_of(watched), job.window)
+        for table in tables_of(slice_.pieces, sieve.columns):
+            for difference in sieve.differences(backtest, table):
                 yield _difference(difference)
     tally = backtest.tally()
     if isinstance(world, Otherwise):
@@ -149,9 +147,11 @@ def replay(job: Job, slice_: Slice, topics: Topics) -> Iterator[dict[str, Any]]:
     yield {"what": TALLY, "cluster_id": slice_.cluster_id, "body": tally.encode()}
 
 
-def scan(job: Job, now: Now, topics: Topics) -> Iterator[dict[str, Any]]:
-    """Judge the existing topics of one cluster. Raises PolicyLoadError, RuleFileError."""
-    there = {each.topic: each for packed in topics for each in existing(packed)}
+def scan(job: Job, task: Task[Now]) -> Iterator[dict[str, Any]]:
+    """Judge the existing topics of one cluster. Raises PolicyLoadError, RuleFileError,
+    UnreadableTableError.
+    """
+    now, there = task.head, {each.topic: each for each in topics_today(task.history)}
     with job.candidate.watched() as watched:
         for each in refused(watched, there, now):
             yield {

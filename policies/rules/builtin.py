@@ -18,7 +18,7 @@ from .matching import USER, Match, PatternFault, full_match, literal_prefix, pat
 from .protected_operations import read_protected_operations
 from .rule import NameGuard, Rule, Scope, read_scope
 from .tables import TomlTable
-from .vocabulary import CREATED, REASSIGN, TOPIC_OPERATIONS
+from .vocabulary import CREATED, PARTITIONS, PRINCIPAL, REASSIGN, REPLICAS, TIME, TOPIC, TOPIC_OPERATIONS
 from .windows import read_change_window
 
 CREATE_OR_ALTER = ("create", "alter")
@@ -50,18 +50,18 @@ def read_name_pattern(table: TomlTable, name: str) -> Rule:
 
     guards = speaks_of_user and scope.action is RuleAction.DENY
     return msgspec.structs.replace(
-        scope.rule(judge), guards_names=NameGuard.ALL_BUT_ONES_OWN if guards else NameGuard.NOTHING
+        scope.rule(judge, {TOPIC, PRINCIPAL}), guards_names=NameGuard.ALL_BUT_ONES_OWN if guards else NameGuard.NOTHING
     )
 
 
 def read_partitions(table: TomlTable, name: str) -> Rule:
     """Read a `[[partitions]]`: how many partitions a topic may have."""
-    return _limits(table, name, "partition", CREATE_OR_ALTER, _partition_counts)
+    return _limits(table, name, "partition", CREATE_OR_ALTER, _partition_counts, reads=PARTITIONS)
 
 
 def read_replication(table: TomlTable, name: str) -> Rule:
     """Read a `[[replication]]`: how many replicas each partition may have."""
-    return _limits(table, name, "replica", (*CREATE_OR_ALTER, REASSIGN), _replica_counts)
+    return _limits(table, name, "replica", (*CREATE_OR_ALTER, REASSIGN), _replica_counts, reads=REPLICAS)
 
 
 def _partition_counts(facts: Facts, after: TopicState) -> Iterator[int]:
@@ -89,6 +89,8 @@ def _limits(
     what: str,
     operations: Sequence[str],
     counts: Callable[[Facts, TopicState], Iterator[int]],
+    *,
+    reads: tuple[str, str],
 ) -> Rule:
     scope = read_scope(table, name, operations)
     least, most = table.count("min", 1), table.count("max", 1)
@@ -108,7 +110,7 @@ def _limits(
                 return scope.message or f"{_are(count, what)} more than {most}."
         return None
 
-    return scope.rule(judge)
+    return msgspec.structs.replace(scope.rule(judge, {reads}), lenient_to_existing=True)
 
 
 def _are(count: int, what: str) -> str:
@@ -130,7 +132,7 @@ def read_protected_topics(table: TomlTable, name: str) -> Rule:
 
     guards = scope.action is RuleAction.DENY and "create" in scope.operations
     return msgspec.structs.replace(
-        scope.rule(judge), guards_names=NameGuard.SOME_NAMES if guards else NameGuard.NOTHING
+        scope.rule(judge, ()), guards_names=NameGuard.SOME_NAMES if guards else NameGuard.NOTHING
     )
 
 
@@ -159,7 +161,8 @@ def read_quota(table: TomlTable, name: str) -> Rule:
         assert owned is not None
         return _over_quota(scope, facts, owned, most_topics, most_partitions)
 
-    return msgspec.structs.replace(scope.rule(judge), owned=owned)
+    rule = scope.rule(judge, {TOPIC, PRINCIPAL, PARTITIONS})
+    return msgspec.structs.replace(rule, owned=owned, lenient_to_existing=True)
 
 
 def _over_quota(
@@ -226,7 +229,7 @@ def read_deletion_age(table: TomlTable, name: str) -> Rule:
             )
         return None
 
-    return scope.rule(judge, frozenset({CREATED}))
+    return scope.rule(judge, {CREATED, TIME})
 
 
 class UnknownAgeError(Exception):

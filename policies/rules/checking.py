@@ -29,6 +29,7 @@ from .vocabulary import (
     STRING,
     VARIABLES,
     Type,
+    entry_of,
     list_of,
     map_of,
     or_null,
@@ -214,7 +215,7 @@ class _Checker:
         )
 
     def _entry(self, of: SyntaxNode, key: SyntaxNode, ending: str, begin: int, end: int) -> Type:
-        variable, field = of.parts[0].text, f"{of.text}{FLAT}{literal_value(key).encode().hex()}{ending}"
+        variable, field = entry_of(of.parts[0].text, of.text, literal_value(key), ending)
         self.fields.add((variable, field))
         self._engine.replace(begin, end, f"{variable}{FLAT}{field}")
         return VARIABLES[variable][of.text].item or ANY

@@ -20,6 +20,7 @@ from ..interface import NO_CONFIGS, AlterBrokerConfigsRequest
 from .facts import Facts
 from .rule import Rule, Scope, read_scope
 from .tables import TomlTable
+from .vocabulary import entry_of
 
 OPERATIONS = ("create", "alter", "alter_broker")
 INTEGER = re.compile(r"[+-]?[0-9]{1,40}")
@@ -74,7 +75,8 @@ def read_config_bounds(table: TomlTable, name: str) -> Rule:
                 return scope.message or found
         return None
 
-    return msgspec.structs.replace(scope.rule(judge), knows_defaults=True)
+    reads = {entry_of("after", "effective_configs", each) for key, *_ in bounds for each in (key, MEANT.get(key, key))}
+    return msgspec.structs.replace(scope.rule(judge, reads), knows_defaults=True, lenient_to_existing=True)
 
 
 def _found_in_defaults(

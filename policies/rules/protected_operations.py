@@ -43,4 +43,4 @@ def read_protected_operations(table: TomlTable, name: str) -> Rule:
         words = WORDS[facts.operation].format(facts.request.name[:MAX_NAME])
         return scope.message or f"{facts.principal} may not {words}."
 
-    return scope.rule(judge)
+    return scope.rule(judge, ())

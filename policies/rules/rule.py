@@ -1,6 +1,6 @@
 """A rule: the requests that it applies to, its objection to a request, and its action."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from enum import Enum
 
 import msgspec
@@ -47,7 +47,13 @@ class Rule(msgspec.Struct, frozen=True):
     resources: MatchOfUser | None = None
     except_resources: MatchOfUser | None = None
     reads: frozenset[tuple[str, str]] = frozenset()
-    """The pairs (variable, field) that the rule's expressions read."""
+    """The pairs (variable, field) on which it depends whether the rule objects to a request that it
+    applies to. Of a rule that is `lenient_to_existing` they are those for a new topic.
+    """
+    lenient_to_existing: bool = False
+    """Whether the rule looks at a topic before a request, and at other topics, only to object to
+    less than it would object to for a new topic, or by an exception where it cannot look at them.
+    """
     spares_kafkas_own: bool = False
     """Whether the rule allows internal topics that the cluster creates for itself. It still applies
     to clients that name such a topic.
@@ -120,11 +126,11 @@ class Scope(msgspec.Struct, frozen=True):
             self.except_topics is not None and self.except_topics(name, facts.user)
         )
 
-    def rule(self, judge: Judge, reads: frozenset[tuple[str, str]] = frozenset()) -> Rule:
+    def rule(self, judge: Judge, reads: Collection[tuple[str, str]]) -> Rule:
         return Rule(
             self.name, self.action, self.operations, judge,
             self.topics, self.except_topics, self.principals, self.except_principals,
-            self.callers, self.resources, self.except_resources, reads,
+            self.callers, self.resources, self.except_resources, frozenset(reads),
         )  # fmt: skip
 
 

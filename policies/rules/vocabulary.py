@@ -113,6 +113,17 @@ FLAT = "__"
 it asks whether the field exists. Names in expressions must not contain it.
 """
 
+
+def entry_of(variable: str, field: str, key: str, ending: str = "") -> tuple[str, str]:
+    """Return the pair (variable, field) of the entry of a map."""
+    return variable, f"{field}{FLAT}{key.encode().hex()}{ending}"
+
+
+TIME = ("request", "time")
+TOPIC = ("request", "topic")
+PRINCIPAL = ("principal", "")
+PARTITIONS = ("after", "num_partitions")
+REPLICAS = ("after", "replica_assignments")
 CREATED = ("request", "created")
 """The pair (variable, field) that is read from the store, and only if a rule reads it."""
 

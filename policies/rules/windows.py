@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from .facts import Facts
 from .rule import Rule, read_scope
 from .tables import TomlTable
+from .vocabulary import TIME
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 HOURS = re.compile(r"(\d{2}):(\d{2})-(\d{2}):(\d{2})", re.ASCII)
@@ -40,7 +41,7 @@ def read_change_window(table: TomlTable, name: str) -> Rule:
             return None
         return scope.message or f"{now:%a %H:%M} {zone.key} is outside of the change window."
 
-    return scope.rule(judge)
+    return scope.rule(judge, {TIME})
 
 
 def is_open(now: datetime, days: frozenset[str], window: Window) -> bool:

@@ -193,6 +193,18 @@ def test_a_topic_history_that_lags(tried: Tried, tmp_path: Path, capsys: pytest.
     assert capsys.readouterr().err.count("is older than its events") == len(tried.clusters)
 
 
+def test_a_topic_history_that_cannot_be_read(tried: Tried, tmp_path: Path) -> None:
+    """It is told in a sentence before any request is put to the candidate."""
+    broken = copy.copy(tried)
+    broken.tables = Tables(tmp_path / "tables")
+    shutil.copytree(tried.tables.folder, broken.tables.folder)
+    file = next((broken.tables.folder / Table.TOPIC_HISTORY.value).glob("*.parquet"))
+    file.write_bytes(b"PAR1 no more")
+    with pytest.raises(BacktestError, match=rf"The tables cannot be read: .*{file.name}"):
+        broken.found(tmp_path / "page.html", at_most(tmp_path, 5))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["candidate.toml", "tables"]
+
+
 def test_what_the_history_lacks_is_said(tried: Tried, tmp_path: Path) -> None:
     """Gaps, uncertain requests and hidden values are in the summary, with their numbers."""
     summary, files = tried.found(tmp_path / "page.html", at_most(tmp_path, 5), clusters=(TOLD,))

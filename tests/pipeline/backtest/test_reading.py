@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicontroller.audit.event import AuditEvent, encode
-from minicontroller.pipeline.backtest.reading import UnreadableTableError, events
+from minicontroller.pipeline.backtest.reading import UnreadableTableError, decoded, lines_of, tables_of
 from minicontroller.pipeline.backtest.slices import Piece
 from tests.pipeline.backtest.by_words import History
 from tests.pipeline.backtest.files import written
@@ -41,7 +41,7 @@ def test_they_come_in_the_order_of_the_log(tmp_path_factory: pytest.TempPathFact
     pieces = [Piece(PLACES[first], PLACES[second], tuple(files))]
     if third > second:
         pieces.append(Piece(PLACES[second + 1], PLACES[third], tuple(files)))
-    found = [(event, bytes(line)) for event, line in events(pieces)]
+    found = [(decoded(line), bytes(line)) for table in tables_of(pieces) for line in lines_of(table)]
     assert found == [(event, encode(event).strip()) for event in EVENTS[first : third + 1]]
 
 
@@ -50,7 +50,7 @@ def test_a_file_that_is_gone_is_told(tmp_path: Path) -> None:
     piece = written(tmp_path / "gone.parquet", EVENTS)
     (tmp_path / "gone.parquet").unlink()
     with pytest.raises(UnreadableTableError, match=r"were changed meanwhile .*gone\.parquet.*: run it again"):
-        list(events([piece]))
+        list(tables_of([piece]))
 
 
 def test_a_file_that_is_none_is_told(tmp_path: Path) -> None:
@@ -58,4 +58,4 @@ def test_a_file_that_is_none_is_told(tmp_path: Path) -> None:
     piece = written(tmp_path / "broken.parquet", EVENTS)
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 no more")
     with pytest.raises(UnreadableTableError, match=r"cannot be read: .*broken\.parquet"):
-        list(events([piece]))
+        list(tables_of([piece]))

@@ -24,7 +24,7 @@ from minicontroller.pipeline.backtest.running import Wish
 from minicontroller.pipeline.backtest.slices import Slice
 from minicontroller.pipeline.backtest.summary import Summary, summarized
 from minicontroller.pipeline.backtest.terminal import print_summary
-from minicontroller.pipeline.backtest.workers import Failure, Job, answer, replay
+from minicontroller.pipeline.backtest.workers import Failure, Job, Task, answer, replay
 from minicontroller.pipeline.page.files import Files
 from tests.pipeline.backtest.asking import at_most
 from tests.pipeline.backtest.by_words import History
@@ -38,8 +38,9 @@ def answers(candidate: Candidate, events: Sequence[AuditEvent], folder: Path) ->
     piece = written(folder / "events.parquet", events)
     slice_ = Slice(0, "c", NOWHERE, len(events), (piece,))
     (folder / "answers").mkdir(exist_ok=True)
-    assert answer(partial(replay, Job(candidate)), folder / "answers", (0, ([slice_], []))) is None
-    return list(running.answers(folder / "answers"))
+    name = answer(partial(replay, Job(candidate)), folder / "answers", Task(slice_))
+    assert isinstance(name, str)
+    return list(running.answers([folder / "answers" / name]))
 
 
 def made(tmp_path: Path, candidate: Candidate, answered: Sequence[pa.RecordBatch]) -> tuple[Summary, str]:
@@ -110,17 +111,18 @@ def test_a_line_that_is_no_event_is_a_failure_of_its_own(tmp_path: Path) -> None
     piece = written(tmp_path / "events.parquet", History().create("t").events, line="{}")
     work = partial(replay, Job(at_most(tmp_path, 5)))
     (tmp_path / "answers").mkdir()
-    failure = answer(work, tmp_path / "answers", (0, ([Slice(0, "c", NOWHERE, 1, (piece,))], [])))
-    assert failure is not None
+    failure = answer(work, tmp_path / "answers", Task(Slice(0, "c", NOWHERE, 1, (piece,))))
+    assert isinstance(failure, Failure)
     assert failure.text.startswith("The table of events holds a line that is not an event")
     assert list((tmp_path / "answers").iterdir()) == []
 
 
 def test_a_failure_on_the_way_is_the_tasks_own(tmp_path: Path) -> None:
-    """Topics that could not be read come as what was wrong with them."""
-    carried: list[bytes | Failure] = [b"", Failure("gone")]
-    task = (0, ([Slice(0, "c", (1, 1), 0, ())], carried))
-    assert answer(partial(replay, Job(at_most(tmp_path, 5))), tmp_path, task) == Failure("gone")
+    """A topic history that is gone meanwhile is what is wrong with the task."""
+    task = Task(Slice(0, "c", (1, 1), 0, ()), (str(tmp_path / "gone.parquet"),))
+    failure = answer(partial(replay, Job(at_most(tmp_path, 5))), tmp_path, task)
+    assert isinstance(failure, Failure)
+    assert "gone.parquet" in failure.text
 
 
 def test_a_file_that_cannot_be_written_leaves_nothing_half(tmp_path: Path) -> None:

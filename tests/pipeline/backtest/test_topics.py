@@ -7,27 +7,36 @@ import pytest
 
 from minicontroller.audit.event import AuditEvent, Decision, RecordedState
 from minicontroller.audit.replay import Replay
-from minicontroller.pipeline.backtest.existing import Existing
 from minicontroller.pipeline.backtest.reading import UnreadableTableError
 from minicontroller.pipeline.backtest.replaying import Place
-from minicontroller.pipeline.backtest.topics import Lived, Today, existing, states, states_at_begins, states_today
+from minicontroller.pipeline.backtest.topics import looked_into, may_tell, states_after, topics_today
+from minicontroller.pipeline.delta import DataFile
 from minicontroller.pipeline.schemas import Table
 from tests.pipeline.backtest.by_words import History
 from tests.pipeline.backtest.test_slices import a_life
 from tests.pipeline.ingest.test_topic_history import Ingested
 
-LIVES = {f"life-{seed}": a_life(seed) for seed in range(60)}
+LIVES = {f"life-{seed}": a_life(seed) for seed in range(20)}
+
+
+@pytest.fixture(name="ingested", scope="module")
+def of_all_lives(tmp_path_factory: pytest.TempPathFactory) -> Ingested:
+    ingested = Ingested(tmp_path_factory.mktemp("lives"))
+    ingested.take(LIVES)
+    return ingested
+
+
+@pytest.fixture(name="folder", scope="module")
+def of_the_topic_history(ingested: Ingested) -> Path:
+    return ingested.tables.folder(Table.TOPIC_HISTORY).path
 
 
 @pytest.fixture(name="files", scope="module")
-def of_the_topic_history(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Sequence[str]]:
+def by_cluster(ingested: Ingested) -> Mapping[str, Sequence[DataFile]]:
     """Return the files of each cluster's topic history."""
-    ingested = Ingested(tmp_path_factory.mktemp("lives"))
-    ingested.take(LIVES)
     found = ingested.tables.snapshot(Table.TOPIC_HISTORY).of_clusters()
-    folder = ingested.tables.folder(Table.TOPIC_HISTORY)
     assert max(map(len, found.values())) > 1
-    return {name: [folder.child(file.path).uri for file in files] for name, files in found.items()}
+    return found
 
 
 def replayed(events: Sequence[AuditEvent]) -> Iterator[tuple[Place, Mapping[str, RecordedState]]]:
@@ -42,22 +51,20 @@ def replayed(events: Sequence[AuditEvent]) -> Iterator[tuple[Place, Mapping[str,
         yield last, dict(replay.topics)
 
 
-def test_slices_begin_with_what_a_replay_has(files: Mapping[str, Sequence[str]]) -> None:
-    """After any event of any log: the same topics in the same states, whatever was lost, and
-    however many slices ask at once.
+def test_slices_begin_with_what_a_replay_has(files: Mapping[str, Sequence[DataFile]], folder: Path) -> None:
+    """After any event of any log: the same topics in the same states, whatever was lost, out of the
+    files that may tell.
     """
+    skipped = 0
     for name, events in LIVES.items():
-        expected = list(replayed(events))
-        for step in (1, 3):
-            begins = tuple((place, 100 + number) for number, (place, _) in enumerate(expected))[::step]
-            found: dict[int, dict[str, RecordedState]] = {number: {} for _, number in begins}
-            for file in files[name]:
-                for number, packed in states_at_begins(Lived(file, begins)):
-                    found[number].update(states(packed))
-            assert found == {100 + number: expected[number][1] for number in range(0, len(expected), step)}, name
+        for place, topics in list(replayed(events))[::9]:
+            telling = [str(folder / file.path) for file in files[name] if may_tell(file, place)]
+            skipped += len(files[name]) - len(telling)
+            assert dict(states_after(telling, place)) == topics, (name, place)
+    assert skipped
 
 
-def test_the_topics_of_today(files: Mapping[str, Sequence[str]]) -> None:
+def test_the_topics_of_today(files: Mapping[str, Sequence[DataFile]], folder: Path) -> None:
     """Those after the last event, each with who created it, if the log tells it of
     this very topic.
     """
@@ -69,10 +76,7 @@ def test_the_topics_of_today(files: Mapping[str, Sequence[str]]) -> None:
             for event in events
             if isinstance(event, Decision) and event.operation == "create_topic" and event.after is not None
         }
-        found: dict[str, Existing] = {}
-        for number, packed in states_today(Today(tuple(files[name]), 7)):
-            assert number == 7
-            found |= {each.topic: each for each in existing(packed)}
+        found = {each.topic: each for each in topics_today([str(folder / file.path) for file in files[name]])}
         assert {topic: each.state for topic, each in found.items()} == topics
         principals = {topic: each.principal for topic, each in found.items() if each.principal is not None}
         assert principals == {topic: made[topic, topics[topic].topic_id] for topic in principals}
@@ -87,16 +91,14 @@ def test_a_state_arrives_as_it_was(tmp_path: Path) -> None:
     history = History().create("a", 3, configs={"retention.ms": "1", "x": "\u00e9\n'"}).create("b").delete("b")
     odd = {"replicas": ((1, 2, 3), (), (2,)), "internal": True, "created_ms": None}
     events = history.observe("c", RecordedState(topic_id="C" * 22, configs={}, marked_for_deletion=False, **odd)).events  # type: ignore[arg-type]
-    Ingested(tmp_path).take({"c": events})
-    last = events[-1].epoch, events[-1].sequence
-    found: dict[str, RecordedState] = {}
-    for file in (tmp_path / Table.TOPIC_HISTORY.value).rglob("*.parquet"):
-        for _, packed in states_at_begins(Lived(str(file), ((last, 0),))):
-            found.update(states(packed))
-    assert found == history.topics
+    ingested = Ingested(tmp_path)
+    ingested.take({"c": events})
+    files = [str(path) for path in ingested.tables.folder(Table.TOPIC_HISTORY).path.glob("*.parquet")]
+    assert dict(states_after(files, (events[-1].epoch, events[-1].sequence))) == history.topics
 
 
 def test_a_file_that_is_gone_is_told(tmp_path: Path) -> None:
     """An ingest takes files away; what to do stands in the sentence."""
-    with pytest.raises(UnreadableTableError, match=r"changed meanwhile .*gone\.parquet.*: run it again"):
-        list(states_today(Today((str(tmp_path / "gone.parquet"),), 0)))
+    for ask in (lambda files: list(topics_today(files)), looked_into):
+        with pytest.raises(UnreadableTableError, match=r"changed meanwhile .*gone\.parquet.*: run it again"):
+            ask([str(tmp_path / "gone.parquet")])

@@ -1,0 +1,149 @@
+"""Columns of events as numbers that stand for their values, so that combinations of values are
+found without a look at each event.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..schemas import Table
+from .replaying import Window
+
+SCHEMA = Table.EVENTS.schema
+
+Flags = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.int64]
+
+CONFIG, DEFAULT = "config ", "default "
+"""What the names of columns begin with that hold the value of one config, requested or by
+default.
+"""
+
+REQUESTED = "requested"
+_OF_REQUESTED = frozenset(field.name for field in SCHEMA.field(REQUESTED).type)
+_SOURCES: Mapping[str, str] = {
+    "num_partitions": "replicas",
+    "replication_factor": "replicas",
+    "least_replicas": "replicas",
+    "most_replicas": "replicas",
+}
+"""Of columns that are made of others."""
+_REDUCED: Mapping[str, Callable[[Numbers, Numbers], Numbers]] = {
+    "replication_factor": lambda lengths, first: lengths[first],
+    "least_replicas": np.minimum.reduceat,
+    "most_replicas": np.maximum.reduceat,
+}
+"""From the lengths of rows of replicas, and the first row of each topic, to a number for each
+topic.
+"""
+
+
+def projection(names: Iterable[str]) -> dict[str, pc.Expression]:
+    """Return what has to be read of the table `events` for columns of these names."""
+    sources = {_source(name) for name in names}
+    return {name: pc.field(REQUESTED, name) if name in _OF_REQUESTED else pc.field(name) for name in sorted(sources)}
+
+
+def _source(name: str) -> str:
+    if name.startswith(CONFIG):
+        return "configs"
+    return "default_configs" if name.startswith(DEFAULT) else _SOURCES.get(name, name)
+
+
+def flags(column: pa.Array | pa.ChunkedArray) -> Flags:
+    """Convert a column to booleans; null is false."""
+    found: Flags = np.asarray(pc.fill_null(column, fill_value=False))
+    return found
+
+
+def within(times: Numbers, window: Window) -> Flags:
+    """Return which times lie within the window, as `Window.has` says."""
+    found = np.ones(len(times), np.bool_)
+    if window.since_ms is not None:
+        found &= times >= window.since_ms
+    if window.until_ms is not None:
+        found &= times < window.until_ms
+    return found
+
+
+def mention(lines: pa.ChunkedArray, word: bytes) -> Flags:
+    """Return which lines have a word in them. All lines of a chunk are searched at once, because
+    hardly any has it.
+    """
+    found = np.zeros(len(lines), np.bool_)
+    begin = 0
+    for chunk in lines.chunks:
+        if len(chunk):
+            _, ends, data = chunk.buffers()
+            offsets = np.frombuffer(ends, np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
+            text = memoryview(data)[offsets[0] : offsets[-1]].tobytes()
+            places = np.array(list(_places(text, word)), np.int64) + offsets[0]
+            found[begin + np.searchsorted(offsets, places, side="right") - 1] = True
+        begin += len(chunk)
+    return found
+
+
+def _places(text: bytes, word: bytes) -> Iterator[int]:
+    place = text.find(word)
+    while place >= 0:
+        yield place
+        place = text.find(word, place + 1)
+
+
+class Encoded:
+    """The columns of some events."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+        self._known: dict[str, tuple[Numbers, list[Any]]] = {}
+
+    def combinations(self, names: Sequence[str], rows: Numbers) -> tuple[list[tuple[Any, ...]], Numbers]:
+        """Return the different combinations of values in these columns and rows, and for each row
+        the index of its combination.
+        """
+        which = np.zeros(len(rows), np.int64)
+        first = np.zeros(min(len(rows), 1), np.int64)
+        for name in names:
+            codes, values = self._codes(name)
+            together = which * (len(values) + 1) + codes[rows]
+            _, first, which = np.unique(together, return_index=True, return_inverse=True)
+        columns = []
+        for name in names:
+            codes, values = self._codes(name)
+            columns.append([values[code] for code in codes[rows[first]].tolist()])
+        return list(zip(*columns, strict=True)) if names else [()], which
+
+    def _codes(self, name: str) -> tuple[Numbers, list[Any]]:
+        """Return the code of each event's value, and the values by code."""
+        found = self._known.get(name)
+        if found is None:
+            encoded = self._column(name).dictionary_encode(null_encoding="encode")
+            values = encoded.dictionary.to_pylist()
+            found = self._known[name] = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), values
+        return found
+
+    def _column(self, name: str) -> pa.Array:
+        column = self._table.column(_source(name)).combine_chunks()
+        if name.startswith((CONFIG, DEFAULT)):
+            return pc.map_lookup(column, pa.scalar(name.partition(" ")[2]), "first")
+        if name == "num_partitions":
+            return pc.list_value_length(column)
+        return _of_rows(column, name) if name in _REDUCED else column
+
+
+def _of_rows(column: pa.ListArray, name: str) -> pa.Array:
+    """Return the length of each topic's first row of replicas, or of the shortest or longest one;
+    null for a topic without partitions.
+    """
+    topics = pc.list_parent_indices(column).to_numpy()
+    found: list[int | None] = [None] * len(column)
+    if len(topics):
+        first = np.flatnonzero(np.r_[True, np.diff(topics) != 0])
+        lengths = _REDUCED[name](pc.list_value_length(pc.list_flatten(column)).to_numpy(), first)
+        for topic, length in zip(topics[first].tolist(), lengths.tolist(), strict=True):
+            found[topic] = length
+    return pa.array(found, pa.int32())

@@ -1,0 +1,161 @@
+"""The questions that a rule is asked about values of columns: a request that has these values, and
+a cluster of which nothing is known.
+
+Rule: a value that a rule reads and that no column has makes no question. What a rule asks the
+cluster raises an exception.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...audit.replay import CREATE_TOPICS
+from ...policies.interface import (
+    AlterTopicRequest,
+    ClusterState,
+    CreateTopicRequest,
+    DeleteRecordsRequest,
+    DeleteTopicRequest,
+    PolicyRequest,
+    RequestedTopicState,
+    TopicState,
+)
+from ...policies.rules.rule import Rule
+from ...policies.rules.vocabulary import FLAT, REASSIGN
+from ...policies.states import requested_state
+from .encoded import CONFIG, DEFAULT
+
+STATELESS = frozenset({"create"})
+"""Operations for which there is no topic before the request."""
+WITHOUT_CONFIGS = frozenset({"create", "delete", "delete_records"})
+"""Operations of requests that change no configs of a topic that exists."""
+COLUMNS: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("principal", ""): ("principal",),
+    ("request", "topic"): ("name",),
+    ("request", "operation"): (),
+    ("request", "api"): ("api",),
+    ("request", "automatic"): ("api",),
+    ("request", "client_id"): ("client_id",),
+    ("request", "client_host"): ("client_host",),
+    ("request", "validate_only"): ("validate_only",),
+    ("request", "broker"): (),
+    ("request", "kind"): (),
+    ("request", "name"): (),
+    ("after", ""): (),
+    ("after", "num_partitions"): ("num_partitions",),
+    ("after", "replication_factor"): ("replication_factor",),
+    ("after", "internal"): ("internal",),
+    ("after", "marked_for_deletion"): ("marked_for_deletion",),
+    ("after", "generated_replica_assignments"): ("generated_replica_assignments",),
+    ("cluster", "cluster_size"): ("cluster_size",),
+}
+"""The columns of what rules read."""
+NAMES = ("principal", "client_id", "client_host", "api", "validate_only")
+
+
+def inputs_of(rule: Rule, operation: str) -> tuple[str, ...] | None:
+    """Return the columns on which it depends whether a rule objects to requests of an operation;
+    None if there are not all of them.
+    """
+    found: set[str] = set()
+    for variable, field in rule.reads:
+        names = _columns(rule, operation, variable, field.removesuffix(FLAT))
+        if names is None:
+            return None
+        found.update(names)
+    return tuple(sorted(found))
+
+
+def _columns(rule: Rule, operation: str, variable: str, field: str) -> Sequence[str] | None:
+    of, is_entry, key = field.partition(FLAT)
+    if variable == "before":
+        return () if operation in STATELESS else None
+    if (variable, of) == ("after", "replica_assignments"):  # of which a rule that is built in reads the lengths
+        return ("least_replicas", "most_replicas") if rule.lenient_to_existing and operation != REASSIGN else None
+    if variable == "after" and is_entry:
+        name = bytes.fromhex(key).decode()
+        own, default = f"{CONFIG}{name}", f"{DEFAULT}{name}"
+        return {"configs": (own,), "raw_configs": (own,), "effective_configs": (own, default)}.get(of)
+    if of in {"config_operations", "config_operation_kinds"}:
+        return () if operation in WITHOUT_CONFIGS else None
+    if of == "reassignments":
+        return None if operation == REASSIGN else ()
+    if of == "delete_records_offsets":
+        return None if operation == "delete_records" else ()
+    return None if is_entry else COLUMNS.get((variable, field))
+
+
+class UnknownStateError(Exception):
+    """A rule looks at the topics of the cluster."""
+
+
+class Unknown(ClusterState):
+    """A cluster of which nothing but its size is known."""
+
+    def __init__(self, cluster_size: int, *, is_topic_new: bool) -> None:
+        self._cluster_size = cluster_size
+        self._is_topic_new = is_topic_new
+
+    @property
+    def cluster_size(self) -> int:
+        return self._cluster_size
+
+    def topic_state(self, topic: str) -> TopicState | None:
+        if self._is_topic_new:
+            return None
+        raise UnknownStateError(topic)
+
+    def topics(self, *, include_internal: bool = False, include_marked_for_deletion: bool = False) -> frozenset[str]:
+        raise UnknownStateError(include_internal, include_marked_for_deletion)
+
+
+class Question:
+    """A request with these values, and its cluster."""
+
+    def __init__(self, operation: str, values: Mapping[str, Any], rule: Rule | None = None) -> None:
+        self.request = _request(operation, values)
+        self.cluster = Unknown(
+            values.get("cluster_size", 0), is_topic_new=rule is not None and rule.lenient_to_existing
+        )
+
+
+def _request(operation: str, values: Mapping[str, Any]) -> PolicyRequest:
+    common: dict[str, Any] = {"principal": None, **{name: values[name] for name in NAMES if name in values}}
+    common["topic"] = values.get("name", "")
+    if operation == "delete":
+        return DeleteTopicRequest(**common)
+    if operation == "delete_records":
+        return DeleteRecordsRequest(**common, delete_records_offsets={})
+    wanted = _wanted(values)
+    if operation == "create":
+        automatic = values.get("api", CREATE_TOPICS) != CREATE_TOPICS
+        return CreateTopicRequest(**common, requested_state=wanted, automatic=automatic)
+    return AlterTopicRequest(**common, requested_state=wanted, reassignments={} if operation == REASSIGN else None)
+
+
+def _wanted(values: Mapping[str, Any]) -> RequestedTopicState:
+    return requested_state(
+        _rows(values),
+        _entries(values, CONFIG),
+        generated_replica_assignments=values.get("generated_replica_assignments", False),
+        marked_for_deletion=values.get("marked_for_deletion", False),
+        internal=values.get("internal", False),
+        default_configs=_entries(values, DEFAULT),
+    )
+
+
+def _rows(values: Mapping[str, Any]) -> Sequence[tuple[int, ...]]:
+    """Return rows of replicas that are as many, or as long, as the values say."""
+    if "most_replicas" in values:
+        lengths = [length for length in (values["least_replicas"], values["most_replicas"]) if length is not None]
+        return [(0,) * length for length in lengths]
+    count = values.get("num_partitions", 1)
+    first = (0,) * values.get("replication_factor", 0)
+    return [first] * count
+
+
+def _entries(values: Mapping[str, Any], beginning: str) -> dict[str, str]:
+    return {
+        name.removeprefix(beginning): value
+        for name, value in values.items()
+        if name.startswith(beginning) and value is not None
+    }

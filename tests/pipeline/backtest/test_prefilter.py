@@ -1,0 +1,169 @@
+"""What is counted in columns and what is put to the judge come to what the judge alone says."""
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicontroller.audit.event import AuditEvent
+from minicontroller.pipeline.backtest.candidate import Candidate
+from minicontroller.pipeline.backtest.lots import Sieve
+from minicontroller.pipeline.backtest.prefilter import Prefilter, prefilter_of
+from minicontroller.pipeline.backtest.reading import tables_of
+from minicontroller.pipeline.backtest.replaying import ALWAYS, Backtest, Window
+from minicontroller.pipeline.backtest.verdicts import Difference
+from tests.audit.logs import a_state
+from tests.pipeline.backtest.asking import in_rules
+from tests.pipeline.backtest.by_words import ALLOWED, History, broken, denied
+from tests.pipeline.backtest.files import written
+
+NAMES = ("a.orders", "a.Orders", "b-1", "__internal", "alice.x", "größe", "A.ORDERS")
+PRINCIPALS = ("User:alice", "User:bob", "User:ALICE", "User:", None)
+NUMBERS = (
+    *("1", "0", "-1", "-2", "01", "+1", "9007199254740993", "9223372036854775807", "9223372036854775808"),
+    *("-9223372036854775808", "1e3", "", "abc", "[hidden]", "86400000", " 5"),
+)
+KEYS = (
+    "retention.ms",
+    "local.retention.ms",
+    "min.insync.replicas",
+    "cleanup.policy",
+    "compression.type",
+    "no.such.key",
+)
+TEXTS = ("delete", "compact,delete", "compact", "zstd", "ZSTD", "producer", "[hidden]")
+RULES = (
+    "[[partitions]]\nmax = {n}",
+    "[[partitions]]\nmin = {n}\naction = 'warn'",
+    "[[replication]]\nmin = {n}\nmax = 3",
+    "[[replication]]\nmax = {n}\noperations = ['alter']",
+    "[[name_pattern]]\npattern = '[a-z]+[.-].*'",
+    "[[name_pattern]]\npattern = '{{user}}\\..*'",
+    "[[name_pattern]]\npattern = '(?i)A\\.[a-z]+|b-1'\naction = 'audit'",
+    "[[protected_topics]]\ntopics = ['a.*']\nexcept_principals = ['User:alice']",
+    "[[protected_topics]]\ntopics = ['/A\\..*/', '{{user}}.*']\nprincipals = ['User:*']\noperations = ['delete']",
+    "[[protected_topics]]\ntopics = ['b*']\nclient_ids = ['x']\nexcept_hosts = ['10.*']",
+    '[[config_bounds]]\n[config_bounds.configs]\n"retention.ms" = {{ min = {number}, max = 9223372036854775807 }}',
+    '[[config_bounds]]\n[config_bounds.configs]\n"local.retention.ms" = {{ max = 86400000 }}\n"no.such.key" = {{ min = 1 }}',
+    "[[config_bounds]]\nexcept_topics = ['*-1']\n[config_bounds.configs]\n\"min.insync.replicas\" = {{ required = true, max = {n} }}",
+    "[[config_bounds]]\n[config_bounds.configs]\n\"cleanup.policy\" = {{ allowed = ['delete', 'compact,delete'], absent = 'allow' }}",
+    "[[config_bounds]]\n[config_bounds.configs]\n\"compression.type\" = {{ allowed = ['zstd', 'producer'] }}\n\"no.such.key\" = {{ forbidden = true }}",
+    "[[quota]]\nowned = '{{user}}.*'\nmax_topics = {n}",
+    "[[quota]]\nowned = 'a.*'\nmax_partitions = {n}",
+    "[[deletion_age]]\nmin = '1h'",
+    "[[change_window]]\ndays = ['mon-fri']\nhours = ['08:00-18:00']\nprincipals = ['User:bob']",
+    "[[rule]]\nname = 'c'\noperations = ['create']\ncondition = 'after.replication_factor >= {n} || principal == null'",
+    "[[rule]]\nname = 'p'\ncondition = 'principal != null && principal.startsWith(\"User:a\")'\nprincipals = ['User:*']",
+    '[[rule]]\nname = "i"\noperations = ["create", "alter"]\nmatch_conditions = [\'"retention.ms" in after.configs\']\ncondition = \'int(after.configs["retention.ms"]) >= {number} || request.topic.matches("^a")\'',
+    "[[rule]]\nname = 'e'\noperations = ['create', 'alter']\ncondition = 'after.effective_configs[\"retention.ms\"] != \"1\"'",
+    "[[rule]]\nname = 'raw'\noperations = ['create']\ncondition = '!(\"no.such.key\" in after.raw_configs)'\nmessage_expression = 'after.raw_configs[\"no.such.key\"]'",
+    "[[rule]]\nname = 'b'\noperations = ['alter']\ncondition = 'after.num_partitions <= {n} * before.num_partitions'",
+    "[[rule]]\nname = 'n'\ncondition = 'before == null || after == null || !before.internal'",
+    "[[rule]]\nname = 'm'\noperations = ['create', 'alter']\ncondition = 'after.configs.all(k, k != \"no.such.key\")'",
+    "[[rule]]\nname = 'k'\noperations = ['alter']\ncondition = 'request.config_operations == null || size(request.config_operations) < 2'",
+    "[[rule]]\nname = 'o'\noperations = ['alter', 'delete_records']\ncondition = 'request.operation != \"reassign\"'",
+    "[[rule]]\nname = 'r'\ncondition = 'request.reassignments == null && request.delete_records_offsets == null'",
+    "[[rule]]\nname = 's'\noperations = ['create']\ncondition = 'cluster.topic_count < {n} || cluster.cluster_size > 3'",
+    "[[rule]]\nname = 'a'\noperations = ['create']\ncondition = '!request.automatic && !request.validate_only && !after.internal'",
+    "[[rule]]\nname = 'g'\noperations = ['create']\ncondition = 'after.generated_replica_assignments && size(after.replica_assignments) > 0'",
+    "[[rule]]\nname = 'w'\ncondition = 'request.time.getHours() < 12 || request.client_id != null'",
+    "[[rule]]\nname = 'h'\ncondition = 'has(request.client_id) && request.client_host != \"10.0.0.1\"'",
+)
+
+
+def some_rules(folder: Path, chance: Random) -> Candidate:
+    kinds = chance.sample(RULES, chance.randint(1, 4))
+    texts = [each.format(n=chance.randint(1, 3), number=chance.choice([-1, 0, 1, 9007199254740993])) for each in kinds]
+    named = [
+        text if "name =" in text else text.replace("]]", f"]]\nname = 'rule {number}'", 1)
+        for number, text in enumerate(texts)
+    ]
+    return in_rules(folder, "\n".join(named))
+
+
+def some_configs(chance: Random) -> dict[str, str]:
+    keys = chance.sample(KEYS, chance.randint(0, 3))
+    return {key: chance.choice(NUMBERS if "." in key and key[0] in "rlmn" else TEXTS) for key in keys}
+
+
+Act = Callable[[History, Random, str, dict[str, Any]], object]
+ACTS: tuple[Act, ...] = (
+    lambda history, chance, name, said: history.alter(name, some_configs(chance), **said),
+    lambda history, chance, name, said: history.adjust(name, {**some_configs(chance), "retention.ms": None}, **said),
+    lambda history, chance, name, said: history.grow(name, chance.randint(0, 4), **said),
+    lambda history, _, name, said: history.reassign(name, moved(history, name), **said),
+    lambda history, _, name, said: history.delete_records(name, {0: -1}, **said),
+    lambda history, _, name, said: history.delete(name, **said),
+    lambda history, chance, name, _: history.observe(
+        name, a_state(chance.randint(1, 3), internal=chance.random() < 0.5)
+    ),
+    lambda history, _, name, __: history.become(name, a_state(2)),
+    lambda history, _, name, __: history.refuse(name, "INVALID_CONFIG"),
+)
+
+
+def moved(history: History, name: str) -> dict[int, tuple[int, ...]]:
+    """The first partition, if there is any, goes to two brokers."""
+    return dict.fromkeys(range(len(history.topics[name].replicas[:1])), (1, 2))
+
+
+def some_events(chance: Random, steps: int = 25) -> list[AuditEvent]:
+    """What people asked for, whatever came of it."""
+    history = History()
+    for _ in range(steps):
+        name, there = chance.choice(NAMES), sorted(history.topics)
+        said: dict[str, Any] = {
+            "principal": chance.choice(PRINCIPALS),
+            "policy": chance.choice([ALLOWED, ALLOWED, ALLOWED, None, denied("no", "r"), broken("it raised")]),
+            "client_id": chance.choice(["", "x", None]),
+            "client_host": chance.choice(["10.0.0.1", "127.0.0.1"]),
+            "validate_only": chance.random() < 0.2,
+        }
+        if name not in there:
+            more: dict[str, Any] = {"api": chance.choice(["CreateTopics", "Metadata"])}
+            if chance.random() < 0.2:
+                more |= {"element": chance.randint(0, 1), "elements": 2}
+            history.create(name, chance.randint(0, 4), configs=some_configs(chance), **said, **more)
+        elif chance.random() < 0.1:
+            chance.choice([history.elect, history.lose])()
+        elif history.topics[name].marked_for_deletion:
+            history.remove(name)
+        else:
+            chance.choice(ACTS)(history, chance, name, said)
+    return history.events
+
+
+def said_of(
+    folder: Path, events: list[AuditEvent], candidate: Candidate, window: Window, *, is_sifted: bool
+) -> tuple[list[Difference], str]:
+    with candidate.watched() as watched:
+        sieve = Sieve(prefilter_of(watched) if is_sifted else None, window)
+        backtest, piece = Backtest(watched, window=window), written(folder / "events.parquet", events)
+        found = [each for table in tables_of([piece], sieve.columns) for each in sieve.differences(backtest, table)]
+    return found, backtest.tally().encode()
+
+
+@given(st.integers(0, 1_000_000), st.booleans())
+def test_prefilter_and_judge_say_what_the_judge_says(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, is_windowed: bool
+) -> None:
+    """Whatever the rules and the requests are: the same differences, counts and notes."""
+    folder, chance = tmp_path_factory.mktemp("prefilter"), Random(seed)
+    candidate, events = some_rules(folder, chance), some_events(chance)
+    times = [event.time_ms for event in events]
+    window = Window(times[len(times) // 3], times[len(times) * 2 // 3]) if is_windowed else ALWAYS
+    alone = said_of(folder, events, candidate, window, is_sifted=False)
+    assert said_of(folder, events, candidate, window, is_sifted=True) == alone
+
+
+def certain_of(folder: Path, events: list[AuditEvent], rules: str) -> list[bool]:
+    with in_rules(folder, rules).watched() as watched:
+        prefilter = prefilter_of(watched)
+        assert isinstance(prefilter, Prefilter)
+        [table] = tables_of([written(folder / "events.parquet", events)], prefilter.columns)
+        certain: list[bool] = prefilter.certain(table).tolist()
+        return certain[2:]
