@@ -95,7 +95,7 @@ P-3 | reports as tables and as a page with plots |
 P-4 | a candidate policy is run over the recorded history, and the differences are reported |
 U-1 | it is the elected controller of real Kafka 3.x brokers | open
 U-2 | a test harness for clients: faults as data, a journal, repeatable runs | open
-U-3 | a gateway in front of a real Kafka cluster | open
+U-3 | a gateway in front of a real Kafka cluster |
 """
 
 

@@ -24,7 +24,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def goes_both_ways(world: World, client: str, user: str, told: str = WORDS) -> None:
-    """A client sees and leaves behind the same on both ways, and is told of a refusal."""
+    """A client sees and leaves behind the same on both ways, and is told of a refusal (U-3)."""
     outcome = compare(world, client, user)
     assert outcome.differences == []
     assert outcome.seen[GATEWAY]
