@@ -16,7 +16,7 @@ from rich.text import Text
 from .delta import Snapshot, Tables
 from .ingest.files import Progress, former_names, listing
 from .ingest.state import ClusterState, Ledger
-from .location import File, Location
+from .location import File, Location, reason
 from .page.sheet import Kind, count, plural, shown
 from .schemas import Table
 
@@ -93,7 +93,7 @@ def _behind(folder: Location, ledger: Ledger) -> str:
     try:
         found = listing([folder])
     except OSError as error:
-        return f"{folder} cannot be read now: {error.strerror or error}."
+        return f"{folder} cannot be read now: {reason(error)}."
     files = ledger.state.files
     former = former_names(found, files)
     left = [file.unread(files.get(former.get(name, name), Progress())) for name, file in found.items()]

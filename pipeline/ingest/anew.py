@@ -25,8 +25,9 @@ def clear(tables: Tables, found: Mapping[str, Found]) -> None:
     """Remove the tables, whose audit files were all `found`. Raises TablesError, OSError."""
     there = {base_name(name) for name in found}
     if gone := sorted(name for name in _read(tables) if base_name(name) not in there):
+        others = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
         raise TablesError(
-            f"{len(gone)} audit files that are in the tables do not lie in the folders, such as {gone[0]}: "
+            f"What the tables hold of {gone[0]}{others} does not lie in the folders: "
             f"keep {tables.location}, and ingest into another folder."
         )
     filesystem = tables.location.filesystem()

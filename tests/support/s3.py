@@ -54,7 +54,11 @@ def _answers(port: int) -> bool:
 
 
 class S3:
-    """A store, asked through its gate."""
+    """A store, asked through its gate.
+
+    The gate is in the process of the tests. Some functions of delta-rs keep Python's lock while
+    they wait for an answer, such as those that read a table's history: commands test those.
+    """
 
     def __init__(self, port: int, gate: int) -> None:
         self.port = port

@@ -14,6 +14,7 @@ from pyarrow.fs import FileSelector
 
 from minicontroller.audit.event import encode
 from minicontroller.pipeline.delta import ChangedMeanwhileError, Tables, TablesError
+from minicontroller.pipeline.ingest.anew import clear
 from minicontroller.pipeline.ingest.batches import StagingError
 from minicontroller.pipeline.ingest.files import Read, listing
 from minicontroller.pipeline.ingest.lines import Reader
@@ -21,6 +22,7 @@ from minicontroller.pipeline.ingest.state import State, check
 from minicontroller.pipeline.location import READ_AHEAD_BYTES, File, Location, reason
 from minicontroller.pipeline.schemas import Table
 from tests.audit.logs import CLUSTER, a_log
+from tests.command_line.command import call
 from tests.pipeline.ingest.local import ingest_here, places, rows_of
 from tests.pipeline.stores.buckets import Bucket
 from tests.support.s3 import S3
@@ -141,6 +143,18 @@ def test_a_store_that_may_not_be_written_to(bucket: Bucket) -> None:
     check(tables)
     assert tables.snapshot(Table.EVENTS).files == ()
     assert [info.path for info in bucket.tables.filesystem().get_file_info(LOCATED) if info.is_file] == []
+
+
+def test_status_and_tables_made_anew(bucket: Bucket, tmp_path: Path) -> None:
+    """The status of tables on S3 tells of folders on S3, and the tables can be made anew."""
+    fill(bucket)
+    ingest_here(bucket.tables, bucket.audit)
+    told = call("pipeline", "status", "--tables", str(bucket.tables), folder=tmp_path)
+    assert f"{bucket.audit}: everything is read." in told.stdout, told
+    clear(Tables(bucket.tables), listing([bucket.audit]))
+    assert Tables(bucket.tables).snapshot(Table.EVENTS).files == ()
+    ingest_here(bucket.tables, bucket.audit)
+    assert places(bucket.tables) == PLACES
 
 
 def refused(arguments: list[str], **environment: str) -> str:
