@@ -6,9 +6,11 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from click.testing import CliRunner
@@ -105,44 +107,46 @@ def test_executors_that_are_killed(spark: SparkSession, tmp_path: Path, monkeypa
         assert process.stdout is not None
         for line in process.stdout:
             if line.rstrip() in COMMANDS:
-                os.kill(until(lambda: an_executor_at_work(process.pid)), signal.SIGKILL)
+                os.kill(until(partial(an_executor_at_work, ticks(process.pid), process.pid)), signal.SIGKILL)
                 killed += 1
     assert killed == len(COMMANDS)
     assert results(disturbed) == results(quiet)
 
 
-def an_executor_at_work(program: int) -> int:
-    """Return the process of an executor whose Python is on a processor now; 0 if there is none."""
-    processes = {int(entry.name): entry for entry in Path("/proc").iterdir() if entry.name.isdigit()}
-    above = {number: found[1] for number, entry in processes.items() if (found := _state(entry)) is not None}
-    for worker in (number for number, entry in processes.items() if _is_python_at_work(entry)):
-        number = worker
-        while number not in (0, 1, program):
-            if "CoarseGrainedExecutorBackend" in _command(processes[number]):
-                return number
-            number = above.get(number, 0)
-    return 0
+def an_executor_at_work(before: Mapping[int, int], program: int) -> int:
+    """Return the process of an executor whose Python worked since then; 0 if there is none."""
+    return next((executor for executor, now in ticks(program).items() if now > before.get(executor, 0)), 0)
 
 
-def _is_python_at_work(entry: Path) -> bool:
-    found = _state(entry)
-    return found is not None and found[0] == "R" and "pyspark" in _command(entry)
+def ticks(program: int) -> dict[int, int]:
+    """Return for how long the Python of each executor of a program has worked."""
+    processes = {int(entry.name): found for entry in Path("/proc").glob("[0-9]*") if (found := _looked_at(entry))}
+    worked: dict[int, int] = {}
+    for each in processes.values():
+        above: _Process | None = each
+        while above is not None and above.parent != program and "CoarseGrainedExecutor" not in above.command:
+            above = processes.get(above.parent)
+        if above is not None and "CoarseGrainedExecutor" in above.command and "pyspark.daemon" in each.command:
+            worked[above.number] = worked.get(above.number, 0) + each.ticks
+    return worked
 
 
-def _state(entry: Path) -> tuple[str, int] | None:
-    """Return a process's state and its parent; None if it has ended."""
+class _Process(NamedTuple):
+    number: int
+    parent: int
+    ticks: int
+    command: str
+
+
+def _looked_at(entry: Path) -> _Process | None:
+    """Look at a process; it may have ended."""
     try:
-        state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
+        fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        return _Process(
+            int(entry.name), int(fields[1]), int(fields[11]) + int(fields[12]), (entry / "cmdline").read_text()
+        )
     except OSError:
         return None
-    return state, int(parent)
-
-
-def _command(entry: Path) -> str:
-    try:
-        return (entry / "cmdline").read_text(errors="replace")
-    except OSError:
-        return ""
 
 
 @pytest.mark.slow
