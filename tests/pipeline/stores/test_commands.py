@@ -4,7 +4,7 @@ from pathlib import Path
 
 from minicontroller.audit.event import encode
 from tests.audit.logs import CLUSTER, a_log
-from tests.command_line.command import call
+from tests.command_line.command import call, complaint
 from tests.pipeline.stores.buckets import Bucket
 
 SPARK_SECONDS = 300.0
@@ -23,6 +23,12 @@ def test_from_audit_files_to_a_report(bucket: Bucket, tmp_path: Path) -> None:
     report = ("pipeline", "report", "--tables", str(bucket.tables), "--out", "page.html")
     reported = call(*report, folder=tmp_path, within=SPARK_SECONDS)
     assert reported.code == 0, reported
+    backtest = ("pipeline", "backtest", "rules.toml", "--tables", str(bucket.tables))
+    (tmp_path / "rules.toml").write_text("[[partitions]]\nmax = 4\n")
+    assert (
+        complaint(*backtest, folder=tmp_path)
+        == f"{bucket.tables} is an address: this command reads tables on local disks only."
+    )
     assert reported.stdout.startswith(f"{len(lines)} events: {tmp_path}/page.html"), reported
 
 
