@@ -12,13 +12,14 @@ import msgspec
 
 from ...audit.event import NOT_AUTHENTICATED, Decision, Effect, RecordedState, Requested
 from ...audit.replay import operands_of
+from ..page.drawing import Plot
 from ..page.files import Files
 from ..page.rendering import render
 from ..page.sheet import Column, Sheet, count, moment, plural
 from ..page.sheet import Kind as Holds
-from .plots import TITLE, over_time
+from .plots import TITLE, over_time, refusals_over_time
 from .results import Results, Written
-from .summary import TITLES, Summary
+from .summary import DENIED_BY, TITLES, Summary
 from .verdicts import ALLOWED, BROKEN, VIOLATED, Difference, Kind, Opinion
 from .wording import answer, lacks, steadiness
 
@@ -59,13 +60,22 @@ def page(summary: Summary, results: Results, files: Files) -> bytes:
         entries=shown,
         kinds=kinds,
         others=summary.differences - len(shown),
-        plot=over_time(next(sheet for sheet in summary.sheets if sheet.name == "by_day")),
-        plot_title=TITLE,
+        plots=list(_plots(summary)),
         existing=_existing(summary, results),
         written=Written(files),
         json=files.json.name,
         rows=ROWS,
     )
+
+
+def _plots(summary: Summary) -> Iterator[tuple[str, Plot]]:
+    """Yield the plots over time, each with its title."""
+    days = next(sheet for sheet in summary.sheets if sheet.name == "by_day")
+    if (differences := over_time(days)) is not None:
+        yield TITLE, differences
+    for sheet in summary.sheets:
+        if sheet.name.startswith(DENIED_BY) and (refusals := refusals_over_time(sheet, days)) is not None:
+            yield sheet.title.partition(" and ")[0], refusals
 
 
 def _figures(summary: Summary) -> list[tuple[str, str, str]]:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..page.files import Files
+from .reading import numbers_of
 from .tally import Tally
 from .verdicts import Kind
 from .workers import DIFFERENCE, OUT_ARROW, REFUSED, TALLY
@@ -25,6 +26,8 @@ ROW_GROUP = 10_000
 ON_THE_PAGE = 5_000
 """Differences that a page has room for; of each kind the same share, if there are more."""
 ON_THE_PAGE_EXISTING = 1_000
+DAY = 86_400_000_000
+"""In microseconds."""
 _COLUMNS = [field for field in OUT_ARROW if field.name not in {"what", "body"}]
 PARQUET = pa.schema([*_COLUMNS, pa.field("difference", pa.string())])
 
@@ -36,6 +39,8 @@ class Results:
         self.tally = Tally()
         self.counts: Counter[tuple[str, str, str]] = Counter()
         """By `rule` or `topic`, its name, and the kind of difference."""
+        self.denied: Counter[tuple[str, int, str]] = Counter()
+        """What is newly denied, by `rule` or `principal`, the day since 1970, and the name."""
         self.shown: dict[str, list[str]] = {kind.value: [] for kind in Kind}
         """The first differences of each kind, as JSON."""
         self.refused: list[str] = []
@@ -80,10 +85,18 @@ class Results:
         for about in ("rule", "topic"):
             for name, kind, count in _rows(table.group_by([about, "kind"]).aggregate([([], "count_all")])):
                 self.counts[about, name or "", kind] += count
+        self._count_denied(table.filter(pc.equal(table.column("kind"), Kind.NEWLY_DENIED.value)))
         for kind, shown in self.shown.items():
             if (room := ON_THE_PAGE - len(shown)) > 0:
                 bodies = table.filter(pc.equal(table.column("kind"), kind)).column("body")
                 shown.extend(bodies.slice(0, room).to_pylist())
+
+    def _count_denied(self, table: pa.Table) -> None:
+        days = pa.array(numbers_of(table, "time") // DAY)
+        for about in ("rule", "principal"):
+            names = table.select([about]).append_column("day", days)
+            for name, day, count in _rows(names.group_by([about, "day"]).aggregate([([], "count_all")])):
+                self.denied[about, day, name or ""] += count
 
 
 def _rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:

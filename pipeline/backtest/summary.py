@@ -29,6 +29,8 @@ TITLES: Mapping[Kind, str] = {
     Kind.RECORDED_BROKEN: "policy failed then",
     Kind.MOOT: "moot",
 }
+DENIED_BY = "denied_by_"
+"""What the names of the tables over time begin with."""
 NO_RULE = "(no rule)"
 NO_POLICY = "(none)"
 
@@ -109,8 +111,8 @@ class Summary(msgspec.Struct, frozen=True):
     totals: Totals
     existing: Existing
     sheets: tuple[Sheet, ...]
-    """By rule, principal, topic, day and operation; which rules found how much; and under which
-    policies it was decided then.
+    """By rule, principal, topic, day and operation; what is newly denied on each day, by rule and
+    principal; which rules found how much; and under which policies it was decided then.
     """
 
     @property
@@ -190,6 +192,8 @@ def _sheets(results: Results) -> Iterable[Sheet]:
     yield _by(kinds, "operation", "Operations", _counted(tally, "operation", ""), asked=True)
     days = {_day(int(day)): counts for day, counts in _counted(tally, "day", "").items()}
     yield _by(kinds, "day", "Days", days, asked=True, in_order=True)
+    yield _denied(results, "rule", "Newly denied, by rule and day", NO_RULE)
+    yield _denied(results, "principal", "Newly denied, by principal and day", NOT_AUTHENTICATED)
     yield _rules(results)
     columns = (
         Column("policy", "Policy then", Holds.NAME),
@@ -222,6 +226,19 @@ def _by(
             row: tuple[Value, ...] = (each, *differences, *([sum(found.values())] if asked else []))
             rows.append((0 if in_order else -sum(differences), row))
     return Sheet(f"by_{name}", title, tuple(columns), [row for _, row in sorted(rows)])
+
+
+def _denied(results: Results, about: str, title: str, nameless: str) -> Sheet:
+    """Make a table of what is newly denied on each day; the page draws it."""
+    columns = (
+        Column("day", "Day", Holds.NAME),
+        Column(about, about.capitalize(), Holds.NAME),
+        Column("newly_denied", TITLES[Kind.NEWLY_DENIED].capitalize(), Holds.COUNT, sums=True),
+    )
+    rows = [
+        (_day(day), name or nameless, count) for (which, day, name), count in results.denied.items() if which == about
+    ]
+    return Sheet(f"{DENIED_BY}{about}", title, columns, sorted(rows))
 
 
 def _of(results: Results, about: str, nameless: str) -> Counts:

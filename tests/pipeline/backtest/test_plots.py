@@ -3,7 +3,13 @@
 from collections.abc import Sequence
 from datetime import date, timedelta
 
-from minicontroller.pipeline.backtest.plots import COLOURS, over_time, series_over_time
+from minicontroller.pipeline.backtest.plots import (
+    COLOURS,
+    over_time,
+    refusal_series,
+    refusals_over_time,
+    series_over_time,
+)
 from minicontroller.pipeline.backtest.verdicts import Kind as Difference
 from minicontroller.pipeline.page.sheet import Column, Kind, Sheet
 
@@ -61,3 +67,31 @@ def test_nothing_to_draw() -> None:
     assert over_time(days([], COLUMNS)) is None
     plain = Sheet("by_day", "Days", (COLUMNS[0], COLUMNS[3]), [("2026-03-01", 10), ("2026-03-02", 10)])
     assert over_time(plain) is None
+
+
+def denied(rows: Sequence[tuple[str, str, int]]) -> Sheet:
+    columns = (COLUMNS[0], Column("rule", "Rule", Kind.NAME), COLUMNS[1])
+    return Sheet("denied_by_rule", "Newly denied, by rule and day", columns, list(rows))
+
+
+def test_the_names_with_the_most_refusals_have_colours() -> None:
+    """Each has its own, over the same days as all differences; the others are together."""
+    days_ = days([("2026-03-01", 3, 1, 10), ("2026-03-04", 5, 0, 10)])
+    many = [("2026-03-01", f"rule {number}", 10 - number) for number in range(10)]
+    found = refusal_series(denied([*many, ("2026-03-04", "rule 1", 5), ("beyond all years", "rule 0", 1)]), days_)
+    assert found is not None
+    axis, series = found
+    assert axis.steps == 4
+    assert [each.label for each in series[:2]] == ["rule 1", "rule 0"]
+    assert series[0].values == [9, 0, 0, 5]
+    assert series[-1].label.endswith("others together")
+    assert len({each.colour for each in series}) == len(series)
+    assert sum(sum(value or 0 for value in each.values) for each in series) == sum(range(1, 11)) + 5
+    assert refusals_over_time(denied(many), days_) is not None
+
+
+def test_no_refusals_to_draw() -> None:
+    """Nothing is drawn of nothing, or of a single day."""
+    row = ("2026-03-01", 3, 1, 10)
+    assert refusals_over_time(denied([]), days([row, ("2026-03-02", 0, 0, 1)])) is None
+    assert refusals_over_time(denied([("2026-03-01", "r", 3)]), days([row])) is None
