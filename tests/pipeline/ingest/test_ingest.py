@@ -10,11 +10,9 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-import duckdb
-import pandas as pd
 import pytest
 import zstandard
-from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake import CommitProperties, Transaction, write_deltalake
 from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
@@ -148,27 +146,6 @@ def test_the_first_of_two_stays(tmp_path: Path) -> None:
     rows = rows_of(tables, Table.EVENTS)
     assert sorted(row["sequence"] for row in rows) == list(range(1, 7))
     assert "User:mallory" not in {row["principal"] for row in rows}
-
-
-def test_other_tools_read_the_same(spark: SparkSession, filled: Filled) -> None:
-    """DuckDB, pandas and Spark see the same rows in each table, whatever a cluster's id (P-2)."""
-    columns = {
-        Table.EVENTS: ["cluster_id", "epoch", "sequence", "kind", "name", "principal", "event"],
-        Table.TOPIC_HISTORY: ["cluster_id", "topic", "partitions", "from_sequence", "until_cause"],
-        Table.CONTROLLER_EPOCHS: ["cluster_id", "epoch", "events", "missing"],
-        Table.PROBLEMS: ["kind", "text", "cluster_id", "first_sequence"],
-        Table.QUARANTINE: ["line", "reason", "text"],
-    }
-    for table, names in columns.items():
-        delta = DeltaTable(filled.tables / table.value)
-        rows = delta.to_pyarrow_dataset()  # noqa: F841 - in the query
-        of_duckdb = duckdb.execute(f"SELECT {', '.join(names)} FROM rows").fetchall()
-        frame = delta.to_pandas(columns=names).convert_dtypes(dtype_backend="numpy_nullable").astype(object)
-        of_pandas = [tuple(None if pd.isna(each) else each for each in row) for row in frame[names].to_numpy()]
-        of_spark = [tuple(row) for row in spark.createDataFrame(delta.to_pyarrow_table(columns=names)).collect()]
-        in_order = [sorted(map(str, rows)) for rows in (of_spark, of_duckdb, of_pandas)]
-        assert in_order[0] == in_order[1] == in_order[2], table
-        assert in_order[0], table
 
 
 def test_late_files_fill_gaps(spark: SparkSession, tmp_path: Path) -> None:
