@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
+from pyarrow import fs
 
 from .location import Location, output_stream, reason
 from .schemas import CLUSTER, TIME, Table
@@ -41,6 +42,10 @@ MANY = 16
 """Where a cluster has so many small files, they are merged: so an event is written anew a few times
 at most, however often a little is added.
 """
+STATE = "_state"
+"""The folder of what the ingest keeps for itself, beside the tables."""
+OLD_STATE = f"{STATE}/state.json"
+"""What versions before Delta tables kept there."""
 KEPT_HOURS = 24
 """How long a file stays that no snapshot names any more, or none yet."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -125,10 +130,20 @@ class Tables:
         """Return the snapshot of the events. Raises TablesError if nothing was ingested."""
         events = self.snapshot(Table.EVENTS)
         if events.delta is None:
+            self.check_form()
             raise TablesError(
                 f"There are no tables in {self.location}: `minicontroller pipeline ingest --audit DIR --tables {self.location}` makes them."
             )
         return events
+
+    def check_form(self) -> None:
+        """Raise TablesError if the tables are those of a version before Delta tables."""
+        (old,) = self.location.filesystem().get_file_info([OLD_STATE])
+        if old.type != fs.FileType.NotFound:
+            raise TablesError(
+                f"{self.location} was written by an older version of this program, in another form: "
+                "`minicontroller pipeline ingest --anew` reads all audit files again in place of it."
+            )
 
     def commit(
         self, before: Snapshot, change: int, adds: Iterable[DataFile] = (), removes: Iterable[DataFile] = ()

@@ -9,10 +9,10 @@ from contextlib import suppress
 
 import msgspec
 
-from ..delta import Tables, TablesError
+from ..delta import OLD_STATE, STATE, Tables, TablesError
 from ..schemas import Table
 from .files import Found, base_name
-from .state import OLD_STATE, STATE, Ledger
+from .state import Ledger
 
 
 class _OldState(msgspec.Struct):

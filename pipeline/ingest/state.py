@@ -13,22 +13,18 @@ from contextlib import suppress
 
 import msgspec
 import zstandard
-from pyarrow import fs
 
-from ..delta import DataFile, Tables, TablesError
+from ..delta import STATE, DataFile, Tables, TablesError
 from ..location import output_stream, reason
 from ..schemas import Table
 from .files import Progress
 from .places import Run
 from .report import Mark
 
-STATE = "_state"
 FORMAT = 3
 """Of the state."""
 TRIED = f"{STATE}/tried"
 """An object that is written to see whether one can be."""
-OLD_STATE = f"{STATE}/state.json"
-"""Where versions before Delta tables had theirs."""
 LARGEST = 1 << 30
 """Bytes of a state, uncompressed."""
 
@@ -169,12 +165,7 @@ class Ledger:
             raise TablesError(
                 f"{self.tables.folder(Table.EVENTS)} is a table of another program: ingest into another folder."
             )
-        (old,) = self.tables.location.filesystem().get_file_info([OLD_STATE])
-        if old.type != fs.FileType.NotFound:
-            raise TablesError(
-                f"{self.tables.location} was written by an older version of this program, in another form: "
-                "`minicontroller pipeline ingest --anew` reads all audit files again in place of it."
-            )
+        self.tables.check_form()
 
 
 def check(tables: Tables) -> None:

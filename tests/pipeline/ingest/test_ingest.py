@@ -300,8 +300,11 @@ def test_a_state_that_cannot_be_used(tmp_path: Path) -> None:
     old = tmp_path / "old"
     (old / "_state").mkdir(parents=True)
     (old / "_state" / "state.json").write_text("{}")
-    with pytest.raises(TablesError, match="was written by an older version of this program, in another form"):
+    older = "was written by an older version of this program, in another form"
+    with pytest.raises(TablesError, match=older):
         ingest_here(old, audit)
+    with pytest.raises(TablesError, match=older):
+        DeltaTables(Location.local(old)).require()
 
 
 def test_of_two_runs_at_once_one_fails(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from minicontroller.audit.reading import read_all
-from minicontroller.pipeline.ingest.state import STATE
+from minicontroller.pipeline.delta import STATE
 from minicontroller.pipeline.schemas import Table
 from tests.audit.logs import a_log, write
 from tests.pipeline.ingest.local import ingest_here, ingest_on, places, rows_of
