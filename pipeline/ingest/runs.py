@@ -114,4 +114,6 @@ def taken(tables: Location, run: Run, portion: Portion) -> Iterator[pa.RecordBat
             batch = file.get_batch(number)
             buckets = numbers(batch, "bucket")
             begin = np.searchsorted(buckets, portion.first)
-            yield batch.slice(begin, np.searchsorted(buckets, portion.last, side="right") - begin)
+            end = np.searchsorted(buckets, portion.last, side="right")
+            is_whole = end - begin == len(buckets)
+            yield batch if is_whole else batch.take(pa.array(np.arange(begin, end)))  # a slice keeps all in memory

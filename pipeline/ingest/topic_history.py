@@ -45,7 +45,7 @@ class Sizes(NamedTuple):
     least: int = 8 << 20
     """A portion, if there are cores for more."""
     part: int = 32 << 20
-    """What becomes rows at once, unless more takes effect at the same places."""
+    """What becomes rows at once, or as much as a run and those that overlap with it have more."""
 
 
 SIZES = Sizes()
@@ -96,14 +96,6 @@ class Part(NamedTuple):
     begin: Place
     runs: list[Run]
 
-    @property
-    def high(self) -> Place:
-        return max(run.high for run in self.runs)
-
-    @property
-    def size(self) -> int:
-        return sum(run.size for run in self.runs)
-
 
 class Plan(NamedTuple):
     """How the rows of a cluster are made."""
@@ -150,7 +142,7 @@ def changes(
         name: _plan(each, [run for run in runs if run.cluster_id == name], cores, sizes) for name, each in stale.items()
     }
     dealt = [portion for plan in plans.values() for portion in plan.portions]
-    made: list[list[DataFile]] = deal(partial(make, tables=tables, plans=plans), dealt)
+    made: list[list[DataFile]] = deal(partial(make, tables=tables, plans=plans, part_bytes=sizes.part), dealt)
     for run in runs:
         tables.filesystem().delete_file(run.path)
     adds = [*(found.kept for found in told), *made]
@@ -195,14 +187,19 @@ def _plan(stale: Stale, runs: Sequence[Run], cores: int, sizes: Sizes) -> Plan:
     size = sum(run.size for run in runs)
     count = max(-(-size // sizes.portion), min(cores, -(-size // sizes.least)))
     dealt = portions(runs[0].cluster_id, count) if runs else []
-    parts = [Part(stale.begin, [])]
+    return Plan(stale.barriers, [run for run in runs if run.is_known], list(_parts(stale, runs)), dealt)
+
+
+def _parts(stale: Stale, runs: Sequence[Run]) -> Iterator[Part]:
+    """Divide a log into parts as small as its runs, of which those of a part overlap."""
+    part, end = Part(stale.begin, []), stale.begin
     for run in sorted((run for run in runs if not run.is_known), key=lambda each: each.low):
-        last = parts[-1]
-        if not last.runs or run.low <= last.high or last.size + run.size <= sizes.part * count:
-            last.runs.append(run)
-        else:
-            parts.append(Part(run.low, [run]))
-    return Plan(stale.barriers, [run for run in runs if run.is_known], parts, dealt)
+        if part.runs and run.low > end:
+            yield part
+            part = Part(run.low, [])
+        part.runs.append(run)
+        end = max(end, run.high)
+    yield part
 
 
 # ------------------------------------------------------------------ what tasks do
@@ -226,7 +223,7 @@ def tell(source: Source, tables: Location, stale: Mapping[str, Stale], run_bytes
     return Told(writer.finish(), kept.finish())
 
 
-def make(portion: Portion, tables: Location, plans: Mapping[str, Plan]) -> list[DataFile]:
+def make(portion: Portion, tables: Location, plans: Mapping[str, Plan], part_bytes: int) -> list[DataFile]:
     """Write the rows of a portion, and return the files. Raises OSError."""
     plan, files = plans[portion.cluster_id], _Files(tables, portion.cluster_id)
 
@@ -234,15 +231,18 @@ def make(portion: Portion, tables: Location, plans: Mapping[str, Plan]) -> list[
         for run in runs:
             yield from taken(tables, run, portion)
 
-    known = joined([*told(plan.known)])
-    for part, follower in zip(plan.parts, [*plan.parts[1:], None], strict=True):
-        barriers = plan.barriers if follower is None else before(plan.barriers, follower.begin)
-        rows = continued(known, [*told(part.runs)], part.begin, barriers)
-        files.write(rows.ended)
-        known = rows.lasting
-    ended = files.finish()
+    known, waiting, begin = joined([*told(plan.known)]), list[pa.RecordBatch](), plan.parts[0].begin
+    ends = [*(part.begin for part in plan.parts[1:]), None]
+    for part, end in zip(plan.parts, ends, strict=True):
+        waiting += told(part.runs)
+        if end is None or sum(each.nbytes for each in waiting) >= part_bytes:
+            barriers = plan.barriers if end is None else before(plan.barriers, end)
+            ended, known = continued(known, waiting, begin, barriers)
+            files.write(ended)
+            waiting, begin = [], end or begin
+    finished = files.finish()
     files.write(history_rows(known))
-    return [*ended, *files.finish()]
+    return [*finished, *files.finish()]
 
 
 class _Files:
