@@ -14,6 +14,7 @@ from pathlib import Path
 from minicontroller.audit.event import Decision, decode
 from minicontroller.audit.replay import Replay
 from minicontroller.policies.judging import Judge
+from minicontroller.policies.loading import POLICY_KEY, build_policy, is_rule_file
 from minicontroller.policies.rules.reading import read_rule_files
 
 
@@ -36,9 +37,12 @@ def replayed(folder: Path, judge: Judge) -> Iterator[tuple[Decision, bool]]:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
-    parser.add_argument("rules", type=Path)
+    parser.add_argument("policy", help="A file of rules, or a class as FILE.py:CLASS.")
     options = parser.parse_args()
-    judge = Judge(rules=read_rule_files([options.rules]))
+    if is_rule_file(options.policy):
+        judge = Judge(rules=read_rule_files([Path(options.policy)]))
+    else:
+        judge = Judge(build_policy({POLICY_KEY: options.policy}))
     began = time.perf_counter()
     questions = denied = allowed = 0
     for event, allows in replayed(options.folder, judge):
