@@ -218,7 +218,7 @@ def tell(source: Source, tables: Location, stale: Mapping[str, Stale], run_bytes
     else:
         for rows in _batches(found, source.table.in_files.names):
             has_ended = _is_before(rows, "until", begin)
-            kept.write(rows.filter(has_ended))
+            kept.write_ended(rows.filter(has_ended), begin)
             writer.add(known_by(rows.filter(pc.and_not(_is_before(rows, "from", begin), has_ended))))
     return Told(writer.finish(), kept.finish())
 
@@ -233,12 +233,13 @@ def make(portion: Portion, tables: Location, plans: Mapping[str, Plan], part_byt
 
     known, waiting, begin = joined([*told(plan.known)]), list[pa.RecordBatch](), plan.parts[0].begin
     ends = [*(part.begin for part in plan.parts[1:]), None]
+    last = max([plan.parts[-1].begin, *(run.high for part in plan.parts for run in part.runs)])
     for part, end in zip(plan.parts, ends, strict=True):
         waiting += told(part.runs)
         if end is None or sum(each.nbytes for each in waiting) >= part_bytes:
             barriers = plan.barriers if end is None else before(plan.barriers, end)
             ended, known = continued(known, waiting, begin, barriers)
-            files.write(ended)
+            files.write_ended(ended, last)
             waiting, begin = [], end or begin
     finished = files.finish()
     files.write(history_rows(known))
@@ -250,24 +251,29 @@ class _Files:
 
     def __init__(self, tables: Location, cluster_id: str) -> None:
         self._of = tables, Table.TOPIC_HISTORY, cluster_id
-        self._file: NewFile | None = None
+        self._open: dict[bool, NewFile] = {}
         self._finished: list[DataFile] = []
 
-    def write(self, rows: pa.RecordBatch) -> None:
+    def write_ended(self, rows: pa.RecordBatch, last: Place) -> None:
+        """Write rows that have ended. Those that ended in the last epoch are in files of their own:
+        the highest sequence of a file says where it ends only if all are of one epoch.
+        """
+        is_of_last = pc.equal(rows.column("until_epoch"), last[0])
+        self.write(rows.filter(pc.invert(is_of_last)))
+        self.write(rows.filter(is_of_last), is_of_last=True)
+
+    def write(self, rows: pa.RecordBatch, *, is_of_last: bool = False) -> None:
         """Write rows with the columns of the table's files. Raises OSError."""
         if rows.num_rows:
-            self._file = self._file or NewFile(*self._of)
-            self._file.write(rows)
-            if self._file.size >= TARGET_BYTES:
-                self._finished.append(self._file.finish())
-                self._file = None
+            file = self._open[is_of_last] = self._open.get(is_of_last) or NewFile(*self._of)
+            file.write(rows)
+            if file.size >= TARGET_BYTES:
+                self._finished.append(self._open.pop(is_of_last).finish())
 
     def finish(self) -> list[DataFile]:
         """Return what was written since the last time. Raises OSError."""
-        found, self._finished = self._finished, []
-        if self._file is not None:
-            found.append(self._file.finish())
-            self._file = None
+        found = [*self._finished, *(file.finish() for file in self._open.values())]
+        self._finished, self._open = [], {}
         return found
 
 
