@@ -189,12 +189,6 @@ def _are_filled(tables: "Location", _options: Mapping[str, Any]) -> None:
         raise click.ClickException(escaped(str(error))) from None
 
 
-def _are_filled_here(tables: "Location", options: Mapping[str, Any]) -> None:
-    if not tables.is_local:
-        raise click.ClickException(f"{tables} is an address: this command reads tables on local disks only.")
-    _are_filled(tables, options)
-
-
 @contextmanager
 def failures_told() -> Iterator[None]:
     """Turn a failure of Spark's that nobody in the block has told into a sentence:
@@ -318,7 +312,7 @@ def _candidate(function: Callable[..., None]) -> Callable[..., None]:
 @period_options
 @click.option("--cluster", "clusters", multiple=True, metavar="ID", help="Only this cluster; repeatable.")
 @_candidate
-@spark_options(_are_filled_here)
+@spark_options(_are_filled)
 def backtest(*, spark: "SparkSession", tables: "Location", found: Any, files: Any, **options: Any) -> None:
     """Judge every recorded request by POLICY. Show which decisions would have been others.
 
@@ -327,7 +321,7 @@ def backtest(*, spark: "SparkSession", tables: "Location", found: Any, files: An
     """
     from .backtest.command import run_command
 
-    run_command(spark, tables.path, found, files, **options)
+    run_command(spark, tables, found, files, **options)
 
 
 @pipeline.command()

@@ -97,6 +97,10 @@ class Snapshot:
         history = [] if self.delta is None else self.delta.history(most * MANY)
         return [(each["timestamp"], each[ROWS]) for each in history if each.get(ROWS)][:most]
 
+    def lags_behind(self, events: "Snapshot") -> bool:
+        """Whether the table lacks something of the events: an ingest is at work, or was ended."""
+        return self.change < events.change
+
     def of_clusters(self) -> Mapping[str, Sequence[DataFile]]:
         """Return the files of a partitioned table by cluster id, in the order of the ids."""
         found: dict[str, list[DataFile]] = {}

@@ -16,12 +16,12 @@ import click
 import msgspec
 from pyspark.sql import SparkSession
 
-from ..delta import TablesError
+from ..delta import Tables, TablesError
 from ..failures import first_line, is_sparks
+from ..location import Location, reason
 from ..page.files import Files, UnwritableError, as_json, plain_sheet
 from ..page.sheet import Kind, shown
 from ..progress import Stages
-from ..tables import Tables
 from .candidate import Found
 from .page import page
 from .replaying import Window
@@ -41,7 +41,7 @@ ROWS = 10_000
 
 def run_command(
     spark: SparkSession,
-    folder: Path,
+    place: Location,
     found: Found,
     files: Files | None,
     *,
@@ -54,11 +54,11 @@ def run_command(
     window = Window(_milliseconds(since), _milliseconds(until))
     wish = Wish(candidate=found.candidate, window=window, clusters=tuple(clusters), counterfactual=counterfactual)
     try:
-        summary = backtest(spark, Tables(folder), found, wish, files)
+        summary = backtest(spark, Tables(place), found, wish, files)
     except (BacktestError, TablesError, UnwritableError) as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
-        raise click.ClickException(f"{error.filename or folder}: {error.strerror or error}.") from None
+        raise click.ClickException(f"{error.filename or place}: {reason(error)}.") from None
     print_summary(summary, sys.stdout)
     if files is not None:
         for sentence in files.misplaced:
@@ -120,10 +120,12 @@ def _plain(summary: Summary) -> dict[str, Any]:
 
 @contextmanager
 def _answers_folder(tables: Tables, files: Files | None) -> Iterator[Path]:
-    """Find a folder for the workers' answers: beside the page, or else with the tables. A run that
-    fails late leaves them there, and says so.
+    """Find a folder for the workers' answers: beside the page, or else with the tables, or where
+    temporary files are if these are in a store. A run that fails late leaves them there, and says
+    so.
     """
-    parent = tables.folder if files is None else files.out.parent
+    place = tables.location.path if tables.location.is_local else Path(tempfile.gettempdir())
+    parent = place if files is None else files.out.parent
     try:
         parent.mkdir(exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=".backtest-", dir=parent))

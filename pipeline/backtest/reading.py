@@ -16,6 +16,7 @@ import pyarrow.dataset as ds
 from ...audit.event import AuditEvent, UnreadableLineError, decode
 from ..ingest.barriers import Numbers
 from ..ingest.columns import LINE
+from ..location import File
 from ..schemas import Table
 from .encoded import projection
 from .slices import Piece
@@ -35,8 +36,15 @@ def columns_of(
 ) -> pa.Table:
     """Read columns of the rows that are `wanted`, or of all rows. Raises UnreadableTableError."""
     with reading():
-        dataset = ds.dataset(list(files), schema=schema, format="parquet")
-        return dataset.to_table(list(columns), filter=wanted, use_threads=False)
+        return pa.concat_tables(
+            opened(file, schema).to_table(list(columns), filter=wanted, use_threads=False) for file in files
+        )
+
+
+def opened(file: str, schema: pa.Schema) -> ds.Dataset:
+    """Open a file of a table, given by its path or address. Raises OSError."""
+    found = File.parse(file)
+    return ds.dataset(found.name, schema=schema, filesystem=found.folder.filesystem(), format="parquet")
 
 
 @contextmanager
@@ -86,7 +94,7 @@ class _Groups:
 
     def _of_file(self, file: str, piece: Piece) -> Iterator[tuple[tuple[str, int], pa.Table]]:
         if file not in self._files:
-            [self._files[file]] = ds.dataset([file], schema=SCHEMA, format="parquet").get_fragments()
+            [self._files[file]] = opened(file, SCHEMA).get_fragments()
         for group in self._files[file].split_by_row_group(_within(piece), SCHEMA):
             key = file, group.row_groups[0].id
             known = self._read.get(key)

@@ -9,16 +9,15 @@ it, and is looked at in the order of the slices, which is the order of the log.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from ..delta import DataFile
+from ..delta import DataFile, Tables
 from ..schemas import Table
 from ..spreading import by_workers, parallelism
-from ..tables import Tables
 from . import workers
 from .candidate import Candidate
 from .looking import EventFiles, buckets_of, together
@@ -29,7 +28,6 @@ from .workers import Failure, Job, Task
 
 READ_ROWS = 2_000
 UNFINISHED = ".unfinished"
-File = TypeVar("File")
 
 
 class BacktestError(Exception):
@@ -56,12 +54,14 @@ class Backtesting:
 
     def __init__(self, spark: SparkSession, tables: Tables, wish: Wish, folder: Path) -> None:
         self._spark = spark
-        self._tables = tables.folder
+        self._tables = tables
         self._wish = wish
         self._folder = folder
-        self._events = _of_clusters(tables.files(Table.EVENTS), wish.clusters)
-        self._history = _of_clusters(tables.snapshots[Table.TOPIC_HISTORY].of_clusters(), wish.clusters)
-        self._history_lags = tables.history_lags
+        snapshots = tables.snapshots()
+        events, history = snapshots[Table.EVENTS], snapshots[Table.TOPIC_HISTORY]
+        self._events = _of_clusters(events.of_clusters(), wish.clusters)
+        self._history = _of_clusters(history.of_clusters(), wish.clusters)
+        self._history_lags = history.lags_behind(events)
         self._buckets: Sequence[Bucket] = ()
         self.lagging: tuple[str, ...] = ()
         """Clusters whose topic history is older than their events: it is not relied on where they
@@ -73,10 +73,10 @@ class Backtesting:
         """Find out which history there is, and cut it into slices."""
         wish, cores = self._wish, parallelism(self._spark)
         work = partial(workers.told, partial(buckets_of, window=wish.window, bucket_events=wish.bucket_events))
-        history = [self._path(file) for files in self._history.values() for file in files]
+        history = [self._named(Table.TOPIC_HISTORY, file) for files in self._history.values() for file in files]
         shares = [tuple(history[number::cores]) for number in range(min(cores, len(history)))]
-        _succeeded(by_workers(self._spark, partial(workers.told, looked_into), shares, self._tables))
-        parts = _succeeded(by_workers(self._spark, work, _shares(self._events, cores * PER_CORE), self._tables))
+        _succeeded(by_workers(self._spark, partial(workers.told, looked_into), shares, self._tables.location))
+        parts = _succeeded(by_workers(self._spark, work, self._shares(cores * PER_CORE), self._tables.location))
         self._buckets = together(bucket for part in parts for bucket in part)
         unknown = sorted(set(wish.clusters) - set(self.clusters))
         if unknown:
@@ -109,10 +109,20 @@ class Backtesting:
         if after == NOWHERE:
             return ()
         files = self._history.get(cluster_id, ())
-        return tuple(self._path(file) for file in files if after is None or may_tell(file, after))
+        return tuple(self._named(Table.TOPIC_HISTORY, file) for file in files if after is None or may_tell(file, after))
 
-    def _path(self, file: DataFile) -> str:
-        return str(self._tables / Table.TOPIC_HISTORY.value / file.path)
+    def _named(self, table: Table, file: DataFile) -> str:
+        """Return the path or address of a file of a table."""
+        return self._tables.folder(table).child(file.path).uri
+
+    def _shares(self, count: int) -> list[EventFiles]:
+        """Divide the events of all files into about `count` shares."""
+        most = max(1, -(-sum(map(len, self._events.values())) // count))
+        return [
+            EventFiles(cluster, tuple(self._named(Table.EVENTS, file) for file in files[begin : begin + most]))
+            for cluster, files in self._events.items()
+            for begin in range(0, len(files), most)
+        ]
 
     def _answers(self, name: str, tasks: Sequence[Task[Any]], work: workers.Work) -> list[Path]:
         """Let the workers do the tasks, and return the files that they wrote, in the order of the
@@ -141,15 +151,5 @@ def _succeeded(answers: Sequence[Any]) -> Sequence[Any]:
     return answers
 
 
-def _shares(events: Mapping[str, Sequence[Path]], count: int) -> list[EventFiles]:
-    """Divide the events of all files into about `count` shares."""
-    most = max(1, -(-sum(map(len, events.values())) // count))
-    return [
-        EventFiles(cluster, tuple(map(str, files[begin : begin + most])))
-        for cluster, files in events.items()
-        for begin in range(0, len(files), most)
-    ]
-
-
-def _of_clusters(files: Mapping[str, Sequence[File]], clusters: Sequence[str]) -> Mapping[str, Sequence[File]]:
+def _of_clusters(files: Mapping[str, Sequence[DataFile]], clusters: Sequence[str]) -> Mapping[str, Sequence[DataFile]]:
     return {cluster: of for cluster, of in files.items() if not clusters or cluster in clusters}

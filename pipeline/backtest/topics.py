@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from ...audit.event import RecordedState
 from ..delta import DataFile
+from ..location import File
 from ..schemas import Table
 from .existing import Existing
 from .reading import columns_of, reading
@@ -64,7 +65,8 @@ def looked_into(files: Sequence[str]) -> None:
     """
     for file in files:
         with reading(file):
-            pq.read_metadata(file)
+            found = File.parse(file)
+            pq.read_metadata(found.name, filesystem=found.folder.filesystem())
 
 
 def _number(statistics: "dict[str, int | str]", name: str, otherwise: int) -> int:

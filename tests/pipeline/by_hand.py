@@ -27,10 +27,9 @@ from minicontroller.audit.event import (
     encode,
 )
 from minicontroller.audit.replay import Replay
-from minicontroller.pipeline.delta import NewFile
-from minicontroller.pipeline.delta import Tables as DeltaTables
+from minicontroller.pipeline.delta import NewFile, Tables
+from minicontroller.pipeline.location import Location
 from minicontroller.pipeline.schemas import Table
-from minicontroller.pipeline.tables import Tables
 from tests.audit.logs import a_creation
 
 CLUSTER = "cluster-of-the-tests-0"
@@ -112,7 +111,7 @@ def write_tables(folder: Path, events: Iterable[AuditEvent], others: Mapping[Tab
     """As an ingest of these events would leave them; `others` are rows of problems and of the
     quarantine.
     """
-    tables = Tables(folder)
+    tables = Tables(Location.local(folder))
     by_cluster: dict[str, list[AuditEvent]] = defaultdict(list)
     for event in events:
         by_cluster[event.cluster_id].append(event)
@@ -137,8 +136,7 @@ def write(tables: Tables, table: Table, rows: list[Row]) -> None:
         file = NewFile(tables.location, table, cluster_id)
         file.write(pa.table(columns, schema=table.in_files))
         files.append(file.finish())
-    there = DeltaTables(tables.location)
-    there.commit(there.snapshot(table), 1, files)
+    tables.commit(tables.snapshot(table), 1, files)
 
 
 def time_of(milliseconds: int) -> datetime:

@@ -27,11 +27,11 @@ from minicontroller.pipeline.backtest.running import BacktestError, Wish
 from minicontroller.pipeline.backtest.summary import Summary
 from minicontroller.pipeline.backtest.verdicts import Difference
 from minicontroller.pipeline.backtest.wording import answer
-from minicontroller.pipeline.delta import Tables as DeltaTables
+from minicontroller.pipeline.delta import Tables
 from minicontroller.pipeline.ingest.state import Ledger, copied
+from minicontroller.pipeline.location import Location
 from minicontroller.pipeline.page.files import Files
 from minicontroller.pipeline.schemas import Table
-from minicontroller.pipeline.tables import Tables
 from tests.audit.logs import write
 from tests.pipeline.backtest.asking import at_most, in_python, in_rules
 from tests.pipeline.backtest.by_words import History, denied
@@ -55,8 +55,8 @@ class Tried:
         self.real = recorded(folder / "audit", self.settings, seed=5)
         self.told = a_history().events
         write(folder / "audit" / "told.ndjson", self.told)
-        self.tables = Tables(folder / "tables")
-        ingest_on(spark, self.tables.folder, [folder / "audit"])
+        self.tables = Tables(Location.local(folder / "tables"))
+        ingest_on(spark, self.tables.location.path, [folder / "audit"])
         self.spark = spark
 
     @property
@@ -182,11 +182,11 @@ def test_a_topic_history_that_lags(tried: Tried, tmp_path: Path, capsys: pytest.
     """
     candidate = in_rules(tmp_path, "[[quota]]\nowned = '*'\nmax_topics = 3\n")
     lagging = copy.copy(tried)
-    lagging.tables = Tables(tmp_path / "tables")
-    shutil.copytree(tried.tables.folder, lagging.tables.folder)
-    ledger = Ledger(DeltaTables(lagging.tables.location))
+    lagging.tables = Tables(Location.local(tmp_path / "tables"))
+    shutil.copytree(tried.tables.location.path, lagging.tables.location.path)
+    ledger = Ledger(lagging.tables)
     ledger.change(copied(ledger.state), [], [])
-    for file in (lagging.tables.folder / Table.TOPIC_HISTORY.value).rglob("*.parquet"):
+    for file in (lagging.tables.location.path / Table.TOPIC_HISTORY.value).rglob("*.parquet"):
         pq.write_table(pq.read_table(file, partitioning=None).slice(0, 1), file)
     _, files = lagging.found(tmp_path / "page.html", candidate, 1)
     assert same(written(files), expected(tried, candidate))
@@ -196,9 +196,9 @@ def test_a_topic_history_that_lags(tried: Tried, tmp_path: Path, capsys: pytest.
 def test_a_topic_history_that_cannot_be_read(tried: Tried, tmp_path: Path) -> None:
     """It is told in a sentence before any request is put to the candidate."""
     broken = copy.copy(tried)
-    broken.tables = Tables(tmp_path / "tables")
-    shutil.copytree(tried.tables.folder, broken.tables.folder)
-    file = next((broken.tables.folder / Table.TOPIC_HISTORY.value).glob("*.parquet"))
+    broken.tables = Tables(Location.local(tmp_path / "tables"))
+    shutil.copytree(tried.tables.location.path, broken.tables.location.path)
+    file = next((broken.tables.location.path / Table.TOPIC_HISTORY.value).glob("*.parquet"))
     file.write_bytes(b"PAR1 no more")
     with pytest.raises(BacktestError, match=rf"The tables cannot be read: .*{file.name}"):
         broken.found(tmp_path / "page.html", at_most(tmp_path, 5))
@@ -277,7 +277,7 @@ def test_on_a_cluster_of_separate_processes(tried: Tried, tmp_path: Path) -> Non
     results come back, and the exit code tells.
     """
     command = [
-        str(COMMAND), "pipeline", "backtest", str(tmp_path / "server.properties"), "--tables", str(tried.tables.folder), "--out", "page.html",
+        str(COMMAND), "pipeline", "backtest", str(tmp_path / "server.properties"), "--tables", str(tried.tables.location.path), "--out", "page.html",
         "--master", "local-cluster[2,1,1024]", "--cluster", tried.real[0].cluster_id, "--fail-on", "changed", "--fail-on", "existing",
     ]  # fmt: skip
     (tmp_path / "server.properties").write_text("".join(f"{key}={value}\n" for key, value in tried.settings.items()))
