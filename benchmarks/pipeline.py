@@ -91,15 +91,23 @@ class Bench:
         return "ingest", "--audit", str(self.audit)
 
     def _hold_back(self) -> list[tuple[Path, bytes]]:
-        """Cut the newest lines of each cluster off, and return them by file and increment."""
-        newest = {file.name.rpartition("-cluster-")[2][:6]: file for file in sorted(self.audit.iterdir())}
-        kept = []
-        for file in newest.values():
+        """Cut the newest lines of each cluster off, and return them by file and increment. A last
+        file with too few of them goes, so that the lines are the newest ones.
+        """
+        kept: dict[str, list[tuple[Path, bytes]]] = {}
+        for file in sorted(self.audit.iterdir(), reverse=True):
+            cluster = file.name.rpartition("-cluster-")[2].partition("-")[0]
+            if cluster in kept:
+                continue
             lines = file.read_bytes().splitlines(keepends=True)
             rest = len(lines) - INCREMENTS * LINES
+            if rest <= 0:
+                file.unlink()
+                self.events -= len(lines)
+                continue
             file.write_bytes(b"".join(lines[:rest]))
-            kept += [(file, b"".join(lines[first : first + LINES])) for first in range(rest, len(lines), LINES)]
-        return kept
+            kept[cluster] = [(file, b"".join(lines[at : at + LINES])) for at in range(rest, len(lines), LINES)]
+        return [each for cut in kept.values() for each in cut]
 
     def _increments(self, kept: Sequence[tuple[Path, bytes]]) -> None:
         """A few hundred events of all clusters behind the others: the median of several times."""
