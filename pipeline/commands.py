@@ -353,7 +353,7 @@ def report(
 @pipeline.command()
 @click.option("--tables", required=True, type=FOLDER, help="The folder of the tables, or its address.")
 def status(*, tables: "Location") -> None:
-    """Show what is in the tables, and what of the audit files is not yet.
+    """Show what the tables hold, and what is not in them yet.
 
     It does not start Spark.
     """
