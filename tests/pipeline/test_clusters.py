@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from minicontroller.audit.event import AuditEvent, Requested
 from minicontroller.pipeline.commands import pipeline
 from tests.audit.logs import a_creation, a_state, an_empty_snapshot, write
-from tests.support.spark import HOME, bare_python, home, standalone
+from tests.support.spark import HOME, bare_python, connect_server, home, standalone
 from tests.support.waiting import until
 
 EVENTS, EPOCHS = 500, 3
@@ -98,10 +98,7 @@ def test_executors_that_are_killed(spark: SparkSession, tmp_path: Path, monkeypa
     quiet, disturbed = tmp_path / "quiet", tmp_path / "disturbed"
     for folder in (quiet, disturbed):
         a_log(folder)
-    monkeypatch.chdir(quiet)
-    for command in COMMANDS:
-        done = CliRunner().invoke(pipeline, command.split())
-        assert done.exit_code == 0, done.output
+    run_here(quiet, monkeypatch)
     killed = 0
     with begun(disturbed, "local-cluster[2,1,1024]") as process:
         assert process.stdout is not None
@@ -111,6 +108,14 @@ def test_executors_that_are_killed(spark: SparkSession, tmp_path: Path, monkeypa
                 killed += 1
     assert killed == len(COMMANDS)
     assert results(disturbed) == results(quiet)
+
+
+def run_here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run all three commands in this process, whose session is there."""
+    monkeypatch.chdir(folder)
+    for command in COMMANDS:
+        done = CliRunner().invoke(pipeline, command.split())
+        assert done.exit_code == 0, done.output
 
 
 def an_executor_at_work(before: Mapping[int, int], program: int) -> int:
@@ -172,3 +177,17 @@ def test_spark_submit(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-4000:]
     assert "12 new events from 1 file" in done.stdout
     assert "Launching executor app-" in (tmp_path / "master.log").read_text()
+
+
+@pytest.mark.slow
+def test_spark_connect(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a server of Spark Connect, whose workers do not have the program, the results are those of
+    Spark in the same process.
+    """
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder in (here, there):
+        a_log(folder, events=50)
+    run_here(here, monkeypatch)
+    with connect_server(there, bare_python(tmp_path)) as address, begun(there, address) as process:
+        process.communicate()
+    assert results(there) == results(here)

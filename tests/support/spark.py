@@ -1,5 +1,5 @@
-"""A Spark cluster of processes: a master and workers, from the jars that pyspark carries, whose
-Python has what the pipeline needs but not the pipeline itself.
+"""A Spark cluster of processes, or a server of Spark Connect, from the jars that pyspark carries,
+whose Python has what the pipeline needs but not the pipeline itself.
 """
 
 import os
@@ -8,8 +8,8 @@ import subprocess
 import sys
 import sysconfig
 import venv
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pyspark
@@ -19,6 +19,8 @@ from tests.support.waiting import until
 HOME = Path(pyspark.__file__).parent
 ADDRESS = re.compile(r"Starting Spark master at (spark://\S+)", re.ASCII)
 REGISTERED = "Successfully registered with master"
+CONNECT_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
+CONNECT_STARTED = re.compile(r"Spark Connect server started at: \S+:([0-9]+)", re.ASCII)
 
 
 def home(folder: Path) -> Path:
@@ -45,23 +47,29 @@ def bare_python(folder: Path) -> Path:
     return python
 
 
+def _environment(python: Path) -> dict[str, str]:
+    return {**os.environ, "SPARK_HOME": str(HOME), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": str(python)}
+
+
+@contextmanager
+def _running(log: Path, command: Sequence[str], environment: Mapping[str, str]) -> Iterator[Path]:
+    """Run a command in the folder of its log within the block."""
+    with log.open("wb") as stream:
+        process = subprocess.Popen(command, env=environment, cwd=log.parent, stdout=stream, stderr=stream)
+    try:
+        yield log
+    finally:
+        process.terminate()
+        process.wait()
+
+
 @contextmanager
 def standalone(folder: Path, python: Path = Path(sys.executable)) -> Iterator[str]:
     """Run a master and a worker with two cores; yield the master's address."""
-    environment = {**os.environ, "SPARK_HOME": str(HOME), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": str(python)}
-    start = [str(HOME / "bin" / "spark-class"), "org.apache.spark.deploy.{0}.{1}"]
 
-    @contextmanager
-    def running(part: str, *options: str) -> Iterator[Path]:
-        log = folder / f"{part}.log"
-        command = [word.format(part, part.title()) for word in start]
-        with log.open("wb") as stream:
-            process = subprocess.Popen([*command, *options], env=environment, cwd=folder, stdout=stream, stderr=stream)
-        try:
-            yield log
-        finally:
-            process.terminate()
-            process.wait()
+    def running(part: str, *options: str) -> AbstractContextManager[Path]:
+        command = [str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{part}.{part.title()}", *options]
+        return _running(folder / f"{part}.log", command, _environment(python))
 
     with running("master", "--host", "127.0.0.1", "--port", "0", "--webui-port", "0") as log:
         found = until(lambda: ADDRESS.search(log.read_text()))
@@ -71,3 +79,14 @@ def standalone(folder: Path, python: Path = Path(sys.executable)) -> Iterator[st
         with running("worker", "--host", "127.0.0.1", *work, address) as said:
             until(lambda: REGISTERED in said.read_text())
             yield address
+
+
+@contextmanager
+def connect_server(folder: Path, python: Path) -> Iterator[str]:
+    """Run a server of Spark Connect on two cores; yield its address."""
+    submit = (str(HOME / "bin" / "spark-submit"), "--master", "local[2]", "--class", CONNECT_SERVER)
+    settings = ("--conf", "spark.connect.grpc.binding.port=0", "--conf", "spark.ui.enabled=false")
+    with _running(folder / "server.log", [*submit, *settings, "spark-internal"], _environment(python)) as log:
+        found = until(lambda: CONNECT_STARTED.search(log.read_text()))
+        assert found is not None
+        yield f"sc://127.0.0.1:{found.group(1)}"
