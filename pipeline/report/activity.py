@@ -1,8 +1,8 @@
 """How much is asked for, when, by whom, about what and with which client; and which nodes pass it
 on.
 
-Rule: what has few values is counted together, for all these questions; only the topics, of which
-there may be as many as events, are counted apart.
+Rule: what has few values is counted together, for all these questions; only time, and the topics, of
+which there may be as many as events, are counted apart.
 """
 
 from collections.abc import Sequence
@@ -44,10 +44,11 @@ _LAST = Column("last", "Last", Kind.TIME)
 
 CHANGES = Fact(
     "changes",
-    ("cluster_id", "step", "principal", "api", "operation", "software", "received_node", "way", "outcome"),
+    ("cluster_id", "principal", "api", "operation", "software", "received_node", "way", "outcome"),
     {"changes": COUNT, "last": Figure("max(time)", MOST)},
 )
 """The changes, counted by all that has few values."""
+BY_TIME = Fact("changes_by_time", ("step", "outcome"), {"changes": COUNT})
 TOPICS = Fact(
     "topics",
     ("cluster_id", "name AS topic", "outcome"),
@@ -107,7 +108,7 @@ class Activity:
 
     def _by_time(self) -> Sheet:
         steps = self._selection.axis
-        found = rows(self._selection.facts, f"SELECT step, {_outcomes()} FROM changes GROUP BY ALL")
+        found = rows(self._selection.facts, f"SELECT step, {_outcomes()} FROM changes_by_time GROUP BY ALL")
         by_step = {step: values for step, *values in found}
         nothing = [0] * len(OUTCOMES)
         values = [(start, *by_step.get(step, nothing)) for step, start in enumerate(steps.starts[:-1])]

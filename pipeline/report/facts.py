@@ -8,6 +8,7 @@ file's rows at a time.
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import duckdb
@@ -81,22 +82,27 @@ Facts = duckdb.DuckDBPyConnection
 """A connection that holds a table for each fact."""
 
 
-def facts_of(spark: SparkSession, tables: Location, files: Sequence[DataFile], wanted: Wanted, facts: Facts) -> None:
-    """Count what is wanted of the files, and add each fact to `facts` as a table. Raises OSError
-    and Spark's errors.
+def facts_of(
+    spark: SparkSession, tables: Location, wanted: Sequence[tuple[Wanted, Sequence[DataFile]]], facts: Facts
+) -> None:
+    """Count in one go what is wanted of some tables' files, and add each fact to `facts` as a
+    table. Raises OSError and Spark's errors.
     """
-    work = partial(count, tables=tables, wanted=wanted)
-    answers = by_workers(spark, work, shares(files, TASKS * parallelism(spark)), tables)
-    for fact in wanted.facts:
-        found = [_unpacked(answer[fact.name]) for answer in answers or [count([], tables, wanted)]]
-        facts.register("counted", pa.concat_tables(found))
+    most = TASKS * parallelism(spark)
+    pieces = [(each, share) for each, files in wanted for share in shares(files, most)]
+    counted: dict[str, list[pa.Table]] = {}
+    for answer in by_workers(spark, partial(count, tables), pieces, tables):
+        for name, packed in answer.items():
+            counted.setdefault(name, []).append(_unpacked(packed))
+    for fact in chain.from_iterable(each.facts for each, _ in wanted):
+        facts.register("counted", pa.concat_tables(counted[fact.name]))
         facts.execute(f"CREATE TABLE {fact.name} AS {fact.merged('counted')}")
         facts.unregister("counted")
 
 
 def shares(files: Sequence[DataFile], most: int) -> list[list[DataFile]]:
-    """Deal files out, so that each share has about as many bytes."""
-    found: list[list[DataFile]] = [[] for _ in range(min(most, len(files)))]
+    """Deal files out, so that each share has about as many bytes; no files are one share."""
+    found: list[list[DataFile]] = [[] for _ in range(max(1, min(most, len(files))))]
     sizes = [0] * len(found)
     for file in sorted(files, key=lambda file: (-file.size, file.path)):
         smallest = sizes.index(min(sizes))
@@ -105,13 +111,14 @@ def shares(files: Sequence[DataFile], most: int) -> list[list[DataFile]]:
     return found
 
 
-def count(files: Sequence[DataFile], tables: Location, wanted: Wanted) -> dict[str, bytes]:
+def count(tables: Location, piece: tuple[Wanted, Sequence[DataFile]]) -> dict[str, bytes]:
     """Count what is wanted of some files, and return the facts by name as Arrow's streams."""
+    wanted, files = piece
     with connection() as found:
         for name, given in wanted.given.items():
             found.register(name, given)
+        _view(found, tables, wanted, [])
         for fact in wanted.facts:
-            _view(found, tables, wanted, [])
             found.execute(f"CREATE TABLE {fact.name} AS {fact.counted()}")
         for file in files:
             _view(found, tables, wanted, [file])

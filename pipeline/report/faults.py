@@ -7,7 +7,7 @@ from ..page.charts import Series, bars
 from ..page.drawing import Plot
 from ..page.sheet import Column, Kind, Sheet, count, plural
 from ..schemas import Table
-from .facts import COUNT, LEAST, Fact, Figure
+from .facts import COUNT, LEAST, Fact, Figure, Wanted
 from .question import Question, listed, named, times
 from .selection import Selection
 from .tops import ascending, descending, top
@@ -26,18 +26,16 @@ _MEANINGS = {
 """Of kinds: for one, for several, and whether events are counted or problems."""
 
 
-QUARANTINE = Fact("quarantine", ("reason", "file"), {"lines": COUNT, "line": Figure("min(line)", LEAST)})
-
-
-def count_faults(selection: Selection) -> None:
-    """Count the facts about the log. Raises OSError and Spark's errors."""
-    selection.count(Table.QUARANTINE, "FROM source", QUARANTINE)
-    selection.rows(Table.PROBLEMS)
-    selection.facts.execute("UPDATE problems SET events = 0 WHERE events IS NULL")
+QUARANTINED = Wanted(
+    Table.QUARANTINE,
+    "FROM source",
+    (Fact("quarantine", ("reason", "file"), {"lines": COUNT, "line": Figure("min(line)", LEAST)}),),
+)
 
 
 def faults(selection: Selection) -> Question:
-    facts = selection.facts
+    facts, found = selection.facts, selection.rows(Table.PROBLEMS)
+    facts.execute(f"UPDATE {found} SET events = 0 WHERE events IS NULL")
     by_kind = top(
         "problems_by_kind",
         "Problems by kind",

@@ -13,7 +13,7 @@ from ..page.drawing import REST, Plot, series_colour
 from ..page.sheet import Column, Kind, Sheet, count, plural
 from ..periods import Axis
 from ..schemas import Table
-from .facts import ANY, LEAST, Fact, Facts, Figure, rows
+from .facts import ANY, LEAST, Fact, Facts, Figure, Wanted, rows
 from .question import Question, named
 from .selection import Selection
 from .tops import ascending, descending, top
@@ -141,12 +141,17 @@ def prefixes(axis: Axis) -> Fact:
     )
 
 
-def count_growth(selection: Selection) -> None:
-    """Count the facts about topics. Raises OSError and Spark's errors."""
-    selection.count(Table.TOPIC_HISTORY, "FROM source WHERE NOT marked_for_deletion", FIRST_CHANGES)
-    first = selection.facts.sql("FROM first_changes").to_arrow_table()
-    axis = selection.axis
-    selection.count(Table.TOPIC_HISTORY, states(axis), COURSES, prefixes(axis), first_changes=first)
+BEGUN = Wanted(
+    Table.TOPIC_HISTORY,
+    "SELECT cluster_id, from_epoch, from_sequence, from_cause FROM source WHERE NOT marked_for_deletion",
+    (FIRST_CHANGES,),
+)
+
+
+def grown(selection: Selection) -> Wanted:
+    """Return what is counted of the topics, after BEGUN was."""
+    axis, first = selection.axis, selection.facts.sql("FROM first_changes").to_arrow_table()
+    return Wanted(Table.TOPIC_HISTORY, states(axis), (COURSES, prefixes(axis)), {"first_changes": first})
 
 
 def _courses(selection: Selection) -> dict[str, Course]:

@@ -14,11 +14,12 @@ from ..page.rendering import render
 from ..page.sheet import Column, Kind, Sheet, count, moment, plural, share, shown
 from ..progress import Stages
 from ..schemas import Table
-from .activity import CHANGES, TOPICS, Activity
+from .activity import BY_TIME, CHANGES, TOPICS, Activity
 from .controllers import NEAR_CHANGES, controllers, places, reigns_of
 from .durations import BY_OPERATION, BY_STEP, durations
-from .faults import count_faults, faults
-from .growth import count_growth, growth
+from .facts import Wanted
+from .faults import QUARANTINED, faults
+from .growth import BEGUN, grown, growth
 from .question import Question
 from .refusals import ERRORS, FINDINGS, REFUSED, refusals, warnings
 from .selection import Selection
@@ -46,14 +47,12 @@ class Report:
 def make(selection: Selection, progress: Stages) -> Report:
     """Count all facts, ask all questions and return the report."""
     with progress.stage("what there is"):
-        clusters = _clusters(selection)
+        selection.count(selection.days, BEGUN, QUARANTINED)
+    clusters = _clusters(selection)
     with progress.stage("changes", events=clusters.totals["events"]):
-        facts = (CHANGES, TOPICS, REFUSED, ERRORS, FINDINGS, BY_STEP, BY_OPERATION, NEAR_CHANGES)
-        selection.count(Table.EVENTS, selection.decisions, *facts, places=places(reigns_of(selection)))
-    with progress.stage("topics"):
-        count_growth(selection)
-    with progress.stage("problems"):
-        count_faults(selection)
+        facts = (CHANGES, BY_TIME, TOPICS, REFUSED, ERRORS, FINDINGS, BY_STEP, BY_OPERATION, NEAR_CHANGES)
+        near = {"places": places(reigns_of(selection))}
+        selection.count(Wanted(Table.EVENTS, selection.decisions, facts, near), grown(selection))
     return Report(selection, clusters, [ask() for ask in _questions(selection)])
 
 
@@ -74,7 +73,7 @@ def _questions(selection: Selection) -> list[Callable[[], Question]]:
     ]
 
 
-STAGES = 4
+STAGES = 2
 
 
 def _clusters(selection: Selection) -> Sheet:

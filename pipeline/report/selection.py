@@ -70,11 +70,11 @@ class Selection:
         self._tables = tables.location
         self._snapshots = tables.snapshots()
 
-    def count(self, table: Table, view: str, *facts: Fact, **given: pa.Table) -> None:
-        """Count facts of the rows of a table that belong to the clusters, or to none; the query
-        `view` makes the rows of `source`. Raises OSError and Spark's errors.
+    def count(self, *wanted: Wanted) -> None:
+        """Count what is wanted of rows that belong to the clusters, or to none, in one go. Raises
+        OSError and Spark's errors.
         """
-        facts_of(self.spark, self._tables, self.files(table), Wanted(table, view, facts, given), self.facts)
+        facts_of(self.spark, self._tables, [(each, self.files(each.table)) for each in wanted], self.facts)
 
     def files(self, table: Table) -> list[DataFile]:
         """Return the files of a table that may have rows of the clusters and, of events, of the
@@ -132,10 +132,14 @@ class Selection:
 
     # ------------------------------------------------------------------ what there is
 
+    @property
+    def days(self) -> Wanted:
+        """What has to be counted before anything is known of the selection."""
+        return Wanted(Table.EVENTS, f"SELECT cluster_id, day, time, kind FROM ({self.events})", (DAYS,))
+
     @cached_property
     def _days(self) -> list[tuple[str, Spread, int]]:
-        """Count events and decisions by cluster and day."""
-        self.count(Table.EVENTS, f"SELECT cluster_id, day, time, kind FROM ({self.events})", DAYS)
+        """The spread, and the number of decisions, of each cluster and day."""
         found = rows(self.facts, "SELECT cluster_id, first, last, events, decisions FROM days ORDER BY ALL")
         return [(cluster, Spread(first, last, events), decisions) for cluster, first, last, events, decisions in found]
 
