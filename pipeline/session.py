@@ -21,10 +21,12 @@ from pyspark.sql import SparkSession, is_remote
 
 from ..text.properties import PropertiesError, parse_properties
 from .failures import SparkLostError, first_line, is_sparks, lost
+from .java_classes import archive, java_options
 from .shipping import write_package
 
 MASTER, REMOTE, PYTHON = "spark.master", "SPARK_REMOTE", "spark.pyspark.python"
 CONNECT = "sc://"
+LOCAL = "local"
 CONNECT_PORT = "15002"
 """Where a server of Spark Connect listens if its address names no port."""
 LISTENING = {"spark": "Spark master", "sc": "Spark Connect server"}
@@ -33,6 +35,7 @@ SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """Of spark-submit: where Java's side is."""
 STDERR = 2
 TOO_OLD = "UnsupportedClassVersionError"
+ENDED = "JAVA_GATEWAY_EXITED"
 NO_JVM = "Error: Could not create the Java Virtual Machine"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 QUIET = """
@@ -112,10 +115,18 @@ def _started(master: str | None, settings: Mapping[str, str], quiet: Path | None
     builder = SparkSession.builder.master(master) if master else SparkSession.builder
     if quiet is None:
         return _start(builder, address, chosen)
-    options = chosen.get(JAVA_OPTIONS, configured.get(JAVA_OPTIONS, ""))
-    chosen[JAVA_OPTIONS] = f"{options} {_quiet(quiet)}".strip()
+    options = f"{chosen.get(JAVA_OPTIONS, configured.get(JAVA_OPTIONS, ''))} {_quiet(quiet)}".strip()
+    classes = archive() if _is_local(address or LOCAL) else None  # of other masters a session may not come about
+    if classes is not None:
+        try:
+            with _stderr_in(quiet / "stderr"):
+                return _start(builder, address, chosen | {JAVA_OPTIONS: f"{options} {java_options(classes)}"})
+        except SparkUnavailableError as error:
+            if ENDED not in str(error):
+                raise
+            classes.unlink(missing_ok=True)  # Java may have crashed on an archive that was cut off
     with _stderr_in(quiet / "stderr"):
-        return _start(builder, address, chosen)
+        return _start(builder, address, chosen | {JAVA_OPTIONS: options})
 
 
 def _configured() -> dict[str, str]:
@@ -140,10 +151,11 @@ def _configured() -> dict[str, str]:
 
 def _is_here(spark: SparkSession) -> bool:
     """Whether the workers are processes of this machine with the Python of this one."""
-    if is_remote():
-        return False
-    master = spark.sparkContext.master or ""
-    return master == "local" or master.startswith("local[")
+    return not is_remote() and _is_local(spark.sparkContext.master or "")
+
+
+def _is_local(master: str) -> bool:
+    return master == LOCAL or master.startswith(f"{LOCAL}[")
 
 
 def _send_program(spark: SparkSession, folder: Path) -> None:

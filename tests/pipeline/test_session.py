@@ -15,8 +15,10 @@ from pyspark.sql import SparkSession
 
 from minicontroller.pipeline.commands import failures_told, pipeline
 from minicontroller.pipeline.failures import first_line
+from minicontroller.pipeline.java_classes import archive
 from tests.audit.logs import a_log, write
 from tests.command_line.command import call
+from tests.support.waiting import until
 
 FAILED, CALLED_WRONGLY = 1, 2
 SPARK_SECONDS = 300.0
@@ -100,6 +102,57 @@ def test_a_java_that_is_too_old(tmp_path: Path) -> None:
         FAILED,
         "Error: Spark cannot be started: this Java is too old, and Spark needs 17 or newer.\n",
     )
+
+
+def test_the_archive_of_classes(tmp_path: Path) -> None:
+    """The first session leaves an archive of Spark's classes in the user's cache, later ones use
+    it, and one that was cut off is no obstacle.
+    """
+    write(tmp_path / "a.ndjson", a_log(1))
+    cache = tmp_path / "cache"
+    kept = cache / "minicontroller"
+
+    def ingested(tables: str) -> None:
+        told = call(
+            *("pipeline", "ingest", "--audit", ".", "--tables", tables, "--master", "local[1]"),
+            folder=tmp_path, variables={"XDG_CACHE_HOME": str(cache)}, within=SPARK_SECONDS,
+        )  # fmt: skip
+        assert told.stdout.endswith("3 new events from 1 file.\n"), told  # what Java says of a crash stands before
+
+    ingested("first")
+    made = until(lambda: next(kept.glob("*.jsa"), None), within=SPARK_SECONDS)
+    assert made is not None
+    size = until(lambda: has_settled(made), within=SPARK_SECONDS)
+    ingested("second")
+    assert [each.stat().st_size for each in kept.iterdir()] == [size]
+    made.chmod(0o600)
+    os.truncate(made, size // 2)
+    ingested("third")
+    assert list(kept.iterdir()) == []
+
+
+def test_where_there_is_no_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where others could put code, and where no folder can be made, Java is told of no archive."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert archive() is not None
+    (tmp_path / "minicontroller").chmod(0o777)
+    assert archive() is None
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert archive() is None
+
+
+def has_settled(file: Path) -> int:
+    """Return the size of a file that nobody writes any more; 0 as long as somebody does."""
+    writers = [each for each in Path("/proc").glob("[0-9]*/fd/*") if is_link_to(each, file)]
+    return 0 if writers else file.stat().st_size
+
+
+def is_link_to(link: Path, file: Path) -> bool:
+    try:
+        return link.readlink() == file
+    except OSError:  # a process that has ended
+        return False
 
 
 def said_without_spark(*arguments: str, monkeypatch: pytest.MonkeyPatch) -> str:
