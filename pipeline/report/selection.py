@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import pyarrow as pa
 import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 
