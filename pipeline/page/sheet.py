@@ -65,7 +65,7 @@ class Sheet:
     name: str
     title: str
     columns: tuple[Column, ...]
-    rows: Sequence[tuple[Value, ...]]
+    rows: Sequence[tuple[Any, ...]]
     all_rows: int = -1
     totals: Mapping[str, int] = field(default_factory=dict)
     """By name, of columns that may be added."""
@@ -83,21 +83,17 @@ class Sheet:
         """Return the sheet without columns of zeros and nulls, which tell nothing but of a caller;
         its first column stays, and all do if no other would.
         """
-        kept = [0, *(index for index in range(1, len(self.columns)) if self._tells(index))]
-        if len(kept) == 1:
-            return self
-        columns = tuple(self.columns[index] for index in kept)
-        rows = [tuple(row[index] for index in kept) for row in self.rows]
-        totals = {column.name: self.totals[column.name] for column in columns if column.sums}
-        return Sheet(self.name, self.title, columns, rows, self.all_rows, totals)
+        kept = [column for index, column in enumerate(self.columns) if not index or self._tells(index)]
+        return self._of(kept) if len(kept) > 1 else self
 
     def without(self, name: str) -> "Sheet":
         """Return the sheet without one column."""
-        kept = [index for index, column in enumerate(self.columns) if column.name != name]
-        rows = [tuple(row[index] for index in kept) for row in self.rows]
-        return Sheet(
-            self.name, self.title, tuple(self.columns[index] for index in kept), rows, self.all_rows, self.totals
-        )
+        return self._of([column for column in self.columns if column.name != name])
+
+    def _of(self, columns: Sequence[Column]) -> "Sheet":
+        rows = [tuple(record[column.name] for column in columns) for record in self.records]
+        totals = {column.name: self.totals[column.name] for column in columns if column.sums}
+        return Sheet(self.name, self.title, tuple(columns), rows, self.all_rows, totals)
 
     @property
     def others(self) -> int:
@@ -109,6 +105,11 @@ class Sheet:
         """The sums of the rows that are not in the sheet."""
         here = self._sums(self.rows)
         return {name: total - here[name] for name, total in self.totals.items()}
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """The rows, with the columns' names."""
+        return [{column.name: value for column, value in zip(self.columns, row, strict=True)} for row in self.rows]
 
     def values(self, name: str) -> list[Any]:
         """Return the values of one column."""

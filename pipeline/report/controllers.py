@@ -5,70 +5,24 @@ The clocks of two nodes differ, so the time between their events is what they sa
 negative.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from statistics import median_low
 
 import pyarrow as pa
 
-from ..page.sheet import Column, Kind, Sheet, duration, plural
+from ..page.sheet import duration, plural
 from ..periods import SECOND
-from ..schemas import Table
-from .durations import FIGURES
-from .facts import COUNT, MOST, Fact, Facts, Figure, rows
-from .latencies import Latencies, bucket
-from .question import Question, times
-from .reigns import Reign, drawn
+from .durations import BUCKET, COLUMNS, LATENCIES, percentiles
+from .facts import Fact, rows
+from .question import Question, Report, times
+from .reigns import drawn
 from .selection import Selection
-from .tops import MOST_ROWS
+from .sheets import Asked
 
 NEAR = 60
 """So many seconds before and after a change are looked at."""
 STEP = 5
 """... in steps of so many."""
-Near = dict[int, Latencies]
-"""By seconds from a change, at the beginning of a step."""
-First = dict[tuple[str, int], tuple[int, int]]
-"""By cluster and epoch: how many changes were carried out in the first minute, and the slowest of
-them.
-"""
-
-
-def controllers(selection: Selection) -> Question:
-    reigns = reigns_of(selection)
-    near, first = _near(selection.facts)
-    around = Sheet(
-        "durations_around_controller_changes",
-        "How long changes took, before and after a change of controllers",
-        (Column("seconds", "Seconds from the change", Kind.NUMBER), *FIGURES),
-        [(seconds, *near[seconds].figures) for seconds in sorted(near)],
-    )
-    return Question(
-        "controllers",
-        "When did controllers change, and what waited then?",
-        _answer(reigns, near),
-        (_changes(reigns, first), around),
-        lambda: drawn(reigns, around, selection.axis.starts, STEP),
-        note="The time without events is from the last event of one controller to the first of the next, by their clocks; where nobody asks for "
-        "anything, it says little. Durations count from a request's arrival at the controller that decided it.",
-    )
-
-
-def reigns_of(selection: Selection) -> list[Reign]:
-    """Return the controller epochs that overlap the period, in the order of clusters and epochs."""
-    found = rows(
-        selection.facts,
-        f"SELECT cluster_id, epoch, node, epoch_us(began), epoch_us(ended), events, missing FROM {selection.rows(Table.CONTROLLER_EPOCHS)} "
-        "ORDER BY ALL",
-    )
-    reigns: list[Reign] = []
-    for cluster, epoch, node, began, ended, events, missing in found:
-        before = reigns[-1] if reigns and reigns[-1].cluster_id == cluster else None
-        reigns.append(Reign(cluster, epoch, node, began, ended, events, missing, before))
-    since, until = selection.since, selection.until
-    return [
-        reign for reign in reigns if (since is None or reign.ended >= since) and (until is None or reign.began < until)
-    ]
-
 
 _SINCE, _UNTIL = f"(time - change) / {SECOND}", f"(time - next_change) / {SECOND}"
 NEAR_CHANGES = Fact(
@@ -77,9 +31,9 @@ NEAR_CHANGES = Fact(
         "cluster_id",
         "epoch",
         f"(floor(distance / {STEP}) * {STEP})::INTEGER AS seconds",
-        f"{bucket('latency_us')} AS bucket",
+        BUCKET,
     ),
-    {"changes": COUNT, "slowest": Figure("max(latency_us)", MOST)},
+    LATENCIES,
     f"""(
         SELECT *, CASE WHEN {_SINCE} >= 0 AND {_SINCE} < {NEAR} THEN {_SINCE} WHEN {_UNTIL} >= -{NEAR} AND {_UNTIL} < 0 THEN {_UNTIL} END
             AS distance
@@ -89,92 +43,85 @@ NEAR_CHANGES = Fact(
 """What was carried out near a change of controllers, with the seconds from it."""
 
 
-def places(reigns: list[Reign]) -> pa.Table:
-    """Tell when each epoch began, if another one was before it, and when the next one did."""
-    changes = [reign for reign in reigns if reign.before]
-    began = {(reign.cluster_id, reign.epoch): reign.began for reign in changes}
-    following = {(reign.cluster_id, reign.before.epoch): reign.began for reign in changes if reign.before}
-    found = [(*place, began.get(place), following.get(place)) for place in sorted({*began, *following})]
-    columns = zip(*found, strict=True) if found else [[]] * 4
-    types = {"cluster_id": pa.string(), "epoch": pa.int32(), "change": pa.int64(), "next_change": pa.int64()}
-    return pa.table(
-        [pa.array(column, type_) for column, type_ in zip(columns, types.values(), strict=True)], list(types)
-    )
+_PLACES = "SELECT cluster_id, epoch, change, next_change FROM reigns WHERE coalesce(change, next_change) IS NOT NULL"
 
 
-def _near(facts: Facts) -> tuple[Near, First]:
-    near, first = defaultdict[int, Latencies](Latencies), First()
-    for cluster, epoch, seconds, start, number, slowest in rows(facts, "FROM near_changes"):
-        near[seconds].add(start, number, slowest)
-        if seconds >= 0:
-            before, slowest_before = first.get((cluster, epoch), (0, 0))
-            first[cluster, epoch] = before + number, max(slowest_before, slowest)
-    return near, first
+def find_reigns(selection: Selection) -> pa.Table:
+    """Make the table `reigns` of the controller epochs that overlap the period, each with the one
+    before it in its cluster; and return which places are near a change of controllers: when each
+    epoch began, if another one was before it, and when the next one did.
+    """
+    limits = [f"epoch_us(ended) >= {selection.since}"] * (selection.since is not None)
+    limits += [f"epoch_us(began) < {selection.until}"] * (selection.until is not None)
+    selection.facts.execute(f"""
+        CREATE TABLE reigns AS SELECT * EXCLUDE (is_within), lag(node) OVER clusters AS node_before, began - lag(ended) OVER clusters AS silence_us,
+            CASE WHEN node_before IS NOT NULL THEN began END AS change, lead(CASE WHEN is_within THEN began END) OVER clusters AS next_change
+        FROM (
+            SELECT cluster_id, epoch, node, epoch_us(began) AS began, epoch_us(ended) AS ended, events, missing,
+                {" AND ".join(limits) or "true"} AS is_within
+            FROM controller_epochs
+        ) WINDOW clusters AS (PARTITION BY cluster_id ORDER BY epoch) QUALIFY is_within
+    """)
+    return selection.facts.sql(_PLACES).to_arrow_table()
 
 
-def _changes(reigns: list[Reign], first: First) -> Sheet:
-    changes = sorted((reign for reign in reigns if reign.before), key=lambda reign: (-reign.began, reign.cluster_id))
-    found = []
-    for reign in changes:
-        assert reign.before is not None
-        number, slowest = first.get((reign.cluster_id, reign.epoch), (0, None))
-        place = (reign.cluster_id, reign.epoch, reign.began, reign.before.node, reign.node, reign.silence)
-        found.append((*place, reign.events, reign.missing, number, slowest))
-    return Sheet(
-        "controller_changes",
-        "Changes of controllers, the newest first",
-        (
-            Column("cluster_id", "Cluster", Kind.NAME),
-            Column("epoch", "Epoch", Kind.NUMBER),
-            Column("began", "First event", Kind.TIME),
-            Column("node_before", "From node", Kind.NUMBER),
-            Column("node", "To node", Kind.NUMBER),
-            Column("silence_us", "Without events", Kind.MICROSECONDS),
-            Column("events", "Events", Kind.COUNT, sums=True),
-            Column("missing", "Missing", Kind.COUNT, sums=True),
-            Column("first_minute", "In the first minute", Kind.COUNT, sums=True),
-            Column("slowest_us", "Slowest of these", Kind.MICROSECONDS),
-        ),
-        found,
-    ).cut(MOST_ROWS)
-
-
-def _answer(reigns: list[Reign], near: Near) -> str:
-    changes = [reign for reign in reigns if reign.before]
+def _answer(report: Report) -> str:
+    reigns = rows(report.facts, "SELECT cluster_id, node, silence_us FROM reigns ORDER BY ALL")
+    changes = [reign for reign in reigns if reign[2] is not None]
     if not reigns:
         return "No controller left an event."
+    if not changes and len(reigns) == 1:
+        return f"It did not change: node {reigns[0][1]} was the controller."
     if not changes:
-        return (
-            "No controller changed."
-            if len(reigns) > 1
-            else f"It did not change: node {reigns[0].node} was the controller."
-        )
-    clusters = {reign.cluster_id for reign in reigns}
-    taken = Counter(reign.node for reign in changes)
-    node, most = min(taken.items(), key=lambda item: (-item[1], item[0]))
-    several = (
-        f" in {plural(len(clusters), 'cluster')}" if len(clusters) > 1 else f"; node {node} took over {times(most)}"
-    )
-    sentences = [f"The controller changed {times(len(changes))}{several}."]
-    silences = [reign.silence for reign in changes if reign.silence is not None]
-    sentences.append(
-        f"From the last event of one to the first of the next, {duration(median_low(silences))} passed in the median and "
+        return "No controller changed."
+    clusters = {cluster for cluster, _, _ in reigns}
+    node, most = min(Counter(node for _, node, _ in changes).items(), key=lambda item: (-item[1], item[0]))
+    silences = [silence for _, _, silence in changes]
+    text = f"The controller changed {times(len(changes))}"
+    text += f" in {len(clusters)} clusters" if len(clusters) > 1 else f"; node {node} took over {times(most)}"
+    text += (
+        f". From the last event of one to the first of the next, {duration(median_low(silences))} passed in the median and "
         f"{duration(max(silences))} at most."
     )
     if behind := sum(silence < 0 for silence in silences):
-        sentences.append(f"{times(behind).capitalize()} the clock of the next was behind.")
-    after, before = (_sum(near, which) for which in (range(NEAR), range(-NEAR, 0)))
-    if after.count:
-        sentences.append(
-            f"In the minute after a change, {_told(after)}" + (f"; before, {_told(before)}." if before.count else ".")
-        )
-    return " ".join(sentences)
+        text += f" {times(behind).capitalize()} the clock of the next was behind."
+    found = {is_after: figures for is_after, *figures in rows(report.facts, _BEFORE_AND_AFTER)}
+    told = {
+        is_after: f"{plural(number, 'change')} took {duration(p50)} at p50 and {duration(p99)} at p99"
+        for is_after, (number, p50, p99) in found.items()
+    }
+    if True in told:
+        text += f" In the minute after a change, {told[True]}" + (f"; before, {told[False]}." if False in told else ".")
+    return text
 
 
-def _sum(near: Near, seconds: range) -> Latencies:
-    return sum((latencies for start, latencies in sorted(near.items()) if start in seconds), Latencies())
+_BY_SIDE = percentiles("is_after", "(SELECT *, seconds >= 0 AS is_after FROM near_changes)")
+_BEFORE_AND_AFTER = f"SELECT is_after, changes, p50_us, p99_us FROM ({_BY_SIDE})"
 
-
-def _told(latencies: Latencies) -> str:
-    p50, p99 = (duration(latencies.percentile(percent) or 0) for percent in (50, 99))
-    return f"{plural(latencies.count, 'change')} took {p50} at p50 and {p99} at p99"
+CONTROLLERS = Question(
+    "controllers",
+    "When did controllers change, and what waited then?",
+    _answer,
+    lambda report: drawn(report, STEP),
+    (
+        Asked(
+            "controller_changes",
+            "Changes of controllers, the newest first",
+            "cluster_id epoch began node_before node silence_us events missing first_minute slowest_us",
+            "SELECT * REPLACE (coalesce(first_minute, 0) AS first_minute) FROM reigns LEFT JOIN (SELECT cluster_id, epoch, "
+            "sum(changes) AS first_minute, max(slowest) AS slowest_us FROM near_changes WHERE seconds >= 0 GROUP BY ALL) "
+            "USING (cluster_id, epoch) WHERE node_before IS NOT NULL",
+            "began DESC, cluster_id, epoch",
+            {"slowest_us": "Slowest of these"},
+        ),
+        Asked(
+            "durations_around_controller_changes",
+            "How long changes took, before and after a change of controllers",
+            f"seconds {COLUMNS}",
+            percentiles("seconds", "near_changes"),
+            "seconds",
+        ),
+    ),
+    note="The time without events is from the last event of one controller to the first of the next, by their clocks; where nobody asks for "
+    "anything, it says little. Durations count from a request's arrival at the controller that decided it.",
+)

@@ -128,8 +128,10 @@ def count(tables: Location, piece: tuple[Wanted, Sequence[DataFile]]) -> dict[st
 
 
 def connection() -> Facts:
-    """Open an empty database in memory, which asks with one thread."""
-    return duckdb.connect(config={"threads": 1, "memory_limit": MEMORY})
+    """Open an empty database in memory, which asks with one thread and sorts null below all."""
+    return duckdb.connect(
+        config={"threads": 1, "memory_limit": MEMORY, "default_null_order": "nulls_first_on_asc_last_on_desc"}
+    )
 
 
 def _view(found: Facts, tables: Location, wanted: Wanted, files: Sequence[DataFile]) -> None:

@@ -5,15 +5,11 @@ Rule: a line that is no event may hold anything, so the page tells why and where
 
 from ..page.charts import Series, bars
 from ..page.drawing import Plot
-from ..page.sheet import Column, Kind, Sheet, count, plural
+from ..page.sheet import count, plural
 from ..schemas import Table
 from .facts import COUNT, LEAST, Fact, Figure, Wanted
-from .question import Question, listed, named, times
-from .selection import Selection
-from .tops import ascending, descending, top
-
-_KIND = Column("kind", "Kind", Kind.NAME)
-_EVENTS = Column("events", "Events", Kind.COUNT, sums=True)
+from .question import Question, Report, listed, named, times
+from .sheets import Asked
 
 _MEANINGS = {
     "gap": ("missing event", "missing events", True),
@@ -33,62 +29,12 @@ QUARANTINED = Wanted(
 )
 
 
-def faults(selection: Selection) -> Question:
-    facts, found = selection.facts, selection.rows(Table.PROBLEMS)
-    facts.execute(f"UPDATE {found} SET events = 0 WHERE events IS NULL")
-    by_kind = top(
-        "problems_by_kind",
-        "Problems by kind",
-        (_KIND, Column("problems", "Problems", Kind.COUNT, sums=True), _EVENTS),
-        facts,
-        "SELECT kind, count(*) AS problems, sum(events) AS events FROM problems GROUP BY ALL",
-        order=f"{descending('events', 'problems')}, {ascending('kind')}",
-    )
-    places = ("cluster_id", "epoch", "first_sequence", "last_sequence")
-    problems = top(
-        "problems",
-        "Problems",
-        (
-            *(_KIND, Column("text", "What is wrong", Kind.TEXT), Column("cluster_id", "Cluster", Kind.NAME)),
-            Column("epoch", "Epoch", Kind.NUMBER),
-            *(Column("first_sequence", "From", Kind.NUMBER), Column("last_sequence", "To", Kind.NUMBER)),
-            *(_EVENTS, Column("file", "File", Kind.NAME)),
-        ),
-        facts,
-        "FROM problems",
-        order=ascending(*places, "kind", "file", "text"),
-    )
-    quarantine = top(
-        "quarantine_by_reason",
-        "Lines that are no events",
-        (
-            *(Column("reason", "Reason", Kind.TEXT), Column("lines", "Lines", Kind.COUNT, sums=True)),
-            Column("files", "Files", Kind.COUNT),
-            *(Column("file", "First file", Kind.NAME), Column("line", "Line", Kind.NUMBER)),
-        ),
-        facts,
-        "SELECT reason, sum(lines) AS lines, count(*) AS files, min(file) AS file, arg_min(line, file) AS line FROM quarantine GROUP BY ALL",
-        order=f"{descending('lines')}, {ascending('reason')}",
-    )
-    return Question(
-        "faults",
-        "What is wrong with the log?",
-        _answer(by_kind, quarantine),
-        (problems, quarantine),
-        lambda: _drawn(by_kind, quarantine),
-        note="Of the whole log, whatever the stretch of time: an event that is missing has none.",
-        more=(by_kind,),
-    )
-
-
-def _answer(by_kind: Sheet, quarantine: Sheet) -> str:
-    lines = quarantine.totals["lines"]
-    if not by_kind.rows and not lines:
-        return "Nothing: each line is an event, and no event is missing."
-    parts = [_told(str(kind), int(problems or 0), int(events or 0)) for kind, problems, events in by_kind.rows]
+def _answer(report: Report) -> str:
+    lines = report.sheet("quarantine_by_reason").totals["lines"]
+    parts = [_told(*row) for row in report.sheet("problems_by_kind").rows]
     if lines:
         parts.append(plural(lines, "line that is no event", "lines that are no events"))
-    return f"The ingest found {listed(parts)}."
+    return f"The ingest found {listed(parts)}." if parts else "Nothing: each line is an event, and no event is missing."
 
 
 def _told(kind: str, problems: int, events: int) -> str:
@@ -98,11 +44,46 @@ def _told(kind: str, problems: int, events: int) -> str:
     return plural(events if counts_events else problems, one, many)
 
 
-def _drawn(by_kind: Sheet, quarantine: Sheet) -> Plot | None:
-    values = [(str(kind), int(events or 0)) for kind, _, events in by_kind.rows]
-    if lines := quarantine.totals["lines"]:
-        values.append(("lines that are no events", lines))
+def _drawn(report: Report) -> Plot | None:
+    values = {kind: events for kind, _, events in report.sheet("problems_by_kind").rows}
+    if lines := report.sheet("quarantine_by_reason").totals["lines"]:
+        values["lines that are no events"] = lines
     if not values:
         return None
-    labels, numbers = [label for label, _ in values], [number for _, number in values]
-    return bars("faults", labels, [Series("events", "s5", numbers)], [count(number) for number in numbers])
+    numbers = list(values.values())
+    return bars("faults", list(values), [Series("events", "s5", numbers)], list(map(count, numbers)))
+
+
+FAULTS = Question(
+    "faults",
+    "What is wrong with the log?",
+    _answer,
+    _drawn,
+    (
+        Asked(
+            "problems",
+            "Problems",
+            "kind text cluster_id epoch first_sequence last_sequence events file",
+            "SELECT * REPLACE (coalesce(events, 0) AS events) FROM problems",
+            "cluster_id, epoch, first_sequence, last_sequence, kind, file, text",
+        ),
+        Asked(
+            "quarantine_by_reason",
+            "Lines that are no events",
+            "reason lines files file line",
+            "SELECT reason, sum(lines) AS lines, count(*) AS files, min(file) AS file, arg_min(line, file) AS line FROM quarantine GROUP BY ALL",
+            "lines DESC, reason",
+            {"file": "First file"},
+        ),
+    ),
+    more=(
+        Asked(
+            "problems_by_kind",
+            "Problems by kind",
+            "kind problems events",
+            "SELECT kind, count(*) AS problems, coalesce(sum(events), 0) AS events FROM problems GROUP BY ALL",
+            "events DESC, problems DESC, kind",
+        ),
+    ),
+    note="Of the whole log, whatever the stretch of time: an event that is missing has none.",
+)

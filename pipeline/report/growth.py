@@ -4,87 +4,19 @@ Rule: counted are the topics that clients see. What a cluster had when its log b
 and where events are missing, what was there stays counted until the next snapshot says what is.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-
 from ..page.charts import Panel, Series, lines_over_time, short_count
 from ..page.drawing import REST, Plot, series_colour
-from ..page.sheet import Column, Kind, Sheet, count, plural
+from ..page.sheet import count, plural
 from ..periods import Axis
 from ..schemas import Table
-from .facts import ANY, LEAST, Fact, Facts, Figure, Wanted, rows
-from .question import Question, named
+from .facts import ANY, LEAST, Fact, Figure, Wanted
+from .question import Question, Report, named
 from .selection import Selection
-from .tops import ascending, descending, top
+from .sheets import Asked
 
 BEFORE = -1
 """The step of all that was before the axis."""
-_CLUSTER = Column("cluster_id", "Cluster", Kind.NAME)
-_SIZES = (
-    Column("topics_before", "Topics before", Kind.COUNT, sums=True),
-    Column("topics", "Topics", Kind.COUNT, sums=True),
-    Column("partitions_before", "Partitions before", Kind.COUNT, sums=True),
-    Column("partitions", "Partitions", Kind.COUNT, sums=True),
-)
-
-Size = tuple[int, int]
-"""Topics and partitions."""
-
-
-@dataclass
-class Course:
-    """How one cluster changed, by step."""
-
-    changes: dict[int, Size] = field(default_factory=dict)
-    lost: dict[int, Size] = field(default_factory=dict)
-    """What is not known any more, because events are missing."""
-    snapshots: set[int] = field(default_factory=set)
-
-    def sizes(self, steps: int) -> Iterator[Size]:
-        """Yield the sizes before the axis and at the end of each step."""
-        now = missing = (0, 0)
-        for step in range(BEFORE, steps):
-            now = _plus(now, self.changes.get(step, (0, 0)))
-            missing = _plus(missing, self.lost.get(step, (0, 0)))
-            if step == BEFORE or step in self.snapshots:
-                now, missing = _plus(now, missing), (0, 0)
-            yield now
-
-
-def growth(selection: Selection) -> Question:
-    axis = selection.axis
-    courses = {cluster: list(course.sizes(axis.steps)) for cluster, course in _courses(selection).items()}
-    by_prefix = _by_prefix(selection.facts)
-    over_time = Sheet(
-        "growth_over_time",
-        f"Topics and partitions, by {axis.step.name}",
-        (_CLUSTER, Column("time", "At the end of what began", Kind.TIME), _SIZES[1], _SIZES[3]),
-        [
-            (cluster, start, *size)
-            for cluster, sizes in courses.items()
-            for start, size in zip(axis.starts, sizes[1:], strict=False)
-        ],
-    )
-    by_cluster = Sheet(
-        "growth_by_cluster",
-        "Growth by cluster",
-        (_CLUSTER, *_SIZES),
-        [
-            (cluster, sizes[0][0], sizes[-1][0], sizes[0][1], sizes[-1][1])
-            for cluster, sizes in sorted(courses.items(), key=lambda item: (-item[1][-1][1], item[0]))
-        ],
-    )
-    return Question(
-        "growth",
-        "What grows?",
-        _answer(by_cluster, by_prefix),
-        (by_cluster, by_prefix) if by_cluster.all_rows > 1 else (by_prefix,),
-        lambda: _drawn(by_cluster, courses, axis.starts),
-        note="A prefix is what stands before the first dot, dash or underscore of a topic's name.",
-        more=(over_time,) if by_cluster.all_rows > 1 else (by_cluster, over_time),
-    )
-
+SIZES = "topics_before topics partitions_before partitions"
 
 FIRST_CHANGES = Fact(
     "first_changes",
@@ -154,43 +86,29 @@ def grown(selection: Selection) -> Wanted:
     return Wanted(Table.TOPIC_HISTORY, states(axis), (COURSES, prefixes(axis)), {"first_changes": first})
 
 
-def _courses(selection: Selection) -> dict[str, Course]:
-    """Return the courses by cluster."""
-    courses = defaultdict[str, Course](Course)
-    for cluster, step, lost, topics, partitions, by_snapshot in rows(selection.facts, "FROM courses"):
-        course = courses[cluster]
-        (course.lost if lost else course.changes)[step] = topics, partitions
-        if by_snapshot:
-            course.snapshots.add(step)
-    epochs = f"{selection.rows(Table.CONTROLLER_EPOCHS)} WHERE begins_with_snapshot"
-    step = selection.axis.clamped("epoch_us(began)")
-    for cluster, began in rows(selection.facts, f"SELECT cluster_id, {step} FROM {epochs}"):
-        courses[cluster].snapshots.add(began)
-    return dict(sorted(courses.items()))
+def sum_up_growth(selection: Selection) -> None:
+    """Make, of the facts, the table `sizes`: how many topics and partitions each cluster had before
+    the axis and at the end of each step.
+    """
+    began = selection.axis.clamped("epoch_us(began)")
+    selection.facts.execute(f"""
+        CREATE TABLE sizes AS WITH snapshots AS (
+            SELECT cluster_id, {began} AS step FROM controller_epochs WHERE begins_with_snapshot
+            UNION SELECT cluster_id, step FROM courses WHERE by_snapshot OR step = {BEFORE}
+        ), known AS (
+            SELECT cluster_id, step, topics, partitions FROM courses WHERE NOT lost
+            UNION ALL SELECT courses.cluster_id, snapshots.step, topics, partitions
+            FROM courses ASOF JOIN snapshots ON courses.cluster_id = snapshots.cluster_id AND courses.step <= snapshots.step WHERE lost
+        )
+        SELECT clusters.cluster_id, ends.step, coalesce(sum(topics), 0) AS topics, coalesce(sum(partitions), 0) AS partitions
+        FROM (SELECT cluster_id FROM snapshots UNION SELECT cluster_id FROM courses) AS clusters
+        CROSS JOIN (SELECT step FROM steps UNION SELECT {BEFORE}) AS ends
+        LEFT JOIN known ON known.cluster_id = clusters.cluster_id AND known.step <= ends.step GROUP BY ALL
+    """)
 
 
-def _plus(one: Size, other: Size) -> Size:
-    return one[0] + other[0], one[1] + other[1]
-
-
-def _by_prefix(facts: Facts) -> Sheet:
-    return top(
-        "growth_by_prefix",
-        "Growth by prefix of the name",
-        (
-            *(_CLUSTER, Column("prefix", "Prefix", Kind.NAME)),
-            Column("growth", "More partitions", Kind.COUNT, sums=True),
-            *_SIZES,
-            Column("created", "Created", Kind.COUNT, sums=True),
-            Column("deleted", "Deleted", Kind.COUNT, sums=True),
-        ),
-        facts,
-        "SELECT *, partitions - partitions_before AS growth FROM prefixes",
-        order=f"{descending('growth', 'created')}, {ascending('cluster_id', 'prefix')}",
-    )
-
-
-def _answer(by_cluster: Sheet, by_prefix: Sheet) -> str:
+def _answer(report: Report) -> str:
+    by_cluster, by_prefix = report.sheet("growth_by_cluster"), report.sheet("growth_by_prefix")
     sums = {**by_cluster.totals, **by_prefix.totals}
     if not by_prefix.rows:
         return "There was no topic."
@@ -200,10 +118,10 @@ def _answer(by_cluster: Sheet, by_prefix: Sheet) -> str:
         f"{plural(sums['created'], 'topic was', 'topics were')} created and {count(sums['deleted'])} deleted."
     )
     cluster, prefix, grown = by_prefix.rows[0][:3]
-    if int(grown or 0) <= 0:
+    if grown <= 0:
         return f"{text} No prefix has more partitions than before."
     where = f" in {named(cluster)}" if by_cluster.all_rows > 1 else ""
-    return f"{text} “{named(prefix)}”{where} grew most, by {plural(int(grown or 0), 'partition')}."
+    return f"{text} “{named(prefix)}”{where} grew most, by {plural(grown, 'partition')}."
 
 
 def _from_to(what: str, before: int, after: int) -> str:
@@ -212,22 +130,58 @@ def _from_to(what: str, before: int, after: int) -> str:
     return f"{what} went from {count(before)} to {count(after)}"
 
 
-def _drawn(by_cluster: Sheet, courses: dict[str, list[Size]], starts: Sequence[int]) -> Plot | None:
-    if not courses:
+def _drawn(report: Report) -> Plot | None:
+    largest = report.sheet("growth_by_cluster").cut(REST)
+    over_time = report.sheet("growth_over_time").records
+    if not largest.rows:
         return None
-    largest = [str(name) for name in by_cluster.cut(REST).values("cluster_id")]
-    rest = [name for name in courses if name not in largest]
+    lines = {name: [name] for name in largest.values("cluster_id")}
+    if largest.others:
+        others = {row["cluster_id"] for row in over_time} - set(lines)
+        lines[f"{plural(largest.others, 'other')} together"] = sorted(others)
     panels = []
-    for title, which in (("Topics", 0), ("Partitions", 1)):
-        lines = [
-            Series(name, series_colour(index), [size[which] for size in courses[name][1:]])
-            for index, name in enumerate(largest)
-        ]
-        if rest:
-            sums = [
-                sum(sizes)
-                for sizes in zip(*([size[which] for size in courses[name][1:]] for name in rest), strict=True)
-            ]
-            lines.append(Series(f"{plural(len(rest), 'other')} together", series_colour(REST), sums))
-        panels.append(Panel(title, lines, short_count))
-    return lines_over_time("growth", starts, panels, at_ends=True)
+    for title, which in (("Topics", "topics"), ("Partitions", "partitions")):
+        series = []
+        for index, (label, names) in enumerate(lines.items()):
+            sizes = [[row[which] for row in over_time if row["cluster_id"] == name] for name in names]
+            series.append(Series(label, series_colour(index), [sum(held) for held in zip(*sizes, strict=True)]))
+        panels.append(Panel(title, series, short_count))
+    return lines_over_time("growth", report.axis.starts, panels, at_ends=True)
+
+
+GROWTH = Question(
+    "growth",
+    "What grows?",
+    _answer,
+    _drawn,
+    (
+        Asked(
+            "growth_by_cluster",
+            "Growth by cluster",
+            f"cluster_id {SIZES}",
+            "SELECT cluster_id, arg_min(topics, step) AS topics_before, arg_max(topics, step) AS topics, "
+            "arg_min(partitions, step) AS partitions_before, arg_max(partitions, step) AS partitions FROM sizes GROUP BY ALL",
+            "partitions DESC, cluster_id",
+            compares=True,
+        ),
+        Asked(
+            "growth_by_prefix",
+            "Growth by prefix of the name",
+            f"cluster_id prefix growth {SIZES} created deleted",
+            "SELECT *, partitions - partitions_before AS growth FROM prefixes",
+            "growth DESC, created DESC, cluster_id, prefix",
+        ),
+    ),
+    more=(
+        Asked(
+            "growth_over_time",
+            "Topics and partitions, by {step}",
+            "cluster_id time topics partitions",
+            "FROM sizes JOIN steps USING (step)",
+            "cluster_id, time",
+            {"time": "At the end of what began"},
+            most=None,
+        ),
+    ),
+    note="A prefix is what stands before the first dot, dash or underscore of a topic's name.",
+)

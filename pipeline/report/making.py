@@ -4,89 +4,55 @@ Rule: the figures are on the disk before the page is made, so whatever goes wron
 costs no hour of counting.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
 from ..page.files import Files, as_json, plain_sheet
 from ..page.rendering import render
-from ..page.sheet import Column, Kind, Sheet, count, moment, plural, share, shown
+from ..page.sheet import Kind, Sheet, count, moment, plural, share, shown
 from ..progress import Stages
 from ..schemas import Table
-from .activity import BY_TIME, CHANGES, TOPICS, Activity
-from .controllers import NEAR_CHANGES, controllers, places, reigns_of
-from .durations import BY_OPERATION, BY_STEP, durations
+from .activity import BY_CLIENT, BY_PRINCIPAL, BY_TIME, BY_TOPIC, CHANGES, FORWARDING, OVER_TIME, TOPICS
+from .controllers import CONTROLLERS, NEAR_CHANGES, find_reigns
+from .durations import BY_OPERATION, BY_STEP, DURATIONS
 from .facts import Wanted
-from .faults import QUARANTINED, faults
-from .growth import BEGUN, grown, growth
-from .question import Question
-from .refusals import ERRORS, FINDINGS, REFUSED, refusals, warnings
+from .faults import FAULTS, QUARANTINED
+from .growth import BEGUN, GROWTH, grown, sum_up_growth
+from .question import Report
+from .refusals import ERRORS, FINDINGS, REFUSALS, REFUSED, WARNINGS
 from .selection import Selection
+from .sheets import Asked
 
 SCHEMA_VERSION = 1
 """Of the JSON document: a name in it never gets another meaning."""
 ROWS_ON_THE_PAGE = 10
-
-
-@dataclass(frozen=True)
-class Report:
-    selection: Selection
-    clusters: Sheet
-    questions: Sequence[Question]
-
-    @property
-    def sheets(self) -> list[Sheet]:
-        """All sheets, in the order in which they are told."""
-        return [self.clusters, *(sheet for each in self.questions for sheet in (*each.sheets, *each.more))]
-
-    def sheet(self, name: str) -> Sheet:
-        return next(sheet for sheet in self.sheets if sheet.name == name)
+STAGES = 2
+CLUSTERS = Asked(
+    "clusters",
+    "Clusters",
+    "cluster_id events changes first last",
+    "SELECT cluster_id, sum(events) AS events, sum(decisions) AS changes, min(first) AS first, max(last) AS last FROM days GROUP BY ALL",
+    "cluster_id",
+    {"changes": "Changes asked for", "last": "Last event"},
+    most=None,
+)
+QUESTIONS = (
+    *(REFUSALS, WARNINGS, OVER_TIME, BY_PRINCIPAL, BY_TOPIC, GROWTH, DURATIONS),
+    *(FORWARDING, CONTROLLERS, BY_CLIENT, FAULTS),
+)
 
 
 def make(selection: Selection, progress: Stages) -> Report:
-    """Count all facts, ask all questions and return the report."""
+    """Count all facts, and return the report."""
     with progress.stage("what there is"):
         selection.count(selection.days, BEGUN, QUARANTINED)
-    clusters = _clusters(selection)
-    with progress.stage("changes", events=clusters.totals["events"]):
-        facts = (CHANGES, BY_TIME, TOPICS, REFUSED, ERRORS, FINDINGS, BY_STEP, BY_OPERATION, NEAR_CHANGES)
-        near = {"places": places(reigns_of(selection))}
+    selection.load(Table.PROBLEMS, Table.CONTROLLER_EPOCHS)
+    near = {"places": find_reigns(selection)}
+    facts = (CHANGES, BY_TIME, TOPICS, REFUSED, ERRORS, FINDINGS, BY_STEP, BY_OPERATION, NEAR_CHANGES)
+    with progress.stage("changes", events=selection.number):
         selection.count(Wanted(Table.EVENTS, selection.decisions, facts, near), grown(selection))
-    return Report(selection, clusters, [ask() for ask in _questions(selection)])
-
-
-def _questions(selection: Selection) -> list[Callable[[], Question]]:
-    activity = Activity(selection)
-    return [
-        partial(refusals, selection),
-        partial(warnings, selection),
-        activity.over_time,
-        activity.by_principal,
-        activity.by_topic,
-        partial(growth, selection),
-        partial(durations, selection),
-        activity.forwarding,
-        partial(controllers, selection),
-        activity.by_client,
-        partial(faults, selection),
-    ]
-
-
-STAGES = 2
-
-
-def _clusters(selection: Selection) -> Sheet:
-    return Sheet(
-        "clusters",
-        "Clusters",
-        (
-            *(Column("cluster_id", "Cluster", Kind.NAME), Column("events", "Events", Kind.COUNT, sums=True)),
-            Column("changes", "Changes asked for", Kind.COUNT, sums=True),
-            *(Column("first", "First event", Kind.TIME), Column("last", "Last event", Kind.TIME)),
-        ),
-        [(each.cluster_id, each.events, each.decisions, each.first, each.last) for each in selection.spreads],
-    )
+    sum_up_growth(selection)
+    return Report(selection, QUESTIONS, CLUSTERS)
 
 
 # ------------------------------------------------------------------ for programs
@@ -112,8 +78,8 @@ def document(report: Report) -> dict[str, Any]:
             {
                 "name": question.name,
                 "title": question.title,
-                "answer": question.answer,
-                "tables": [sheet.name for sheet in (*question.sheets, *question.more)],
+                "answer": question.answer(report),
+                "tables": [sheet.name for sheet in question.sheets(report)],
             }
             for question in report.questions
         ],
@@ -126,7 +92,7 @@ def document(report: Report) -> dict[str, Any]:
 
 def save_page(report: Report, files: Files) -> None:
     """Draw all plots and write the page."""
-    parts = [(question, question.draw()) for question in report.questions]
+    parts = [(question, question.draw(report)) for question in report.questions]
     page = render(
         "report/report.html",
         report=report,
@@ -161,12 +127,9 @@ def _figures(report: Report) -> Iterator[tuple[str, str, str]]:
 
 def _period(report: Report) -> str:
     """Return the period of the events, or the one that was asked for."""
-    rows = report.clusters.rows
-    if rows:
-        first, last = (min(report.clusters.values("first")), max(report.clusters.values("last")))
-        return f"{moment(first)[:16]} to {moment(last)[:16]} UTC, {plural(report.clusters.totals['events'], 'event')}"
-    since, until = report.selection.since, report.selection.until
-    between = [
-        f"{word} {moment(limit)[:16]} UTC" for word, limit in (("from", since), ("until", until)) if limit is not None
-    ]
-    return " ".join(["No events", *between])
+    clusters, selection = report.clusters, report.selection
+    if clusters.rows:
+        first, last = min(clusters.values("first")), max(clusters.values("last"))
+        return f"{moment(first)[:16]} to {moment(last)[:16]} UTC, {plural(clusters.totals['events'], 'event')}"
+    limits = (("from", selection.since), ("until", selection.until))
+    return " ".join(["No events", *(f"{word} {moment(limit)[:16]} UTC" for word, limit in limits if limit is not None)])

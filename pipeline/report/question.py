@@ -1,25 +1,54 @@
-"""A question, and what answers it.
+"""A report, its questions, and what answers each of them.
 
-Rule: the sentence says only what the sheets say, and holds without the plot; the plot is drawn of
-the sheets, after they were written.
+Rule: the sentence says only what the sheets and the facts say, and holds without the plot; the plot
+is drawn after the sheets were written.
 """
 
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ...audit.event import NOT_AUTHENTICATED
 from ..page.charts import Series, bars
 from ..page.drawing import Plot
 from ..page.sheet import Sheet, Value, count, plural, shortened
+from .selection import Selection
+from .sheets import Asked
 
 BARS = 10
 """Names in a plot."""
-"""In the place of a principal that is null."""
 NOTHING_ASKED = "Nothing was asked for."
 _NAME_LETTERS = 60
 _RIGHT_TO_LEFT = {"R", "AL", "AN"}
 _ISOLATED = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
+
+
+class Report:
+    """What was counted of a selection, as sheets."""
+
+    def __init__(self, selection: Selection, questions: Sequence["Question"], *more: Asked) -> None:
+        """Ask for the sheets of all questions, and for others."""
+        self.selection, self.axis, self.facts = selection, selection.axis, selection.facts
+        self.questions = questions
+        asked = (*more, *(each for question in questions for each in question.asked))
+        self._sheets = {each.name: each.of(self.facts, self.axis.step.name) for each in asked}
+
+    def sheet(self, name: str) -> Sheet:
+        return self._sheets[name]
+
+    @property
+    def sheets(self) -> list[Sheet]:
+        """All sheets, in the order in which they are told."""
+        return [self.clusters, *(sheet for each in self.questions for sheet in each.sheets(self))]
+
+    @property
+    def clusters(self) -> Sheet:
+        return self.sheet("clusters")
+
+    def of_cluster(self, row: Mapping[str, Any]) -> str:
+        """Name the row's cluster, which goes without saying unless there are several."""
+        return f" of {named(row['cluster_id'])}" if self.clusters.all_rows > 1 else ""
 
 
 @dataclass(frozen=True)
@@ -27,14 +56,30 @@ class Question:
     name: str
     """As programs call it."""
     title: str
-    answer: str
-    sheets: Sequence[Sheet]
-    """On the page, too."""
-    draw: Callable[[], Plot | None]
+    answer: Callable[[Report], str]
+    draw: Callable[[Report], Plot | None]
+    on_page: Sequence[Asked]
+    more: Sequence[Asked] = ()
+    """For programs only: they are long, and the plot shows them."""
     note: str = ""
     """How the figures are to be read."""
-    more: Sequence[Sheet] = ()
-    """For programs only: they are long, and the plot shows them."""
+
+    @property
+    def asked(self) -> tuple[Asked, ...]:
+        return (*self.on_page, *self.more)
+
+    def shown(self, report: Report) -> list[Sheet]:
+        """Return the sheets for people."""
+        return [
+            report.sheet(each.name)
+            for each in self.on_page
+            if not each.compares or report.sheet(each.name).all_rows > 1
+        ]
+
+    def sheets(self, report: Report) -> list[Sheet]:
+        """Return all sheets, and first those for people."""
+        shown = self.shown(report)
+        return [*shown, *(sheet for each in self.asked if (sheet := report.sheet(each.name)) not in shown)]
 
 
 @dataclass(frozen=True)
@@ -44,18 +89,23 @@ class Part:
     column: str
     label: str
     colour: str
+    less: str = ""
+    """Another column, which is taken off."""
+
+    def of(self, numbers: Mapping[str, int]) -> int:
+        return numbers[self.column] - (numbers[self.less] if self.less else 0)
 
 
-def ranking(name: str, sheet: Sheet, label: Callable[[tuple[Value, ...]], str], parts: Sequence[Part]) -> Plot | None:
+def ranking(name: str, sheet: Sheet, label: Callable[[Mapping[str, Any]], str], parts: Sequence[Part]) -> Plot | None:
     """Plot a bar for each of the first rows of a sheet; the others are counted."""
     if not sheet.rows:
         return None
     first = sheet.cut(BARS)
-    values = {part.column: first.values(part.column) for part in parts}
-    series = [Series(part.label, part.colour, values[part.column]) for part in parts if any(values[part.column])]
-    sums = [sum(held) for held in zip(*values.values(), strict=True)]
-    others = sum(first.of_others[part.column] for part in parts)
-    return bars(name, [label(row) for row in first.rows], series, list(map(count, sums)), rest_of(first, others))
+    series = [Series(part.label, part.colour, [part.of(row) for row in first.records]) for part in parts]
+    sums = [sum(part.of(row) for part in parts) for row in first.records]
+    rest = rest_of(first, sum(part.of(first.of_others) for part in parts))
+    drawn = [each for each in series if any(each.values)]
+    return bars(name, list(map(label, first.records)), drawn, list(map(count, sums)), rest)
 
 
 def rest_of(sheet: Sheet, others: int) -> str:

@@ -5,13 +5,15 @@ Rule: many reigns are told by their number in each step of time, not by slivers.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..page.charts import Panel, Series, bars_over_time, decades, over_time, short_count
 from ..page.drawing import COLOURS, REST, Form, Mark, Plot, axes, plot, series_colour
 from ..page.sheet import Sheet, duration, plural, shortened
+from ..periods import DAY
+from .facts import rows
+from .question import Report
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,45 +23,39 @@ _MOST_REIGNS = 200
 _MOST_CLUSTERS = 6
 _ROW = 44
 _AROUND = 190
-_DAY = 86_400_000_000
 
 
-@dataclass(frozen=True)
-class Reign:
+class Reign(NamedTuple):
     """The time of one controller, in microseconds since 1970."""
 
     cluster_id: str
-    epoch: int
     node: int
     began: int
     ended: int
-    events: int
-    missing: int
-    before: "Reign | None"
-    """The one before it in its cluster."""
-
-    @property
-    def silence(self) -> int | None:
-        """Microseconds from the last event of the controller before to the first of this one."""
-        return self.began - self.before.ended if self.before else None
+    change: int | None
+    """When it began, if another one was before it."""
 
 
-def drawn(reigns: Sequence[Reign], around: Sheet, starts: Sequence[int], step: int) -> Plot | None:
-    """Plot the controllers of a cluster; nothing if none changed."""
-    changes = [reign for reign in reigns if reign.before]
+def drawn(report: Report, step: int) -> Plot | None:
+    """Plot the controllers of each cluster; nothing if none changed."""
+    query = "SELECT cluster_id, node, began, ended, change FROM reigns ORDER BY cluster_id, epoch"
+    reigns = [Reign(*row) for row in rows(report.facts, query)]
+    changes = [reign.change for reign in reigns if reign.change is not None]
+    starts, around = report.axis.starts, report.sheet("durations_around_controller_changes")
     if not changes:
         return None
     if len(reigns) > _MOST_REIGNS:
-        return _numbers(changes, starts)
-    clusters = list(dict.fromkeys(reign.cluster_id for reign in reigns))
+        values = [sum(begin <= change < end for change in changes) for begin, end in pairwise(starts)]
+        title = "Changes of controllers"
+        return bars_over_time("controllers", starts, Panel(title, [Series(title, "s0", values)], short_count))
     nodes = sorted({reign.node for reign in reigns})
     colours = {node: series_colour(index) for index, node in enumerate(nodes)}
-    rows = [[reign for reign in reigns if reign.cluster_id == cluster] for cluster in clusters[:_MOST_CLUSTERS]]
+    held = [list(found) for _, found in groupby(reigns, lambda reign: reign.cluster_id)][:_MOST_CLUSTERS]
     below = _AROUND if around.rows else 0
-    timeline = _ROW * len(rows) + 32
+    timeline = _ROW * len(held) + 32
 
     def draw(figure: "Figure", form: Form) -> None:
-        _draw_timeline(axes(figure, form, top=2, bottom=below + 24, left=1), rows, colours)
+        _draw_timeline(axes(figure, form, top=2, bottom=below + 24, left=1), held, colours)
         over_time(figure.axes[0], starts, form)
         if around.rows:
             _draw_around(axes(figure, form, top=timeline + 40, bottom=24, right=32), around, step)
@@ -70,31 +66,17 @@ def drawn(reigns: Sequence[Reign], around: Sheet, starts: Sequence[int], step: i
     return plot("controllers", timeline + below, draw, legend=tuple(marks))
 
 
-def _numbers(changes: Sequence[Reign], starts: Sequence[int]) -> Plot:
-    values = [sum(begin <= reign.began < end for reign in changes) for begin, end in pairwise(starts)]
-    title = "Changes of controllers"
-    return bars_over_time("controllers", starts, Panel(title, [Series(title, "s0", values)], short_count))
-
-
-def _draw_timeline(ax: "Axes", rows: Sequence[Sequence[Reign]], colours: dict[int, str]) -> None:
-    ax.set_ylim(len(rows), 0)
+def _draw_timeline(ax: "Axes", held: Sequence[Sequence[Reign]], colours: dict[int, str]) -> None:
+    ax.set_ylim(len(held), 0)
     ax.set_yticks([])
     ax.grid(visible=True, axis="x")
-    for number, reigns in enumerate(rows):
-        if len(rows) > 1:
+    for number, reigns in enumerate(held):
+        if len(held) > 1:
             label = shortened(reigns[0].cluster_id, 40)
             ax.annotate(label, (0, number + 0.3), xycoords=("axes fraction", "data"), va="baseline")
         for reign in reigns:
-            width = max(reign.ended - reign.began, 0) / _DAY
-            ax.barh(
-                number + 0.6,
-                width,
-                0.36,
-                reign.began / _DAY,
-                color=COLOURS[colours[reign.node]],
-                edgecolor=COLOURS[colours[reign.node]],
-                linewidth=1.2,
-            )
+            width, colour = max(reign.ended - reign.began, 0) / DAY, COLOURS[colours[reign.node]]
+            ax.barh(number + 0.6, width, 0.36, reign.began / DAY, color=colour, edgecolor=colour, linewidth=1.2)
 
 
 def _draw_around(ax: "Axes", around: Sheet, step: int) -> None:

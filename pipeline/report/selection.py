@@ -5,7 +5,6 @@ share.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import pyarrow.dataset as ds
@@ -22,17 +21,6 @@ MILLISECOND = 1000
 
 class NothingSelectedError(Exception):
     """There is nothing to report on; the message is a sentence that says why."""
-
-
-@dataclass(frozen=True)
-class ClusterSpread:
-    """Which times the events of one cluster cover."""
-
-    cluster_id: str
-    events: int
-    decisions: int
-    first: int
-    last: int
 
 
 DAYS = Fact(
@@ -86,17 +74,15 @@ class Selection:
             and (table is not Table.EVENTS or self._may_hold(file))
         ]
 
-    def rows(self, table: Table) -> str:
-        """Name a view of the whole of a small table among the facts, with the rows of the clusters,
-        or of none.
-        """
-        found = dataset(self._tables, table, self.files(table))
-        if self.clusters and CLUSTER in table.schema.names:
-            found = found.filter(ds.field(CLUSTER).is_null() | ds.field(CLUSTER).isin(self.clusters))
-        self.facts.register("source", found.to_table())
-        self.facts.execute(f"CREATE OR REPLACE TABLE {table.value} AS FROM source")
-        self.facts.unregister("source")
-        return table.value
+    def load(self, *tables: Table) -> None:
+        """Have some small tables among the facts, with the rows of the clusters, or of none."""
+        for table in tables:
+            found = dataset(self._tables, table, self.files(table))
+            if self.clusters:
+                found = found.filter(ds.field(CLUSTER).is_null() | ds.field(CLUSTER).isin(self.clusters))
+            self.facts.register("source", found.to_table())
+            self.facts.execute(f"CREATE TABLE {table.value} AS FROM source")
+            self.facts.unregister("source")
 
     def _may_hold(self, file: DataFile) -> bool:
         low, high = file.low.get("time"), file.high.get("time")
@@ -137,41 +123,30 @@ class Selection:
         return Wanted(Table.EVENTS, f"SELECT cluster_id, day, time, kind FROM ({self.events})", (DAYS,))
 
     @cached_property
-    def _days(self) -> list[tuple[str, Spread, int]]:
-        """The spread, and the number of decisions, of each cluster and day."""
-        found = rows(self.facts, "SELECT cluster_id, first, last, events, decisions FROM days ORDER BY ALL")
-        return [(cluster, Spread(first, last, events), decisions) for cluster, first, last, events, decisions in found]
-
-    @cached_property
-    def spreads(self) -> list[ClusterSpread]:
-        """The spread of each cluster, in the order of their names."""
-        found = []
-        for cluster in sorted({name for name, _, _ in self._days}):
-            days = [spread for name, spread, _ in self._days if name == cluster]
-            decisions = sum(count for name, _, count in self._days if name == cluster)
-            first, last = min(day.first for day in days), max(day.last for day in days)
-            found.append(ClusterSpread(cluster, sum(day.count for day in days), decisions, first, last))
-        return found
+    def _days(self) -> list[Spread]:
+        """How the events of each cluster and day are spread."""
+        return [Spread(*row) for row in rows(self.facts, "SELECT first, last, events FROM days ORDER BY ALL")]
 
     @property
-    def decided(self) -> int:
-        """How many changes were asked for."""
-        return sum(spread.decisions for spread in self.spreads)
+    def number(self) -> int:
+        """How many events there are."""
+        return sum(spread.count for spread in self._days)
 
     @cached_property
     def axis(self) -> Axis:
-        """The axis of the time of nearly all events; a few whose clock was wrong may
-        be beside it.
+        """The axis of the time of nearly all events; a few whose clock was wrong may be beside it.
+        The facts get its steps as a table.
         """
-        if not self._days:
-            return axis(self.since or 0, self.since or 0)
-        return axis(*worth_showing(spread for _, spread, _ in self._days))
+        found = axis(*worth_showing(self._days)) if self._days else axis(self.since or 0, self.since or 0)
+        steps = "SELECT unnest(range($1))::INTEGER AS step, unnest($2::BIGINT[]) AS time"
+        self.facts.execute(f"CREATE TABLE steps AS {steps}", (found.steps, found.starts[:-1]))
+        return found
 
     @property
     def beside_the_axis(self) -> int:
         """How many events no plot over time shows, to within a day."""
         first, last = self.axis.starts[0], self.axis.starts[-1]
-        return sum(spread.count for _, spread, _ in self._days if spread.last < first or spread.first >= last)
+        return sum(spread.count for spread in self._days if spread.last < first or spread.first >= last)
 
     def check(self) -> None:
         """Raise NothingSelectedError for a cluster that is not there, or an end before the

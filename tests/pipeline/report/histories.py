@@ -24,7 +24,8 @@ from minicontroller.pipeline.delta import Tables
 from minicontroller.pipeline.location import Location
 from minicontroller.pipeline.page.sheet import Sheet
 from minicontroller.pipeline.progress import Stages
-from minicontroller.pipeline.report.making import STAGES, Report, make
+from minicontroller.pipeline.report.making import STAGES, make
+from minicontroller.pipeline.report.question import Report
 from minicontroller.pipeline.report.selection import Selection
 from minicontroller.pipeline.schemas import Table
 from tests.pipeline.by_hand import (
@@ -63,7 +64,7 @@ def report_of(
 
 
 def answer(report: Report, question: str) -> str:
-    return next(each.answer for each in report.questions if each.name == question)
+    return next(each.answer(report) for each in report.questions if each.name == question)
 
 
 def rows(sheet: Sheet, *names: str) -> list[tuple[Any, ...]]:

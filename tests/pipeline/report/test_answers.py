@@ -13,8 +13,8 @@ from minicontroller.audit.event import AuditEvent
 from minicontroller.pipeline.delta import Tables, dataset
 from minicontroller.pipeline.page.files import Files
 from minicontroller.pipeline.periods import DAY
-from minicontroller.pipeline.report.making import Report, save_figures, save_page
-from minicontroller.pipeline.report.question import named
+from minicontroller.pipeline.report.making import save_figures, save_page
+from minicontroller.pipeline.report.question import Report, named
 from minicontroller.pipeline.report.selection import NothingSelectedError, Selection
 from minicontroller.pipeline.schemas import Table
 from tests.pipeline.by_hand import START_MS, a_decision, a_refusal, a_state, changed, time_of, write_tables
@@ -42,7 +42,7 @@ def test_a_report_on_nothing_says_so(spark: SparkSession, tmp_path: Path) -> Non
     are empty (P-3).
     """
     report = report_of(spark, tmp_path / "tables", [a_decision(1)], since=START + 5 * DAY, until=START + 6 * DAY)
-    answers = {question.name: question.answer for question in report.questions}
+    answers = {question.name: question.answer(report) for question in report.questions}
     assert answers == {
         "refusals": "Nothing was asked for.",
         "warnings": "Nothing: no rule found anything that it did not refuse.",

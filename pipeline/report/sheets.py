@@ -1,0 +1,104 @@
+"""The sheets of a report: what their columns are called, and how they are asked of the facts.
+
+Rule: rows come in an order that is total, so that the same tables give the same sheet: names begin
+with null, and numbers that fall end with it (`facts.connection`).
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from ..page.sheet import Column, Kind, Sheet
+from .facts import Facts, rows
+
+MOST_ROWS = 1000
+"""Of a sheet: whoever wants more asks the tables themselves."""
+
+_KINDS = {
+    Kind.NAME: "action api cluster_id error file kind operation prefix rule software topic",
+    Kind.PRINCIPAL: "principal",
+    Kind.TEXT: "message reason text way",
+    Kind.COUNT: "applied asked changes created deleted errors events failed files findings first_minute forwarded growth lines local missing "
+    "names partitions partitions_before principals problems refused rules topics topics_before unknown validated",
+    Kind.SHARE: "share",
+    Kind.MICROSECONDS: "p50_us p90_us p99_us silence_us slowest_us",
+    Kind.TIME: "began first last time",
+    Kind.NUMBER: "epoch first_sequence last_sequence line node node_before received_node seconds",
+}
+_NO_SUMS = {"files", "names", "principals", "rules"}
+"""Counts of different values, which cannot be added."""
+_TITLES = {
+    "api": "API",
+    "applied": "Carried out",
+    "asked": "Asked for",
+    "began": "First event",
+    "cluster_id": "Cluster",
+    "errors": "In error",
+    "failed": "It failed",
+    "first": "First event",
+    "first_minute": "In the first minute",
+    "first_sequence": "From",
+    "growth": "More partitions",
+    "last_sequence": "To",
+    "local": "Decided there",
+    "message": "Why, the last time",
+    "names": "Topics",
+    "node": "To node",
+    "node_before": "From node",
+    "p50_us": "p50",
+    "p90_us": "p90",
+    "p99_us": "p99",
+    "received_node": "Node",
+    "rule": "Rule, or policy",
+    "seconds": "Seconds from the change",
+    "silence_us": "Without events",
+    "slowest_us": "Slowest",
+    "software": "Client and version",
+    "text": "What is wrong",
+    "time": "From",
+    "unknown": "In doubt",
+    "validated": "Only validated",
+}
+"""Of columns that people read otherwise than programs."""
+_KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split()}
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A sheet, as it is asked of the facts."""
+
+    name: str
+    title: str
+    """`{step}` stands for the step of the report's axis."""
+    columns: str
+    """Their names, of which each stands for the same in all sheets."""
+    query: str
+    """Gives these columns, and others to sort by."""
+    order: str
+    titles: Mapping[str, str] = {}
+    """Of columns that are called otherwise here."""
+    most: int | None = MOST_ROWS
+    compares: bool = False
+    """Whether a single row tells people nothing."""
+
+    def of(self, facts: Facts, step: str) -> Sheet:
+        """Return the first rows, while all are counted."""
+        columns = tuple(self._column(name) for name in self.columns.split())
+        summed = [column.name for column in columns if column.sums]
+        facts.execute(f"CREATE OR REPLACE TEMP TABLE asked AS {self.query}")
+        names = ", ".join(column.name for column in columns)
+        limit = "" if self.most is None else f" LIMIT {self.most}"
+        first = rows(facts, f"SELECT {names} FROM asked ORDER BY {self.order}{limit}")
+        sums = ", ".join(("count(*)", *(f"coalesce(sum({name}), 0)" for name in summed)))
+        [(number, *totals)] = rows(facts, f"SELECT {sums} FROM asked")
+        totals_by_name = dict(zip(summed, totals, strict=True))
+        return Sheet(self.name, self.title.format(step=step), columns, first, number, totals_by_name)
+
+    def _column(self, name: str) -> Column:
+        title = self.titles.get(name) or _TITLES.get(name) or name.capitalize().replace("_", " ")
+        kind = _KIND_OF[name]
+        return Column(name, title, kind, sums=kind is Kind.COUNT and name not in _NO_SUMS)
+
+
+def different(column: str) -> str:
+    """Count the different values of a column, null among them."""
+    return f"count(DISTINCT {{'value': {column}}})"
