@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from ..periods import DAY
 from .drawing import COLOURS, Form, Mark, Plot, axes, plot
 from .sheet import shortened
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_DAY = 86_400_000_000
 _ROW = 40
 """Pixels of a bar with its name."""
 _LETTERS = {"wide": 100, "narrow": 40}
@@ -35,18 +35,14 @@ class Series:
     """Values of one colour, None where there is nothing to draw."""
 
     label: str
+    """In the legend; empty for what needs no name there."""
     colour: str
     """A role: see `drawing.COLOURS`."""
     values: Sequence[float | None]
     dashed: bool = False
 
-    @property
-    def mark(self) -> Mark:
-        return Mark(self.colour, self.label)
-
-    @property
-    def line_mark(self) -> Mark:
-        return Mark(self.colour, self.label, "dashed" if self.dashed else "solid")
+    def mark(self, line: str = "") -> Mark:
+        return Mark(self.colour, self.label, "dashed" if self.dashed else line)
 
 
 @dataclass(frozen=True)
@@ -86,7 +82,7 @@ def bars(name: str, labels: Sequence[str], series: Sequence[Series], said: Seque
             ax.text(0, len(labels) + 0.5, rest, va="baseline", color=COLOURS["soft"])
 
     height = 4 + _ROW * len(labels) + (26 if rest else 0)
-    return plot(name, height, draw, legend=tuple(part.mark for part in series))
+    return plot(name, height, draw, legend=tuple(part.mark() for part in series))
 
 
 def bars_over_time(name: str, starts: Sequence[int], panel: Panel) -> Plot:
@@ -96,27 +92,26 @@ def bars_over_time(name: str, starts: Sequence[int], panel: Panel) -> Plot:
     series = panel.series
 
     def draw(figure: "Figure", size: Form) -> None:
+        from matplotlib.collections import PolyCollection
+
         ax = axes(figure, size, top=30, bottom=24)
         ax.set_title(panel.title, x=0, pad=10)
-        lefts, widths = _steps(starts)
-        below = [0.0] * len(lefts)
+        days = [start / DAY for start in starts]
+        below = [0.0] * (len(starts) - 1)
         for part in series:
-            heights = [value or 0 for value in part.values]
-            ax.bar(
-                lefts,
-                heights,
-                widths,
-                below,
-                align="edge",
-                color=COLOURS[part.colour],
-                edgecolor=COLOURS["card"],
-                linewidth=0.5,
-            )
-            below = [begin + height for begin, height in zip(below, heights, strict=True)]
+            above = [low + (value or 0) for low, value in zip(below, part.values, strict=True)]
+            corners = [
+                ((begin, low), (begin, high), (end, high), (end, low))
+                for (begin, end), low, high in zip(pairwise(days), below, above, strict=True)
+                if high > low
+            ]
+            bars = PolyCollection(corners, facecolor=COLOURS[part.colour], edgecolor=COLOURS["card"], linewidth=0.5)
+            ax.add_collection(bars, autolim=False)
+            below = above
         over_time(ax, starts, size)
         upright(ax, max(below), panel.form)
 
-    return plot(name, 248, draw, legend=tuple(part.mark for part in series))
+    return plot(name, 248, draw, legend=tuple(part.mark() for part in series))
 
 
 def lines_over_time(name: str, starts: Sequence[int], panels: Sequence[Panel], *, at_ends: bool = False) -> Plot:
@@ -133,13 +128,12 @@ def lines_over_time(name: str, starts: Sequence[int], panels: Sequence[Panel], *
             _draw_lines(ax, starts, panel, at_ends=at_ends)
             over_time(ax, starts, form)
 
-    marks = tuple(dict.fromkeys(part.line_mark for panel in panels for part in panel.series))
+    marks = tuple(dict.fromkeys(part.mark("solid") for panel in panels for part in panel.series))
     return plot(name, height * len(panels), draw, legend=marks)
 
 
 def _draw_lines(ax: "Axes", starts: Sequence[int], panel: Panel, *, at_ends: bool) -> None:
-    lefts, widths = _steps(starts)
-    xs = [left + width * (1 if at_ends else 0.5) for left, width in zip(lefts, widths, strict=True)]
+    xs = [(end if at_ends else (begin + end) / 2) / DAY for begin, end in pairwise(starts)]
     for part in panel.series:
         values = [math.nan if value is None else value for value in part.values]
         alone = _alone(part.values)
@@ -180,7 +174,7 @@ def over_time(ax: "Axes", starts: Sequence[int], form: Form) -> None:
     from matplotlib import dates
 
     untyped: Any = dates
-    ax.set_xlim(starts[0] / _DAY, starts[-1] / _DAY)
+    ax.set_xlim(starts[0] / DAY, starts[-1] / DAY)
     locator = untyped.AutoDateLocator(minticks=form.ticks // 2 + 1, maxticks=form.ticks, tz="UTC")
     ax.xaxis.set_major_locator(locator)
     ax.xaxis.set_major_formatter(
@@ -193,7 +187,7 @@ def upright(ax: "Axes", highest: float, form: Callable[[float], str]) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     ax.set_ylim(0, highest * 1.05 or 1)
-    ax.yaxis.set_major_locator(MaxNLocator(4, integer=highest > 1 or highest == 0))
+    ax.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: form(value)))
 
 
@@ -218,8 +212,3 @@ def short_count(value: float) -> str:
         if abs(value) >= size:
             return f"{value / size:.3g}{unit}"
     return f"{value:.3g}"
-
-
-def _steps(starts: Sequence[int]) -> tuple[list[float], list[float]]:
-    days = [start / _DAY for start in starts]
-    return days[:-1], [after - before for before, after in pairwise(days)]

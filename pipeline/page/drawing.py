@@ -9,7 +9,7 @@ same bytes.
 import io
 import logging
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -77,10 +77,10 @@ def series_colour(index: int) -> str:
 
 def plot(name: str, height: float, draw: Draw, *, legend: tuple[Mark, ...] = ()) -> Plot:
     """Draw a plot in each form by `draw`, which gets an empty figure; the height is in the page's
-    pixels, and one mark alone makes no legend.
+    pixels, and a mark without a label is not in the legend.
     """
-    wide, narrow = FORMS
-    return Plot(_svg(name, wide, height, draw), _svg(name, narrow, height, draw), legend if len(legend) > 1 else ())
+    wide, narrow = (_svg(f"{name}-{form.name}", form, height, draw) for form in FORMS)
+    return Plot(wide, narrow, tuple(mark for mark in legend if mark.label))
 
 
 def axes(figure: "Figure", form: Form, *, top: float, bottom: float, left: float = 46, right: float = 18) -> "Axes":
@@ -99,102 +99,73 @@ def _svg(name: str, form: Form, height: float, draw: Draw) -> str:
     from matplotlib.figure import Figure
 
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it speaks of fonts that the browser does not need
-    with matplotlib.style.context(["default", _style(f"{name}-{form.name}", form)]), warnings.catch_warnings():
+    with matplotlib.style.context(["default", _style(name, form)]), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of glyphs that its own font lacks: the browser has others
         figure = Figure(figsize=(form.width / _POINTS, height / _POINTS))
         FigureCanvasSVG(figure)
         draw(figure, form)
         drawn = io.StringIO()
         figure.savefig(drawn, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
-    return _fitted(drawn.getvalue(), f"{name}-{form.name}", form)
+    return _fitted(drawn.getvalue(), form)
 
 
 def _style(salt: str, form: Form) -> dict[str, Any]:
-    small = form.font - 1
+    """Return the settings of a plot; the salt is in all ids, which have to differ from those of the
+    page's other plots.
+    """
     return {
         "svg.fonttype": "none",
         "svg.hashsalt": salt,
         "text.parse_math": False,
-        "font.size": form.font,
-        "font.family": "DejaVu Sans",
-        "axes.titlesize": form.font,
-        "axes.labelsize": small,
-        "xtick.labelsize": small,
-        "ytick.labelsize": small,
         "text.color": COLOURS["ink"],
+        "font.family": "DejaVu Sans",
+        **dict.fromkeys(("font.size", "axes.titlesize"), form.font),
+        **dict.fromkeys(("axes.labelsize", "xtick.labelsize", "ytick.labelsize"), form.font - 1),
+        **dict.fromkeys(("axes.labelcolor", "xtick.color", "ytick.color"), COLOURS["soft"]),
+        **dict.fromkeys(("axes.edgecolor", "grid.color"), COLOURS["line"]),
+        **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none"),
+        **dict.fromkeys(("axes.spines.top", "axes.spines.right", "axes.spines.left"), False),
+        **dict.fromkeys(("axes.axisbelow", "axes.grid"), True),
+        **dict.fromkeys(("xtick.minor.size", "ytick.major.size", "ytick.minor.size"), 0),
         "axes.titlelocation": "left",
-        "axes.labelcolor": COLOURS["soft"],
-        "xtick.color": COLOURS["soft"],
-        "ytick.color": COLOURS["soft"],
-        "axes.edgecolor": COLOURS["line"],
-        "grid.color": COLOURS["line"],
-        "figure.facecolor": "none",
-        "axes.facecolor": "none",
-        "savefig.facecolor": "none",
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.spines.left": False,
-        "axes.axisbelow": True,
-        "axes.grid": True,
         "axes.grid.axis": "y",
         "xtick.major.size": 3,
-        "xtick.minor.size": 0,
-        "ytick.major.size": 0,
-        "ytick.minor.size": 0,
         "lines.solid_joinstyle": "round",
-        "axes.unicode_minus": True,
     }
 
 
 # ------------------ from a file of its own to a part of a page
 
 
-def _fitted(document: str, prefix: str, form: Form) -> str:
+def _fitted(document: str, form: Form) -> str:
     root = ET.fromstring(document)  # noqa: S314 - it was drawn a moment ago, of texts without control characters
     for parent in list(root.iter()):
         for child in [each for each in parent if _local(each.tag) in {"metadata", "style", "title"}]:
             parent.remove(child)
-    used = set(_references(root))
+    references = [element.get(_XLINK_HREF) or element.get("clip-path") or "" for element in root.iter()]
+    used = {reference.removeprefix("url(").removesuffix(")") for reference in references}
     for element in root.iter():
         element.tag = _local(element.tag)
-        _fit(element, prefix, used)
+        attributes = element.attrib
+        attributes |= _attributes(attributes.pop("style", ""))
+        if f"#{attributes.get('id')}" not in used:
+            attributes.pop("id", None)
+        if link := attributes.pop(_XLINK_HREF, ""):
+            attributes["href"] = link
     view = root.attrib["viewBox"]
     root.attrib.clear()
     root.attrib.update({"class": f"plot {form.name}", "viewBox": view, "aria-hidden": "true"})
     return ET.tostring(root, encoding="unicode")
 
 
-def _fit(element: ET.Element, prefix: str, used: set[str]) -> None:
-    attributes = element.attrib
-    style = dict(_declarations(attributes.pop("style", "")))
-    if element.tag == "text":
-        style = {key: value for key, value in style.items() if key != "font-family"}
-    attributes.update({key: _coloured(value) for key, value in style.items() if value})
-    if (identity := attributes.pop("id", "")) in used:
-        attributes["id"] = f"{prefix}-{identity}"
-    if link := attributes.pop(_XLINK_HREF, ""):
-        attributes["href"] = f"#{prefix}-{link.removeprefix('#')}"
-    if clip := attributes.get("clip-path"):
-        attributes["clip-path"] = clip.replace("url(#", f"url(#{prefix}-")
-
-
-def _references(root: ET.Element) -> Iterator[str]:
-    for element in root.iter():
-        if link := element.attrib.get(_XLINK_HREF):
-            yield link.removeprefix("#")
-        if clip := element.attrib.get("clip-path"):
-            yield clip.removeprefix("url(#").removesuffix(")")
-
-
-def _declarations(style: str) -> Iterator[tuple[str, str]]:
-    for declaration in style.split(";"):
-        key, colon, value = declaration.partition(":")
-        if colon:
-            yield key.strip(), value.strip()
-
-
-def _coloured(value: str) -> str:
-    return f"var(--{_NAMES[value]})" if value in _NAMES else value
+def _attributes(style: str) -> dict[str, str]:
+    """Return the declarations of a style as attributes, without fonts, and with the page's colours
+    in place of the marks.
+    """
+    declared = (declaration.partition(":")[::2] for declaration in style.split(";"))
+    found = {key.strip(): value.strip() for key, value in declared if value.strip()}
+    found.pop("font-family", None)
+    return {key: f"var(--{_NAMES[value]})" if value in _NAMES else value for key, value in found.items()}
 
 
 @cache

@@ -51,7 +51,7 @@ def _drawn(report: Report) -> Plot | None:
     if not values:
         return None
     numbers = list(values.values())
-    return bars("faults", list(values), [Series("events", "s5", numbers)], list(map(count, numbers)))
+    return bars("faults", list(values), [Series("", "s5", numbers)], list(map(count, numbers)))
 
 
 FAULTS = Question(

@@ -135,15 +135,16 @@ def _drawn(report: Report) -> Plot | None:
     over_time = report.sheet("growth_over_time").records
     if not largest.rows:
         return None
-    lines = {name: [name] for name in largest.values("cluster_id")}
+    names = largest.values("cluster_id")
+    lines = {name if len(names) > 1 else "": [name] for name in names}
     if largest.others:
         others = {row["cluster_id"] for row in over_time} - set(lines)
         lines[f"{plural(largest.others, 'other')} together"] = sorted(others)
     panels = []
     for title, which in (("Topics", "topics"), ("Partitions", "partitions")):
         series = []
-        for index, (label, names) in enumerate(lines.items()):
-            sizes = [[row[which] for row in over_time if row["cluster_id"] == name] for name in names]
+        for index, (label, together) in enumerate(lines.items()):
+            sizes = [[row[which] for row in over_time if row["cluster_id"] == name] for name in together]
             series.append(Series(label, series_colour(index), [sum(held) for held in zip(*sizes, strict=True)]))
         panels.append(Panel(title, series, short_count))
     return lines_over_time("growth", report.axis.starts, panels, at_ends=True)

@@ -46,8 +46,8 @@ def drawn(report: Report, step: int) -> Plot | None:
         return None
     if len(reigns) > _MOST_REIGNS:
         values = [sum(begin <= change < end for change in changes) for begin, end in pairwise(starts)]
-        title = "Changes of controllers"
-        return bars_over_time("controllers", starts, Panel(title, [Series(title, "s0", values)], short_count))
+        panel = Panel("Changes of controllers", [Series("", "s0", values)], short_count)
+        return bars_over_time("controllers", starts, panel)
     nodes = sorted({reign.node for reign in reigns})
     colours = {node: series_colour(index) for index, node in enumerate(nodes)}
     held = [list(found) for _, found in groupby(reigns, lambda reign: reign.cluster_id)][:_MOST_CLUSTERS]
@@ -74,9 +74,9 @@ def _draw_timeline(ax: "Axes", held: Sequence[Sequence[Reign]], colours: dict[in
         if len(held) > 1:
             label = shortened(reigns[0].cluster_id, 40)
             ax.annotate(label, (0, number + 0.3), xycoords=("axes fraction", "data"), va="baseline")
-        for reign in reigns:
-            width, colour = max(reign.ended - reign.began, 0) / DAY, COLOURS[colours[reign.node]]
-            ax.barh(number + 0.6, width, 0.36, reign.began / DAY, color=colour, edgecolor=colour, linewidth=1.2)
+        spans = [(reign.began / DAY, max(reign.ended - reign.began, 0) / DAY) for reign in reigns]
+        painted = [COLOURS[colours[reign.node]] for reign in reigns]
+        ax.broken_barh(spans, (number + 0.42, 0.36), facecolors=painted, edgecolors=painted, linewidth=1.2)
 
 
 def _draw_around(ax: "Axes", around: Sheet, step: int) -> None:

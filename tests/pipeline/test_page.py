@@ -273,6 +273,13 @@ def test_any_values_can_be_drawn(values: list[float | None]) -> None:
     assert [mark.label for mark in plot.legend] == ["a", "b"]
 
 
+def test_a_single_series_is_named_too() -> None:
+    """A plot with one rule says which it is; only a series without a name is not in the legend."""
+    named, nameless = Series("partitions", "s0", [1]), Series("", "s1", [1])
+    assert [mark.label for mark in bars("bars", ["a"], [named], ["1"]).legend] == ["partitions"]
+    assert bars("bars", ["a"], [nameless], ["1"]).legend == ()
+
+
 def test_an_isolated_value_has_a_mark() -> None:
     """No line leads to it, so it has a mark, however many steps there are."""
     starts = [step * 1_000_000 for step in range(61)]
@@ -282,7 +289,7 @@ def test_an_isolated_value_has_a_mark() -> None:
         lines_over_time("lines", starts, [Panel("A", [Series("a", "s0", values)], short_count)]).wide
         for values in (joined, apart)
     ]
-    assert [svg.count("#lines-wide-m") for svg in drawn] == [ticks := drawn[0].count("#lines-wide-m"), ticks + 1]
+    assert [svg.count('"#m') for svg in drawn] == [ticks := drawn[0].count('"#m'), ticks + 1]
 
 
 @contextmanager
