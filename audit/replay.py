@@ -87,10 +87,10 @@ class Replay:
                 yield from self._decided(event)
             case Removal():
                 yield from self._was(event.topic, event.before)
-                self._becomes(event.topic, None)
+                self.becomes(event.topic, None)
             case Observed():
                 yield from self._was(event.topic, event.before)
-                self._becomes(event.topic, event.after)
+                self.becomes(event.topic, event.after)
             case SnapshotBegin():
                 self._snapshot = {}
                 self._expects_equal = self.is_known and event.reason != "recovered"
@@ -115,7 +115,7 @@ class Replay:
         yield from self._was(event.name, event.before)
         if event.effect is Effect.UNKNOWN:
             self._doubtful.add(event.name)
-        self._becomes(event.name, event.after)
+        self.becomes(event.name, event.after)
         if event.validate_only and event.error_code == 0 and (supposed := _supposed(event)) is not None:
             self._validated[event.name] = supposed
             self._seen = self._seen.changed(event.name, supposed)
@@ -133,7 +133,8 @@ class Replay:
         if self.is_known and not same(self.topics.get(topic), before):
             yield f"the state of topic {topic} before this event is not the one that the events before it give"
 
-    def _becomes(self, topic: str, after: RecordedState | None) -> None:
+    def becomes(self, topic: str, after: RecordedState | None) -> None:
+        """Take a change of a topic, of which the caller knows that it contradicts nothing."""
         if self.topics.get(topic) == after:
             return
         self._known = self._known.changed(topic, after)
@@ -176,18 +177,23 @@ class Replay:
         The returned cluster does not change while the replay goes on. If the topics are not known,
         the decision's own topic is in the state that the decision has in `before`.
         """
-        is_topic = event.resource == "topic"
         asked = judged_request(event)
-        if asked is None:
-            return None
+        return None if asked is None else (asked, self.cluster(event))
+
+    def cluster(self, event: Decision) -> ReplayedCluster:
+        """Return the cluster that the policy is asked about, or would be, for such a decision."""
         self._begin(event)
         seen = self._seen
-        if is_topic and not self.is_known and seen.states.get(event.name) is self.topics.get(event.name):
+        if (
+            event.resource == "topic"
+            and not self.is_known
+            and seen.states.get(event.name) is self.topics.get(event.name)
+        ):
             seen = seen.changed(event.name, event.before)
         for each in event.assumed:
             seen = seen.changed(each.topic, each.state)
         self._states.forget_beyond(len(seen.states))
-        return asked, ReplayedCluster(seen, event.cluster_size, self._states)
+        return ReplayedCluster(seen, event.cluster_size, self._states)
 
 
 def _supposed(event: Decision) -> RecordedState | None:

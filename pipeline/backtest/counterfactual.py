@@ -26,9 +26,9 @@ from ...audit.replay import (
 from ...audit.replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates, ValidatedElements
 from ...policies.rules.vocabulary import ADMIN
 from ...text.plurals import plural
-from .replaying import Asked, Moot
 from .tally import Note, Tally
 from .verdicts import ALLOWED, recorded
+from .worlds import Asked, Moot
 
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 """Of a topic that nobody ever made."""
@@ -60,6 +60,14 @@ class Otherwise:
 
     def lost(self) -> None:
         self._recorded.lost()
+
+    def follows(self, topic: str, before: bytes, after: bytes) -> bool:
+        """Take nothing: what was before may not be what would have been."""
+        del topic, before, after
+        return False
+
+    def wrote(self, topic: str, after: bytes) -> None:
+        """Ignore how the log wrote what was."""
 
     def parted(self) -> Iterator[tuple[str, str]]:
         """Topics that are not as recorded, and how: `missing`, `more` or `otherwise`."""

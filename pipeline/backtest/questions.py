@@ -21,7 +21,7 @@ from ...policies.interface import (
 )
 from ...policies.rules.rule import Rule
 from ...policies.rules.vocabulary import FLAT, REASSIGN
-from ...policies.states import requested_state
+from ...policies.states import requested_state, topic_state
 from .encoded import CONFIG, DEFAULT
 
 STATELESS = frozenset({"create"})
@@ -49,6 +49,9 @@ COLUMNS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("cluster", "cluster_size"): ("cluster_size",),
 }
 """The columns of what rules read."""
+PARTITIONS_BEFORE = "partitions_before"
+BEFORE: Mapping[str, tuple[str, ...]] = {"": (PARTITIONS_BEFORE,), "num_partitions": (PARTITIONS_BEFORE,)}
+"""The columns of what rules read of the topic before the request, if it was as the event says."""
 NAMES = ("principal", "client_id", "client_host", "api", "validate_only")
 
 
@@ -68,7 +71,7 @@ def inputs_of(rule: Rule, operation: str) -> tuple[str, ...] | None:
 def _columns(rule: Rule, operation: str, variable: str, field: str) -> Sequence[str] | None:
     of, is_entry, key = field.partition(FLAT)
     if variable == "before":
-        return () if operation in STATELESS else None
+        return () if operation in STATELESS else BEFORE.get(field)
     if (variable, of) == ("after", "replica_assignments"):  # of which a rule that is built in reads the lengths
         return ("least_replicas", "most_replicas") if rule.lenient_to_existing and operation != REASSIGN else None
     if variable == "after" and is_entry:
@@ -89,19 +92,21 @@ class UnknownStateError(Exception):
 
 
 class Unknown(ClusterState):
-    """A cluster of which nothing but its size is known."""
+    """A cluster of which nothing but its size is known, and the topic of the request if it is
+    `told`.
+    """
 
-    def __init__(self, cluster_size: int, *, is_topic_new: bool) -> None:
+    def __init__(self, cluster_size: int, told: Sequence[TopicState | None]) -> None:
         self._cluster_size = cluster_size
-        self._is_topic_new = is_topic_new
+        self._told = told
 
     @property
     def cluster_size(self) -> int:
         return self._cluster_size
 
     def topic_state(self, topic: str) -> TopicState | None:
-        if self._is_topic_new:
-            return None
+        for state in self._told:
+            return state
         raise UnknownStateError(topic)
 
     def topics(self, *, include_internal: bool = False, include_marked_for_deletion: bool = False) -> frozenset[str]:
@@ -113,14 +118,16 @@ class Question:
 
     def __init__(self, operation: str, values: Mapping[str, Any], rule: Rule | None = None) -> None:
         self.request = _request(operation, values)
-        self.cluster = Unknown(
-            values.get("cluster_size", 0), is_topic_new=rule is not None and rule.lenient_to_existing
-        )
+        told: list[TopicState | None] = [None] if rule is not None and rule.lenient_to_existing else []
+        if PARTITIONS_BEFORE in values:
+            partitions = values[PARTITIONS_BEFORE]
+            told = [None if partitions is None else topic_state([(0,)] * partitions, {})]
+        self.cluster = Unknown(values.get("cluster_size", 0), told)
 
 
 def _request(operation: str, values: Mapping[str, Any]) -> PolicyRequest:
     common: dict[str, Any] = {"principal": None, **{name: values[name] for name in NAMES if name in values}}
-    common["topic"] = values.get("name", "")
+    common["topic"] = values.get("name", "topic" if PARTITIONS_BEFORE in values else "")
     if operation == "delete":
         return DeleteTopicRequest(**common)
     if operation == "delete_records":

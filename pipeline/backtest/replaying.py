@@ -11,18 +11,17 @@ slices.
         differences = [found for event in events if (found := backtest.feed(event)) is not None]
 """
 
-import random
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import msgspec
 
-from ...audit.event import REDACTED, AuditEvent, Decision, Dropped, RecordedState, Requested, encode
-from ...audit.replay import Replay
-from ...policies.interface import ClusterState, JudgedRequest
+from ...audit.event import REDACTED, AuditEvent, Decision, Dropped, Observed, Removal, encode
+from ...policies.judging import Judge
 from ...policies.rules.vocabulary import ADMIN
 from ...policies.verdict import Verdict
+from .recorded import AsRecorded
 from .tally import Note, Tally
 from .verdicts import (
     ALLOWED,
@@ -37,6 +36,7 @@ from .verdicts import (
     rule_behind,
 )
 from .watching import Watched
+from .worlds import Asked, Moot, World
 
 Place = tuple[int, int]
 """Epoch and sequence."""
@@ -62,24 +62,6 @@ class Window(msgspec.Struct, frozen=True):
 ALWAYS = Window()
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """A request, and the cluster, that a candidate is asked about."""
-
-    request: JudgedRequest
-    cluster: ClusterState
-    before: RecordedState | None = None
-    """The topic, where it is not as recorded."""
-    requested: Requested | None = None
-
-
-class Moot(msgspec.Struct, frozen=True):
-    """Why a recorded request would be impossible, or another one, in this world."""
-
-    why: str
-    """`no-topic`, `topic-exists`, `partitions`, `no-partition` or `unknown-request`."""
-    text: str
-
-
 class Passed(NamedTuple):
     """What requests have in common that are counted without being put to the candidate."""
 
@@ -91,50 +73,18 @@ class Passed(NamedTuple):
     policy_hash: str
 
 
-class World(Protocol):
-    """The course of events, as far as a candidate can see it."""
+class _Step(msgspec.Struct, frozen=True, gc=False):
+    """What an event makes of its topic."""
 
-    @property
-    def is_known(self) -> bool:
-        """Whether all topics are known."""
-
-    def question(self, event: Decision) -> Asked | Moot | None:
-        """Return what to ask about a decision that has not been applied yet; None if the policy is
-        not asked about it.
-        """
-
-    def decided(self, event: Decision, *, allowed: bool) -> None:
-        """Take the candidate's verdict on a decision that it was asked about, before the decision
-        is applied.
-        """
-
-    def apply(self, event: AuditEvent) -> Iterator[str]:
-        """Go on to the moment after the event, and yield sentences about what contradicts what is
-        known.
-        """
-
-    def lost(self) -> None:
-        """Note that events are missing at this point."""
+    epoch: int
+    sequence: int
+    before: msgspec.Raw
+    after: msgspec.Raw = msgspec.Raw(b"null")
+    name: str = ""
+    topic: str = ""
 
 
-class AsRecorded:
-    """A world in which history stays as it was, whatever the candidate says."""
-
-    def __init__(self, topics: Mapping[str, RecordedState] | None = None) -> None:
-        self._replay = Replay(topics)
-        self.apply = self._replay.apply
-        self.lost = self._replay.lost
-
-    @property
-    def is_known(self) -> bool:
-        return self._replay.is_known
-
-    def question(self, event: Decision) -> Asked | None:
-        question = self._replay.question(event)
-        return None if question is None else Asked(*question)
-
-    def decided(self, event: Decision, *, allowed: bool) -> None:
-        """Ignore the candidate's verdict."""
+_step = msgspec.json.Decoder(_Step).decode
 
 
 class Backtest:
@@ -159,29 +109,37 @@ class Backtest:
         self._cells: Counter[tuple[str, str, int, str]] = Counter()
         self._plainly_allowed = 0
 
-    def feed(self, event: AuditEvent, line: bytes | memoryview | None = None) -> Difference | None:
+    def feed(
+        self, event: AuditEvent, line: bytes | memoryview | None = None, judge: Judge | None = None
+    ) -> Difference | None:
         """Take the next event, decoded from `line`, and return the difference between its verdict
-        and the candidate's, if any.
+        and the candidate's, if any. A `judge` by some of the candidate's rules is asked in its
+        place where the others certainly do not object.
         """
         if not self._follows(event):
             return None
-        difference = self._decided(event, line) if type(event) is Decision else None
+        difference = self._decided(event, line, judge) if type(event) is Decision else None
         self._apply(event)
+        if line is not None and (topic := _topic_of(event)):
+            self._world.wrote(topic, bytes(_step(line).after))
         return difference
 
-    def passes(self, event: AuditEvent) -> bool:
-        """Take the next event, a decision that the candidate certainly allows without a word, as
-        the recorded policy did. Return whether it is to be counted, by `count`.
+    def carries(self, line: bytes | memoryview) -> bool:
+        """Take the next event without reading its states: one whose topic it changes and no more,
+        or a decision that the candidate certainly allows without a word, as the recorded policy
+        did. Return False, and take nothing, if `feed` has to look at it.
         """
-        if not self._follows(event):
+        step = _step(line)
+        epoch, sequence = self._last
+        if step.epoch != epoch or step.sequence != sequence + 1:
             return False
-        if not self._world.is_known:
-            self._tally.counts["uncertain",] += 1
-        self._apply(event)
+        if not self._world.follows(step.name or step.topic, bytes(step.before), bytes(step.after)):
+            return False
+        self._last = epoch, step.sequence
         return True
 
     def count(self, passed: Mapping[Passed, int]) -> None:
-        """Count decisions that were passed to `passes`."""
+        """Count decisions that `carries` took."""
         for each, count in passed.items():
             self._plainly_allowed += count
             self._tally.counts["in-force", each.policy, each.policy_hash] += count
@@ -221,7 +179,7 @@ class Backtest:
 
     # ------------------------------------------------------------------ one decision
 
-    def _decided(self, event: Decision, line: bytes | memoryview | None) -> Difference | None:
+    def _decided(self, event: Decision, line: bytes | memoryview | None, judge: Judge | None) -> Difference | None:
         counts = self._tally.counts
         is_within = self._window.has(event.time_ms)
         if (why := self._never_asked(event)) is not None:
@@ -243,7 +201,7 @@ class Backtest:
             counts["uncertain",] += 1
         if isinstance(asked, Moot):
             return self._mooted(event, asked, line)
-        verdict = self._watched.ask(asked.request, asked.cluster)
+        verdict = (self._watched.ask if judge is None else judge.judge)(asked.request, asked.cluster)
         self._world.decided(event, allowed=verdict.decision.value == ALLOWED)
         hidden = hidden_in(event)
         for key in hidden:
@@ -314,11 +272,8 @@ class Backtest:
         """Ask the candidate once more: if it answers otherwise, it looks at more than
         the question.
         """
-        state = random.getstate()
         again = opinion(self._watched.ask(asked.request, asked.cluster), names=self._watched.names)
         self._tally.counts["asked-again",] += 1
-        if random.getstate() != state:
-            self._watched.deeds.add("draws from Python's random numbers")
         if again == now or self._watched.timed_out:
             return True
         self._note("unsteady", event, f"{event.name}: {said(now)}; asked again: {said(again)}")
@@ -339,6 +294,13 @@ class Backtest:
     def _note(self, about: str, event: AuditEvent, text: str) -> None:
         if self._window.has(event.time_ms):  # what is around it is replayed or not, as it comes
             self._tally.note(about, Note(event.cluster_id, event.epoch, event.sequence, text))
+
+
+def _topic_of(event: AuditEvent) -> str:
+    """Return the topic whose state an event tells; empty if it tells none."""
+    if isinstance(event, Decision):
+        return event.name if event.resource == "topic" else ""
+    return event.topic if isinstance(event, Removal | Observed) else ""
 
 
 def subject_of(event: Decision) -> str:

@@ -8,9 +8,11 @@ because the answer may then be another one tomorrow, or on another machine.
 """
 
 import io
+import random
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from types import FrameType
@@ -39,7 +41,9 @@ class Watched:
         self.names = names or {}
         self._seconds = timeout_ms / 1000
         self._too_late: PolicyReply = PolicyOutcome.BROKEN, f"it takes more than policy.timeout.ms ({timeout_ms})"
-        self._has_clock = False
+        self._has_clock = self._is_ticking = False
+        self._deadline: float | None = None
+        """Until when the question that is asked now may take, on the monotonic clock."""
         self.timed_out = False
         """Whether the last question took too long."""
         self.deeds: set[str] = set()
@@ -57,13 +61,15 @@ class Watched:
             yield
             return
         _watch_process()
-        lost = _Lost()
+        lost, numbers = _Lost(), random.getstate()
         out = io.TextIOWrapper(io.BufferedWriter(lost), encoding="utf-8", errors="replace", write_through=True)
         with redirect_stdout(out), redirect_stderr(out), self._clock():
             yield
             out.flush()
         if lost.written:
             self.deeds.add("prints; what it says is thrown away")
+        if random.getstate() != numbers:
+            self.deeds.add("draws from Python's random numbers")
 
     def ask(self, request: JudgedRequest, cluster: ClusterState) -> Verdict:
         """Ask the policy and return its verdict. Raises nothing of the policy's."""
@@ -75,8 +81,9 @@ class Watched:
 
     def _said(self, question: Callable[[], PolicyReply]) -> PolicyReply:
         global _listener  # noqa: PLW0603 - a process has one audit hook for good
-        if self._has_clock:
-            signal.setitimer(signal.ITIMER_REAL, self._seconds, self._seconds)
+        self._deadline = time.monotonic() + self._seconds
+        if self._has_clock and not self._is_ticking:
+            self._tick(self._seconds)
         _listener = self._note
         try:
             said = question()
@@ -84,8 +91,7 @@ class Watched:
             said = self._too_late
         finally:
             _listener = None
-            if self._has_clock:
-                signal.setitimer(signal.ITIMER_REAL, 0)
+            self._deadline = None
             if self.timed_out:
                 sys.settrace(None)
         return self._too_late if self.timed_out else said
@@ -101,13 +107,25 @@ class Watched:
         try:
             yield
         finally:
-            self._has_clock = False
-            signal.signal(signal.SIGALRM, handler)
+            self._has_clock = self._is_ticking = False
             signal.setitimer(signal.ITIMER_REAL, left, interval)
+            signal.signal(signal.SIGALRM, handler)
+
+    def _tick(self, seconds: float) -> None:
+        """Have `_interrupt` called once. To set the clock for each question would take longer than
+        many a question.
+        """
+        self._is_ticking = True
+        signal.setitimer(signal.ITIMER_REAL, seconds)
 
     def _interrupt(self, _signal: int, frame: FrameType | None) -> None:
-        if frame is not None and frame.f_code is Watched._said.__code__:
-            return  # it is not begun yet, or over already
+        self._is_ticking = False
+        if self._deadline is None:
+            return
+        left = self._deadline - time.monotonic()
+        self._tick(left if left > 0 else self._seconds)
+        if left > 0 or (frame is not None and frame.f_code is Watched._said.__code__):
+            return  # there is time left, it is not begun yet, or it is over already
         if self.timed_out:
             _insist(frame)
         self.timed_out = True

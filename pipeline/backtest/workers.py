@@ -26,11 +26,13 @@ from .existing import Now, refused
 from .lots import Sieve
 from .prefilter import prefilter_of
 from .reading import UnreadableTableError, tables_of
-from .replaying import ALWAYS, NOWHERE, AsRecorded, Backtest, Window, World
+from .recorded import AsRecorded
+from .replaying import ALWAYS, NOWHERE, Backtest, Window
 from .slices import Slice
 from .tally import Tally
 from .topics import states_after, topics_today
 from .verdicts import Difference
+from .worlds import World
 
 NEW_OBJECTS = 10_000
 """After so many Python looks for cycles. Events have none, a candidate's exceptions may: with
@@ -134,8 +136,8 @@ def replay(job: Job, task: Task[Slice]) -> Iterator[dict[str, Any]]:
     gc.set_threshold(NEW_OBJECTS)
     slice_ = task.head
     known = None if slice_.after == NOWHERE else dict(states_after(task.history, slice_.after))
-    world: World = Otherwise(known) if job.counterfactual else AsRecorded(known)
     with job.candidate.watched() as watched:
+        world: World = Otherwise(known) if job.counterfactual else AsRecorded(known, keeps_clusters=watched.has_code)
         backtest = Backtest(watched, world, after=slice_.after, window=job.window)
         sieve = Sieve(None if job.counterfactual else prefilter_of(watched), job.window)
         for table in tables_of(slice_.pieces, sieve.columns):

@@ -16,10 +16,12 @@ from minicontroller.audit.event import (
 from minicontroller.audit.replay import Replay
 from minicontroller.pipeline.backtest.candidate import Candidate, read_candidate
 from minicontroller.pipeline.backtest.counterfactual import Otherwise
-from minicontroller.pipeline.backtest.replaying import ALWAYS, NOWHERE, AsRecorded, Backtest, Place, Window, World
+from minicontroller.pipeline.backtest.recorded import AsRecorded
+from minicontroller.pipeline.backtest.replaying import ALWAYS, NOWHERE, Backtest, Place, Window
 from minicontroller.pipeline.backtest.slices import Bucket, Piece, joined, planned
 from minicontroller.pipeline.backtest.tally import Tally
 from minicontroller.pipeline.backtest.verdicts import Difference
+from minicontroller.pipeline.backtest.worlds import World
 
 Outcome = tuple[list[Difference], Tally]
 

@@ -8,7 +8,8 @@ import msgspec
 
 from minicontroller.audit.event import Decision, Effect, NamedState
 from minicontroller.pipeline.backtest.counterfactual import NO_ID, Otherwise
-from minicontroller.pipeline.backtest.replaying import AsRecorded, Moot
+from minicontroller.pipeline.backtest.recorded import AsRecorded
+from minicontroller.pipeline.backtest.worlds import Moot
 from tests.audit.logs import a_state
 from tests.pipeline.backtest.asking import at_most, in_python, in_rules, names, protecting, told
 from tests.pipeline.backtest.by_words import History, denied

@@ -165,5 +165,5 @@ def certain_of(folder: Path, events: list[AuditEvent], rules: str) -> list[bool]
         prefilter = prefilter_of(watched)
         assert isinstance(prefilter, Prefilter)
         [table] = tables_of([written(folder / "events.parquet", events)], prefilter.columns)
-        certain: list[bool] = prefilter.certain(table).tolist()
+        certain: list[bool] = prefilter.sift(table).certain.tolist()
         return certain[2:]

@@ -1,0 +1,65 @@
+"""What a back-test asks of the course of events, in whichever world it is.
+
+Rule: the same questions for history as it was and for history as it would have been.
+"""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+import msgspec
+
+from ...audit.event import AuditEvent, Decision, RecordedState, Requested
+from ...policies.interface import ClusterState, JudgedRequest
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A request, and the cluster, that a candidate is asked about."""
+
+    request: JudgedRequest
+    cluster: ClusterState
+    before: RecordedState | None = None
+    """The topic, where it is not as recorded."""
+    requested: Requested | None = None
+
+
+class Moot(msgspec.Struct, frozen=True):
+    """Why a recorded request would be impossible, or another one, in this world."""
+
+    why: str
+    """`no-topic`, `topic-exists`, `partitions`, `no-partition` or `unknown-request`."""
+    text: str
+
+
+class World(Protocol):
+    """The course of events, as far as a candidate can see it."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether all topics are known."""
+
+    def question(self, event: Decision) -> Asked | Moot | None:
+        """Return what to ask about a decision that has not been applied yet; None if the policy is
+        not asked about it.
+        """
+
+    def decided(self, event: Decision, *, allowed: bool) -> None:
+        """Take the candidate's verdict on a decision that it was asked about, before the decision
+        is applied.
+        """
+
+    def follows(self, topic: str, before: bytes, after: bytes) -> bool:
+        """Take a change of a topic that nobody is asked about, by the JSON of its states. Return
+        False, and take nothing, if it is not certain that the change fits what was before: then
+        its event is to be applied.
+        """
+
+    def wrote(self, topic: str, after: bytes) -> None:
+        """Note the JSON of what the event that was applied last made of its topic."""
+
+    def apply(self, event: AuditEvent) -> Iterator[str]:
+        """Go on to the moment after the event, and yield sentences about what contradicts what is
+        known.
+        """
+
+    def lost(self) -> None:
+        """Note that events are missing at this point."""
