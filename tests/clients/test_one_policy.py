@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from minicontroller.audit.event import Decision, Effect
-from minicontroller.pipeline.backtest.replaying import AsRecorded
+from minicontroller.pipeline.backtest.recorded import AsRecorded
 from tests.audit.logs import decisions_in, events_in, found, replayed
 from tests.pipeline.backtest.asking import in_rules, told
 from tests.pipeline.backtest.slicing import backtested

@@ -9,8 +9,9 @@ import pytest
 
 from minicontroller.audit.event import Decision
 from minicontroller.pipeline.backtest.counterfactual import Otherwise
-from minicontroller.pipeline.backtest.replaying import Asked as Replayed
-from minicontroller.pipeline.backtest.replaying import AsRecorded, World
+from minicontroller.pipeline.backtest.recorded import AsRecorded
+from minicontroller.pipeline.backtest.worlds import Asked as Replayed
+from minicontroller.pipeline.backtest.worlds import World
 from minicontroller.policies import (
     AlterBrokerConfigsRequest,
     AlterTopicRequest,
