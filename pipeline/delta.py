@@ -244,14 +244,17 @@ class Tables:
 # ------------------------------------------------------------------ files
 
 
-def dataset(tables: Location, table: Table, files: Sequence[DataFile]) -> ds.Dataset:
+def dataset(tables: Location, table: Table, files: Sequence[DataFile], schema: pa.Schema | None = None) -> ds.Dataset:
     """Open files of a table, with all columns of its schema: null where a file is older than a
-    column.
+    column. Another schema may have texts as dictionaries, as which they are stored.
     """
-    form = ds.ParquetFileFormat()
+    wanted = schema or table.schema
+    form = ds.ParquetFileFormat(
+        dictionary_columns=[field.name for field in wanted if pa.types.is_dictionary(field.type)]
+    )
     filesystem = tables.child(table.value).filesystem()
     return ds.FileSystemDataset(
-        [form.make_fragment(file.path, filesystem, _partition(file)) for file in files], table.schema, form, filesystem
+        [form.make_fragment(file.path, filesystem, _partition(file)) for file in files], wanted, form, filesystem
     )
 
 

@@ -6,6 +6,7 @@ and percentiles by buckets (`latencies.py`). A task goes once over each of its f
 file's rows at a time.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import chain
@@ -18,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from ..delta import DataFile, dataset
 from ..location import Location
-from ..schemas import Table
+from ..schemas import CLUSTER, Table
 from ..spreading import by_workers, parallelism
 
 TASKS = 4
@@ -26,6 +27,7 @@ TASKS = 4
 MEMORY = "1GB"
 """Of DuckDB in a task; beyond it, it writes to a temporary folder."""
 
+TEXTS = pa.dictionary(pa.int32(), pa.string())
 SUM, LEAST, MOST, ANY = "sum({})::BIGINT", "min({})", "max({})", "bool_or({})"
 
 
@@ -71,6 +73,8 @@ class Wanted(msgspec.Struct, frozen=True):
     """What is to be counted of a table."""
 
     table: Table
+    columns: str
+    """Their names: what is read."""
     view: str
     """The query that makes the rows which are counted out of `source`."""
     facts: tuple[Fact, ...]
@@ -90,14 +94,13 @@ def facts_of(
     """
     most = TASKS * parallelism(spark)
     pieces = [(each, share) for each, files in wanted for share in shares(files, most)]
-    counted: dict[str, list[pa.Table]] = {}
+    counted = defaultdict[str, list[pa.Table]](list)
     for answer in by_workers(spark, partial(count, tables), pieces, tables):
-        for name, packed in answer.items():
-            counted.setdefault(name, []).append(_unpacked(packed))
+        for name, found in answer.items():
+            counted[name].append(found)
     for fact in chain.from_iterable(each.facts for each, _ in wanted):
-        facts.register("counted", pa.concat_tables(counted[fact.name]))
-        facts.execute(f"CREATE TABLE {fact.name} AS {fact.merged('counted')}")
-        facts.unregister("counted")
+        facts.register("merged", merged(facts, fact, counted[fact.name]))
+        facts.execute(f"CREATE TABLE {fact.name} AS FROM merged")
 
 
 def shares(files: Sequence[DataFile], most: int) -> list[list[DataFile]]:
@@ -111,20 +114,24 @@ def shares(files: Sequence[DataFile], most: int) -> list[list[DataFile]]:
     return found
 
 
-def count(tables: Location, piece: tuple[Wanted, Sequence[DataFile]]) -> dict[str, bytes]:
-    """Count what is wanted of some files, and return the facts by name as Arrow's streams."""
+def count(tables: Location, piece: tuple[Wanted, Sequence[DataFile]]) -> dict[str, pa.Table]:
+    """Count what is wanted of some files, and return the facts by name."""
     wanted, files = piece
+    counted = defaultdict[str, list[pa.Table]](list)
     with connection() as found:
         for name, given in wanted.given.items():
             found.register(name, given)
-        _view(found, tables, wanted, [])
-        for fact in wanted.facts:
-            found.execute(f"CREATE TABLE {fact.name} AS {fact.counted()}")
-        for file in files:
-            _view(found, tables, wanted, [file])
+        for held in [[file] for file in files] or [[]]:
+            found.register("source", _read(tables, wanted, held))
+            found.execute(f"CREATE OR REPLACE TEMP VIEW rows AS {wanted.view}")
             for fact in wanted.facts:
-                found.execute(f"INSERT INTO {fact.name} {fact.counted()}")
-        return {fact.name: _packed(found.sql(fact.merged(fact.name)).to_arrow_table()) for fact in wanted.facts}
+                counted[fact.name].append(found.sql(fact.counted()).to_arrow_table())
+        return {fact.name: merged(found, fact, counted[fact.name]) for fact in wanted.facts}
+
+
+def merged(found: Facts, fact: Fact, counted: Sequence[pa.Table]) -> pa.Table:
+    found.register("counted", pa.concat_tables(counted))
+    return found.sql(fact.merged("counted")).to_arrow_table()
 
 
 def connection() -> Facts:
@@ -134,22 +141,16 @@ def connection() -> Facts:
     )
 
 
-def _view(found: Facts, tables: Location, wanted: Wanted, files: Sequence[DataFile]) -> None:
-    found.register("source", dataset(tables, wanted.table, files))
-    found.execute(f"CREATE OR REPLACE TEMP TABLE rows AS {wanted.view}")
-    found.unregister("source")
-
-
-def _packed(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
-    packed: bytes = sink.getvalue().to_pybytes()
-    return packed
-
-
-def _unpacked(packed: bytes) -> pa.Table:
-    return pa.ipc.open_stream(packed).read_all()
+def _read(tables: Location, wanted: Wanted, files: Sequence[DataFile]) -> pa.Table:
+    """Read the columns that are wanted; texts stay the dictionaries as which they are stored, which
+    takes a third of the time and of the memory.
+    """
+    names = wanted.columns.split()
+    schema = pa.schema(
+        field.with_type(TEXTS) if field.name in names and field.type == pa.string() and field.name != CLUSTER else field
+        for field in wanted.table.schema
+    )
+    return dataset(tables, wanted.table, files, schema).to_table(names, use_threads=False)
 
 
 def rows(facts: Facts, query: str, *values: Any) -> list[tuple[Any, ...]]:

@@ -24,6 +24,7 @@ _MEANINGS = {
 
 QUARANTINED = Wanted(
     Table.QUARANTINE,
+    "reason file line",
     "FROM source",
     (Fact("quarantine", ("reason", "file"), {"lines": COUNT, "line": Figure("min(line)", LEAST)}),),
 )

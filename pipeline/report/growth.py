@@ -42,6 +42,9 @@ COURSES = Fact(
 )
 
 
+COLUMNS = "cluster_id topic partitions marked_for_deletion from_epoch from_sequence from_time from_cause until_time until_cause"
+
+
 def states(axis: Axis) -> str:
     """Return the query for the states of topics, with the steps in which each began and ended."""
     return f"""
@@ -75,7 +78,8 @@ def prefixes(axis: Axis) -> Fact:
 
 BEGUN = Wanted(
     Table.TOPIC_HISTORY,
-    "SELECT cluster_id, from_epoch, from_sequence, from_cause FROM source WHERE NOT marked_for_deletion",
+    "cluster_id from_epoch from_sequence from_cause marked_for_deletion",
+    "FROM source WHERE NOT marked_for_deletion",
     (FIRST_CHANGES,),
 )
 
@@ -83,7 +87,7 @@ BEGUN = Wanted(
 def grown(selection: Selection) -> Wanted:
     """Return what is counted of the topics, after BEGUN was."""
     axis, first = selection.axis, selection.facts.sql("FROM first_changes").to_arrow_table()
-    return Wanted(Table.TOPIC_HISTORY, states(axis), (COURSES, prefixes(axis)), {"first_changes": first})
+    return Wanted(Table.TOPIC_HISTORY, COLUMNS, states(axis), (COURSES, prefixes(axis)), {"first_changes": first})
 
 
 def sum_up_growth(selection: Selection) -> None:

@@ -20,7 +20,7 @@ from .faults import FAULTS, QUARANTINED
 from .growth import BEGUN, GROWTH, grown, sum_up_growth
 from .question import Report
 from .refusals import ERRORS, FINDINGS, REFUSALS, REFUSED, WARNINGS
-from .selection import Selection
+from .selection import COLUMNS, Selection
 from .sheets import Asked
 
 SCHEMA_VERSION = 1
@@ -50,7 +50,7 @@ def make(selection: Selection, progress: Stages) -> Report:
     near = {"places": find_reigns(selection)}
     facts = (CHANGES, BY_TIME, TOPICS, REFUSED, ERRORS, FINDINGS, BY_STEP, BY_OPERATION, NEAR_CHANGES)
     with progress.stage("changes", events=selection.number):
-        selection.count(Wanted(Table.EVENTS, selection.decisions, facts, near), grown(selection))
+        selection.count(Wanted(Table.EVENTS, COLUMNS, selection.decisions, facts, near), grown(selection))
     sum_up_growth(selection)
     return Report(selection, QUESTIONS, CLUSTERS)
 

@@ -35,6 +35,13 @@ DAYS = Fact(
 )
 
 
+COLUMNS = (
+    "cluster_id epoch sequence time kind principal api operation software received_node decided_node resource name latency_us "
+    "effect error_code error message decision rule policy policy_message findings"
+)
+"""Of events, that decisions are made of."""
+
+
 class Selection:
     """The events that a report is about, and the facts that were counted of them. Times are
     microseconds since 1970: `since` is within, `until` is not. No clusters means all.
@@ -120,7 +127,7 @@ class Selection:
     @property
     def days(self) -> Wanted:
         """What has to be counted before anything is known of the selection."""
-        return Wanted(Table.EVENTS, f"SELECT cluster_id, day, time, kind FROM ({self.events})", (DAYS,))
+        return Wanted(Table.EVENTS, "cluster_id day time kind", self.events, (DAYS,))
 
     @cached_property
     def _days(self) -> list[Spread]:
