@@ -78,7 +78,7 @@ def _replica_counts(facts: Facts, after: TopicState) -> Iterator[int]:
     counts = {
         len(row)
         for index, row in after.replica_assignments.items()
-        if tuple(known.get(index, ())) != tuple(row) and index not in facts.cancelled
+        if (index not in known or tuple(known[index]) != tuple(row)) and index not in facts.cancelled
     }
     yield from sorted(counts)
 

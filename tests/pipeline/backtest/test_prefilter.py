@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from minicontroller.audit.event import AuditEvent
+from minicontroller.audit.event import AuditEvent, Decision, encode
 from minicontroller.pipeline.backtest.candidate import Candidate
 from minicontroller.pipeline.backtest.lots import Sieve
 from minicontroller.pipeline.backtest.prefilter import Prefilter, prefilter_of
@@ -95,7 +96,7 @@ ACTS: tuple[Act, ...] = (
     lambda history, chance, name, said: history.alter(name, some_configs(chance), **said),
     lambda history, chance, name, said: history.adjust(name, {**some_configs(chance), "retention.ms": None}, **said),
     lambda history, chance, name, said: history.grow(name, chance.randint(0, 4), **said),
-    lambda history, _, name, said: history.reassign(name, moved(history, name), **said),
+    lambda history, chance, name, said: history.reassign(name, moved(history, name, chance), **said),
     lambda history, _, name, said: history.delete_records(name, {0: -1}, **said),
     lambda history, _, name, said: history.delete(name, **said),
     lambda history, chance, name, _: history.observe(
@@ -106,9 +107,9 @@ ACTS: tuple[Act, ...] = (
 )
 
 
-def moved(history: History, name: str) -> dict[int, tuple[int, ...]]:
-    """The first partition, if there is any, goes to two brokers."""
-    return dict.fromkeys(range(len(history.topics[name].replicas[:1])), (1, 2))
+def moved(history: History, name: str, chance: Random) -> dict[int, tuple[int, ...]]:
+    """The first partition, if there is any, goes to two brokers, or to none."""
+    return dict.fromkeys(range(len(history.topics[name].replicas[:1])), chance.choice([(1, 2), ()]))
 
 
 def some_events(chance: Random, steps: int = 25) -> list[AuditEvent]:
@@ -140,10 +141,14 @@ def some_events(chance: Random, steps: int = 25) -> list[AuditEvent]:
 def said_of(
     folder: Path, events: list[AuditEvent], candidate: Candidate, window: Window, *, is_sifted: bool
 ) -> tuple[list[Difference], str]:
+    """In columns and by carrying, or by looking at each event."""
     with candidate.watched() as watched:
-        sieve = Sieve(prefilter_of(watched) if is_sifted else None, window)
-        backtest, piece = Backtest(watched, window=window), written(folder / "events.parquet", events)
-        found = [each for table in tables_of([piece], sieve.columns) for each in sieve.differences(backtest, table)]
+        backtest = Backtest(watched, window=window)
+        if is_sifted:
+            sieve, piece = Sieve(prefilter_of(watched), window), written(folder / "events.parquet", events)
+            found = [each for table in tables_of([piece], sieve.columns) for each in sieve.differences(backtest, table)]
+        else:
+            found = [each for event in events if (each := backtest.feed(event, encode(event))) is not None]
     return found, backtest.tally().encode()
 
 
@@ -167,3 +172,25 @@ def certain_of(folder: Path, events: list[AuditEvent], rules: str) -> list[bool]
         [table] = tables_of([written(folder / "events.parquet", events)], prefilter.columns)
         certain: list[bool] = prefilter.sift(table).certain.tolist()
         return certain[2:]
+
+
+def test_what_is_certain(tmp_path: Path) -> None:
+    """A rule that reads how many partitions there were is certain of requests that keep it."""
+    history = History().create("t", 1).grow("t", 2).grow("t", 8).delete("t")
+    doubling = (
+        "[[rule]]\nname = 'd'\noperations = ['alter']\ncondition = 'after.num_partitions <= 2 * before.num_partitions'"
+    )
+    assert certain_of(tmp_path, history.events, doubling) == [True, True, False, True]
+
+
+def test_a_partition_without_replicas(tmp_path: Path) -> None:
+    """A partition that is to have no replicas has fewer than any limit, in columns as for the
+    judge.
+    """
+    *events, altered = History().create("t", 1).alter("t", {}).events
+    assert isinstance(altered, Decision) and altered.requested is not None
+    events.append(replace(altered, requested=replace(altered.requested, replicas=((),))))
+    rules = in_rules(tmp_path, "[[replication]]\nmin = 1")
+    sifted = said_of(tmp_path, events, rules, ALWAYS, is_sifted=True)
+    assert [each.candidate.message for each in sifted[0]] == ["0 replicas are fewer than 1."]
+    assert said_of(tmp_path, events, rules, ALWAYS, is_sifted=False) == sifted
