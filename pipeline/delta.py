@@ -10,6 +10,7 @@ one fails and has changed nothing.
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any
@@ -285,6 +286,13 @@ class NewFile:
     def size(self) -> int:
         """How many bytes the file has so far."""
         return int(self._stream.tell())
+
+    def __del__(self) -> None:
+        """Leave a file as it is that was given up, such as on a full disk: the library would try to
+        write its end, and complain.
+        """
+        with suppress(AttributeError):  # it was not even begun
+            self._writer.is_open = False
 
     def finish(self) -> DataFile:
         self._writer.close()

@@ -4,7 +4,7 @@ Rule: each is changed by one commit, which carries the number of the change of t
 has reached; so each of them fits to the events of some moment.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -12,11 +12,12 @@ from pyspark.sql import SparkSession
 
 from ..delta import NewFile
 from ..schemas import Table
+from ..spreading import by_workers, parallelism
 from .barriers import barriers
 from .epochs import epoch_rows
 from .problems import problem_rows
 from .state import Ledger
-from .topic_history import Stale, brought_up_to_date
+from .topic_history import Stale, changes
 
 
 def derive(spark: SparkSession, ledger: Ledger) -> None:
@@ -30,8 +31,15 @@ def derive(spark: SparkSession, ledger: Ledger) -> None:
             for name, cluster in ledger.state.clusters.items()
             if cluster.changed_from is not None
         }
-        changes = brought_up_to_date(spark, ledger.tables, ledger.events, history, stale)
-        ledger.tables.commit(history, ledger.number, *changes)
+        place = ledger.tables.location
+        events = sum(ledger.state.clusters[name].events_from(each.begin) for name, each in stale.items())
+        lasting = sum(file.rows for file in history.files if file.nulls.get("until_epoch", 1))
+
+        def deal(work: Callable[[Any], Any], pieces: Sequence[Any]) -> list[Any]:
+            return by_workers(spark, work, pieces, place, events=events + lasting)
+
+        new = changes(deal, parallelism(spark), place, events=ledger.events, history=history, stale=stale)
+        ledger.tables.commit(history, ledger.number, *new)
         ledger.has_history()
     _replace(ledger, Table.CONTROLLER_EPOCHS, epoch_rows(ledger.state))
     _replace(ledger, Table.PROBLEMS, problem_rows(ledger.state))

@@ -34,6 +34,8 @@ PIECE_BYTES = 256 << 20
 """A task reads so much at most."""
 MIN_PIECE_BYTES = 4 << 20
 """... and not less, though other workers have nothing to do: a file is made of it."""
+EVENT_BYTES = 1 << 10
+"""Of most events."""
 PIECES = 4
 """Of a batch for each processor, so that none waits long for another."""
 FOLLOW_SECONDS = 1.0
@@ -162,7 +164,8 @@ class Run:
 
     def _staged(self, shares: Sequence[Share]) -> list[Report]:
         place = self._ledger.tables.location
-        return by_workers(self._spark, partial(stage, tables=place), shares, place)
+        events = sum(read.size for share in shares for read in share.reads) // EVENT_BYTES
+        return by_workers(self._spark, partial(stage, tables=place), shares, place, events=events)
 
     def _count(self, reports: Sequence[Report]) -> None:
         self._failed = {

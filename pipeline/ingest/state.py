@@ -62,6 +62,16 @@ class ClusterState(msgspec.Struct):
     changed_from: Place | None = None
     """The first place that came since the topic history was brought up to date."""
 
+    def events_from(self, place: Place) -> int:
+        """Count the events from a place on."""
+        begin, sequence = place
+        return sum(
+            max(0, run.last + 1 - (run.first if number > begin else max(run.first, sequence)))
+            for number, epoch in self.epochs.items()
+            if number >= begin
+            for run in epoch.runs
+        )
+
 
 class State(msgspec.Struct):
     """What is known after a change."""

@@ -15,12 +15,10 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from pyspark.sql import SparkSession
 
-from ..delta import TARGET_BYTES, DataFile, NewFile, Snapshot, Tables, dataset
+from ..delta import TARGET_BYTES, DataFile, NewFile, Snapshot, dataset
 from ..location import Location
 from ..schemas import Table
-from ..spreading import by_workers, parallelism
 from .barriers import Barrier, Place, Places, begin_of_change
 from .lasting import before, continued, history_rows
 from .runs import Portion, Run, RunWriter, joined, portions, taken
@@ -106,19 +104,6 @@ class Plan(NamedTuple):
     portions: list[Portion]
 
 
-def brought_up_to_date(
-    spark: SparkSession, tables: Tables, events: Snapshot, history: Snapshot, stale: Mapping[str, Stale]
-) -> Changes:
-    """Write the files that bring the topic history of some clusters up to date with their events,
-    and say what to commit. Raises OSError and Spark's errors.
-    """
-
-    def deal(work: Callable[[Any], Any], pieces: Sequence[Any]) -> list[Any]:
-        return by_workers(spark, work, pieces, tables.location)
-
-    return changes(deal, parallelism(spark), tables.location, events=events, history=history, stale=stale)
-
-
 def changes(
     deal: Deal,
     cores: int,
@@ -129,7 +114,10 @@ def changes(
     stale: Mapping[str, Stale],
     sizes: Sizes = SIZES,
 ) -> Changes:
-    """Do what `brought_up_to_date` does, by any way to deal out work to so many cores."""
+    """Write the files that bring the topic history of some clusters up to date with their events,
+    and say what to commit. The work is dealt out to so many cores. Raises OSError and what `deal`
+    raises.
+    """
     of_events, of_history = events.of_clusters(), history.of_clusters()
     removes = {name: _changed(of_history.get(name, ()), each.begin) for name, each in stale.items()}
     new = {

@@ -32,15 +32,23 @@ COMMANDS = (
 PROGRAM = """
 import sys
 
+from minicontroller.pipeline import spreading
 from minicontroller.pipeline.commands import pipeline
 from minicontroller.pipeline.session import spark_session
 
+spreading.SMALL = 0  # so that Spark does what little there is, too
 with spark_session(sys.argv[1]):
     for command in sys.argv[2:]:
         print(command, flush=True)
         pipeline.main(command.split(), standalone_mode=False)
 """
-SUBMITTED = "from minicontroller.controller.command_line.cli import main\n\nmain()\n"
+SUBMITTED = """
+from minicontroller.controller.command_line.cli import main
+from minicontroller.pipeline import spreading
+
+spreading.SMALL = 0
+main()
+"""
 RESULTS = ("report.json", "page.json", "page-differences.ndjson")
 WITHIN_SECONDS = 240.0
 

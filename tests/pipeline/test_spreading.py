@@ -11,7 +11,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
 from minicontroller.pipeline.failures import first_line, is_sparks
-from minicontroller.pipeline.spreading import by_workers, parallelism
+from minicontroller.pipeline.spreading import SMALL, by_workers, parallelism
 
 MEGABYTE = 1 << 20
 
@@ -20,6 +20,13 @@ def test_answers_come_in_the_order_of_their_pieces(spark: SparkSession) -> None:
     """There are more pieces than cores, and Python objects are answered as they are."""
     assert by_workers(spark, lambda piece: (piece, {piece}), range(7), "here") == [(n, {n}) for n in range(7)]
     assert by_workers(spark, str, [], "here") == []
+
+
+def test_little_is_done_without_a_job(spark: SparkSession) -> None:
+    """Pieces with few events are worked on in this process, in order; with more, by the workers."""
+    processes = [by_workers(spark, lambda _: os.getpid(), [1, 2], "here", events=each) for each in (SMALL, SMALL + 1)]
+    assert processes[0] == [os.getpid()] * 2
+    assert os.getpid() not in processes[1]
 
 
 def test_large_pieces_and_large_answers(spark: SparkSession) -> None:

@@ -1,6 +1,7 @@
 """The table `topic_history`, held against a replay of the same events."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +175,9 @@ class Ingested:
             found[row["cluster_id"]].append(row)
         return found
 
+    def history(self) -> Sequence[DataFile]:
+        return self.tables.snapshot(Table.TOPIC_HISTORY).files
+
     def _written(self, name: str, log: Sequence[AuditEvent]) -> DataFile:
         cluster = self.clusters.setdefault(name, ClusterState())
         rows = event_rows([replace(event, cluster_id=name) for event in log], list(map(encode, log)))
@@ -231,6 +235,29 @@ def of_runs(clusters: Mapping[str, Log], first: int, last: int) -> dict[str, lis
 
 def in_order(rows: Sequence[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: (row["topic"], *begin(row)))
+
+
+def test_a_small_increment_leaves_what_has_ended(tmp_path: Path) -> None:
+    """Of a history of two epochs it writes the rows anew that last, and no row that has ended."""
+    ingested, states = Ingested(tmp_path), [a_state(1 + number % 3) for number in range(12)]
+    log = [
+        change
+        for epoch in (1, 2)
+        for change in (
+            *an_empty_snapshot(epoch),
+            *(
+                a_creation(3 + number, f"t{number % 2}", epoch, before=before, after=after)
+                for number, (before, after) in enumerate(pairwise(states[:11]))
+            ),
+        )
+    ]
+    ingested.take({"c": log})
+    before = {file.path for file in ingested.history() if not file.nulls["until_epoch"]}
+    ingested.take({"c": [a_creation(13, "t0", 2, before=states[10], after=states[11])]})
+    after = {file.path: file for file in ingested.history()}
+    assert before
+    assert before < set(after)
+    assert sorted(file.rows for path, file in after.items() if path not in before) == [1, 2]
 
 
 @pytest.fixture(name="row_of")
