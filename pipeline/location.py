@@ -23,6 +23,8 @@ from pyarrow import fs
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*+", re.ASCII)
 SCHEMES = {"s3": "s3", "s3a": "s3", "abfs": "abfss", "abfss": "abfss", "gs": "gs", "hdfs": "hdfs"}
 """The schemes that are served, each with its form that all libraries know."""
+ENDPOINT = "AWS_ENDPOINT_URL"
+ENDPOINT_FORM = re.compile(r"https?://[^\s/]", re.ASCII | re.IGNORECASE)
 AMBIGUOUS = re.compile(r"[\x00-\x20\x7f%?#\\]|//|/\.{1,2}(/|$)")
 """What some libraries take literally in an address, and others do not."""
 
@@ -50,6 +52,8 @@ class Location:
     @classmethod
     def parse(cls, text: str) -> "Location":
         """Read a path, or an address. Raises LocationError."""
+        if not text.strip():
+            raise LocationError("An empty text names no folder.")
         name, is_address, rest = text.partition(":/")
         if not is_address or not SCHEME.fullmatch(name):
             return cls.local(Path(text))
@@ -69,6 +73,9 @@ class Location:
             raise LocationError(
                 f"{text}: an address has no spaces, none of % ? # \\, and no parts that are empty, . or .. between its slashes."
             )
+        endpoint = os.environ.get(ENDPOINT, "")
+        if SCHEMES[scheme] == "s3" and endpoint and not ENDPOINT_FORM.match(endpoint):
+            raise LocationError(f"{ENDPOINT} is no address of a store: write it as https://HOST or http://HOST:PORT.")
         return cls(f"{SCHEMES[scheme]}://{rest}")
 
     @classmethod
@@ -175,7 +182,7 @@ def _s3() -> fs.S3FileSystem:
     delta-rs takes from the environment by itself.
     """
     return fs.S3FileSystem(
-        endpoint_override=os.environ.get("AWS_ENDPOINT_URL"),
+        endpoint_override=os.environ.get(ENDPOINT),
         region=os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"),
         anonymous=_is_set("AWS_SKIP_SIGNATURE"),
         force_virtual_addressing=_is_set("AWS_VIRTUAL_HOSTED_STYLE_REQUEST"),
@@ -236,7 +243,9 @@ ADVICE: Mapping[str, tuple[str, ...]] = {
     "the address has to name the account: abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER": (
         "accountmustbespecified",
     ),
-    "credentials are missing: set {credentials} in the environment": ("169254169254", "nocredentials"),
+    "credentials are missing: set {credentials} in the environment": (
+        *("169254169254", "nocredentials", "loadingcredentials", "imdssession"),
+    ),
     "permission denied: who asks has to be allowed to list, read, write and delete what lies there": (
         *("accessdenied", "403forbidden", "necessaryprivileges", "authorizationfailure", "permissiondenied"),
     ),

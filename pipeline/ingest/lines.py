@@ -1,8 +1,9 @@
 """The lines of a part of an audit file, read by `audit/` as all its readers do."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 
-from ...audit.compression import chunks, opened
+from ...audit.compression import BROKEN, chunks, opened
 from ...audit.lines import LineBlock, LineReader
 from ...audit.names import COMPRESSED
 from ...audit.reading import FileText
@@ -51,10 +52,14 @@ class Reader:
 
     def lines_before(self) -> int:
         """Count the lines before the part. This reads the file up to there, so it is called only
-        where a line number is reported.
+        where a line number is reported. Of a file that is broken before, the lines that can be read
+        are counted.
         """
-        with opened(self.file) as stream:
-            return sum(chunk.count(b"\n") for chunk in chunks(stream, self.read.begin))
+        count = 0
+        with suppress(*BROKEN), opened(self.file) as stream:
+            for chunk in chunks(stream, self.read.begin):
+                count += chunk.count(b"\n")
+        return count
 
 
 def _current(file: File) -> File:

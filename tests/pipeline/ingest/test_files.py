@@ -157,6 +157,19 @@ def test_verify_counts_the_same_of_a_file_that_is_kept_twice(tmp_path: Path, sha
     assert (len(places(tmp_path / "tables")), duplicates(state)) == (verification.summary.events, 0)
 
 
+@pytest.mark.parametrize(
+    ("ending", "data"), [(".gz", b""), (".gz", b"\x1f"), (".gz", b"none"), (".zst", b""), (".zst", b"none")]
+)
+def test_a_compressed_file_without_a_beginning_stops_nothing(ending: str, data: bytes, tmp_path: Path) -> None:
+    """What a crash left of a compressed file does not keep the files beside it out."""
+    write(tmp_path / NAME, a_log(3))
+    (tmp_path / f"other.ndjson{ending}").write_bytes(data)
+    ingest_here(tmp_path / "tables", tmp_path)
+    assert len(places(tmp_path / "tables")) == 5
+    rows = rows_of(tmp_path / "tables", Table.QUARANTINE)
+    assert [(row["line"], row["reason"].startswith("the file is")) for row in rows] == [(1, True)] * len(rows)
+
+
 def test_a_cut_compressed_file_is_told_and_read_on_when_it_is_whole(tmp_path: Path) -> None:
     """What a broken file gives is taken, why there is no more is in quarantine, and a better copy
     adds the rest.

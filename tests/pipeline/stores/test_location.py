@@ -39,6 +39,20 @@ def test_any_text(text: str) -> None:
     assert refusal.endswith(".") == bool(refusal)
 
 
+@pytest.mark.parametrize("text", ["", "  "])
+def test_an_empty_text(text: str) -> None:
+    """A variable of the shell that is not set names no folder, and not the one of now."""
+    with pytest.raises(LocationError, match="names no folder"):
+        Location.parse(text)
+
+
+def test_an_endpoint_that_is_no_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is refused before a library is asked, which would panic."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "nonsense")
+    with pytest.raises(LocationError, match="AWS_ENDPOINT_URL is no address of a store"):
+        Location.parse("s3://bucket/folder")
+
+
 def test_both_libraries_mean_the_same_place(bucket: Bucket) -> None:
     """What Arrow writes and what delta-rs writes under an odd address lies in the same folder."""
     place = Location.parse(f"{bucket.audit}/{ODD}")
@@ -60,11 +74,12 @@ def test_both_libraries_mean_the_same_place(bucket: Bucket) -> None:
         ("Generic MicrosoftAzure error\n Account must be specified", "abfss://CONTAINER@ACCOUNT"),
         ("Generic GCS error\n Error reading pem file\n no items found", "check GOOGLE_APPLICATION_CREDENTIALS in"),
         ("Generic GCS error\n GET http://169.254.169.254/token", "missing: set GOOGLE_APPLICATION_CREDENTIALS in"),
+        ("loading credentials: failed to load IMDS session token", "missing: set AWS_ACCESS_KEY_ID and"),
         ("Generic S3 error\n URL scheme is not allowed", "set AWS_ALLOW_HTTP=true"),
         ("Object at location x\n 503 Service Unavailable", "the store fails or is busy"),
         ("", "OSError"),
     ],
-    ids=["secrets", "unknown", "account", "key file", "missing", "plain http", "busy", "nothing"],
+    ids=["secrets", "unknown", "account", "key file", "missing", "no machine's role", "plain http", "busy", "nothing"],
 )
 def test_what_libraries_say(said: str, told: str) -> None:
     """What a library says is told in one line, without colours, secrets and numbers of requests."""
