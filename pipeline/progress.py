@@ -5,21 +5,20 @@ Rule: on stderr, and only where somebody looks: a terminal gets one line that mo
 gets nothing. What Spark does now counts by its share of finished tasks, since no task tells more.
 """
 
-import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, NamedTuple
 
 from pyspark.sql import SparkSession, is_remote
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.filesize import decimal
 from rich.progress import BarColumn, Progress, TextColumn
 
 from .failures import is_sparks, lost
 
-LOOK_SECONDS = 0.25
+LOOKS_PER_SECOND = 4
 
 
 class Amount(NamedTuple):
@@ -58,16 +57,8 @@ class Stages:
         if not self._console.is_terminal:
             yield self
             return
-        over = threading.Event()
-        columns = TextColumn("{task.description}"), BarColumn()
-        with self._tasks.watched(), Progress(*columns, console=self._console, transient=True) as bar:
-            watcher = threading.Thread(target=self._watch, args=(bar, over), daemon=True)
-            watcher.start()
-            try:
-                yield self
-            finally:
-                over.set()
-                watcher.join()
+        with self._tasks.watched(), _Line(self._now, self._console):
+            yield self
 
     @contextmanager
     def stage(self, text: str, *, events: int = 0, size: int = 0) -> Iterator[None]:
@@ -94,14 +85,6 @@ class Stages:
         """Count what is done for certain."""
         self._done = self._done.plus(Amount(events, size))
 
-    # ------------------------------------------------------------------ the line
-
-    def _watch(self, bar: Progress, over: threading.Event) -> None:
-        task = bar.add_task("", total=None)
-        while not over.wait(LOOK_SECONDS):
-            line, part = self._now()
-            bar.update(task, description=line, completed=part or 0.0, total=None if part is None else 1.0)
-
     def _now(self) -> tuple[str, float | None]:
         """Return what is told now, and the part of the stage that is done if anybody knows it."""
         done, total = self._tasks.counted()
@@ -110,6 +93,22 @@ class Stages:
         number = f"{self._number}/{self._stages} " if self._stages else ""
         line = number + self._text + told(amount, time.monotonic() - self._began, part)
         return line + (f", {done} of {total} tasks" if total and part is None else ""), part
+
+
+class _Line(Progress):
+    """A line that asks what it is to tell each time that it is drawn."""
+
+    def __init__(self, now: Callable[[], tuple[str, float | None]], console: Console) -> None:
+        columns = TextColumn("{task.description}"), BarColumn()
+        super().__init__(*columns, console=console, transient=True, refresh_per_second=LOOKS_PER_SECOND)
+        self._now = now
+        self.add_task("", total=None)
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        for task in self.task_ids:
+            line, part = self._now()
+            self.update(task, description=line, completed=part or 0.0, total=None if part is None else 1.0)
+        return super().get_renderables()
 
 
 class Tasks:
@@ -138,8 +137,7 @@ class Tasks:
         more.
         """
         if is_remote():
-            told = list(self._told.values())
-            return sum(done for done, _ in told), sum(total for _, total in told)
+            return _sums(self._told.values())
         try:
             with lost():
                 tracker = self._spark.sparkContext.statusTracker()
@@ -148,11 +146,16 @@ class Tasks:
             if is_sparks(error):
                 return 0, 0
             raise
-        return sum(info.numCompletedTasks for info in infos if info), sum(info.numTasks for info in infos if info)
+        return _sums((info.numCompletedTasks, info.numTasks) for info in infos if info)
 
     def _take(self, stages: Iterable[Any] | None, _running: int, operation_id: str | None, done: bool) -> None:
-        counts = [] if done else [(stage.num_completed_tasks, stage.num_tasks) for stage in stages or ()]
-        self._told[operation_id or ""] = (sum(count for count, _ in counts), sum(total for _, total in counts))
+        found = () if done else stages or ()
+        self._told[operation_id or ""] = _sums((stage.num_completed_tasks, stage.num_tasks) for stage in found)
+
+
+def _sums(counts: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    found = list(counts)
+    return sum(done for done, _ in found), sum(total for _, total in found)
 
 
 def told(done: Amount, seconds: float, part: float | None) -> str:

@@ -9,7 +9,7 @@ import csv
 import io
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -128,10 +128,7 @@ def plain_sheet(sheet: Sheet) -> dict[str, Any]:
         "title": sheet.title,
         "all_rows": sheet.all_rows,
         "totals": dict(sheet.totals),
-        "rows": [
-            {column.name: _plain(value, column) for column, value in zip(sheet.columns, row, strict=True)}
-            for row in sheet.rows
-        ],
+        "rows": list(_plain_rows(sheet)),
     }
 
 
@@ -142,9 +139,13 @@ def as_csv(sheet: Sheet) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow([column.name for column in sheet.columns])
-    for row in sheet.rows:
-        writer.writerow([_cell(_plain(value, column)) for column, value in zip(sheet.columns, row, strict=True)])
+    writer.writerows(map(_cell, row.values()) for row in _plain_rows(sheet))
     return text.getvalue().encode()
+
+
+def _plain_rows(sheet: Sheet) -> Iterator[dict[str, Value]]:
+    for row in sheet.rows:
+        yield {column.name: _plain(value, column) for column, value in zip(sheet.columns, row, strict=True)}
 
 
 def _plain(value: Value, column: Column) -> Value:

@@ -73,7 +73,7 @@ class Sheet:
     def __post_init__(self) -> None:
         if self.all_rows < 0:
             object.__setattr__(self, "all_rows", len(self.rows))
-            object.__setattr__(self, "totals", self._sums(self.rows))
+            object.__setattr__(self, "totals", self._sums)
 
     def cut(self, rows: int) -> "Sheet":
         """Return the sheet with only its first rows; all are still counted."""
@@ -83,7 +83,7 @@ class Sheet:
         """Return the sheet without columns of zeros and nulls, which tell nothing but of a caller;
         its first column stays, and all do if no other would.
         """
-        kept = [column for index, column in enumerate(self.columns) if not index or self._tells(index)]
+        kept = [column for column in self.columns if column is self.columns[0] or self._tells(column)]
         return self._of(kept) if len(kept) > 1 else self
 
     def without(self, name: str) -> "Sheet":
@@ -103,8 +103,7 @@ class Sheet:
     @property
     def of_others(self) -> dict[str, int]:
         """The sums of the rows that are not in the sheet."""
-        here = self._sums(self.rows)
-        return {name: total - here[name] for name, total in self.totals.items()}
+        return {name: total - self._sums[name] for name, total in self.totals.items()}
 
     @property
     def records(self) -> list[dict[str, Any]]:
@@ -116,16 +115,13 @@ class Sheet:
         index = [column.name for column in self.columns].index(name)
         return [row[index] for row in self.rows]
 
-    def _tells(self, index: int) -> bool:
-        column = self.columns[index]
-        says = column.kind is Kind.PRINCIPAL or any(row[index] for row in self.rows)
-        return says or bool(self.totals.get(column.name))
+    def _tells(self, column: Column) -> bool:
+        return column.kind is Kind.PRINCIPAL or any(self.values(column.name)) or bool(self.totals.get(column.name))
 
-    def _sums(self, rows: Sequence[tuple[Value, ...]]) -> dict[str, int]:
+    @property
+    def _sums(self) -> dict[str, int]:
         return {
-            column.name: sum(int(row[index] or 0) for row in rows)
-            for index, column in enumerate(self.columns)
-            if column.sums
+            column.name: sum(value or 0 for value in self.values(column.name)) for column in self.columns if column.sums
         }
 
 
@@ -189,10 +185,6 @@ def as_datetime(microseconds: int) -> datetime | None:
 def moment(microseconds: int) -> str:
     when = as_datetime(microseconds)
     return "beyond all years" if when is None else f"{when:%Y-%m-%d %H:%M:%S}".zfill(19)
-
-
-def day(microseconds: int) -> str:
-    return moment(microseconds)[:10]
 
 
 def shortened(name: str, width: int) -> str:
