@@ -6,7 +6,7 @@ all others do not stretch the axis: they are left of it or right of it.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 
 SECOND = 1_000_000
 """Times are in microseconds since 1970."""
@@ -17,6 +17,7 @@ FAR_OFF = 0.001
 """So few events may be left aside at either end, if that makes the rest readable."""
 READABLE = 2.0
 """... if all is so much longer than the rest."""
+_EPOCH = date(1970, 1, 1).toordinal()
 _MONDAY = 4 * DAY
 """The first one of 1970 is the 5th of January."""
 _LAST_MONTH = (9999 - 1970) * 12 + 11
@@ -42,8 +43,7 @@ class Step:
         if self.microseconds:
             return index * self.microseconds + self.offset
         month = min(max(index * self.months, _FIRST_MONTH), _LAST_MONTH)
-        first = datetime(1970 + month // 12, month % 12 + 1, 1, tzinfo=UTC)
-        return (first.toordinal() - datetime(1970, 1, 1, tzinfo=UTC).toordinal()) * DAY
+        return (date(1970 + month // 12, month % 12 + 1, 1).toordinal() - _EPOCH) * DAY
 
     def column(self, time: str) -> str:
         """Return the same number as `index` as an expression of DuckDB's, of microseconds since
@@ -139,6 +139,5 @@ def _without_few(spreads: list[Spread], few: float) -> list[Spread]:
 
 
 def _month(time: int) -> int:
-    days = time // DAY + datetime(1970, 1, 1, tzinfo=UTC).toordinal()
-    day = date.fromordinal(min(max(days, 1), date.max.toordinal()))
+    day = date.fromordinal(min(max(time // DAY + _EPOCH, 1), date.max.toordinal()))
     return (day.year - 1970) * 12 + day.month - 1

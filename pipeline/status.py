@@ -4,8 +4,7 @@ Rule: it reads the tables' logs and the state of the ingest, and no row; so it t
 however much the tables hold.
 """
 
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator, Sequence
 from typing import IO
 
 from rich import box
@@ -15,9 +14,9 @@ from rich.text import Text
 
 from .delta import Snapshot, Tables
 from .ingest.files import Progress, former_names, listing
-from .ingest.state import ClusterState, Ledger
+from .ingest.state import Ledger
 from .location import File, Location, reason
-from .page.sheet import Kind, count, plural, shown
+from .page.sheet import Kind, count, moment, plural, shown
 from .schemas import Table
 
 RUNS = 5
@@ -35,11 +34,12 @@ def print_status(location: Location, file: IO[str]) -> None:
     console = Console(file=file, highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
         console = Console(file=file, highlight=False, markup=False, emoji=False, width=PLAIN_WIDTH)
+    runs = ((moment(when_ms * 1000), count(rows)) for when_ms, rows in snapshots[Table.EVENTS].commits(RUNS))
     console.print(_grid(("Table", "rows", "files", "MiB"), [_size(snapshot) for snapshot in snapshots.values()]))
     console.print()
     console.print(_grid(("Cluster", "events", "first", "last", "missing", "in conflict"), _clusters(ledger)))
     console.print()
-    console.print(_grid(("Committed", "events"), _runs(snapshots[Table.EVENTS])))
+    console.print(_grid(("Committed", "events"), runs))
     console.print()
     for sentence in _sentences(ledger, snapshots[Table.TOPIC_HISTORY]):
         console.print(Text(sentence))
@@ -54,25 +54,15 @@ def _size(snapshot: Snapshot) -> tuple[str, ...]:
 def _clusters(ledger: Ledger) -> Iterator[tuple[str, ...]]:
     for name, cluster in sorted(ledger.state.clusters.items()):
         epochs = cluster.epochs.values()
-        first, last = _period(cluster)
+        runs = [run for epoch in epochs for run in epoch.runs]
         yield (
             shown(name, Kind.NAME),
             count(sum(epoch.events for epoch in epochs)),
-            _moment(first),
-            _moment(last),
+            moment(min(run.first_ms for run in runs) * 1000),
+            moment(max(run.last_ms for run in runs) * 1000),
             count(sum(epoch.missing for epoch in epochs)),
             count(sum(run.count for epoch in epochs for run in epoch.conflicts)),
         )
-
-
-def _period(cluster: ClusterState) -> tuple[int, int]:
-    runs = [run for epoch in cluster.epochs.values() for run in epoch.runs]
-    return min(run.first_ms for run in runs), max(run.last_ms for run in runs)
-
-
-def _runs(events: Snapshot) -> Iterator[tuple[str, ...]]:
-    for when_ms, rows in events.commits(RUNS):
-        yield _moment(when_ms), count(rows)
 
 
 def _sentences(ledger: Ledger, history: Snapshot) -> Iterator[str]:
@@ -103,11 +93,7 @@ def _behind(folder: Location, ledger: Ledger) -> str:
     return f"{folder}: about {sum(unread) / MIB:,.1f} MiB of {plural(len(unread), 'file')} are not read yet."
 
 
-def _moment(milliseconds: int) -> str:
-    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M:%S}"
-
-
-def _grid(titles: Sequence[str], rows: Iterator[tuple[str, ...]] | Sequence[tuple[str, ...]]) -> Grid:
+def _grid(titles: Sequence[str], rows: Iterable[tuple[str, ...]]) -> Grid:
     grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for title in titles:
         grid.add_column(title, justify="left" if title in {"Table", "Cluster", "Committed"} else "right")

@@ -26,9 +26,7 @@ def run_command(
     clusters: Sequence[str],
 ) -> None:
     try:
-        tables = Tables(place)
-        tables.require()
-        selection = Selection(spark, tables, since=since, until=until, clusters=clusters)
+        selection = Selection(spark, Tables(place), since=since, until=until, clusters=clusters)
         selection.check()
         with Stages(spark, STAGES + 1).shown() as progress:
             report = make(selection, progress)

@@ -27,12 +27,7 @@ STEP = 5
 _SINCE, _UNTIL = f"(time - change) / {SECOND}", f"(time - next_change) / {SECOND}"
 NEAR_CHANGES = Fact(
     "near_changes",
-    (
-        "cluster_id",
-        "epoch",
-        f"(floor(distance / {STEP}) * {STEP})::INTEGER AS seconds",
-        BUCKET,
-    ),
+    ("cluster_id", "epoch", f"(floor(distance / {STEP}) * {STEP})::INTEGER AS seconds", BUCKET),
     LATENCIES,
     f"""(
         SELECT *, CASE WHEN {_SINCE} >= 0 AND {_SINCE} < {NEAR} THEN {_SINCE} WHEN {_UNTIL} >= -{NEAR} AND {_UNTIL} < 0 THEN {_UNTIL} END
@@ -51,15 +46,12 @@ def find_reigns(selection: Selection) -> pa.Table:
     before it in its cluster; and return which places are near a change of controllers: when each
     epoch began, if another one was before it, and when the next one did.
     """
-    limits = [f"epoch_us(ended) >= {selection.since}"] * (selection.since is not None)
-    limits += [f"epoch_us(began) < {selection.until}"] * (selection.until is not None)
     selection.facts.execute(f"""
         CREATE TABLE reigns AS SELECT * EXCLUDE (is_within), lag(node) OVER clusters AS node_before, began - lag(ended) OVER clusters AS silence_us,
             CASE WHEN node_before IS NOT NULL THEN began END AS change, lead(CASE WHEN is_within THEN began END) OVER clusters AS next_change
         FROM (
-            SELECT cluster_id, epoch, node, epoch_us(began) AS began, epoch_us(ended) AS ended, events, missing,
-                {" AND ".join(limits) or "true"} AS is_within
-            FROM controller_epochs
+            SELECT *, {selection.within("began", "ended")} AS is_within
+            FROM (SELECT * REPLACE (epoch_us(began) AS began, epoch_us(ended) AS ended) FROM controller_epochs)
         ) WINDOW clusters AS (PARTITION BY cluster_id ORDER BY epoch) QUALIFY is_within
     """)
     return selection.facts.sql(_PLACES).to_arrow_table()

@@ -104,14 +104,10 @@ def facts_of(
 
 
 def shares(files: Sequence[DataFile], most: int) -> list[list[DataFile]]:
-    """Deal files out, so that each share has about as many bytes; no files are one share."""
-    found: list[list[DataFile]] = [[] for _ in range(max(1, min(most, len(files))))]
-    sizes = [0] * len(found)
-    for file in sorted(files, key=lambda file: (-file.size, file.path)):
-        smallest = sizes.index(min(sizes))
-        found[smallest].append(file)
-        sizes[smallest] += file.size
-    return found
+    """Deal files out, the largest first, to shares of about one size; no files are one share."""
+    ordered = sorted(files, key=lambda file: (-file.size, file.path))
+    number = max(1, min(most, len(ordered)))
+    return [ordered[first::number] for first in range(number)]
 
 
 def count(tables: Location, piece: tuple[Wanted, Sequence[DataFile]]) -> dict[str, pa.Table]:

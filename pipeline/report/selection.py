@@ -98,14 +98,18 @@ class Selection:
             or (self.since is not None and high is not None and int(high) + MILLISECOND <= self.since)
         )
 
+    def within(self, first: str, last: str) -> str:
+        """Return the condition that some of the time from `first` to `last` is in the period."""
+        limits = [f"{last} >= {self.since}"] if self.since is not None else []
+        limits += [f"{first} < {self.until}"] if self.until is not None else []
+        return " AND ".join(limits) or "true"
+
     @property
     def events(self) -> str:
         """The query for the events of the period, with their time in microseconds."""
-        wanted = [f"time >= {self.since}"] * (self.since is not None) + [f"time < {self.until}"] * (
-            self.until is not None
+        return (
+            f"SELECT * FROM (SELECT * REPLACE (epoch_us(time) AS time) FROM source) WHERE {self.within('time', 'time')}"
         )
-        where = f" WHERE {' AND '.join(wanted)}" if wanted else ""
-        return f"SELECT * FROM (SELECT * REPLACE (epoch_us(time) AS time) FROM source){where}"
 
     @property
     def decisions(self) -> str:
