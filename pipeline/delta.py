@@ -8,8 +8,7 @@ one fails and has changed nothing.
 """
 
 import time
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -36,6 +35,8 @@ ROWS = "minicontroller.rows"
 COMPRESSION = "zstd"
 ROW_GROUP = 20_000
 """Rows of a group at most: so that who needs some places of the log reads little else."""
+WAITING_BYTES = 128 << 20
+"""Of rows that wait to be written, until there are enough for a group."""
 TARGET_BYTES = 64 << 20
 """Of a file: one that has come to so much is followed by another one."""
 SMALL_BYTES = TARGET_BYTES // 8
@@ -151,19 +152,24 @@ class Tables:
             )
 
     def commit(
-        self, before: Snapshot, change: int, adds: Iterable[DataFile] = (), removes: Iterable[DataFile] = ()
+        self,
+        before: Snapshot,
+        change: int,
+        adds: Iterable[DataFile] = (),
+        removes: Iterable[DataFile] = (),
+        *,
+        are_rows_new: bool = True,
     ) -> Snapshot:
         """Change a table in one step, and return what it holds then. Raises ChangedMeanwhileError,
         TablesError.
         """
-        adds = list(adds)
         delta = before.delta or self._created(before.table)
         self._add_columns(delta, before.table)
         now = time.time_ns() // 1_000_000
         adds = list(adds)
         actions: list[AddAction | RemoveAction] = [
-            *(_removed(file, now) for file in removes),
-            *(_added(before.table, file, now) for file in adds),
+            *(_removed(file, now, are_rows_new) for file in removes),
+            *(_added(before.table, file, now, are_rows_new) for file in adds),
         ]
         try:
             delta.create_write_transaction(
@@ -172,7 +178,7 @@ class Tables:
                 schema=delta.schema(),
                 partition_by=delta.metadata().partition_columns,
                 commit_properties=CommitProperties(
-                    custom_metadata={ROWS: sum(file.rows for file in adds)},
+                    custom_metadata={ROWS: sum(file.rows for file in adds) if are_rows_new else 0},
                     app_transactions=[Transaction(APPLICATION, change)],
                 ),
             )
@@ -193,22 +199,41 @@ class Tables:
         if new := [field for field in Schema.from_arrow(table.schema).fields if field.name not in there]:
             delta.alter.add_columns(new)
 
-    def merge_small(self, table: Table) -> int:
+    def merge_small(self, before: Snapshot) -> int:
         """Merge small files where there are many, and return how many fewer there are. Raises
-        TablesError.
+        TablesError, OSError.
+
+        delta-rs lets two compactions at once succeed, each of which adds all rows; of two commits
+        with the same application transaction one fails.
         """
-        snapshot = self.snapshot(table)
-        small = Counter(file.cluster_id for file in snapshot.files if file.size < SMALL_BYTES)
-        if snapshot.delta is None or max(small.values(), default=0) < MANY:
+        small: dict[str | None, list[DataFile]] = {}
+        for file in before.files:
+            if file.size < SMALL_BYTES:
+                small.setdefault(file.cluster_id, []).append(file)
+        removes = [file for files in small.values() if len(files) >= MANY for file in files]
+        if not removes:
             return 0
+        adds = [each for files in small.values() if len(files) >= MANY for each in self._merged(before.table, files)]
         try:
-            merged = snapshot.delta.optimize.compact(target_size=TARGET_BYTES)
-        except CommitFailedError:  # another run changed the table meanwhile, and merges them itself
+            self.commit(before, before.change, adds, removes, are_rows_new=False)
+        except ChangedMeanwhileError:  # the other run merges them itself
             return 0
-        except (DeltaError, OSError) as error:
-            raise TablesError(f"{self._uri(table)} cannot be merged: {reason(error)}.") from None
-        self.vacuum(table)
-        return int(merged["numFilesRemoved"]) - int(merged["numFilesAdded"])
+        self.vacuum(before.table)
+        return len(removes) - len(adds)
+
+    def _merged(self, table: Table, files: Sequence[DataFile]) -> Iterator[DataFile]:
+        """Write the rows of some files of a cluster into large ones, in the order of the log."""
+        in_order = sorted(files, key=lambda file: [file.low.get(name, 0) for name in ("epoch", "sequence")])
+        rows = dataset(self.location, table, in_order).to_batches(
+            table.in_files.names, batch_readahead=1, fragment_readahead=1
+        )
+        new = NewFile(self.location, table, files[0].cluster_id)
+        for some in rows:
+            if new.size >= TARGET_BYTES:
+                yield new.finish()
+                new = NewFile(self.location, table, files[0].cluster_id)
+            new.write(some)
+        yield new.finish()
 
     def vacuum(self, table: Table) -> None:
         """Remove the files that no snapshot of the last KEPT_HOURS names. Raises TablesError."""
@@ -274,13 +299,29 @@ class NewFile:
         self._stream = output_stream(tables, f"{table.value}/{self._path}")
         self._metadata: list[pq.FileMetaData] = []
         self._writer = pq.ParquetWriter(
-            self._stream, table.in_files, compression=COMPRESSION, metadata_collector=self._metadata
+            self._stream,
+            table.in_files,
+            compression=COMPRESSION,
+            metadata_collector=self._metadata,
+            write_statistics=list(table.statistics),
         )
+        self._waiting: list[pa.RecordBatch] = []
+        self._rows = 0
+        self.waiting_bytes = 0
+        """Of rows that wait until there are enough of them for a group."""
 
-    def write(self, rows: pa.RecordBatch | pa.Table) -> None:
-        if isinstance(rows, pa.RecordBatch):
-            rows = pa.Table.from_batches([rows])
-        self._writer.write_table(rows, ROW_GROUP)
+    def write(self, rows: pa.RecordBatch) -> None:
+        self._waiting.append(rows)
+        self._rows += rows.num_rows
+        self.waiting_bytes += rows.nbytes
+        if self._rows >= ROW_GROUP or self.waiting_bytes >= WAITING_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the rows that wait."""
+        if self._waiting:
+            self._writer.write_table(pa.Table.from_batches(self._waiting), ROW_GROUP)
+        self._waiting, self._rows, self.waiting_bytes = [], 0, 0
 
     @property
     def size(self) -> int:
@@ -295,6 +336,7 @@ class NewFile:
             self._writer.is_open = False
 
     def finish(self) -> DataFile:
+        self.flush()
         self._writer.close()
         size = self.size
         self._stream.close()
@@ -344,18 +386,18 @@ def _files(table: Table, delta: DeltaTable) -> Iterable[DataFile]:
         yield DataFile(path, cluster_id, action["num_records"], action["size_bytes"], low, high, nulls)
 
 
-def _added(table: Table, file: DataFile, now_ms: int) -> AddAction:
+def _added(table: Table, file: DataFile, now_ms: int, is_new: bool) -> AddAction:
     statistics = {
         "numRecords": file.rows,
         "minValues": _written(table, file.low),
         "maxValues": _written(table, file.high),
         "nullCount": file.nulls,
     }
-    return AddAction(file.path, file.size, _partitions(file), now_ms, True, msgspec.json.encode(statistics).decode())
+    return AddAction(file.path, file.size, _partitions(file), now_ms, is_new, msgspec.json.encode(statistics).decode())
 
 
-def _removed(file: DataFile, now_ms: int) -> RemoveAction:
-    return RemoveAction(file.path, True, now_ms, file.size, dict(_partitions(file)))
+def _removed(file: DataFile, now_ms: int, is_new: bool) -> RemoveAction:
+    return RemoveAction(file.path, is_new, now_ms, file.size, dict(_partitions(file)))
 
 
 def _partitions(file: DataFile) -> Mapping[str, str | None]:

@@ -51,5 +51,5 @@ def _replace(ledger: Ledger, table: Table, rows: Iterable[dict[str, Any]]) -> No
     before = ledger.tables.snapshot(table)
     if before.change < ledger.number:
         file = NewFile(ledger.tables.location, table)
-        file.write(pa.Table.from_pylist(list(rows), table.schema))
+        file.write(pa.RecordBatch.from_pylist(list(rows), table.schema))
         ledger.tables.commit(before, ledger.number, [file.finish()], before.files)

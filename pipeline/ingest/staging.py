@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...audit.lines import KEPT_BYTES, TOO_LONG, LineBlock
-from ..delta import ROW_GROUP, TARGET_BYTES, DataFile, NewFile
+from ..delta import TARGET_BYTES, WAITING_BYTES, DataFile, NewFile
 from ..location import Location
 from ..schemas import CLUSTER, Table
 from .columns import Bad, columns
@@ -23,8 +23,6 @@ from .places import Run, Runs
 from .report import Reached, Report, Share
 from .stretches import marks_of, stretch_on
 
-WAITING_BYTES = 128 << 20
-"""Of rows that wait, for all files together, until a file has enough for a group."""
 MAX_OPEN = 16
 """Files that are written at the same time, of as many clusters."""
 PLACE = (CLUSTER, "epoch", "sequence")
@@ -141,7 +139,7 @@ class _Files:
         self._tables = tables
         self._table = table
         self._done = done
-        self._open: dict[str | None, _Waiting] = {}
+        self._open: dict[str | None, NewFile] = {}
 
     def write_by_cluster(self, rows: pa.RecordBatch) -> None:
         if not rows.num_rows:
@@ -156,14 +154,11 @@ class _Files:
         if cluster_id not in self._open:
             if len(self._open) >= MAX_OPEN:
                 self._finish(next(iter(self._open)))
-            self._open[cluster_id] = _Waiting(NewFile(self._tables, self._table, cluster_id))
-        waiting = self._open[cluster_id]
-        waiting.add(rows)
-        if waiting.rows >= ROW_GROUP:
-            waiting.write()
-        elif sum(each.bytes for each in self._open.values()) >= WAITING_BYTES:
-            max(self._open.values(), key=lambda each: each.bytes).write()
-        if waiting.file.size >= TARGET_BYTES:
+            self._open[cluster_id] = NewFile(self._tables, self._table, cluster_id)
+        self._open[cluster_id].write(rows)
+        if sum(each.waiting_bytes for each in self._open.values()) >= WAITING_BYTES:
+            max(self._open.values(), key=lambda each: each.waiting_bytes).flush()
+        if self._open[cluster_id].size >= TARGET_BYTES:
             self._finish(cluster_id)
 
     def finish(self) -> None:
@@ -171,26 +166,4 @@ class _Files:
             self._finish(cluster_id)
 
     def _finish(self, cluster_id: str | None) -> None:
-        waiting = self._open.pop(cluster_id)
-        waiting.write()
-        self._done.append(waiting.file.finish())
-
-
-class _Waiting:
-    """A file, and the rows that wait to be written to it."""
-
-    def __init__(self, file: NewFile) -> None:
-        self.file = file
-        self._batches: list[pa.RecordBatch] = []
-        self.rows = 0
-        self.bytes = 0
-
-    def add(self, rows: pa.RecordBatch) -> None:
-        self._batches.append(rows)
-        self.rows += rows.num_rows
-        self.bytes += rows.nbytes
-
-    def write(self) -> None:
-        if self._batches:
-            self.file.write(pa.Table.from_batches(self._batches))
-        self._batches, self.rows, self.bytes = [], 0, 0
+        self._done.append(self._open.pop(cluster_id).finish())

@@ -121,7 +121,7 @@ class Ledger:
         """Merge small files of the events and of the quarantine, and return how many fewer there
         are. Raises TablesError.
         """
-        merged = sum(self.tables.merge_small(table) for table in (Table.EVENTS, Table.QUARANTINE))
+        merged = sum(self.tables.merge_small(each) for each in (self.events, self.tables.snapshot(Table.QUARANTINE)))
         self.events = self.tables.snapshot(Table.EVENTS)
         return merged
 

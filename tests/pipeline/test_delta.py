@@ -13,7 +13,7 @@ from minicontroller.pipeline.location import Location, LocationError
 from minicontroller.pipeline.schemas import Table
 
 FIRST = datetime(1, 1, 1, tzinfo=UTC)
-ODD = ("plain", "ä/b c%20=?#", "x:y\"'")
+ODD = ("plain", "ä/b c%20=?#", "x:y\"'", "é" * 60)
 
 
 @pytest.fixture
@@ -51,7 +51,9 @@ def test_what_was_committed_is_there(tables: Tables) -> None:
     assert set(snapshot.of_clusters()) == set(ODD)
     assert places(tables) == sorted((cluster_id, number) for cluster_id in ODD for number in range(1, 11))
     low = {"epoch": 1, "sequence": 1, "time": -62_135_596_800_000_000}
-    assert [(file.low, file.high["sequence"], file.nulls["epoch"]) for file in snapshot.files] == [(low, 10, 0)] * 3
+    assert [(file.low, file.high["sequence"], file.nulls["epoch"]) for file in snapshot.files] == [(low, 10, 0)] * len(
+        ODD
+    )
 
 
 def test_of_two_runs_at_once_one_fails(tables: Tables) -> None:
@@ -67,7 +69,7 @@ def test_a_snapshot_stays_as_it_was(tables: Tables) -> None:
     """Who reads a snapshot sees no later commit, and no merged file is gone yet."""
     tables.commit(tables.snapshot(Table.EVENTS), 1, [written(tables, "a", number) for number in range(MANY)])
     before = tables.snapshot(Table.EVENTS)
-    assert tables.merge_small(Table.EVENTS) == MANY - 1
+    assert tables.merge_small(tables.snapshot(Table.EVENTS)) == MANY - 1
     merged = tables.snapshot(Table.EVENTS)
     tables.commit(merged, 2, [written(tables, "a", 91, 2)], merged.files)
     tables.vacuum(Table.EVENTS)
@@ -80,13 +82,26 @@ def test_merged_files_hold_the_same_rows(tables: Tables) -> None:
     firsts = range(1, 10 * MANY, 10)
     tables.commit(tables.snapshot(Table.EVENTS), 4, [written(tables, name, first) for name in ODD for first in firsts])
     rows = places(tables)
-    assert tables.merge_small(Table.EVENTS) == 3 * (MANY - 1)
+    assert tables.merge_small(tables.snapshot(Table.EVENTS)) == len(ODD) * (MANY - 1)
     snapshot = tables.snapshot(Table.EVENTS)
     assert places(tables) == rows
     assert snapshot.change == 4
     assert [(file.rows, file.low["sequence"], file.high["sequence"]) for file in snapshot.files] == [
         (10 * MANY, 1, 10 * MANY)
-    ] * 3
+    ] * len(ODD)
+
+
+def test_of_two_merges_at_once_one_counts(tables: Tables) -> None:
+    """Two runs that merge the same files, or one that merges and one that adds, double no row."""
+    before = tables.commit(
+        tables.snapshot(Table.EVENTS), 1, [written(tables, "a", 1 + 10 * number) for number in range(MANY)]
+    )
+    added = tables.commit(before, 2, [written(tables, "a", 1 + 10 * MANY)])
+    assert [tables.merge_small(each) for each in (before, added, added)] == [0, MANY, 0]
+    assert places(tables) == [("a", number) for number in range(1, 1 + 10 * (MANY + 1))]
+    with pytest.raises(ChangedMeanwhileError):
+        tables.commit(added, 3, [written(tables, "a", 1000)])
+    assert tables.snapshot(Table.EVENTS).commits(9)[0][1] == 10
 
 
 def test_nothing_was_written(tables: Tables) -> None:
