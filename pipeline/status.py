@@ -31,9 +31,8 @@ def print_status(location: Location, file: IO[str]) -> None:
     tables = Tables(location)
     tables.require()
     ledger, snapshots = Ledger(tables), tables.snapshots()
-    console = Console(file=file, highlight=False, markup=False, emoji=False)
-    if not console.is_terminal:
-        console = Console(file=file, highlight=False, markup=False, emoji=False, width=PLAIN_WIDTH)
+    width = None if file.isatty() else PLAIN_WIDTH
+    console = Console(file=file, highlight=False, markup=False, emoji=False, width=width)
     runs = ((moment(when_ms * 1000), count(rows)) for when_ms, rows in snapshots[Table.EVENTS].commits(RUNS))
     console.print(_grid(("Table", "rows", "files", "MiB"), [_size(snapshot) for snapshot in snapshots.values()]))
     console.print()

@@ -79,18 +79,13 @@ class Sheet:
         """Return the sheet with only its first rows; all are still counted."""
         return Sheet(self.name, self.title, self.columns, self.rows[:rows], self.all_rows, self.totals)
 
-    def telling(self) -> "Sheet":
-        """Return the sheet without columns of zeros and nulls, which tell nothing but of a caller;
-        its first column stays, and all do if no other would.
+    def telling(self, *besides: str) -> "Sheet":
+        """Return the sheet without some columns, and without those of zeros and nulls, which tell
+        nothing but of a caller; the first one stays, and all do if no other would.
         """
-        kept = [column for column in self.columns if column is self.columns[0] or self._tells(column)]
-        return self._of(kept) if len(kept) > 1 else self
-
-    def without(self, name: str) -> "Sheet":
-        """Return the sheet without one column."""
-        return self._of([column for column in self.columns if column.name != name])
-
-    def _of(self, columns: Sequence[Column]) -> "Sheet":
+        left = [column for column in self.columns if column.name not in besides]
+        telling = [column for column in left if column is left[0] or self._tells(column)]
+        columns = telling if len(telling) > 1 else left
         rows = [tuple(record[column.name] for column in columns) for record in self.records]
         totals = {column.name: self.totals[column.name] for column in columns if column.sums}
         return Sheet(self.name, self.title, tuple(columns), rows, self.all_rows, totals)

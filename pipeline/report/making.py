@@ -9,7 +9,7 @@ from typing import Any
 
 from ..page.files import Files, as_json, plain_sheet
 from ..page.rendering import render
-from ..page.sheet import Kind, Sheet, count, moment, plural, share, shown
+from ..page.sheet import Kind, count, moment, plural, share, shown
 from ..progress import Stages
 from ..schemas import Table
 from .activity import BY_CLIENT, BY_PRINCIPAL, BY_TIME, BY_TOPIC, CHANGES, FORWARDING, OVER_TIME, TOPICS
@@ -93,23 +93,18 @@ def document(report: Report) -> dict[str, Any]:
 def save_page(report: Report, files: Files) -> None:
     """Draw all plots and write the page."""
     parts = [(question, question.draw(report)) for question in report.questions]
+    untold = () if report.clusters.all_rows > 1 else ("cluster_id",)
     page = render(
         "report/report.html",
         report=report,
         parts=parts,
-        on_page=lambda sheet: _on_page(sheet, report),
+        on_page=lambda sheet: sheet.cut(ROWS_ON_THE_PAGE).telling(*untold),
         figures=list(_figures(report)),
         period=_period(report),
         csv=files.csv_folder.name,
         json=files.json.name,
     )
     files.save(files.out, page)
-
-
-def _on_page(sheet: Sheet, report: Report) -> Sheet:
-    """Return the sheet for the page: its first rows, and the columns that tell something."""
-    short = sheet.cut(ROWS_ON_THE_PAGE).telling()
-    return short if report.clusters.all_rows > 1 else short.without("cluster_id")
 
 
 def _figures(report: Report) -> Iterator[tuple[str, str, str]]:

@@ -117,9 +117,7 @@ class Selection:
         `step` on the axis, and `blamed`: the rule, or else the policy.
         """
         return f"""
-            SELECT cluster_id, epoch, sequence, time, principal, api, operation, software, received_node, resource, name, error, message,
-                policy_message, findings, latency_us,
-                {_OUTCOME} AS outcome,
+            SELECT *, {_OUTCOME} AS outcome,
                 CASE received_node WHEN -1 THEN 'unknown' WHEN decided_node THEN 'local' ELSE 'forwarded' END AS way,
                 {self.axis.column("time")} AS step,
                 CASE WHEN rule != '' THEN rule ELSE policy END AS blamed
