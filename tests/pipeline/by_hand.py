@@ -134,7 +134,7 @@ def write(tables: Tables, table: Table, rows: list[Row]) -> None:
     for cluster_id, held in parts.items():
         columns = {field.name: [row.get(field.name) for row in held] for field in table.in_files}
         file = NewFile(tables.location, table, cluster_id)
-        file.write(pa.table(columns, schema=table.in_files))
+        file.write(pa.record_batch(columns, schema=table.in_files))
         files.append(file.finish())
     tables.commit(tables.snapshot(table), 1, files)
 
