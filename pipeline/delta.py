@@ -48,6 +48,8 @@ STATE = "_state"
 """The folder of what the ingest keeps for itself, beside the tables."""
 OLD_STATE = f"{STATE}/state.json"
 """What versions before Delta tables kept there."""
+CLEARING = f"{STATE}/clearing"
+"""An object that is there while the tables are removed by `ingest --anew`."""
 KEPT_HOURS = 24
 """How long a file stays that no snapshot names any more, or none yet."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -88,6 +90,15 @@ class Snapshot:
         self.change = 0 if delta is None else delta.transaction_version(APPLICATION) or 0
         """The number of the change that was the last one; 0 before the first one."""
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether this program made the table, and whatever is in it."""
+        if self.delta is None or self.change:
+            return True
+        names = {field.name for field in self.delta.schema().fields}
+        is_alike = bool(self.delta.metadata().partition_columns) == self.table.is_partitioned
+        return is_alike and names <= set(self.table.schema.names) and not self.delta.file_uris()
+
     @cached_property
     def files(self) -> tuple[DataFile, ...]:
         return () if self.delta is None else tuple(_files(self.table, self.delta))
@@ -121,11 +132,14 @@ class Tables:
     def snapshot(self, table: Table) -> Snapshot:
         """Read what a table holds now; nothing if it was never written. Raises TablesError."""
         try:
-            return Snapshot(table, DeltaTable(self._uri(table), storage_options=self.location.storage_options()))
+            found = Snapshot(table, DeltaTable(self._uri(table), storage_options=self.location.storage_options()))
         except TableNotFoundError:
             return Snapshot(table, None)
         except (DeltaError, OSError) as error:
             raise TablesError(f"{self._uri(table)} cannot be read: {reason(error)}.") from None
+        if not found.is_ours:
+            raise TablesError(f"{self._uri(table)} is a table of another program: take another folder.")
+        return found
 
     def snapshots(self) -> Mapping[Table, Snapshot]:
         """Read what all tables hold now. Raises TablesError."""
@@ -134,21 +148,25 @@ class Tables:
 
     def require(self) -> Snapshot:
         """Return the snapshot of the events. Raises TablesError if nothing was ingested."""
+        self.check_form()
         events = self.snapshot(Table.EVENTS)
         if events.delta is None:
-            self.check_form()
             raise TablesError(
                 f"There are no tables in {self.location}: `minicontroller pipeline ingest --audit DIR --tables {self.location}` makes them."
             )
         return events
 
     def check_form(self) -> None:
-        """Raise TablesError if the tables are those of a version before Delta tables."""
-        (old,) = self.location.filesystem().get_file_info([OLD_STATE])
+        """Raise TablesError if the tables are those of a version before Delta tables, or are being
+        removed.
+        """
+        old, clearing = self.location.filesystem().get_file_info([OLD_STATE, CLEARING])
+        anew = "`minicontroller pipeline ingest --anew` reads all audit files again in place of it."
+        if clearing.type != fs.FileType.NotFound:
+            raise TablesError(f"{self.location} is being made anew, or a run that did so was ended: {anew}")
         if old.type != fs.FileType.NotFound:
             raise TablesError(
-                f"{self.location} was written by an older version of this program, in another form: "
-                "`minicontroller pipeline ingest --anew` reads all audit files again in place of it."
+                f"{self.location} was written by an older version of this program, in another form: {anew}"
             )
 
     def commit(
@@ -261,6 +279,8 @@ class Tables:
                 storage_options=self.location.storage_options(),
             )
         except (DeltaError, OSError) as error:
+            if "already exists" in str(error):
+                raise ChangedMeanwhileError(f"Another run has made {self._uri(table)} meanwhile.") from None
             raise TablesError(f"{self._uri(table)} cannot be made: {reason(error)}.") from None
 
     def _uri(self, table: Table) -> str:

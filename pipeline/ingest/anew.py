@@ -1,18 +1,21 @@
-"""All audit files read again, in place of what the tables hold: for tables of an older form.
+"""All audit files read again, in place of what the tables hold.
 
-Rule: nothing is removed unless every file that was ever read lies in the folders, so no event is
-lost.
+Rule: nothing is removed unless this program made it and every file that was ever read lies in the
+folders, so no event is lost. A mark says that the removal has begun: until it is over, nobody takes
+what is left for the tables.
 """
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 import msgspec
+from pyarrow import fs
 
-from ..delta import OLD_STATE, STATE, Tables, TablesError
+from ..delta import CLEARING, OLD_STATE, Tables, TablesError
+from ..location import output_stream
 from ..schemas import Table
 from .files import Found, base_name
-from .state import Ledger
+from .state import newest_state, states
 
 
 class _OldState(msgspec.Struct):
@@ -23,23 +26,43 @@ class _OldState(msgspec.Struct):
 
 def clear(tables: Tables, found: Mapping[str, Found]) -> None:
     """Remove the tables, whose audit files were all `found`. Raises TablesError, OSError."""
-    there = {base_name(name) for name in found}
-    if gone := sorted(name for name in _read(tables) if base_name(name) not in there):
-        others = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
-        raise TablesError(
-            f"What the tables hold of {gone[0]}{others} does not lie in the folders: "
-            f"keep {tables.location}, and ingest into another folder."
-        )
     filesystem = tables.location.filesystem()
-    for folder in (*(table.value for table in Table), STATE):
+    if filesystem.get_file_info(CLEARING).type == fs.FileType.NotFound:
+        there = {base_name(name) for name in found}
+        if gone := sorted(name for name in _read(tables) if base_name(name) not in there):
+            others = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
+            raise TablesError(
+                f"What the tables hold of {gone[0]}{others} does not lie in the folders: "
+                f"keep {tables.location}, and ingest into another folder."
+            )
+        output_stream(tables.location, CLEARING).close()
+    for table in Table:
         with suppress(FileNotFoundError):
-            filesystem.delete_dir(folder)
+            filesystem.delete_dir(table.value)
+    for name in (*states(tables), OLD_STATE, CLEARING):
+        with suppress(FileNotFoundError):
+            filesystem.delete_file(name)
 
 
 def _read(tables: Tables) -> Iterable[str]:
-    """Return the names of the files that are in the tables."""
+    """Return the names of the files that are in the tables. Raises TablesError if there is
+    something that this program did not make.
+    """
+    filesystem = tables.location.filesystem()
     try:
-        with tables.location.filesystem().open_input_stream(OLD_STATE) as stream:
+        with filesystem.open_input_stream(OLD_STATE) as stream:
             return msgspec.json.decode(stream.readall(), type=_OldState).files
     except FileNotFoundError:
-        return Ledger(tables).state.files
+        pass
+    except msgspec.DecodeError as error:
+        raise TablesError(
+            f"{tables.location.child(OLD_STATE)} is broken ({error}): ingest everything into another folder."
+        ) from None
+    if states(tables):
+        return newest_state(tables).files
+    for info in filesystem.get_file_info([table.value for table in Table]):
+        if info.type != fs.FileType.NotFound:
+            raise TablesError(
+                f"{tables.location.child(info.path)} is there, and nothing says what is in it: ingest into another folder."
+            )
+    return ()

@@ -7,12 +7,14 @@ was never in force. The other tables follow, and carry the number of the change 
 reached.
 """
 
+import re
 import tempfile
 import time
 from contextlib import suppress
 
 import msgspec
 import zstandard
+from pyarrow import fs
 
 from ..delta import STATE, DataFile, Tables, TablesError
 from ..location import output_stream, reason
@@ -21,6 +23,8 @@ from .files import Progress
 from .places import Run
 from .report import Mark
 
+NAMED = re.compile(r"_state/[0-9]{1,19}+\.json\.zst", re.ASCII)
+"""The name of a state."""
 FORMAT = 3
 """Of the state."""
 TRIED = f"{STATE}/tried"
@@ -86,6 +90,8 @@ class State(msgspec.Struct):
     """Files that are finished and end in the middle of a line: how many bytes of it there are."""
     unreadable: dict[str, str] = {}
     """Files that could not be read: why."""
+    history: int = 0
+    """The number of the change that the topic history had reached before this one."""
 
 
 class Ledger:
@@ -93,11 +99,17 @@ class Ledger:
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
+        tables.check_form()
         self.events = tables.snapshot(Table.EVENTS)
-        self._check_form()
-        self.state = State() if not self.number else self._loaded()
-        if tables.snapshot(Table.TOPIC_HISTORY).change >= self.number:
+        if not self.number:
+            self._check_nothing_is_left()
+        self.state = _loaded(tables, self.number) if self.number else State()
+        history = tables.snapshot(Table.TOPIC_HISTORY).change
+        if history >= self.number:
             self.has_history()
+        elif history < self.state.history:  # it was removed, or an older one restored
+            for cluster in self.state.clusters.values():
+                cluster.changed_from = (0, 0)
 
     @property
     def number(self) -> int:
@@ -129,7 +141,10 @@ class Ledger:
         """Bring the table `quarantine` up to date with the events. Raises TablesError."""
         there = self.tables.snapshot(Table.QUARANTINE)
         if there.change < self.number:
-            self.tables.commit(there, self.number, self.state.quarantine)
+            names = [file.path for file in self.state.quarantine]
+            found = self.tables.folder(Table.QUARANTINE).filesystem().get_file_info(names) if names else []
+            adds = [file for file, info in zip(self.state.quarantine, found, strict=True) if info.is_file]
+            self.tables.commit(there, self.number, adds)
 
     @property
     def is_stale(self) -> bool:
@@ -138,6 +153,7 @@ class Ledger:
 
     def has_history(self) -> None:
         """Note that the topic history is up to date with the events."""
+        self.state.history = self.number
         for cluster in self.state.clusters.values():
             cluster.changed_from = None
 
@@ -147,35 +163,53 @@ class Ledger:
         with output_stream(self.tables.location, _name(number)) as stream:
             stream.write(zstandard.compress(msgspec.json.encode(state)))
 
-    def _loaded(self) -> State:
-        name = _name(self.number)
-        try:
-            with self.tables.location.filesystem().open_input_stream(name, compression=None) as stream:
-                text = zstandard.decompress(stream.readall(), max_output_size=LARGEST)
-            return _decoded(text)
-        except FileNotFoundError:
-            raise TablesError(
-                f"{self.tables.location} has events, but {name} is gone, which tells what is in them: ingest into another folder."
-            ) from None
-        except (zstandard.ZstdError, msgspec.DecodeError) as error:
-            raise TablesError(
-                f"{self.tables.location.child(name)} is broken ({error}): ingest everything into another folder."
-            ) from None
-
     def _forget(self, number: int) -> None:
-        """Remove the state of a change that was not the last one any more before this one."""
-        if number:
-            with suppress(FileNotFoundError):
-                self.tables.location.filesystem().delete_file(_name(number))
+        """Remove the states before a change. Its own stays beside the last one: a disk may lose the
+        last commit.
+        """
+        for name in states(self.tables):
+            if _number(name) < number:
+                with suppress(FileNotFoundError):
+                    self.tables.location.filesystem().delete_file(name)
 
-    def _check_form(self) -> None:
-        if self.number:
-            return
-        if self.events.files:
-            raise TablesError(
-                f"{self.tables.folder(Table.EVENTS)} is a table of another program: ingest into another folder."
-            )
-        self.tables.check_form()
+    def _check_nothing_is_left(self) -> None:
+        """Raise TablesError if there are tables that belonged to events which are gone."""
+        for table in Table:
+            if self.tables.snapshot(table).change:
+                raise TablesError(
+                    f"{self.tables.location} has the table {table.value}, but the events are gone: "
+                    "`minicontroller pipeline ingest --anew` reads all audit files again in place of it."
+                )
+
+
+def states(tables: Tables) -> list[str]:
+    """Return the names of all states, the oldest first. Raises OSError."""
+    selector = fs.FileSelector(STATE, allow_not_found=True)
+    found = [info.path for info in tables.location.filesystem().get_file_info(selector)]
+    return sorted((name for name in found if NAMED.fullmatch(name)), key=_number)
+
+
+def newest_state(tables: Tables) -> State:
+    """Return the newest state that was written, in force or not; there must be one. Raises
+    TablesError, OSError.
+    """
+    return _loaded(tables, _number(states(tables)[-1]))
+
+
+def _loaded(tables: Tables, number: int) -> State:
+    name = _name(number)
+    try:
+        with tables.location.filesystem().open_input_stream(name, compression=None) as stream:
+            text = zstandard.decompress(stream.readall(), max_output_size=LARGEST)
+        return _decoded(text)
+    except FileNotFoundError:
+        raise TablesError(
+            f"{tables.location} has events, but {name} is gone, which tells what is in them: ingest into another folder."
+        ) from None
+    except (zstandard.ZstdError, msgspec.DecodeError) as error:
+        raise TablesError(
+            f"{tables.location.child(name)} is broken ({error}): ingest everything into another folder."
+        ) from None
 
 
 def check(tables: Tables) -> None:
@@ -200,6 +234,10 @@ def check(tables: Tables) -> None:
 
 def _name(number: int) -> str:
     return f"{STATE}/{number}.json.zst"
+
+
+def _number(name: str) -> int:
+    return int(name.rpartition("/")[2].partition(".")[0])
 
 
 def _decoded(text: bytes) -> State:

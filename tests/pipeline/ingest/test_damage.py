@@ -1,0 +1,153 @@
+"""Tables that were damaged: the next run mends them, or says in a sentence what to do, and nothing
+is lost or doubled.
+"""
+
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+from pyspark.sql import SparkSession
+
+from minicontroller.pipeline.delta import CLEARING, OLD_STATE, Tables, TablesError
+from minicontroller.pipeline.ingest.anew import clear
+from minicontroller.pipeline.ingest.files import listing
+from minicontroller.pipeline.ingest.state import Ledger
+from minicontroller.pipeline.location import Location
+from minicontroller.pipeline.schemas import Table
+from tests.audit.logs import CLUSTER, a_log, write
+from tests.pipeline.ingest.local import ingest_here, ingest_on, places, rows_of
+
+EVENTS = 5
+
+
+def add(audit: Path, epoch: int) -> None:
+    """Add a file with events of an epoch, and a line that is none."""
+    audit.mkdir(exist_ok=True)
+    file = write(audit / f"audit-{CLUSTER}-{epoch:010}-{1:012}-1.ndjson", a_log(EVENTS - 2, epoch))
+    with file.open("ab") as stream:
+        stream.write(b"no event\n")
+
+
+@pytest.fixture
+def audit(tmp_path: Path) -> Path:
+    """Give audit files of two epochs, which were ingested one after the other."""
+    for epoch in (1, 2):
+        add(tmp_path / "audit", epoch)
+        ingest_here(tmp_path / "tables", tmp_path / "audit")
+    return tmp_path / "audit"
+
+
+@pytest.fixture
+def tables(tmp_path: Path, audit: Path) -> Path:
+    del audit
+    return tmp_path / "tables"
+
+
+def begun(tables: Path) -> Ledger:
+    return Ledger(Tables(Location.local(tables)))
+
+
+def cleared(tables: Path, audit: Path) -> None:
+    clear(Tables(Location.local(tables)), listing([Location.local(audit)]))
+
+
+def assert_whole(tables: Path, epochs: int = 2) -> None:
+    expected = [(CLUSTER, epoch, number) for epoch in range(1, epochs + 1) for number in range(1, EVENTS + 1)]
+    assert places(tables) == expected
+    assert len(rows_of(tables, Table.QUARANTINE)) == epochs
+
+
+@pytest.mark.parametrize("removed", [0, 1, 2])
+def test_making_anew_that_was_ended(tables: Path, audit: Path, removed: int) -> None:
+    """What is left of the tables is not taken for them, and making them anew goes on."""
+    (tables / CLEARING).touch()
+    log = sorted((tables / "events" / "_delta_log").glob("*.json"))
+    for file in log[:removed]:
+        file.unlink()
+    with pytest.raises(TablesError, match=r"is being made anew, or a run that did so was ended: .*--anew"):
+        begun(tables)
+    with pytest.raises(TablesError, match="is being made anew"):
+        Tables(Location.local(tables)).require()
+    cleared(tables, audit)
+    ingest_here(tables, audit)
+    assert_whole(tables)
+
+
+def test_a_damaged_log_is_made_anew(tables: Path, audit: Path) -> None:
+    """Which files were read stands in the state, so the log need not be read."""
+    next((tables / "events" / "_delta_log").glob("*1.json")).write_bytes(b"garbage")
+    with pytest.raises(TablesError, match="events cannot be read"):
+        begun(tables)
+    cleared(tables, audit)
+    ingest_here(tables, audit)
+    assert_whole(tables)
+
+
+def test_what_others_made_stays(tmp_path: Path, audit: Path) -> None:
+    """A folder with something of the tables' names, and no state, is none that may be removed."""
+    file = tmp_path / "homework" / "problems" / "mine.txt"
+    file.parent.mkdir(parents=True)
+    file.touch()
+    with pytest.raises(TablesError, match="homework/problems is there, and nothing says what is in it"):
+        cleared(tmp_path / "homework", audit)
+    assert file.exists()
+
+
+def test_events_that_are_gone(tables: Path, audit: Path) -> None:
+    """The other tables do not get everything a second time."""
+    shutil.rmtree(tables / "events")
+    with pytest.raises(TablesError, match=r"the events are gone: .*--anew"):
+        begun(tables)
+    cleared(tables, audit)
+    ingest_here(tables, audit)
+    assert_whole(tables)
+
+
+def test_a_quarantine_that_is_gone(tables: Path, audit: Path) -> None:
+    """What is left is readable, and what comes is added."""
+    shutil.rmtree(tables / "quarantine")
+    add(audit, 3)
+    ingest_here(tables, audit)
+    assert len(rows_of(tables, Table.QUARANTINE)) == 1
+
+
+def test_a_commit_that_was_lost(tables: Path, audit: Path) -> None:
+    """A disk that lost power may lose the last commit: the state before is still there."""
+    max((tables / "events" / "_delta_log").glob("*.json")).unlink()
+    shutil.rmtree(tables / "quarantine")
+    ingest_here(tables, audit)
+    assert places(tables) == [(CLUSTER, epoch, number) for epoch in (1, 2) for number in range(1, EVENTS + 1)]
+
+
+def test_a_topic_history_that_is_gone(spark: SparkSession, tables: Path, audit: Path) -> None:
+    """It is made of all events again, also if it was removed long after it was made."""
+    ingest_on(spark, tables, [audit])
+    whole = sorted(map(str, rows_of(tables, Table.TOPIC_HISTORY)))
+    add(audit, 3)
+    ingest_here(tables, audit)
+    shutil.rmtree(tables / "topic_history")
+    ingest_on(spark, tables, [audit])
+    rows = rows_of(tables, Table.TOPIC_HISTORY)
+    assert whole and sorted(str(row) for row in rows if row["until_epoch"] and row["until_epoch"] < 3) == [
+        each for each in whole if "'until_epoch': None" not in each
+    ]
+    ingest_on(spark, tables.parent / "other", [audit])
+    assert sorted(map(str, rows)) == sorted(map(str, rows_of(tables.parent / "other", Table.TOPIC_HISTORY)))
+
+
+@pytest.mark.parametrize("table", ["events", "topic_history"])
+def test_a_table_of_another_program(tmp_path: Path, table: str) -> None:
+    """It is told as what it is."""
+    write_deltalake(tmp_path / table, pa.table({"a": [1]}))
+    with pytest.raises(TablesError, match=f"{table} is a table of another program: take another folder"):
+        begun(tmp_path)
+
+
+def test_an_old_state_that_is_broken(tmp_path: Path, audit: Path) -> None:
+    """What tables of an older form hold cannot be told then."""
+    (tmp_path / "old" / OLD_STATE).parent.mkdir(parents=True)
+    (tmp_path / "old" / OLD_STATE).write_bytes(b"garbage")
+    with pytest.raises(TablesError, match=r"state\.json is broken .*: ingest everything into another folder"):
+        cleared(tmp_path / "old", audit)
