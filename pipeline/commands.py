@@ -14,6 +14,7 @@ from datetime import UTC
 from functools import wraps
 from importlib.util import find_spec
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from .location import Location
 
-INTERRUPTED = 130
+INTERRUPTED, TERMINATED = 130, 143
 NEEDED = ("deltalake", "duckdb", "jinja2", "matplotlib", "pandas", "pyarrow", "pyspark")
 """The extra `pipeline`."""
 
@@ -81,7 +82,12 @@ def pipeline() -> None:
             f"The pipeline needs {', '.join(missing)}, not installed here: pip install 'minicontroller[pipeline]'."
         )
     signal.signal(signal.SIGINT, signal.default_int_handler)  # an interrupted run must not look like a finished one
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, _ended)
+
+
+def _ended(_number: int, _frame: FrameType | None) -> None:
+    """End the command, and Spark with it."""
+    sys.exit(TERMINATED)
 
 
 def spark_options(
@@ -96,9 +102,13 @@ def spark_options(
         def command(
             *, tables: "Location", master: str | None, settings: dict[str, str], verbose: bool, **rest: Any
         ) -> None:
-            check(tables, rest)
-            with _spark(master, settings, verbose=verbose) as spark:
-                function(tables=tables, spark=spark, **rest)
+            try:
+                check(tables, rest)
+                with _spark(master, settings, verbose=verbose) as spark:
+                    function(tables=tables, spark=spark, **rest)
+            except KeyboardInterrupt:
+                click.echo("Interrupted.", err=True)
+                sys.exit(INTERRUPTED)
 
         return _with_options(command)
 
@@ -213,9 +223,6 @@ def _spark(master: str | None, settings: dict[str, str], *, verbose: bool) -> It
             yield spark
     except SparkUnavailableError as error:
         raise click.ClickException(str(error)) from None
-    except KeyboardInterrupt:
-        click.echo("Interrupted.", err=True)
-        sys.exit(INTERRUPTED)
 
 
 @pipeline.command()

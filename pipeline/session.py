@@ -7,8 +7,10 @@ before anything is read or written.
 
 import os
 import shutil
+import signal
 import socket
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise
@@ -91,15 +93,39 @@ def spark_session(
         yield present
         return
     with TemporaryDirectory(prefix="minicontroller-spark-") as name:
-        folder = Path(name)
-        spark = _started(master, settings or {}, None if verbose else folder)
+        folder, spark = Path(name), None
         try:
+            with _signals_held_back():
+                spark = _started(master, settings or {}, None if verbose else folder)
             if not _is_here(spark):
                 _send_program(spark, folder)
             yield spark
         finally:
-            with suppress(SparkLostError), lost():
-                spark.stop()
+            if spark is not None:
+                with suppress(SparkLostError), lost():
+                    spark.stop()
+
+
+@contextmanager
+def _signals_held_back() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM wait for the end of the block: pyspark would leave the Java behind
+    that it is starting.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    handlers = {
+        number: signal.signal(number, lambda number, _: came.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    for number in came[:1]:
+        signal.raise_signal(number)
 
 
 def _started(master: str | None, settings: Mapping[str, str], quiet: Path | None) -> SparkSession:

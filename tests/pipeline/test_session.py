@@ -3,8 +3,10 @@ started at all.
 """
 
 import os
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pyspark
@@ -140,6 +142,34 @@ def test_where_there_is_no_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert archive() is None
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_ended_while_spark_starts(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    """Whoever gives up as soon as Java runs leaves neither Java nor files behind."""
+    write(tmp_path / "a.ndjson", a_log(1))
+    (tmp_path / "tmp").mkdir()
+    command = [sys.executable, "-m", "minicontroller", "pipeline", "ingest", "--audit", ".", "--tables", "tables"]
+    variables = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
+    with subprocess.Popen(command, cwd=tmp_path, env=variables, stderr=subprocess.PIPE, start_new_session=True) as run:
+        until(lambda: len(members(run.pid)) > 1, within=SPARK_SECONDS)
+        os.killpg(run.pid, number) if number == signal.SIGINT else run.send_signal(number)
+        run.communicate()
+    assert run.returncode == code
+    until(lambda: not members(run.pid), within=SPARK_SECONDS)
+    assert not list((tmp_path / "tmp").glob("minicontroller-spark-*"))
+    assert not (tmp_path / "tables").exists()
+
+
+def members(session: int) -> list[int]:
+    """Return the processes of a session that run."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, _, own = stat.read_text().rpartition(")")[2].split()[:4]
+            if int(own) == session and state != "Z":
+                found.append(int(stat.parent.name))
+    return found
 
 
 def has_settled(file: Path) -> int:
