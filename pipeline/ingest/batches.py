@@ -66,18 +66,17 @@ class Batches:
 
 
 def shares(reads: Sequence[Read], each: int) -> list[Share]:
-    """Divide reads among workers; neighbours stay together, so that many small files become one
+    """Divide reads among workers into shares of about so many bytes, as equal as can be: who is
+    done first waits for the others. Neighbours stay together, so that many small files become one
     file of a table.
     """
-    found: list[Share] = []
+    found: dict[int, Share] = {}
     size = 0
     for read in reads:
-        if not found or size + read.size > each:
-            found.append(Share(len(found), []))
-            size = 0
-        found[-1].reads.append(read)
+        number = (size + read.size // 2) // each
+        found.setdefault(number, Share(len(found), [])).reads.append(read)
         size += read.size
-    return found
+    return list(found.values())
 
 
 def overlapping(state: State, reports: Sequence[Report]) -> list[Share]:

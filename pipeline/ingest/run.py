@@ -30,14 +30,16 @@ from .report import Report, Share
 from .staging import stage
 from .state import Ledger, State, copied
 
-PIECE_BYTES = 256 << 20
-"""A task reads so much at most."""
+SHARE_BYTES = 256 << 20
+"""A task reads about so much at most."""
+PIECE_BYTES = 64 << 20
+"""Of a file, from which shares are put together that are equal."""
 MIN_PIECE_BYTES = 4 << 20
 """... and not less, though other workers have nothing to do: a file is made of it."""
 EVENT_BYTES = 1 << 10
 """Of most events."""
-PIECES = 4
-"""Of a batch for each processor, so that none waits long for another."""
+SHARES = 4
+"""Of a batch for each processor, so that commits are rare."""
 FOLLOW_SECONDS = 1.0
 EVENTS = "events"
 DERIVE_SHARE = 10
@@ -116,7 +118,7 @@ class Run:
         self._folders = folders
         self._progress = progress
         self._processors = parallelism(spark)
-        self._batch_bytes = batch_bytes or PIECES * PIECE_BYTES * self._processors
+        self._batch_bytes = batch_bytes or SHARES * SHARE_BYTES * self._processors
         place = ledger.tables.location
         self._batches = Batches(ledger, self._staged, partial(conflicts, spark, place))
         self._failed: set[Read] = set()
@@ -153,8 +155,10 @@ class Run:
         )
         if not reads:
             return False
-        each = max(MIN_PIECE_BYTES, min(PIECE_BYTES, sum(read.size for read in reads) // self._processors))
-        with _told("Spark failed"), self._progress.batch(size=sum(read.size for read in reads)):
+        size = sum(read.size for read in reads)
+        rounds = max(1, -(-size // (SHARE_BYTES * self._processors)))
+        each = max(MIN_PIECE_BYTES, -(-size // (rounds * self._processors)))
+        with _told("Spark failed"), self._progress.batch(size=size):
             try:
                 reports = self._batches.take(reads, each)
             except StagingError as error:

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 from minicontroller.audit.event import encode
 from minicontroller.audit.verifying import Verification
+from minicontroller.pipeline.ingest.batches import shares
+from minicontroller.pipeline.ingest.files import Read
 from minicontroller.pipeline.ingest.state import State
 from minicontroller.pipeline.schemas import Table
 from tests.audit.logs import CLUSTER, a_creation, a_log, write
@@ -228,3 +230,12 @@ def test_compressed_in_several_pieces(tmp_path: Path, ending: str) -> None:
     (tmp_path / f"a.ndjson{ending}").write_bytes(joined)
     ingest_here(tmp_path / "tables", tmp_path)
     assert len(places(tmp_path / "tables")) == 6
+
+
+def test_shares_are_about_equal() -> None:
+    """Each read is in one share, in order, and no share is half a read away from its size."""
+    reads = [Read("a", begin, begin + size) for begin, size in ((0, 30), (30, 3), (33, 64), (97, 1), (98, 22))]
+    found = shares(reads * 10, 240)
+    assert [read for share in found for read in share.reads] == reads * 10
+    assert [share.number for share in found] == [*range(5)]
+    assert all(abs(sum(read.size for read in share.reads) - 240) <= 64 for share in found)
