@@ -201,13 +201,17 @@ def _are_filled(tables: "Location", _options: Mapping[str, Any]) -> None:
 
 @contextmanager
 def failures_told() -> Iterator[None]:
-    """Turn a failure of Spark's that nobody in the block has told into a sentence:
-    click.ClickException.
+    """Turn a failure of Spark's, or one of a file, that nobody in the block has told into a
+    sentence: click.ClickException.
     """
     from .failures import first_line, is_sparks
+    from .location import reason
 
     try:
         yield
+    except OSError as error:
+        where = "" if error.filename is None else f"{error.filename}: "
+        raise click.ClickException(escaped(f"{where}{reason(error)}.")) from None
     except Exception as error:
         if not is_sparks(error):
             raise

@@ -304,6 +304,12 @@ def dataset(tables: Location, table: Table, files: Sequence[DataFile], schema: p
     )
 
 
+def unreadable(tables: Location, table: Table, file: DataFile, error: Exception) -> OSError:
+    """Return the error that says which file of a table cannot be read, and what to do."""
+    anew = "`minicontroller pipeline ingest --anew` reads all audit files again, if it stays so"
+    return OSError(0, f"it is gone or broken ({reason(error)}): {anew}", tables.child(table.value).child(file.path).uri)
+
+
 def _partition(file: DataFile) -> ds.Expression | None:
     return None if file.cluster_id is None else ds.field(CLUSTER) == file.cluster_id
 

@@ -55,7 +55,9 @@ def reading(file: str = "") -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise UnreadableTableError(f"The tables were changed meanwhile ({error}): run it again.") from None
+        raise UnreadableTableError(
+            f"The tables were changed meanwhile ({error}): run it again. If it stays so, `minicontroller pipeline ingest --anew` reads all audit files again."
+        ) from None
     except (OSError, pa.ArrowException) as error:
         named = "" if file in str(error) else f"{file}: "
         raise UnreadableTableError(f"The tables cannot be read: {named}{error}") from None

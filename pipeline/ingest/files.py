@@ -8,6 +8,7 @@ its end is. Nothing is remembered but what was committed.
 import os
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from errno import ENOENT
 from itertools import islice
 from typing import BinaryIO, NamedTuple, TypeVar
 
@@ -98,7 +99,7 @@ def _files(folders: Iterable[Location]) -> Iterator[Found]:
             infos = folder.filesystem().get_file_info(fs.FileSelector(""))
         except FileNotFoundError:  # a folder of an object store is there while something lies in it
             if folder.is_local:
-                raise
+                raise FileNotFoundError(ENOENT, os.strerror(ENOENT), str(folder)) from None
             infos = []
         except OSError as error:
             raise OSError(error.errno or 0, reason(error), str(folder)) from None

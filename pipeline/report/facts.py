@@ -17,7 +17,7 @@ import msgspec
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from ..delta import DataFile, dataset
+from ..delta import DataFile, dataset, unreadable
 from ..location import Location
 from ..schemas import CLUSTER, Table
 from ..spreading import by_workers, parallelism
@@ -139,14 +139,17 @@ def connection() -> Facts:
 
 def _read(tables: Location, wanted: Wanted, files: Sequence[DataFile]) -> pa.Table:
     """Read the columns that are wanted; texts stay the dictionaries as which they are stored, which
-    takes a third of the time and of the memory.
+    takes a third of the time and of the memory. Raises OSError.
     """
     names = wanted.columns.split()
     schema = pa.schema(
         field.with_type(TEXTS) if field.name in names and field.type == pa.string() and field.name != CLUSTER else field
         for field in wanted.table.schema
     )
-    return dataset(tables, wanted.table, files, schema).to_table(names, use_threads=False)
+    try:
+        return dataset(tables, wanted.table, files, schema).to_table(names, use_threads=False)
+    except (OSError, pa.ArrowException) as error:
+        raise unreadable(tables, wanted.table, files[0], error) from None
 
 
 def rows(facts: Facts, query: str, *values: Any) -> list[tuple[Any, ...]]:

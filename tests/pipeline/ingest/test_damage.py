@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
+from minicontroller.pipeline.commands import pipeline
 from minicontroller.pipeline.delta import CLEARING, OLD_STATE, Tables, TablesError
 from minicontroller.pipeline.ingest.anew import clear
 from minicontroller.pipeline.ingest.files import listing
@@ -151,3 +153,21 @@ def test_an_old_state_that_is_broken(tmp_path: Path, audit: Path) -> None:
     (tmp_path / "old" / OLD_STATE).write_bytes(b"garbage")
     with pytest.raises(TablesError, match=r"state\.json is broken .*: ingest everything into another folder"):
         cleared(tmp_path / "old", audit)
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_a_data_file_that_is_damaged(spark: SparkSession, tables: Path, is_gone: bool) -> None:
+    """A report names the file, and says what to do."""
+    del spark
+    file = next((tables / "events").glob("*.parquet"))
+    file.unlink() if is_gone else file.write_bytes(b"garbage")
+    told = CliRunner().invoke(pipeline, ["report", "--tables", str(tables), "--out", str(tables.parent / "page.html")])
+    assert told.exit_code == 1
+    assert f"Error: {file}: it is gone or broken (" in told.output
+    assert "`minicontroller pipeline ingest --anew` reads all audit files again" in told.output
+
+
+def test_an_audit_folder_that_is_gone(tmp_path: Path) -> None:
+    """The folder that is gone is the one that is named."""
+    with pytest.raises(FileNotFoundError, match=r"No such file or directory: .*/audit'"):
+        listing([Location.local(tmp_path / "audit")])
