@@ -124,8 +124,8 @@ def _signals_held_back() -> Iterator[None]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-    for first in came[:1]:
-        signal.raise_signal(first)
+    if came:
+        signal.raise_signal(came[0])
 
 
 def _started(master: str | None, settings: Mapping[str, str], quiet: Path | None) -> SparkSession:

@@ -7,7 +7,7 @@ Rule: whatever was not read is told, as long as it is so.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ...audit.names import COMPRESSED, name_parts
+from ...audit.names import COMPRESSED, name_parts, plain_name
 from ..location import reason
 from .files import Found, Progress, base_name, former_names, is_told
 from .state import State
@@ -45,11 +45,13 @@ def leftovers(found: Mapping[str, Found], files: Mapping[str, Progress]) -> Left
 
 def note_leftovers(state: State, found: Mapping[str, Found], left: Leftovers) -> None:
     """Note in the state what could not be read; what is known of files that were not looked at
-    stays.
+    stays. A file that was moved is known by the name that its controller gave it once.
     """
-    for told in [_told(name + ending) for name in found for ending in ("", *COMPRESSED)]:
-        state.torn.pop(told, None)
-        state.unreadable.pop(told, None)
+    looked_at = {_told(name + ending) for name in found for ending in ("", *COMPRESSED)}
+    names = {base_name(name) for name in found if name_parts(base_name(name)) is not None}
+    for noted in (state.torn, state.unreadable):
+        for told in [each for each in noted if each in looked_at or plain_name(base_name(each)) in names]:
+            del noted[told]
     state.torn.update(left.torn)
     state.unreadable.update(left.unreadable)
 

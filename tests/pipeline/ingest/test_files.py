@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 from minicontroller.audit.event import encode
 from minicontroller.audit.verifying import Verification
 from minicontroller.pipeline.ingest.batches import shares
-from minicontroller.pipeline.ingest.files import Read
+from minicontroller.pipeline.ingest.files import Read, listing
+from minicontroller.pipeline.ingest.leftovers import leftovers, note_leftovers
 from minicontroller.pipeline.ingest.state import State
+from minicontroller.pipeline.location import Location
 from minicontroller.pipeline.schemas import Table
 from tests.audit.logs import CLUSTER, a_creation, a_log, write
 from tests.pipeline.ingest.local import ingest_here, places, rows_of
@@ -170,6 +172,29 @@ def test_a_compressed_file_without_a_beginning_stops_nothing(ending: str, data: 
     assert len(places(tmp_path / "tables")) == 5
     rows = rows_of(tmp_path / "tables", Table.QUARANTINE)
     assert [(row["line"], row["reason"].startswith("the file is")) for row in rows] == [(1, True)] * len(rows)
+
+
+def test_a_torn_file_that_is_moved(tmp_path: Path) -> None:
+    """It is told where it is now, and no more when it is whole."""
+    one, other = tmp_path / "one", tmp_path / "other"
+    for folder in (one, other):
+        folder.mkdir()
+    whole = write(one / NAME, a_log(3)).read_bytes()
+    (one / NAME).write_bytes(whole[:-20])
+    write(one / NAME.replace("0001-1.", "0005-1."), a_log(3)[4:])
+    state = ingest_here(tmp_path / "tables", one, other)
+
+    def noted() -> list[str]:
+        found = listing([Location.local(one), Location.local(other)])
+        note_leftovers(state, found, leftovers(found, state.files))
+        return list(state.torn)
+
+    assert noted() == [str(one / NAME)]
+    (one / NAME).rename(other / NAME)
+    assert noted() == [str(other / NAME)]
+    (other / NAME).write_bytes(whole)
+    state.files.update(ingest_here(tmp_path / "tables", one, other).files)
+    assert noted() == []
 
 
 def test_a_cut_compressed_file_is_told_and_read_on_when_it_is_whole(tmp_path: Path) -> None:
