@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .places import Run
+from .places import Runs
 from .report import Mark
 from .state import ClusterState
 
@@ -44,11 +44,8 @@ def barriers(cluster: ClusterState) -> list[Barrier]:
 
 def _gaps(cluster: ClusterState) -> Iterator[Barrier]:
     for number, epoch in cluster.epochs.items():
-        expected = 1
-        for run in epoch.runs:
-            if run.first != expected:
-                yield Barrier(number, run.first, run.first_ms, GAP)
-            expected = run.last + 1
+        for _, _, run in Runs.of(epoch.runs).gaps():
+            yield Barrier(number, run.first, run.first_ms, GAP)
 
 
 def _snapshots(cluster: ClusterState) -> Iterator[Barrier]:
@@ -59,14 +56,10 @@ def _snapshots(cluster: ClusterState) -> Iterator[Barrier]:
             begin = mark
         elif mark.kind == "snapshot_end":
             if begin is not None and begin.epoch == mark.epoch:
-                run = _run_at(cluster.epochs[mark.epoch].runs, mark.sequence)
-                if run.first <= begin.sequence:
+                places = begin.sequence, mark.sequence
+                if Runs.of(cluster.epochs[mark.epoch].runs).within(*places) == [places]:
                     yield Barrier(mark.epoch, mark.sequence, mark.time_ms, SNAPSHOT, begin.sequence)
             begin = None
-
-
-def _run_at(runs: list[Run], sequence: int) -> Run:
-    return next(run for run in runs if run.first <= sequence <= run.last)
 
 
 def begin_of_change(place: Place, found: Iterable[Barrier]) -> Place:

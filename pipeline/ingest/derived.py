@@ -4,7 +4,7 @@ Rule: each is changed by one commit, which carries the number of the change of t
 has reached; so each of them fits to the events of some moment.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -14,9 +14,9 @@ from ..delta import NewFile
 from ..schemas import Table
 from ..spreading import by_workers, parallelism
 from .barriers import barriers
-from .epochs import epoch_rows
+from .limits import microseconds
 from .problems import problem_rows
-from .state import Ledger
+from .state import Ledger, State
 from .topic_history import Stale, changes
 
 
@@ -41,7 +41,7 @@ def derive(spark: SparkSession, ledger: Ledger) -> None:
         new = changes(deal, parallelism(spark), place, events=ledger.events, history=history, stale=stale)
         ledger.tables.commit(history, ledger.number, *new)
         ledger.has_history()
-    _replace(ledger, Table.CONTROLLER_EPOCHS, epoch_rows(ledger.state))
+    _replace(ledger, Table.CONTROLLER_EPOCHS, _epoch_rows(ledger.state))
     _replace(ledger, Table.PROBLEMS, problem_rows(ledger.state))
     ledger.follow_with_quarantine()
 
@@ -53,3 +53,26 @@ def _replace(ledger: Ledger, table: Table, rows: Iterable[dict[str, Any]]) -> No
         file = NewFile(ledger.tables.location, table)
         file.write(pa.RecordBatch.from_pylist(list(rows), table.schema))
         ledger.tables.commit(before, ledger.number, [file.finish()], before.files)
+
+
+def _epoch_rows(state: State) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the table of epochs, in order."""
+    for cluster_id, cluster in sorted(state.clusters.items()):
+        for number, epoch in sorted(cluster.epochs.items()):
+            if not epoch.runs:
+                continue
+            first, last = epoch.runs[0], epoch.runs[-1]
+            yield {
+                "cluster_id": cluster_id,
+                "epoch": number,
+                "node": epoch.node,
+                "first_sequence": first.first,
+                "last_sequence": last.last,
+                "events": epoch.events,
+                "decisions": epoch.decisions,
+                "missing": epoch.missing,
+                "duplicates": epoch.duplicates,
+                "began": microseconds(first.first_ms),
+                "ended": microseconds(last.last_ms),
+                "begins_with_snapshot": epoch.begins_with_snapshot,
+            }

@@ -1,43 +1,24 @@
 """The lines of a part of an audit file, read by `audit/` as all its readers do."""
 
-from collections.abc import Iterator
 from contextlib import suppress
+from functools import cached_property
 
 from ...audit.compression import BROKEN, chunks, opened
-from ...audit.lines import LineBlock, LineReader
+from ...audit.lines import LineReader
 from ...audit.names import COMPRESSED
 from ...audit.reading import FileText
 from ..location import File, reason
 from .files import TO_THE_END, Read
 
 
-class Reader:
+class Reader(LineReader):
     """Reads a part of a file: iterate over `blocks`, after which it tells how far it came."""
 
     def __init__(self, read: Read) -> None:
         self.read = read
         self.file = _current(File.parse(read.file))
         self._text = FileText(self.file, read.begin, None if read.end == TO_THE_END else read.end - read.begin)
-        self._lines = LineReader(self._text, read.begin)
-
-    def blocks(self) -> Iterator[LineBlock]:
-        """Yield the complete lines of the part."""
-        yield from self._lines.blocks()
-
-    @property
-    def consumed(self) -> int:
-        """The offset after the last complete line, in uncompressed bytes."""
-        return self._lines.consumed
-
-    @property
-    def rest(self) -> int:
-        """The number of bytes after the last complete line."""
-        return self._lines.rest
-
-    @property
-    def lines(self) -> int:
-        """The number of complete lines."""
-        return self._lines.count
+        super().__init__(self._text, read.begin)
 
     @property
     def failure(self) -> str | None:
@@ -50,8 +31,9 @@ class Reader:
         """Why the file cannot be read to its end, and never will be."""
         return None if self._text.failure is not None or self._text.problem is None else str(self._text.problem)
 
+    @cached_property
     def lines_before(self) -> int:
-        """Count the lines before the part. This reads the file up to there, so it is called only
+        """How many lines are before the part. This reads the file up to there, so it is called only
         where a line number is reported. Of a file that is broken before, the lines that can be read
         are counted.
         """

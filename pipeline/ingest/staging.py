@@ -63,14 +63,11 @@ class _Stager:
         self._quarantine = _Files(tables, Table.QUARANTINE, report.quarantine_files)
 
     def read(self, reader: Reader, index: int) -> None:
-        before: int | None = None
         for block in reader.blocks():
             if bad := self._take(block, index):
-                before = reader.lines_before() if before is None else before
-                self._note_bad(reader, before + block.first, bad)
+                self._note_bad(reader, block.first, bad)
         if reader.broken is not None:
-            before = reader.lines_before() if before is None else before
-            self._note_bad(reader, before + reader.lines, [Bad(0, reader.broken, b"")])
+            self._note_bad(reader, reader.count, [Bad(0, reader.broken, b"")])
         self._report.reached.append(Reached(reader.read, reader.consumed, reader.rest, reader.failure))
 
     def finish(self) -> None:
@@ -95,11 +92,11 @@ class _Stager:
         self._events.write_by_cluster(rows)
         return bad
 
-    def _note_bad(self, reader: Reader, lines_before: int, bad: Sequence[Bad]) -> None:
+    def _note_bad(self, reader: Reader, first: int, bad: Sequence[Bad]) -> None:
         self._report.quarantined += len(bad)
         values = (
             [str(reader.file)] * len(bad),
-            [lines_before + each.number + 1 for each in bad],
+            [reader.lines_before + first + each.number + 1 for each in bad],
             [each.reason for each in bad],
             [each.line[:KEPT_BYTES].decode("utf-8", "replace") for each in bad],
             [self._now] * len(bad),
