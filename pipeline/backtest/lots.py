@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .encoded import Encoded, Flags, flags, within
-from .prefilter import ALL, Prefilter, Sifted
+from .prefilter import Prefilter
 from .reading import decoded, lines_of, numbers_of
 from .replaying import DAY_MS, Backtest, Passed, Window
 from .verdicts import Difference
@@ -30,30 +30,28 @@ class Sieve:
     def __init__(self, prefilter: Prefilter | None, window: Window) -> None:
         self._prefilter = prefilter
         self._window = window
-        self.columns = ("kind",) if prefilter is None else (*prefilter.columns, *COUNTED, "time")
+        self.columns = () if prefilter is None else (*prefilter.columns, *COUNTED, "time")
         """What it needs, for `encoded.projection`."""
 
     def differences(self, backtest: Backtest, table: pa.Table) -> Iterator[Difference]:
         """Put the next events to a candidate, and yield where it differs. Raises
         UnreadableTableError.
         """
-        certain, doubts = self._sifted(table)
+        if self._prefilter is None:
+            fed = (backtest.feed(decoded(line), line) for line in lines_of(table))
+            yield from (difference for difference in fed if difference is not None)
+            return
+        certain, doubts = self._prefilter.sift(table)
+        certain &= within(numbers_of(table, "time") // 1000, self._window)
         light = certain | flags(pc.is_in(table.column("kind"), CHANGES))
         rows = enumerate(zip(lines_of(table), light.tolist(), doubts.tolist(), strict=True))
         for number, (line, is_light, may_object) in rows:
             if is_light and backtest.carries(line):
                 continue
             certain[number] = False
-            judge = None if self._prefilter is None else self._prefilter.judge(may_object)
-            if (difference := backtest.feed(decoded(line), line, judge)) is not None:
+            if (difference := backtest.feed(decoded(line), line, self._prefilter.judge(may_object))) is not None:
                 yield difference
         backtest.count(self._counted(table, certain))
-
-    def _sifted(self, table: pa.Table) -> Sifted:
-        if self._prefilter is None:
-            return Sifted(np.zeros(table.num_rows, np.bool_), np.full(table.num_rows, ALL))
-        certain, doubts = self._prefilter.sift(table)
-        return Sifted(certain & within(numbers_of(table, "time") // 1000, self._window), doubts)
 
     def _counted(self, table: pa.Table, certain: Flags) -> Mapping[Passed, int]:
         """Count events that passed, by what they have in common."""

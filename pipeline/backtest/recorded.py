@@ -23,12 +23,8 @@ _decoded = msgspec.json.Decoder(RecordedState | None).decode
 class AsRecorded:
     """The topics as they were."""
 
-    def __init__(self, topics: Mapping[str, RecordedState] | None = None, *, keeps_clusters: bool = True) -> None:
-        """Begin with topics. A candidate in Python may keep the clusters that it is shown; rules do
-        not.
-        """
+    def __init__(self, topics: Mapping[str, RecordedState] | None = None) -> None:
         self._replay = Replay(topics)
-        self._keeps_clusters = keeps_clusters
         self._told: dict[str, bytes] = {}
         """How the log wrote states that the replay knows."""
         self._untold: dict[str, bytes] = {}
@@ -53,7 +49,7 @@ class AsRecorded:
 
     def question(self, event: Decision) -> Asked | None:
         """Return what a policy was asked, or would have been."""
-        if self._keeps_clusters or event.validate_only or event.assumed:
+        if event.validate_only or event.assumed:
             self._catch_up(*self._untold)
         else:
             self._catch_up(event.name)

@@ -120,14 +120,15 @@ class Backtest:
             return None
         difference = self._decided(event, line, judge) if type(event) is Decision else None
         self._apply(event)
-        if line is not None and (topic := _topic_of(event)):
+        if line is not None and not self._watched.has_code and (topic := _topic_of(event)):
             self._world.wrote(topic, bytes(_step(line).after))
         return difference
 
     def carries(self, line: bytes | memoryview) -> bool:
         """Take the next event without reading its states: one whose topic it changes and no more,
         or a decision that the candidate certainly allows without a word, as the recorded policy
-        did. Return False, and take nothing, if `feed` has to look at it.
+        did. Return False, and take nothing, if `feed` has to look at it. It is not for candidates
+        with code, which may keep the clusters that they are shown.
         """
         step = _step(line)
         epoch, sequence = self._last

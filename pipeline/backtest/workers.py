@@ -137,7 +137,7 @@ def replay(job: Job, task: Task[Slice]) -> Iterator[dict[str, Any]]:
     slice_ = task.head
     known = None if slice_.after == NOWHERE else dict(states_after(task.history, slice_.after))
     with job.candidate.watched() as watched:
-        world: World = Otherwise(known) if job.counterfactual else AsRecorded(known, keeps_clusters=watched.has_code)
+        world: World = Otherwise(known) if job.counterfactual else AsRecorded(known)
         backtest = Backtest(watched, world, after=slice_.after, window=job.window)
         sieve = Sieve(None if job.counterfactual else prefilter_of(watched), job.window)
         for table in tables_of(slice_.pieces, sieve.columns):
