@@ -211,7 +211,7 @@ class Backtest:
             self._plainly_allowed += 1
             self._cells[event.principal or "", event.operation, event.time_ms // DAY_MS, SAME] += 1
             if self._watched.has_code and event.sequence % ASKED_AGAIN == 0:
-                self._is_steady(asked, opinion(verdict, names=self._watched.names), event)
+                self._is_steady(asked, verdict, event)
             return None
         return self._compared(event, asked, verdict, hidden, line)
 
@@ -233,7 +233,7 @@ class Backtest:
         self._count(event, then, now, kind)
         is_steady = True
         if self._watched.has_code and not timed_out and (kind is not None or event.sequence % ASKED_AGAIN == 0):
-            is_steady = self._is_steady(asked, now, event)
+            is_steady = self._is_steady(asked, verdict, event)
         if kind is None:
             return None
         if hidden:
@@ -269,13 +269,16 @@ class Backtest:
         if now.decision == BROKEN:
             counts["errors",] += 1
 
-    def _is_steady(self, asked: Asked, now: Opinion, event: Decision) -> bool:
+    def _is_steady(self, asked: Asked, verdict: Verdict, event: Decision) -> bool:
         """Ask the candidate once more: if it answers otherwise, it looks at more than
         the question.
         """
-        again = opinion(self._watched.ask(asked.request, asked.cluster), names=self._watched.names)
+        other = self._watched.ask(asked.request, asked.cluster)
         self._tally.counts["asked-again",] += 1
-        if again == now or self._watched.timed_out:
+        if other == verdict or self._watched.timed_out:
+            return True
+        now, again = (opinion(each, names=self._watched.names) for each in (verdict, other))
+        if now == again:
             return True
         self._note("unsteady", event, f"{event.name}: {said(now)}; asked again: {said(again)}")
         return False

@@ -191,4 +191,4 @@ def _essence(message: str | None) -> str:
 def _everywhere_alike(text: str, names: Mapping[str, str]) -> str:
     for here, there in names.items():
         text = text.replace(here, there)
-    return ADDRESS.sub(NO_ADDRESS, text)
+    return ADDRESS.sub(NO_ADDRESS, text) if " at 0x" in text else text  # the search takes longer than most verdicts
