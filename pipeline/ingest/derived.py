@@ -17,7 +17,7 @@ from .barriers import barriers
 from .limits import microseconds
 from .problems import problem_rows
 from .state import Ledger, State
-from .topic_history import Stale, changes
+from .topic_history import Stale, changed, changes
 
 
 def derive(spark: SparkSession, ledger: Ledger) -> None:
@@ -33,10 +33,11 @@ def derive(spark: SparkSession, ledger: Ledger) -> None:
         }
         place = ledger.tables.location
         events = sum(ledger.state.clusters[name].events_from(each.begin) for name, each in stale.items())
-        lasting = sum(file.rows for file in history.files if file.nulls.get("until_epoch", 1))
+        there = history.of_clusters()
+        rows = sum(file.rows for name, each in stale.items() for file in changed(there.get(name, ()), each.begin))
 
         def deal(work: Callable[[Any], Any], pieces: Sequence[Any]) -> list[Any]:
-            return by_workers(spark, work, pieces, place, events=events + lasting)
+            return by_workers(spark, work, pieces, place, events=events + rows)
 
         new = changes(deal, parallelism(spark), place, events=ledger.events, history=history, stale=stale)
         ledger.tables.commit(history, ledger.number, *new)

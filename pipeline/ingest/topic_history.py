@@ -119,7 +119,7 @@ def changes(
     raises.
     """
     of_events, of_history = events.of_clusters(), history.of_clusters()
-    removes = {name: _changed(of_history.get(name, ()), each.begin) for name, each in stale.items()}
+    removes = {name: changed(of_history.get(name, ()), each.begin) for name, each in stale.items()}
     new = {
         name: [file for file in of_events.get(name, ()) if _reaches(file, each.begin)] for name, each in stale.items()
     }
@@ -140,7 +140,7 @@ def changes(
 # ------------------------------------------------------------------ what to read
 
 
-def _changed(files: Sequence[DataFile], begin: Place) -> list[DataFile]:
+def changed(files: Sequence[DataFile], begin: Place) -> list[DataFile]:
     """Return the files of the topic history that have rows which last at `begin` or begin later,
     and the small ones if there are many.
     """
