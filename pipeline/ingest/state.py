@@ -99,8 +99,13 @@ class Ledger:
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
+        try:
+            self.events = tables.snapshot(Table.EVENTS)  # first, because of a refusal it says more
+        except TablesError:
+            with suppress(OSError):
+                tables.check_form()
+            raise
         tables.check_form()
-        self.events = tables.snapshot(Table.EVENTS)
         if not self.number:
             self._check_nothing_is_left()
         self.state = _loaded(tables, self.number) if self.number else State()
