@@ -38,7 +38,7 @@ NEW_OBJECTS = 10_000
 """After so many Python looks for cycles. Events have none, a candidate's exceptions may: with
 Python's own 700 it is a tenth of the time.
 """
-OUT_ROWS = 500
+OUT_ROWS = 2_000
 """That are written at once."""
 DIFFERENCE, TALLY, REFUSED = "difference", "tally", "refused"
 
