@@ -53,6 +53,7 @@ CLEARING = f"{STATE}/clearing"
 KEPT_HOURS = 24
 """How long a file stays that no snapshot names any more, or none yet."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+ANEW = "`minicontroller pipeline ingest --anew` reads all audit files again, if it stays so"
 
 
 class TablesError(Exception):
@@ -136,7 +137,8 @@ class Tables:
         except TableNotFoundError:
             return Snapshot(table, None)
         except (DeltaError, OSError) as error:
-            raise TablesError(f"{self._uri(table)} cannot be read: {reason(error)}.") from None
+            advice = f": {ANEW}" if self.location.is_local else ""
+            raise TablesError(f"{self._uri(table)} cannot be read: {reason(error)}{advice}.") from None
         if not found.is_ours:
             raise TablesError(f"{self._uri(table)} is a table of another program: take another folder.")
         return found
@@ -208,6 +210,8 @@ class Tables:
                 f"Another run has changed {self.location} meanwhile ({reason(error)})."
             ) from None
         except (DeltaError, OSError) as error:
+            if self.snapshot(before.table).version < before.version:
+                raise ChangedMeanwhileError(f"{self._uri(before.table)} was removed meanwhile.") from None
             raise TablesError(f"{self._uri(before.table)} cannot be changed: {reason(error)}.") from None
         return self.snapshot(before.table)
 
@@ -242,11 +246,8 @@ class Tables:
     def _merged(self, table: Table, files: Sequence[DataFile]) -> Iterator[DataFile]:
         """Write the rows of some files of a cluster into large ones, in the order of the log."""
         in_order = sorted(files, key=lambda file: [file.low.get(name, 0) for name in ("epoch", "sequence")])
-        rows = dataset(self.location, table, in_order).to_batches(
-            table.in_files.names, batch_readahead=1, fragment_readahead=1
-        )
         new = NewFile(self.location, table, files[0].cluster_id)
-        for some in rows:
+        for some in batches(self.location, table, in_order, table.in_files.names):
             if new.size >= TARGET_BYTES:
                 yield new.finish()
                 new = NewFile(self.location, table, files[0].cluster_id)
@@ -304,10 +305,31 @@ def dataset(tables: Location, table: Table, files: Sequence[DataFile], schema: p
     )
 
 
-def unreadable(tables: Location, table: Table, file: DataFile, error: Exception) -> OSError:
-    """Return the error that says which file of a table cannot be read, and what to do."""
-    anew = "`minicontroller pipeline ingest --anew` reads all audit files again, if it stays so"
-    return OSError(0, f"it is gone or broken ({reason(error)}): {anew}", tables.child(table.value).child(file.path).uri)
+def batches(
+    tables: Location, table: Table, files: Sequence[DataFile], names: Sequence[str], **options: Any
+) -> Iterator[pa.RecordBatch]:
+    """Read columns of some files of a table. Raises OSError, which names the file."""
+    found = dataset(tables, table, files)
+    try:
+        yield from found.to_batches(names, batch_readahead=1, fragment_readahead=1, **options)
+    except (OSError, pa.ArrowException) as error:
+        raise unreadable(tables, table, files, error) from None
+
+
+def unreadable(tables: Location, table: Table, files: Sequence[DataFile], error: Exception) -> OSError:
+    """Return the error that says which of some files of a table cannot be read, and what to do."""
+    folder = tables.child(table.value)
+    path = next((file.path for file in files if not _has_end(folder, file)), files[0].path)
+    return OSError(0, f"it is gone or broken ({reason(error)}): {ANEW}", folder.child(path).uri)
+
+
+def _has_end(folder: Location, file: DataFile) -> bool:
+    try:
+        with folder.filesystem().open_input_file(file.path) as stream:
+            pq.read_metadata(stream)
+    except (OSError, pa.ArrowException):
+        return False
+    return True
 
 
 def _partition(file: DataFile) -> ds.Expression | None:

@@ -220,7 +220,7 @@ class _Output:
 # ------------------------------------------------------------------ what they say when they fail
 
 COLOURS = re.compile(r"\x1b\[[0-9;]{0,16}+m")
-MADE_UP = re.compile(r" ?\(Request ID: [^)]{0,200}+\)")
+MADE_UP = re.compile(r" ?\(Request ID: [^)]{0,200}+\)|: ParsedLogPath \{.*+")
 SECRET = re.compile(r"(?<=://)[^/@\s:]{0,200}+:[^/@\s]{0,200}+@|\?\S*+")
 """The parts of an address that may hold a password or a signature."""
 TOLD_LINES = 3

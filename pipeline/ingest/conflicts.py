@@ -12,7 +12,7 @@ import duckdb
 from pyspark.sql import SparkSession
 
 from ...audit.event import decode
-from ..delta import DataFile, dataset
+from ..delta import DataFile, dataset, unreadable
 from ..location import Location
 from ..schemas import Table
 from ..spreading import by_workers
@@ -59,10 +59,13 @@ def differing(piece: Compared, tables: Location) -> list[tuple[str, int, int]]:
     with duckdb.connect(config={"memory_limit": MEMORY, "threads": 1}) as connection:
         for name, files in (("repeated", piece.repeated), ("there", piece.there)):
             connection.register(name, dataset(tables, Table.EVENTS, files))
-        rows = connection.execute(AT_THE_SAME_PLACE)
         found = set[tuple[str, int, int]]()
-        while some := rows.fetchmany(1000):
-            found.update((piece.cluster_id, epoch, sequence) for epoch, sequence, *lines in some if _differ(*lines))
+        try:
+            rows = connection.execute(AT_THE_SAME_PLACE)
+            while some := rows.fetchmany(1000):
+                found.update((piece.cluster_id, epoch, sequence) for epoch, sequence, *lines in some if _differ(*lines))
+        except duckdb.InvalidInputException as error:
+            raise unreadable(tables, Table.EVENTS, [*piece.repeated, *piece.there], error) from None
     return sorted(found)
 
 

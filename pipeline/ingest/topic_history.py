@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from ..delta import TARGET_BYTES, DataFile, NewFile, Snapshot, dataset
+from ..delta import TARGET_BYTES, DataFile, NewFile, Snapshot, batches
 from ..location import Location
 from ..schemas import Table
 from .barriers import Barrier, Place, Places, begin_of_change
@@ -198,13 +198,13 @@ def tell(source: Source, tables: Location, stale: Mapping[str, Stale], run_bytes
     begin, barriers = stale[source.cluster_id].begin, stale[source.cluster_id].barriers
     writer = RunWriter(tables, source.cluster_id, run_bytes, is_known=source.table is Table.TOPIC_HISTORY)
     kept = _Files(tables, source.cluster_id)
-    found = dataset(tables, source.table, source.files)
+    read = partial(_batches, tables, source)
     if source.table is Table.EVENTS:
         places = Places(barriers)
-        for events in _batches(found, OF_EVENTS, _is_from(begin)):
+        for events in read(OF_EVENTS, _is_from(begin)):
             writer.add(told_by(events, places))
     else:
-        for rows in _batches(found, source.table.in_files.names):
+        for rows in read(source.table.in_files.names):
             has_ended = _is_before(rows, "until", begin)
             kept.write_ended(rows.filter(has_ended), begin)
             writer.add(known_by(rows.filter(pc.and_not(_is_before(rows, "from", begin), has_ended))))
@@ -265,12 +265,13 @@ class _Files:
         return found
 
 
-def _batches(found: ds.Dataset, names: Sequence[str], wanted: ds.Expression | None = None) -> Iterator[pa.RecordBatch]:
+def _batches(
+    tables: Location, source: Source, names: Sequence[str], wanted: ds.Expression | None = None
+) -> Iterator[pa.RecordBatch]:
     """Read some columns; rows that follow each other in a file do so in a batch."""
     waiting: list[pa.RecordBatch] = []
-    for batch in found.to_batches(
-        list(names), filter=wanted, batch_size=BATCH_ROWS, batch_readahead=1, fragment_readahead=1, use_threads=False
-    ):
+    options = {"filter": wanted, "batch_size": BATCH_ROWS, "use_threads": False}
+    for batch in batches(tables, source.table, source.files, list(names), **options):
         waiting.append(batch)
         if sum(each.num_rows for each in waiting) >= BATCH_ROWS or sum(each.nbytes for each in waiting) >= BATCH_BYTES:
             yield pa.concat_batches(waiting)

@@ -149,7 +149,7 @@ def _read(tables: Location, wanted: Wanted, files: Sequence[DataFile]) -> pa.Tab
     try:
         return dataset(tables, wanted.table, files, schema).to_table(names, use_threads=False)
     except (OSError, pa.ArrowException) as error:
-        raise unreadable(tables, wanted.table, files[0], error) from None
+        raise unreadable(tables, wanted.table, files, error) from None
 
 
 def rows(facts: Facts, query: str, *values: Any) -> list[tuple[Any, ...]]:

@@ -12,10 +12,10 @@ from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from minicontroller.pipeline.commands import pipeline
-from minicontroller.pipeline.delta import CLEARING, OLD_STATE, Tables, TablesError
+from minicontroller.pipeline.delta import CLEARING, OLD_STATE, ChangedMeanwhileError, Tables, TablesError, batches
 from minicontroller.pipeline.ingest.anew import clear
 from minicontroller.pipeline.ingest.files import listing
-from minicontroller.pipeline.ingest.state import Ledger
+from minicontroller.pipeline.ingest.state import Ledger, copied
 from minicontroller.pipeline.location import Location
 from minicontroller.pipeline.schemas import Table
 from tests.audit.logs import CLUSTER, a_log, write
@@ -80,11 +80,52 @@ def test_making_anew_that_was_ended(tables: Path, audit: Path, removed: int) -> 
 def test_a_damaged_log_is_made_anew(tables: Path, audit: Path) -> None:
     """Which files were read stands in the state, so the log need not be read."""
     next((tables / "events" / "_delta_log").glob("*1.json")).write_bytes(b"garbage")
-    with pytest.raises(TablesError, match="events cannot be read"):
+    with pytest.raises(TablesError, match=r"events cannot be read: .*: `minicontroller pipeline ingest --anew` reads"):
         begun(tables)
     cleared(tables, audit)
     ingest_here(tables, audit)
     assert_whole(tables)
+
+
+def test_a_gap_in_the_log(tables: Path) -> None:
+    """It is told without the structures of a library."""
+    (tables / "events" / "_delta_log" / f"{1:020}.json").unlink()
+    with pytest.raises(TablesError, match=r"Expected contiguous commit files, but found gap: `minicontroller"):
+        begun(tables)
+
+
+def test_events_that_are_removed_during_a_run(tmp_path: Path, tables: Path) -> None:
+    """The run says that they were, and makes no table of what is new alone."""
+    ledger = begun(tables)
+    shutil.rmtree(tables / "events")
+    with pytest.raises(ChangedMeanwhileError, match=f"{tmp_path}/tables/events was removed meanwhile"):
+        ledger.change(copied(ledger.state), [], [])
+
+
+@pytest.mark.parametrize("content", [None, b"garbage"])
+def test_a_file_of_the_events_that_is_damaged(tables: Path, audit: Path, content: bytes | None) -> None:
+    """Merging and comparing what comes twice name it, out of all that they read."""
+    snapshot = begun(tables).events
+    file = tables / "events" / snapshot.files[-1].path
+    file.unlink() if content is None else file.write_bytes(content)
+    with pytest.raises(OSError, match=r"it is gone or broken .*--anew") as told:
+        list(batches(Location.local(tables), Table.EVENTS, snapshot.files, ["epoch"]))
+    assert told.value.filename == str(file)
+    for old in sorted(audit.iterdir()):
+        (audit / f"again-{old.name}").write_bytes(old.read_bytes())
+    with pytest.raises(OSError, match=r"it is gone or broken .*--anew") as told:
+        ingest_here(tables, audit)
+    assert told.value.filename == str(file)
+
+
+def test_a_topic_history_that_is_damaged(spark: SparkSession, tables: Path, audit: Path) -> None:
+    """An ingest names the file, and says what to do."""
+    ingest_on(spark, tables, [audit])
+    for file in (tables / "topic_history").glob("*.parquet"):
+        file.write_bytes(b"garbage")
+    add(audit, 3)
+    with pytest.raises(OSError, match=r"it is gone or broken .*--anew.*/topic_history/"):
+        ingest_on(spark, tables, [audit])
 
 
 def test_what_others_made_stays(tmp_path: Path, audit: Path) -> None:
