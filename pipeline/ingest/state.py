@@ -109,6 +109,7 @@ class Ledger:
         if not self.number:
             self._check_nothing_is_left()
         self.state = _loaded(tables, self.number) if self.number else State()
+        self._check_rows()
         history = tables.snapshot(Table.TOPIC_HISTORY).change
         if history >= self.number:
             self.has_history()
@@ -176,6 +177,15 @@ class Ledger:
             if _number(name) < number:
                 with suppress(FileNotFoundError):
                     self.tables.location.filesystem().delete_file(name)
+
+    def _check_rows(self) -> None:
+        rows = sum(file.rows for file in self.events.files)
+        known = sum(epoch.events for cluster in self.state.clusters.values() for epoch in cluster.epochs.values())
+        if rows != known:
+            raise TablesError(
+                f"{self.tables.folder(Table.EVENTS)} has {rows:,} events, and {known:,} were added: "
+                "`minicontroller pipeline ingest --anew` reads all audit files again."
+            )
 
     def _check_nothing_is_left(self) -> None:
         """Raise TablesError if there are tables that belonged to events which are gone."""

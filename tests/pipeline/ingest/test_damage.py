@@ -94,6 +94,16 @@ def test_a_gap_in_the_log(tables: Path) -> None:
         begun(tables)
 
 
+def test_an_entry_of_the_log_that_is_empty(tables: Path, audit: Path) -> None:
+    """Delta reads the log without it, so the events are counted."""
+    (tables / "events" / "_delta_log" / f"{1:020}.json").write_bytes(b"")
+    with pytest.raises(TablesError, match=r"events has 5 events, and 10 were added: .*--anew"):
+        begun(tables)
+    cleared(tables, audit)
+    ingest_here(tables, audit)
+    assert_whole(tables)
+
+
 def test_events_that_are_removed_during_a_run(tmp_path: Path, tables: Path) -> None:
     """The run says that they were, and makes no table of what is new alone."""
     ledger = begun(tables)
