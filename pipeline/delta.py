@@ -162,6 +162,7 @@ class Tables:
         """Raise TablesError if the tables are those of a version before Delta tables, or are being
         removed.
         """
+        self.check_folders()
         old, clearing = self.location.filesystem().get_file_info([OLD_STATE, CLEARING])
         anew = "`minicontroller pipeline ingest --anew` reads all audit files again in place of it."
         if clearing.type != fs.FileType.NotFound:
@@ -170,6 +171,13 @@ class Tables:
             raise TablesError(
                 f"{self.location} was written by an older version of this program, in another form: {anew}"
             )
+
+    def check_folders(self) -> None:
+        """Raise TablesError if there is a file in the place of a folder."""
+        folders = [self.folder(table) for table in Table] + [self.location.child(STATE)]
+        for folder in folders if self.location.is_local else ():
+            if folder.path.is_file():
+                raise TablesError(f"{folder} is a file, where a folder of the tables belongs: move it away.")
 
     def commit(
         self,

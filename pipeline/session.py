@@ -16,9 +16,11 @@ from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pyspark
 from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession, is_remote
 
 from ..text.properties import PropertiesError, parse_properties
@@ -134,25 +136,26 @@ def _started(master: str | None, settings: Mapping[str, str], quiet: Path | None
     address = master or os.environ.get(REMOTE) or configured.get(MASTER) or os.environ.get("MASTER") or ""
     _check_answers(address)
     if address.startswith(CONNECT):
-        return _start(SparkSession.builder.remote(address), address, settings)
+        return _start(address, settings)
     _check_java()
     chosen = {key: value for key, value in SETTINGS.items() if key not in configured} | dict(settings)
     os.environ.setdefault("PYSPARK_PYTHON", chosen.get(PYTHON, sys.executable))
-    builder = SparkSession.builder.master(master) if master else SparkSession.builder
+    if master:
+        chosen[MASTER] = master
     if quiet is None:
-        return _start(builder, address, chosen)
+        return _start(address, chosen)
     options = f"{chosen.get(JAVA_OPTIONS, configured.get(JAVA_OPTIONS, ''))} {_quiet(quiet)}".strip()
     classes = archive() if _is_local(address or LOCAL) else None  # of other masters a session may not come about
     if classes is not None:
         try:
             with _stderr_in(quiet / "stderr"):
-                return _start(builder, address, chosen | {JAVA_OPTIONS: f"{options} {java_options(classes)}"})
+                return _start(address, chosen | {JAVA_OPTIONS: f"{options} {java_options(classes)}"})
         except SparkUnavailableError as error:
             if ENDED not in str(error):
                 raise
             classes.unlink(missing_ok=True)  # Java may have crashed on an archive that was cut off
     with _stderr_in(quiet / "stderr"):
-        return _start(builder, address, chosen | {JAVA_OPTIONS: options})
+        return _start(address, chosen | {JAVA_OPTIONS: options})
 
 
 def _configured() -> dict[str, str]:
@@ -243,10 +246,15 @@ def _reason(lines: Sequence[str]) -> str | None:
     return None
 
 
-def _start(builder: SparkSession.Builder, address: str, settings: Mapping[str, str]) -> SparkSession:
-    for key, value in settings.items():
-        builder = builder.config(key, value)
+def _start(address: str, settings: Mapping[str, str]) -> SparkSession:
+    builder = SparkSession.builder
     try:
+        if address.startswith(CONNECT):
+            builder = builder.remote(address)
+        elif SparkContext._gateway is None:  # noqa: SLF001 - there is no other way to know whether Java runs
+            _start_java(settings)
+        for key, value in settings.items():
+            builder = builder.config(key, value)
         return builder.getOrCreate()
     except FileNotFoundError as error:
         raise SparkUnavailableError(f"There is no {error.filename}: SPARK_HOME names no folder of Spark.") from None
@@ -255,6 +263,17 @@ def _start(builder: SparkSession.Builder, address: str, settings: Mapping[str, s
             raise
         where = f" with --master {address}" if address else ""
         raise SparkUnavailableError(f"Spark cannot be started{where}: {first_line(error)}") from None
+
+
+def _start_java(settings: Mapping[str, str]) -> None:
+    """Start Java in a process group of its own, so that a signal to ours ends it only when the
+    command has ended in good order.
+    """
+    conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+    untyped: Any = launch_gateway
+    context = SparkContext(conf=conf, gateway=untyped(conf, {"process_group": 0}))
+    server = context._accumulatorServer  # noqa: SLF001 - its thread would print a trace when Java has gone
+    vars(server)["handle_error"] = lambda *_: None
 
 
 def _check_java() -> None:

@@ -26,6 +26,7 @@ class _OldState(msgspec.Struct):
 
 def clear(tables: Tables, found: Mapping[str, Found]) -> None:
     """Remove the tables, whose audit files were all `found`. Raises TablesError, OSError."""
+    tables.check_folders()
     filesystem = tables.location.filesystem()
     if filesystem.get_file_info(CLEARING).type == fs.FileType.NotFound:
         there = {base_name(name) for name in found}

@@ -9,6 +9,7 @@ import csv
 import io
 import os
 import tempfile
+import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -18,9 +19,9 @@ import msgspec
 
 from .sheet import Column, Kind, Sheet, Value, as_datetime
 
-FORMULA_STARTS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+FORMULA_STARTS = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 """What a spreadsheet begins a formula at: also in the wide forms of East Asian typing, and behind
-what it skips.
+blanks and what nobody sees.
 """
 
 
@@ -158,6 +159,9 @@ def _plain(value: Value, column: Column) -> Value:
 def _cell(value: Value) -> Value:
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, str) and value.lstrip(" ").startswith(FORMULA_STARTS):
-        return f"'{value}"
-    return value
+    return f"'{value}" if isinstance(value, str) and _may_be_formula(value) else value
+
+
+def _may_be_formula(text: str) -> bool:
+    told = (each for each in text if each in FORMULA_STARTS or unicodedata.category(each)[0] not in "CZ")
+    return next(told, "") in FORMULA_STARTS

@@ -17,7 +17,10 @@ from pyspark.sql import SparkSession
 
 from minicontroller.pipeline.commands import failures_told, pipeline
 from minicontroller.pipeline.failures import first_line
+from minicontroller.pipeline.ingest.run import EVENT_BYTES
 from minicontroller.pipeline.java_classes import archive
+from minicontroller.pipeline.schemas import Table
+from minicontroller.pipeline.spreading import SMALL
 from tests.audit.logs import a_log, write
 from tests.command_line.command import call
 from tests.support.waiting import until
@@ -159,6 +162,24 @@ def test_ended_while_spark_starts(tmp_path: Path, number: signal.Signals, code: 
     until(lambda: not members(run.pid), within=SPARK_SECONDS)
     assert not list((tmp_path / "tmp").glob("minicontroller-spark-*"))
     assert not (tmp_path / "tables").exists()
+
+
+def test_ended_from_outside(tmp_path: Path) -> None:
+    """SIGTERM to all processes at once, Java and all, ends a run that follows the log as Ctrl-C
+    does: with its summary, and without a trace.
+    """
+    with write(tmp_path / "a.ndjson", a_log(1)).open("ab") as stream:
+        stream.write(b"no event" * (SMALL * EVENT_BYTES // 8) + b"\n")  # so much that Spark is asked to read it
+    command = [sys.executable, "-m", "minicontroller", "pipeline", "ingest", "--audit", ".", "--tables", "tables"]
+    with subprocess.Popen(
+        [*command, "--follow", "--master", "local[1]"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    ) as run:  # fmt: skip
+        until((tmp_path / "tables" / Table.PROBLEMS.value / "_delta_log").exists, within=SPARK_SECONDS)
+        for process in members(run.pid):
+            os.kill(process, signal.SIGTERM)
+        said, complaints = run.communicate()
+    assert (run.returncode, said.partition("\n")[0], complaints) == (0, "3 new events from 1 file.", "")
 
 
 def members(session: int) -> list[int]:

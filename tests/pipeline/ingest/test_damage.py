@@ -12,7 +12,15 @@ from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from minicontroller.pipeline.commands import pipeline
-from minicontroller.pipeline.delta import CLEARING, OLD_STATE, ChangedMeanwhileError, Tables, TablesError, batches
+from minicontroller.pipeline.delta import (
+    CLEARING,
+    OLD_STATE,
+    STATE,
+    ChangedMeanwhileError,
+    Tables,
+    TablesError,
+    batches,
+)
 from minicontroller.pipeline.ingest.anew import clear
 from minicontroller.pipeline.ingest.files import listing
 from minicontroller.pipeline.ingest.state import Ledger, copied
@@ -222,3 +230,17 @@ def test_an_audit_folder_that_is_gone(tmp_path: Path) -> None:
     """The folder that is gone is the one that is named."""
     with pytest.raises(FileNotFoundError, match=r"No such file or directory: .*/audit'"):
         listing([Location.local(tmp_path / "audit")])
+
+
+@pytest.mark.parametrize("folder", [*(table.value for table in Table), STATE])
+def test_a_file_in_the_place_of_a_folder(tmp_path: Path, audit: Path, folder: str) -> None:
+    """Whoever reads, fills or makes anew the tables is told which file is in the way, and what to
+    do.
+    """
+    tables = tmp_path / "others"
+    tables.mkdir()
+    (tables / folder).touch()
+    told = f"^{tables / folder} is a file, where a folder of the tables belongs: move it away.$"
+    for call in (Tables(Location.local(tables)).require, lambda: begun(tables), lambda: cleared(tables, audit)):
+        with pytest.raises(TablesError, match=told):
+            call()
