@@ -1,11 +1,11 @@
-"""Which recorded requests certainly pass the rules of a candidate, found in columns of many events
-at once.
+"""What the rules of a candidate certainly say about recorded requests, found in columns of many
+events at once.
 
-Rule: nothing here judges by itself. Whether a rule objects to a request depends on a few values of
-the request, and of its topic before, which the rule names (`Rule.reads`); the rule itself is asked
-once for each different combination of them. A request is certain if no rule that may apply objects,
-whatever other topics there are. Anything else is left to the judge, by the rules that may object:
-values that no column has, a look at the cluster, an exception.
+Rule: nothing here judges by itself. What a rule says about a request depends on a few values of the
+request, and of its topic before, which the rule names (`Rule.reads`); the rule itself is asked once
+for each different combination of them. A request is settled if each rule that may apply certainly
+says what it says, whatever other topics there are. Anything else is left to the judge, by the rules
+that may object: values that no column has, a look at the cluster, an exception.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,16 +16,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...audit.event import REDACTED
-from ...audit.replay import ALTERATIONS, CREATE_TOPIC, DELETE_RECORDS, DELETE_TOPIC
+from ...audit.replay import ALTERATIONS, CREATE_TOPIC, CREATE_TOPICS, DELETE_RECORDS, DELETE_TOPIC
 from ...policies.judging import Judge
 from ...policies.rules.facts import Facts
 from ...policies.rules.rule import Rule
 from ...policies.rules.ruleset import RuleSet
 from ...policies.rules.vocabulary import REASSIGN
+from ...policies.verdict import Finding
 from .encoded import Encoded, Flags, Numbers, flags, mention
 from .questions import PARTITIONS_BEFORE, Question, inputs_of
-from .verdicts import ALLOWED
-from .watching import Watched
+from .verdicts import Opinion, opinion
+from .watching import ALLOWED, Watched
 
 ALL = -1
 """The bits of all rules."""
@@ -33,6 +34,10 @@ LAST_BIT = 62
 MOST_JUDGES = 1_000
 MOST_KEPT = 100_000
 """Of the answers of a rule that are remembered from one lot of events to the next."""
+UNKNOWN = -1
+"""In the place of a number of a finding or an opinion."""
+SILENT = 0
+"""The number of no finding, and of the opinion that allows without a word."""
 OPERATIONS: Mapping[str, Sequence[str]] = {
     "create": (CREATE_TOPIC,),
     "alter": tuple(sorted(ALTERATIONS)),
@@ -41,8 +46,10 @@ OPERATIONS: Mapping[str, Sequence[str]] = {
     "delete_records": (DELETE_RECORDS,),
 }
 """The operations of rules, and of events."""
-ESCAPE = b"\\"
-"""Any character may be escaped in JSON."""
+ESCAPE = rb"\u"
+"""Any character of REDACTED may be written so in JSON."""
+COLUMNS = frozenset({"kind", "resource", "operation", "api", "asked_ms", "internal", "reassignments", "event"})
+"""That tell which events are looked at."""
 
 
 class NeedsUserError(Exception):
@@ -52,9 +59,9 @@ class NeedsUserError(Exception):
 class Sifted(NamedTuple):
     """What columns tell of some events."""
 
-    certain: Flags
-    """Which are requests that policies are asked about, that the recorded policy allowed without a
-    word, and that certainly pass all rules if the topic was as the event says.
+    opinions: Numbers
+    """The numbers of the candidate's opinions on those that are requests, if the topic was as the
+    event says, and UNKNOWN.
     """
     doubts: Numbers
     """The rules that may object to each of them whatever the topic was, as bits."""
@@ -65,26 +72,61 @@ class Prefilter:
     another.
     """
 
-    def __init__(self, rules: RuleSet) -> None:
+    def __init__(self, rules: RuleSet, names: Mapping[str, str]) -> None:
+        """Prepare to ask the rules; for `names` see `verdicts.opinion`."""
         self._whole = rules
+        self._names = names
         self._rules = [_Asked(rule) for rule in rules.rules if not rule.operations.isdisjoint(OPERATIONS)]
-        reads = {name for rule in self._rules for name in rule.columns}
-        self.columns = tuple(sorted(reads | ALWAYS))
-        """The names of the columns that it needs, for `encoded.projection`."""
+        self._composing = Judge(rules=rules)
         self._judges: dict[int, Judge] = {}
+        self._numbers: dict[tuple[Finding | None, ...], int] = {}
+        self._forget()
+        reads = {name for rule in self._rules for name in rule.columns}
+        self.columns = tuple(sorted(reads | COLUMNS))
+        """The names of the columns that it needs, for `encoded.projection`."""
 
-    def sift(self, table: pa.Table) -> Sifted:
-        encoded = Encoded(table)
-        certain, doubts = np.zeros(table.num_rows, np.bool_), np.full(table.num_rows, ALL)
+    def _forget(self) -> None:
+        self.opinions: list[Opinion] = []
+        """The opinions by their numbers, until the next lot."""
+        self._numbers.clear()
+        assert self._number(()) == SILENT
+
+    def sift(self, table: pa.Table, encoded: Encoded) -> Sifted:
+        if len(self.opinions) > MOST_KEPT:
+            self._forget()
+        opinions, doubts = np.full(table.num_rows, UNKNOWN), np.full(table.num_rows, ALL)
+        is_kafkas_own = _kafkas_own(table)
         for operation, rows in _by_operation(table, np.flatnonzero(_asked(table))):
-            pass_all, may_object = np.ones(len(rows), np.bool_), np.zeros(len(rows), np.int64)
-            for number, rule in enumerate(self._rules):
-                if operation in rule.operations and len(rows):
-                    passes = rule.passes(encoded, rows, operation)
-                    pass_all &= passes.now
-                    may_object |= np.where(passes.always, 0, _bit(number))
-            certain[rows], doubts[rows] = pass_all, may_object
-        return Sifted(certain & _plain(table), doubts)
+            asked = [(number, rule) for number, rule in enumerate(self._rules) if operation in rule.operations]
+            said = [rule.said(encoded, rows, operation) for _, rule in asked]
+            may_object = np.zeros(len(rows), np.int64)
+            for (number, _), each in zip(asked, said, strict=True):
+                may_object |= np.where(each.is_never, 0, _bit(number))
+            found = self._opinions([rule for _, rule in asked], [each.findings for each in said], len(rows))
+            found[is_kafkas_own[rows] & (found != SILENT)] = UNKNOWN  # most rules spare them
+            opinions[rows], doubts[rows] = found, may_object
+        return Sifted(opinions, doubts)
+
+    def _opinions(self, rules: "Sequence[_Asked]", findings: Sequence[Numbers], count: int) -> Numbers:
+        """Return the numbers of the opinions that come of what the rules say about each request."""
+        found = np.full(count, SILENT)
+        if not findings:
+            return found
+        matrix = np.stack(findings, axis=1)
+        found[(matrix == UNKNOWN).any(axis=1)] = UNKNOWN
+        objected = np.flatnonzero((matrix > SILENT).any(axis=1) & (found != UNKNOWN))
+        for row, numbers in zip(objected.tolist(), matrix[objected].tolist(), strict=True):
+            found[row] = self._number(
+                tuple(rule.findings[number] for rule, number in zip(rules, numbers, strict=True) if number != SILENT)
+            )
+        return found
+
+    def _number(self, findings: tuple[Finding, ...]) -> int:
+        number = self._numbers.get(findings)
+        if number is None:
+            number = self._numbers[findings] = len(self.opinions)
+            self.opinions.append(opinion(self._composing.verdict(findings, None, ALLOWED), names=self._names))
+        return number
 
     def judge(self, doubts: int) -> Judge | None:
         """Return a judge by the rules that may object; None for that of all rules."""
@@ -106,34 +148,20 @@ def _bit(number: int) -> int:
 def prefilter_of(watched: Watched) -> Prefilter | None:
     """Return the prefilter of a candidate; None if it has Python code, too."""
     rules = watched.rules
-    return Prefilter(rules) if isinstance(rules, RuleSet) and not watched.has_code else None
-
-
-ALWAYS = frozenset(
-    {
-        *("kind", "resource", "operation", "asked_ms", "internal", "reassignments", "decision", "findings", "event"),
-        *("validate_only", "effect"),
-    }
-)
-"""The columns that tell which events are looked at."""
+    return Prefilter(rules, watched.names) if isinstance(rules, RuleSet) and not watched.has_code else None
 
 
 def _asked(table: pa.Table) -> Flags:
     """Return which events are requests about topics that hide nothing."""
     is_asked = flags(pc.equal(table.column("kind"), "decision")) & flags(pc.equal(table.column("resource"), "topic"))
     is_asked &= flags(pc.is_valid(table.column("asked_ms")))
-    line = table.column("event")
-    return is_asked & ~mention(line, REDACTED.encode()) & ~mention(line, ESCAPE)
+    return is_asked & ~mention(table.column("event"), REDACTED.encode(), ESCAPE)
 
 
-def _plain(table: pa.Table) -> Flags:
-    """Return which requests were allowed without a word or not judged then, and did to their topics
-    what they say.
-    """
-    decision = table.column("decision")
-    is_silent = flags(pc.equal(decision, ALLOWED)) & flags(pc.equal(pc.list_value_length(table.column("findings")), 0))
-    is_done = ~flags(table.column("validate_only")) & flags(pc.not_equal(table.column("effect"), "unknown"))
-    return is_done & (is_silent | flags(pc.is_null(decision)))
+def _kafkas_own(table: pa.Table) -> Flags:
+    """Return which topics a cluster creates for itself."""
+    is_automatic = flags(pc.not_equal(table.column("api"), CREATE_TOPICS))
+    return is_automatic & flags(table.column("internal")) & flags(pc.equal(table.column("operation"), CREATE_TOPIC))
 
 
 def _by_operation(table: pa.Table, rows: Numbers) -> Iterator[tuple[str, Numbers]]:
@@ -149,13 +177,13 @@ def _by_operation(table: pa.Table, rows: Numbers) -> Iterator[tuple[str, Numbers
         yield operation, rows[wanted[rows]]
 
 
-class _Passes(NamedTuple):
-    """Which requests a rule certainly does not object to."""
+class _Said(NamedTuple):
+    """What a rule says about some requests."""
 
-    now: Flags
-    """If the topic was as the event says."""
-    always: Flags
-    """Whatever it was."""
+    findings: Numbers
+    """The numbers of its findings if the topic was as the event says, and UNKNOWN."""
+    is_never: Flags
+    """Whether it objects to none, whatever the topic was."""
 
 
 class _Asked:
@@ -170,73 +198,95 @@ class _Asked:
             *(name for inputs in self._inputs.values() for name in inputs or ()),
             *(name for names, _ in self._scopes for name in names),
         }
-        self._known: dict[tuple[Any, ...], bool] = {}
+        self._known: dict[tuple[Any, ...], int] = {}
+        self.findings: list[Finding | None] = [None]
+        """By their numbers."""
+        self._numbers: dict[str, int] = {}
 
-    def passes(self, encoded: Encoded, rows: Numbers, operation: str) -> _Passes:
+    def said(self, encoded: Encoded, rows: Numbers, operation: str) -> _Said:
         """Look at requests, all of one operation."""
-        passes = np.zeros(len(rows), np.bool_)
-        for number, (names, is_spared) in enumerate(self._scopes):
-            passes |= self._each(encoded, rows, names, is_spared, (number,))
-        inputs = self._inputs[operation]
-        if inputs is None or passes.all():
-            return _Passes(passes, passes)
-        left, spared = np.flatnonzero(~passes), passes.copy()
-        passes[left] = self._each(encoded, rows[left], inputs, self._has_no_objection(inputs, operation), (operation,))
-        return _Passes(passes, spared if PARTITIONS_BEFORE in inputs else passes)
+        if len(self._known) > MOST_KEPT:
+            self._known.clear()
+            del self.findings[1:]
+            self._numbers.clear()
+        found, is_doubtful = np.full(len(rows), UNKNOWN), np.zeros(len(rows), np.bool_)
+        for number, (names, is_meant) in enumerate(self._scopes):
+            meant = self._each(encoded, rows, names, is_meant, (number,))
+            found[meant == SILENT] = SILENT
+            is_doubtful |= meant == UNKNOWN
+        inputs, left = self._inputs[operation], np.flatnonzero(found == UNKNOWN)
+        is_spared = found == SILENT
+        if inputs is None or not len(left):
+            return _Said(found, is_spared)
+        found[left] = self._each(encoded, rows[left], inputs, self._finding(inputs, operation), (operation,))
+        found[is_doubtful & (found != SILENT)] = UNKNOWN
+        return _Said(found, is_spared if PARTITIONS_BEFORE in inputs else found == SILENT)
 
     def _each(
         self,
         encoded: Encoded,
         rows: Numbers,
         names: Sequence[str],
-        ask: Callable[[tuple[Any, ...]], bool],
+        ask: Callable[[tuple[Any, ...]], int],
         key: tuple[Any, ...],
-    ) -> Flags:
+    ) -> Numbers:
         """Ask once for each different combination of values."""
         values, which = encoded.combinations(names, rows)
         known = self._known
-        if len(known) > MOST_KEPT:
-            known.clear()
         answers = []
         for each in values:
             answer = known.get((key, each))
             if answer is None:
                 answer = known[key, each] = _answer(ask, each)
             answers.append(answer)
-        found: Flags = np.array(answers, np.bool_)[which]
+        found: Numbers = np.array(answers, np.int64)[which]
         return found
 
-    def _has_no_objection(self, names: Sequence[str], operation: str) -> Callable[[tuple[Any, ...]], bool]:
+    def _finding(self, names: Sequence[str], operation: str) -> Callable[[tuple[Any, ...]], int]:
+        """Return a function from values to the number of the rule's finding."""
         rule = self.rule
+        is_known = operation == "create" or not rule.lenient_to_existing
 
-        def has_none(values: tuple[Any, ...]) -> bool:
+        def finding(values: tuple[Any, ...]) -> int:
             question = Question(operation, dict(zip(names, values, strict=True)), rule)
-            return rule.judge(Facts(question.request, question.cluster)) is None
+            message = rule.judge(Facts(question.request, question.cluster))
+            if message is None:
+                return SILENT
+            return self._number(message) if is_known and question.is_exact else UNKNOWN
 
-        return has_none
+        return finding
+
+    def _number(self, message: str) -> int:
+        number = self._numbers.get(message)
+        if number is None:
+            number = self._numbers[message] = len(self.findings)
+            self.findings.append(Finding(self.rule.name, self.rule.action, message))
+        return number
 
 
-def _answer(ask: Callable[[tuple[Any, ...]], bool], values: tuple[Any, ...]) -> bool:
-    """Ask, and take a failure for no: the judge finds out what comes of it."""
+def _answer(ask: Callable[[tuple[Any, ...]], int], values: tuple[Any, ...]) -> int:
+    """Ask, and leave a failure to the judge, who finds out what comes of it."""
     try:
         return ask(values)
     except KeyboardInterrupt:
         raise
     except BaseException:  # noqa: BLE001 - a panic of the engine is none of Exception's
-        return False
+        return UNKNOWN
 
 
-Spares = Callable[[tuple[Any, ...]], bool]
+IsMeant = Callable[[tuple[Any, ...]], int]
 
 
-def _scopes(rule: Rule) -> Iterator[tuple[tuple[str, ...], Spares]]:
-    """Yield functions that tell by the values of some columns that the rule does not apply."""
+def _scopes(rule: Rule) -> Iterator[tuple[tuple[str, ...], IsMeant]]:
+    """Yield functions that tell by the values of some columns whether the rule applies, SILENT if
+    not.
+    """
     if rule.principals is not None or rule.except_principals is not None:
-        yield ("principal",), lambda values: _is_of_others(rule, values[0])
+        yield ("principal",), lambda values: not _is_of_others(rule, values[0])
     if rule.topics is not None or rule.except_topics is not None:
-        yield ("name",), lambda values: _is_other_topic(rule, values[0])
+        yield ("name",), lambda values: not _is_other_topic(rule, values[0]) if values[0] else UNKNOWN
     if (callers := rule.callers) is not None:
-        yield ("client_host", "client_id"), lambda values: not callers(_facts_of_caller(*values))
+        yield ("client_host", "client_id"), lambda values: callers(_facts_of_caller(*values))
 
 
 def _is_of_others(rule: Rule, principal: str | None) -> bool:
@@ -248,8 +298,6 @@ def _is_of_others(rule: Rule, principal: str | None) -> bool:
 
 def _is_other_topic(rule: Rule, topic: str) -> bool:
     """Whether a rule does not apply to a topic, whoever asks."""
-    if not topic:
-        return False
     return (rule.topics is not None and not rule.topics(topic, _user)) or (
         rule.except_topics is not None and rule.except_topics(topic, _user)
     )

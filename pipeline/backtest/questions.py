@@ -123,6 +123,8 @@ class Question:
             partitions = values[PARTITIONS_BEFORE]
             told = [None if partitions is None else topic_state([(0,)] * partitions, {})]
         self.cluster = Unknown(values.get("cluster_size", 0), told)
+        self.is_exact = values.get("least_replicas") == values.get("most_replicas")
+        """Whether no value is left out that lies between two others: a rule may speak of it."""
 
 
 def _request(operation: str, values: Mapping[str, Any]) -> PolicyRequest:

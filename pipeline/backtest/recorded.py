@@ -38,14 +38,20 @@ class AsRecorded:
         """Take a change of a topic by the JSON of its states. Return False, and take nothing, if it
         is not certain that the change fits what was before.
         """
-        known = self._untold.get(topic) or self._told.get(topic)
-        if not self.is_known or before != (known or NONE) or (known is None and topic in self._replay.topics):
+        if not self.is_known or not self._is(topic, before):
             return False
         if after == NONE and topic not in self._replay.topics:
             self._untold.pop(topic, None)
         else:
             self._untold[topic] = after
         return True
+
+    def _is(self, topic: str, text: bytes) -> bool:
+        known = self._untold.get(topic) or self._told.get(topic)
+        if known is not None:
+            return text == known
+        state = self._replay.topics.get(topic)
+        return text == NONE if state is None else text != NONE and _decoded(text) == state
 
     def question(self, event: Decision) -> Asked | None:
         """Return what a policy was asked, or would have been."""

@@ -12,7 +12,7 @@ slices.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -29,6 +29,7 @@ from .verdicts import (
     Difference,
     Kind,
     Opinion,
+    Outcome,
     are_plainly_allowed,
     difference_between,
     opinion,
@@ -62,8 +63,8 @@ class Window(msgspec.Struct, frozen=True):
 ALWAYS = Window()
 
 
-class Passed(NamedTuple):
-    """What requests have in common that are counted without being put to the candidate."""
+class Settled(NamedTuple):
+    """What requests have in common on which columns tell the candidate's opinion."""
 
     principal: str
     operation: str
@@ -71,6 +72,26 @@ class Passed(NamedTuple):
     """In days since 1970."""
     policy: str
     policy_hash: str
+    outcome: Outcome
+
+
+class _Named(msgspec.Struct, frozen=True, gc=False):
+    topic: str
+
+
+class _Request(msgspec.Struct, frozen=True, gc=False):
+    """What a difference says of its request."""
+
+    cluster_id: str
+    epoch: int
+    sequence: int
+    time_ms: int
+    principal: str | None
+    operation: str
+    name: str
+
+
+_request = msgspec.json.Decoder(_Request).decode
 
 
 class _Step(msgspec.Struct, frozen=True, gc=False):
@@ -82,6 +103,7 @@ class _Step(msgspec.Struct, frozen=True, gc=False):
     after: msgspec.Raw = msgspec.Raw(b"null")
     name: str = ""
     topic: str = ""
+    assumed: tuple[_Named, ...] = ()
 
 
 _step = msgspec.json.Decoder(_Step).decode
@@ -126,25 +148,42 @@ class Backtest:
 
     def carries(self, line: bytes | memoryview) -> bool:
         """Take the next event without reading its states: one whose topic it changes and no more,
-        or a decision that the candidate certainly allows without a word, as the recorded policy
-        did. Return False, and take nothing, if `feed` has to look at it. It is not for candidates
-        with code, which may keep the clusters that they are shown.
+        or a decision of which `count` is told, if the topic is what the policy saw. Return False,
+        and take nothing, if `feed` has to look at it. It is not for candidates with code, which may
+        keep the clusters that they are shown.
         """
         step = _step(line)
         epoch, sequence = self._last
         if step.epoch != epoch or step.sequence != sequence + 1:
+            return False
+        if step.assumed and any(each.topic == step.name for each in step.assumed):
             return False
         if not self._world.follows(step.name or step.topic, bytes(step.before), bytes(step.after)):
             return False
         self._last = epoch, step.sequence
         return True
 
-    def count(self, passed: Mapping[Passed, int]) -> None:
-        """Count decisions that `carries` took."""
-        for each, count in passed.items():
-            self._plainly_allowed += count
-            self._tally.counts["in-force", each.policy, each.policy_hash] += count
-            self._cells[each.principal, each.operation, each.day, SAME] += count
+    def settled(self, outcome: Outcome, line: bytes | memoryview) -> Difference | None:
+        """Return the difference that a request which `carries` took has come to, if any."""
+        then, now, kind = outcome
+        if kind is None:
+            return None
+        request = _request(line)
+        return Difference(
+            cluster_id=request.cluster_id, epoch=request.epoch, sequence=request.sequence, time_ms=request.time_ms, kind=kind,
+            principal=request.principal, operation=request.operation, topic=request.name, rule=rule_behind(then, now), recorded=then,
+            candidate=now, hidden=(), is_certain=True, is_steady=True, event=msgspec.Raw(bytes(line).strip()),
+        )  # fmt: skip
+
+    def count(self, settled: Iterable[tuple[Settled, int]], unasked: Iterable[tuple[str, int]]) -> None:
+        """Count decisions that `carries` took, and those among them that no policy was asked about,
+        by their errors.
+        """
+        for (principal, operation, day, policy, policy_hash, outcome), count in settled:
+            self._tally.counts["in-force", policy, policy_hash] += count
+            self._count((principal, operation, day), outcome, count)
+        for error, count in unasked:
+            self._tally.counts["not-asked", error] += count
 
     def tally(self) -> Tally:
         """The counts of all events that were fed."""
@@ -209,7 +248,7 @@ class Backtest:
             counts["hidden", key] += 1
         if are_plainly_allowed(event, verdict):
             self._plainly_allowed += 1
-            self._cells[event.principal or "", event.operation, event.time_ms // DAY_MS, SAME] += 1
+            self._cells[(*_cell(event), SAME)] += 1
             if self._watched.has_code and event.sequence % ASKED_AGAIN == 0:
                 self._is_steady(asked, verdict, event)
             return None
@@ -230,7 +269,7 @@ class Backtest:
         timed_out = self._watched.timed_out
         then, now = recorded(event), opinion(verdict, names=self._watched.names)
         kind = difference_between(then, now, timed_out=timed_out)
-        self._count(event, then, now, kind)
+        self._count(_cell(event), Outcome(then, now, kind), 1)
         is_steady = True
         if self._watched.has_code and not timed_out and (kind is not None or event.sequence % ASKED_AGAIN == 0):
             is_steady = self._is_steady(asked, verdict, event)
@@ -248,7 +287,7 @@ class Backtest:
     def _mooted(self, event: Decision, moot: Moot, line: bytes | memoryview | None) -> Difference:
         then = recorded(event)
         self._tally.counts["moot", moot.why] += 1
-        self._cells[event.principal or "", event.operation, event.time_ms // DAY_MS, Kind.MOOT.value] += 1
+        self._cells[(*_cell(event), Kind.MOOT.value)] += 1
         return Difference(
             cluster_id=event.cluster_id, epoch=event.epoch, sequence=event.sequence, time_ms=event.time_ms, kind=Kind.MOOT,
             principal=event.principal, operation=event.operation, topic=event.name, rule="", recorded=then,
@@ -256,18 +295,18 @@ class Backtest:
             event=msgspec.Raw(encode(event).strip() if line is None else bytes(line).strip()),
         )  # fmt: skip
 
-    def _count(self, event: Decision, then: Opinion, now: Opinion, kind: Kind | None) -> None:
+    def _count(self, cell: tuple[str, str, int], outcome: Outcome, count: int) -> None:
         counts = self._tally.counts
-        label = SAME if kind is None else kind.value
-        self._cells[event.principal or "", event.operation, event.time_ms // DAY_MS, label] += 1
-        counts["verdicts", then.decision, now.decision] += 1
+        then, now, kind = outcome
+        self._cells[(*cell, SAME if kind is None else kind.value)] += count
+        counts["verdicts", then.decision, now.decision] += count
         for which, said in (("recorded", then), ("candidate", now)):
             for finding in said.findings:
-                counts["finding", which, finding.rule, finding.action] += 1
+                counts["finding", which, finding.rule, finding.action] += count
                 if finding.error is not None:
-                    counts["rule-error", which, finding.rule] += 1
+                    counts["rule-error", which, finding.rule] += count
         if now.decision == BROKEN:
-            counts["errors",] += 1
+            counts["errors",] += count
 
     def _is_steady(self, asked: Asked, verdict: Verdict, event: Decision) -> bool:
         """Ask the candidate once more: if it answers otherwise, it looks at more than
@@ -278,7 +317,7 @@ class Backtest:
         if other == verdict or self._watched.timed_out:
             return True
         now, again = (opinion(each, names=self._watched.names) for each in (verdict, other))
-        if now == again:
+        if difference_between(now, again) is None:
             return True
         self._note("unsteady", event, f"{event.name}: {said(now)}; asked again: {said(again)}")
         return False
@@ -298,6 +337,11 @@ class Backtest:
     def _note(self, about: str, event: AuditEvent, text: str) -> None:
         if self._window.has(event.time_ms):  # what is around it is replayed or not, as it comes
             self._tally.note(about, Note(event.cluster_id, event.epoch, event.sequence, text))
+
+
+def _cell(event: Decision) -> tuple[str, str, int]:
+    """Return by whom, what and on which day it was asked, by which requests are counted."""
+    return event.principal or "", event.operation, event.time_ms // DAY_MS
 
 
 def _topic_of(event: AuditEvent) -> str:

@@ -1,12 +1,14 @@
 """What was decided then beside what the candidate decides: whether they differ, and how.
 
 Rule: texts are compared as far as the log shows them. What was hidden in it may be anything, and of
-an exception the last line counts: its other lines tell of the machine that it happened on.
+an exception the last line counts: its other lines tell of the machine that it happened on. So do
+addresses in memory, and the names under which policies were loaded.
 """
 
 import re
 from collections.abc import Mapping
 from enum import Enum
+from typing import NamedTuple
 
 import msgspec
 
@@ -20,6 +22,8 @@ TRACEBACK = "Traceback (most recent call last):"
 ADDRESS = re.compile(r" at 0x[0-9a-f]{1,16}>")
 """Of an object in memory: another one in each process."""
 NO_ADDRESS = " at 0x...>"
+MODULE = re.compile(r"\bpolicy_(.+?)_[0-9a-f]{8}(?=\.)")
+"""The name that `class_lookup` gives to the file of a policy: another one in each folder."""
 
 
 class Kind(Enum):
@@ -53,6 +57,15 @@ class Opinion(msgspec.Struct, frozen=True):
 
 
 NO_POLICY = Opinion(ALLOWED)
+
+
+class Outcome(NamedTuple):
+    """Two opinions on one request."""
+
+    then: Opinion
+    now: Opinion
+    kind: Kind | None
+    """How they differ; None if they agree."""
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,7 +162,7 @@ def agree(then: str | None, now: str | None) -> bool:
         return True
     if then is None or now is None:
         return False
-    then, now = ADDRESS.sub(NO_ADDRESS, then), ADDRESS.sub(NO_ADDRESS, now)
+    then, now = _of_any_process(then), _of_any_process(now)
     return then == now or (REDACTED in then and _fits(then.split(REDACTED), now))
 
 
@@ -182,7 +195,7 @@ def _fits(parts: list[str], text: str) -> bool:
 
 def _essence(message: str | None) -> str:
     """Return why a policy broke, without what is different each time."""
-    text = ADDRESS.sub(NO_ADDRESS, message or "").strip()
+    text = _of_any_process(message or "").strip()
     if text.startswith(TIMED_OUT):
         return TIMED_OUT
     return text.splitlines()[-1].strip() if TRACEBACK in text else text
@@ -191,4 +204,13 @@ def _essence(message: str | None) -> str:
 def _everywhere_alike(text: str, names: Mapping[str, str]) -> str:
     for here, there in names.items():
         text = text.replace(here, there)
-    return ADDRESS.sub(NO_ADDRESS, text) if " at 0x" in text else text  # the search takes longer than most verdicts
+    return _of_any_process(text)
+
+
+def _of_any_process(text: str) -> str:
+    """Return a text as every process would write it. To look for what is rarely there takes longer
+    than most verdicts.
+    """
+    if " at 0x" in text:
+        text = ADDRESS.sub(NO_ADDRESS, text)
+    return MODULE.sub(r"\1", text) if "policy_" in text else text

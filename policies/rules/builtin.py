@@ -50,7 +50,8 @@ def read_name_pattern(table: TomlTable, name: str) -> Rule:
 
     guards = speaks_of_user and scope.action is RuleAction.DENY
     return msgspec.structs.replace(
-        scope.rule(judge, {TOPIC, PRINCIPAL}), guards_names=NameGuard.ALL_BUT_ONES_OWN if guards else NameGuard.NOTHING
+        scope.rule(judge, {TOPIC, PRINCIPAL} if speaks_of_user else {TOPIC}),
+        guards_names=NameGuard.ALL_BUT_ONES_OWN if guards else NameGuard.NOTHING,
     )
 
 
@@ -132,7 +133,7 @@ def read_protected_topics(table: TomlTable, name: str) -> Rule:
 
     guards = scope.action is RuleAction.DENY and "create" in scope.operations
     return msgspec.structs.replace(
-        scope.rule(judge, ()), guards_names=NameGuard.SOME_NAMES if guards else NameGuard.NOTHING
+        scope.rule(judge, {TOPIC, PRINCIPAL}), guards_names=NameGuard.SOME_NAMES if guards else NameGuard.NOTHING
     )
 
 
@@ -229,7 +230,7 @@ def read_deletion_age(table: TomlTable, name: str) -> Rule:
             )
         return None
 
-    return scope.rule(judge, {CREATED, TIME})
+    return scope.rule(judge, {TOPIC, CREATED, TIME})
 
 
 class UnknownAgeError(Exception):

@@ -10,7 +10,7 @@ from ..interface import AdminRequest
 from .facts import Facts
 from .rule import Rule, read_scope
 from .tables import TomlTable
-from .vocabulary import ADMIN_OPERATIONS
+from .vocabulary import ADMIN_OPERATIONS, NAME, PRINCIPAL
 
 WORDS: Mapping[str, str] = {
     "create_acls": "create ACLs of {}",
@@ -43,4 +43,4 @@ def read_protected_operations(table: TomlTable, name: str) -> Rule:
         words = WORDS[facts.operation].format(facts.request.name[:MAX_NAME])
         return scope.message or f"{facts.principal} may not {words}."
 
-    return scope.rule(judge, ())
+    return scope.rule(judge, {PRINCIPAL, NAME})

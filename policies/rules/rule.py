@@ -47,8 +47,9 @@ class Rule(msgspec.Struct, frozen=True):
     resources: MatchOfUser | None = None
     except_resources: MatchOfUser | None = None
     reads: frozenset[tuple[str, str]] = frozenset()
-    """The pairs (variable, field) on which it depends whether the rule objects to a request that it
-    applies to. Of a rule that is `lenient_to_existing` they are those for a new topic.
+    """The pairs (variable, field) on which it depends whether, and in which words, the rule objects
+    to a request that it applies to. Of a rule that is `lenient_to_existing` they are those for a
+    new topic.
     """
     lenient_to_existing: bool = False
     """Whether the rule looks at a topic before a request, and at other topics, only to object to

@@ -121,6 +121,7 @@ def entry_of(variable: str, field: str, key: str, ending: str = "") -> tuple[str
 
 TIME = ("request", "time")
 TOPIC = ("request", "topic")
+NAME = ("request", "name")
 PRINCIPAL = ("principal", "")
 PARTITIONS = ("after", "num_partitions")
 REPLICAS = ("after", "replica_assignments")

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from minicontroller.audit.event import AuditEvent, Decision, encode
+from minicontroller.audit.event import AuditEvent, Decision, NamedState, encode
 from minicontroller.pipeline.backtest.candidate import Candidate
+from minicontroller.pipeline.backtest.encoded import Encoded
 from minicontroller.pipeline.backtest.lots import Sieve
-from minicontroller.pipeline.backtest.prefilter import Prefilter, prefilter_of
+from minicontroller.pipeline.backtest.prefilter import UNKNOWN, Prefilter, prefilter_of
 from minicontroller.pipeline.backtest.reading import tables_of
 from minicontroller.pipeline.backtest.replaying import ALWAYS, Backtest, Window
 from minicontroller.pipeline.backtest.verdicts import Difference
@@ -112,6 +113,12 @@ def moved(history: History, name: str, chance: Random) -> dict[int, tuple[int, .
     return dict.fromkeys(range(len(history.topics[name].replicas[:1])), chance.choice([(1, 2), ()]))
 
 
+def some_assumed(chance: Random) -> tuple[NamedState, ...]:
+    """What the policy saw otherwise than it came to be, because changes were under way."""
+    names = chance.sample(NAMES, chance.choice([0, 0, 0, 1, 2]))
+    return tuple(NamedState(topic=name, state=chance.choice([None, a_state(chance.randint(1, 9))])) for name in names)
+
+
 def some_events(chance: Random, steps: int = 25) -> list[AuditEvent]:
     """What people asked for, whatever came of it."""
     history = History()
@@ -123,6 +130,7 @@ def some_events(chance: Random, steps: int = 25) -> list[AuditEvent]:
             "client_id": chance.choice(["", "x", None]),
             "client_host": chance.choice(["10.0.0.1", "127.0.0.1"]),
             "validate_only": chance.random() < 0.2,
+            "assumed": some_assumed(chance),
         }
         if name not in there:
             more: dict[str, Any] = {"api": chance.choice(["CreateTopics", "Metadata"])}
@@ -165,22 +173,39 @@ def test_prefilter_and_judge_say_what_the_judge_says(
     assert said_of(folder, events, candidate, window, is_sifted=True) == alone
 
 
-def certain_of(folder: Path, events: list[AuditEvent], rules: str) -> list[bool]:
+def settled_by(folder: Path, events: list[AuditEvent], rules: str) -> list[str | None]:
+    """What the rules say of each request; None where it is left to the judge."""
     with in_rules(folder, rules).watched() as watched:
         prefilter = prefilter_of(watched)
         assert isinstance(prefilter, Prefilter)
         [table] = tables_of([written(folder / "events.parquet", events)], prefilter.columns)
-        certain: list[bool] = prefilter.sift(table).certain.tolist()
-        return certain[2:]
+        numbers = prefilter.sift(table, Encoded(table)).opinions.tolist()
+        return [None if number == UNKNOWN else prefilter.opinions[number].message or "" for number in numbers[2:]]
 
 
-def test_what_is_certain(tmp_path: Path) -> None:
-    """A rule that reads how many partitions there were is certain of requests that keep it."""
+def test_what_is_settled(tmp_path: Path) -> None:
+    """A rule is certain of what its columns tell: how many partitions there were, and who asks."""
     history = History().create("t", 1).grow("t", 2).grow("t", 8).delete("t")
-    doubling = (
-        "[[rule]]\nname = 'd'\noperations = ['alter']\ncondition = 'after.num_partitions <= 2 * before.num_partitions'"
+    doubling = "[[rule]]\nname = 'd'\noperations = ['alter']\ncondition = 'after.num_partitions <= 2 * before.num_partitions'\nmessage_expression = '\"now \" + string(before.num_partitions)'"
+    assert settled_by(tmp_path, history.events, doubling) == ["", "", "now 2", ""]
+    protected = "[[protected_topics]]\ntopics = ['t']\noperations = ['delete']"
+    assert settled_by(tmp_path, history.events, protected)[-1] == "t is protected: User:alice may not delete it."
+    limited = "[[partitions]]\nmax = 1"
+    assert settled_by(tmp_path, history.events, limited) == ["", None, None, ""]
+    spanning = "[[rule]]\nname = 's'\ncondition = 'cluster.topic_count < 9'"
+    assert settled_by(tmp_path, history.events, spanning) == [None] * 4
+
+
+def test_a_topic_that_the_policy_saw_otherwise(tmp_path: Path) -> None:
+    """A change of the same topic that was under way and then undone counts as the policy saw it."""
+    history = History().create("t", 2).grow("t", 3, assumed=(NamedState(topic="t", state=a_state(9)),))
+    rules = in_rules(
+        tmp_path,
+        "[[rule]]\nname = 'r'\noperations = ['alter']\ncondition = 'before.num_partitions < after.num_partitions'",
     )
-    assert certain_of(tmp_path, history.events, doubling) == [True, True, False, True]
+    sifted = said_of(tmp_path, history.events, rules, ALWAYS, is_sifted=True)
+    assert [each.rule for each in sifted[0]] == ["r"]
+    assert said_of(tmp_path, history.events, rules, ALWAYS, is_sifted=False) == sifted
 
 
 def test_a_partition_without_replicas(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from minicontroller.audit.event import AuditEvent
+from minicontroller.pipeline.backtest.verdicts import TRACEBACK
 from tests.pipeline.backtest.asking import in_python, told
-from tests.pipeline.backtest.by_words import History
+from tests.pipeline.backtest.by_words import History, broken
 from tests.pipeline.backtest.slicing import backtested
 
 
@@ -128,6 +129,28 @@ def test_a_traceback_names_the_file_that_its_author_knows(tmp_path: Path) -> Non
     assert f'File "{tmp_path}/candidate.py"' in message
     assert "<object object at 0x...>" in message
     assert "minicontroller-policy-" not in message and "judging.py" not in message
+
+
+def test_an_exception_of_the_policys_own_file_is_the_same_in_each_folder(tmp_path: Path) -> None:
+    """The name under which a file was loaded depends on its folder, there and here, and is no part
+    of what a policy says.
+    """
+    then = broken(f"it raised:\n{TRACEBACK}\n  File ...\npolicy_candidate_0123abcd.NoOwner: nobody owns t.1")
+    history = History().create("t.1", policy=then).create("t.2", policy=then)
+    head = "class NoOwner(Exception):\n    pass\n"
+    candidate = in_python(tmp_path, code("raise NoOwner(f'nobody owns {request.topic}')"), head=head)
+    [difference], tally = backtested(history.events, candidate)
+    assert difference.topic == "t.2"
+    assert (difference.candidate.message or "").strip().endswith("\ncandidate.NoOwner: nobody owns t.2")
+    assert tally.of("label", "same") == 1
+
+
+def test_endless_recursion_is_steady(tmp_path: Path) -> None:
+    """How deep a policy got depends on who asks, and is no other answer."""
+    candidate = in_python(tmp_path, code("self.validate_create_topic(request, cluster)"))
+    differences, tally = backtested(histories(), candidate)
+    assert all(each.is_steady and "RecursionError" in (each.candidate.message or "") for each in differences)
+    assert differences and not tally.of("note", "unsteady")
 
 
 def test_who_says_something_else_each_time_is_found_out(tmp_path: Path) -> None:
