@@ -74,7 +74,7 @@ def _file(key: str, path: Path) -> ModuleType:
     if str(file.parent) not in sys.path:
         sys.path.append(str(file.parent))
     # Nobody imports a module of this name, so a file called json.py hides nothing.
-    name = f"policy_{file.stem}_{sha256(bytes(file)).hexdigest()[:8]}"
+    name = f"policy_{sha256(bytes(file)).hexdigest()[:8]}_{file.stem}"
     loader = _AsItStands(name, str(file))
     with as_load_error(f"{key}: {path} cannot be loaded"):
         module = module_from_spec(ModuleSpec(name, loader, origin=str(file)))

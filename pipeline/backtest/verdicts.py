@@ -22,8 +22,8 @@ TRACEBACK = "Traceback (most recent call last):"
 ADDRESS = re.compile(r" at 0x[0-9a-f]{1,16}>")
 """Of an object in memory: another one in each process."""
 NO_ADDRESS = " at 0x...>"
-MODULE = re.compile(r"\bpolicy_(.+?)_[0-9a-f]{8}(?=\.)")
-"""The name that `class_lookup` gives to the file of a policy: another one in each folder."""
+MODULE = re.compile(r"\bpolicy_[0-9a-f]{8}_")
+"""What `class_lookup` puts before the name of a policy's file: something else in each folder."""
 
 
 class Kind(Enum):
@@ -213,4 +213,4 @@ def _of_any_process(text: str) -> str:
     """
     if " at 0x" in text:
         text = ADDRESS.sub(NO_ADDRESS, text)
-    return MODULE.sub(r"\1", text) if "policy_" in text else text
+    return MODULE.sub("", text) if "policy_" in text else text

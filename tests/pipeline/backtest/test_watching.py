@@ -135,7 +135,7 @@ def test_an_exception_of_the_policys_own_file_is_the_same_in_each_folder(tmp_pat
     """The name under which a file was loaded depends on its folder, there and here, and is no part
     of what a policy says.
     """
-    then = broken(f"it raised:\n{TRACEBACK}\n  File ...\npolicy_candidate_0123abcd.NoOwner: nobody owns t.1")
+    then = broken(f"it raised:\n{TRACEBACK}\n  File ...\npolicy_0123abcd_candidate.NoOwner: nobody owns t.1")
     history = History().create("t.1", policy=then).create("t.2", policy=then)
     head = "class NoOwner(Exception):\n    pass\n"
     candidate = in_python(tmp_path, code("raise NoOwner(f'nobody owns {request.topic}')"), head=head)
