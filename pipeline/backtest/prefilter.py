@@ -145,10 +145,20 @@ def _bit(number: int) -> int:
     return 1 << min(number, LAST_BIT)
 
 
+_kept: dict[tuple[object, ...], Prefilter] = {}
+"""The last one: a worker's next slice asks the same rules about much the same values."""
+
+
 def prefilter_of(watched: Watched) -> Prefilter | None:
     """Return the prefilter of a candidate; None if it has Python code, too."""
     rules = watched.rules
-    return Prefilter(rules, watched.names) if isinstance(rules, RuleSet) and not watched.has_code else None
+    if not isinstance(rules, RuleSet) or watched.has_code:
+        return None
+    key = (rules.hash, *sorted(watched.names.items()))
+    if key not in _kept:
+        _kept.clear()
+        _kept[key] = Prefilter(rules, watched.names)
+    return _kept[key]
 
 
 def _asked(table: pa.Table) -> Flags:
@@ -193,9 +203,19 @@ class _Asked:
         self.rule = rule
         self.operations = rule.operations
         self._inputs = {each: inputs_of(rule, each) for each in OPERATIONS if each in rule.operations}
+        self._inputs_of_existing = {
+            each: inputs_of(rule, each, rule.reads_of_existing)
+            for each in self._inputs
+            if each in {"alter", REASSIGN} and rule.reads_of_existing
+        }
         self._scopes = list(_scopes(rule))
         self.columns = {
-            *(name for inputs in self._inputs.values() for name in inputs or ()),
+            *(
+                name
+                for of in (self._inputs, self._inputs_of_existing)
+                for inputs in of.values()
+                for name in inputs or ()
+            ),
             *(name for names, _ in self._scopes for name in names),
         }
         self._known: dict[tuple[Any, ...], int] = {}
@@ -211,16 +231,20 @@ class _Asked:
             self._numbers.clear()
         found, is_doubtful = np.full(len(rows), UNKNOWN), np.zeros(len(rows), np.bool_)
         for number, (names, is_meant) in enumerate(self._scopes):
-            meant = self._each(encoded, rows, names, is_meant, (number,))
+            meant = self._each(encoded, rows, names, is_meant, number)
             found[meant == SILENT] = SILENT
             is_doubtful |= meant == UNKNOWN
-        inputs, left = self._inputs[operation], np.flatnonzero(found == UNKNOWN)
-        is_spared = found == SILENT
-        if inputs is None or not len(left):
-            return _Said(found, is_spared)
-        found[left] = self._each(encoded, rows[left], inputs, self._finding(inputs, operation), (operation,))
+        is_never = found == SILENT
+        for inputs in (self._inputs[operation], self._inputs_of_existing.get(operation)):
+            left = np.flatnonzero(found == UNKNOWN)
+            if inputs is not None and len(left):
+                found[left] = self._each(
+                    encoded, rows[left], inputs, self._finding(inputs, operation), (operation, inputs)
+                )
+                if PARTITIONS_BEFORE not in inputs:
+                    is_never = found == SILENT
         found[is_doubtful & (found != SILENT)] = UNKNOWN
-        return _Said(found, is_spared if PARTITIONS_BEFORE in inputs else found == SILENT)
+        return _Said(found, is_never)
 
     def _each(
         self,
@@ -228,9 +252,9 @@ class _Asked:
         rows: Numbers,
         names: Sequence[str],
         ask: Callable[[tuple[Any, ...]], int],
-        key: tuple[Any, ...],
+        key: object,
     ) -> Numbers:
-        """Ask once for each different combination of values."""
+        """Ask once for each different combination of values; `key` stands for what is asked."""
         values, which = encoded.combinations(names, rows)
         known = self._known
         answers = []
@@ -245,7 +269,7 @@ class _Asked:
     def _finding(self, names: Sequence[str], operation: str) -> Callable[[tuple[Any, ...]], int]:
         """Return a function from values to the number of the rule's finding."""
         rule = self.rule
-        is_known = operation == "create" or not rule.lenient_to_existing
+        is_known = operation == "create" or not rule.lenient_to_existing or PARTITIONS_BEFORE in names
 
         def finding(values: tuple[Any, ...]) -> int:
             question = Question(operation, dict(zip(names, values, strict=True)), rule)

@@ -5,7 +5,7 @@ Rule: a value that a rule reads and that no column has makes no question. What a
 cluster raises an exception.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ...audit.replay import CREATE_TOPICS
@@ -55,12 +55,12 @@ BEFORE: Mapping[str, tuple[str, ...]] = {"": (PARTITIONS_BEFORE,), "num_partitio
 NAMES = ("principal", "client_id", "client_host", "api", "validate_only")
 
 
-def inputs_of(rule: Rule, operation: str) -> tuple[str, ...] | None:
-    """Return the columns on which it depends whether a rule objects to requests of an operation;
-    None if there are not all of them.
+def inputs_of(rule: Rule, operation: str, more: Collection[tuple[str, str]] = ()) -> tuple[str, ...] | None:
+    """Return the columns on which it depends what a rule says of requests of an operation, given
+    what it reads and what `more`; None if there are not all of them.
     """
     found: set[str] = set()
-    for variable, field in rule.reads:
+    for variable, field in (*rule.reads, *more):
         names = _columns(rule, operation, variable, field.removesuffix(FLAT))
         if names is None:
             return None

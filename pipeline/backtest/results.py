@@ -8,6 +8,7 @@ the workers left them.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -20,7 +21,7 @@ from ..page.files import Files
 from .reading import numbers_of
 from .tally import Tally
 from .verdicts import Kind
-from .workers import DIFFERENCE, OUT_ARROW, REFUSED, TALLY
+from .workers import DIFFERENCE, OUT_ARROW, REFUSED, REPEATED, TALLY
 
 ROW_GROUP = 10_000
 ON_THE_PAGE = 5_000
@@ -114,20 +115,25 @@ class Written:
 
 
 def write_differences(batches: Iterator[pa.RecordBatch], written: Written) -> None:
-    """Write a line and a row for each difference. Raises OSError."""
+    """Write a line and a row for each difference, the rows in a thread of their own. Raises
+    OSError.
+    """
     with (
         _whole(written.ndjson) as lines,
         _whole(written.parquet) as table,
-        pq.ParquetWriter(table, PARQUET, compression="zstd") as writer,
+        pq.ParquetWriter(table, PARQUET, compression="zstd", use_dictionary=REPEATED) as writer,
+        ThreadPoolExecutor(1) as beside,
     ):
         waiting: list[pa.RecordBatch] = []
+        writing: Future[list[pa.RecordBatch]] = beside.submit(list)
         for batch in batches:
             assert batch.column("what")[0].as_py() == DIFFERENCE
             _write_lines(lines, batch)
             waiting.append(batch)
             if sum(each.num_rows for each in waiting) >= ROW_GROUP:
-                waiting = _write_rows(writer, waiting, ROW_GROUP)
-        _write_rows(writer, waiting, 0)
+                writing = beside.submit(_write_rows, writer, [*writing.result(), *waiting], ROW_GROUP)
+                waiting = []
+        _write_rows(writer, [*writing.result(), *waiting], 0)
 
 
 def write_existing(batches: Iterator[pa.RecordBatch], written: Written) -> None:

@@ -18,7 +18,17 @@ from .matching import USER, Match, PatternFault, full_match, literal_prefix, pat
 from .protected_operations import read_protected_operations
 from .rule import NameGuard, Rule, Scope, read_scope
 from .tables import TomlTable
-from .vocabulary import CREATED, PARTITIONS, PRINCIPAL, REASSIGN, REPLICAS, TIME, TOPIC, TOPIC_OPERATIONS
+from .vocabulary import (
+    CREATED,
+    PARTITIONS,
+    PARTITIONS_BEFORE,
+    PRINCIPAL,
+    REASSIGN,
+    REPLICAS,
+    TIME,
+    TOPIC,
+    TOPIC_OPERATIONS,
+)
 from .windows import read_change_window
 
 CREATE_OR_ALTER = ("create", "alter")
@@ -57,7 +67,8 @@ def read_name_pattern(table: TomlTable, name: str) -> Rule:
 
 def read_partitions(table: TomlTable, name: str) -> Rule:
     """Read a `[[partitions]]`: how many partitions a topic may have."""
-    return _limits(table, name, "partition", CREATE_OR_ALTER, _partition_counts, reads=PARTITIONS)
+    rule = _limits(table, name, "partition", CREATE_OR_ALTER, _partition_counts, reads=PARTITIONS)
+    return msgspec.structs.replace(rule, reads_of_existing=frozenset({PARTITIONS_BEFORE}))
 
 
 def read_replication(table: TomlTable, name: str) -> Rule:
@@ -163,7 +174,9 @@ def read_quota(table: TomlTable, name: str) -> Rule:
         return _over_quota(scope, facts, owned, most_topics, most_partitions)
 
     rule = scope.rule(judge, {TOPIC, PRINCIPAL, PARTITIONS})
-    return msgspec.structs.replace(rule, owned=owned, lenient_to_existing=True)
+    return msgspec.structs.replace(
+        rule, owned=owned, lenient_to_existing=True, reads_of_existing=frozenset({PARTITIONS_BEFORE})
+    )
 
 
 def _over_quota(

@@ -55,6 +55,10 @@ class Rule(msgspec.Struct, frozen=True):
     """Whether the rule looks at a topic before a request, and at other topics, only to object to
     less than it would object to for a new topic, or by an exception where it cannot look at them.
     """
+    reads_of_existing: frozenset[tuple[str, str]] | None = None
+    """Of a rule that is `lenient_to_existing`: the pairs that it reads besides `reads` if the topic
+    exists; None if it reads more than pairs.
+    """
     spares_kafkas_own: bool = False
     """Whether the rule allows internal topics that the cluster creates for itself. It still applies
     to clients that name such a topic.

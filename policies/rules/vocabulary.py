@@ -124,6 +124,7 @@ TOPIC = ("request", "topic")
 NAME = ("request", "name")
 PRINCIPAL = ("principal", "")
 PARTITIONS = ("after", "num_partitions")
+PARTITIONS_BEFORE = ("before", "num_partitions")
 REPLICAS = ("after", "replica_assignments")
 CREATED = ("request", "created")
 """The pair (variable, field) that is read from the store, and only if a rule reads it."""

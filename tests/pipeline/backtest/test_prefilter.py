@@ -191,7 +191,7 @@ def test_what_is_settled(tmp_path: Path) -> None:
     protected = "[[protected_topics]]\ntopics = ['t']\noperations = ['delete']"
     assert settled_by(tmp_path, history.events, protected)[-1] == "t is protected: User:alice may not delete it."
     limited = "[[partitions]]\nmax = 1"
-    assert settled_by(tmp_path, history.events, limited) == ["", None, None, ""]
+    assert settled_by(tmp_path, history.events, limited)[1:3] == [f"{n} partitions are more than 1." for n in (2, 8)]
     spanning = "[[rule]]\nname = 's'\ncondition = 'cluster.topic_count < 9'"
     assert settled_by(tmp_path, history.events, spanning) == [None] * 4
 
