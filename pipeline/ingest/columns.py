@@ -2,20 +2,31 @@
 
 msgspec's strict decode alone judges what an event is, and the columns are made of what it decoded,
 so no second parser can read a line differently. Rule: column by column, never row by row, because
-tens of thousands of lines a second pass here; only a block with a value that does not fit is looked
-at more closely.
+tens of thousands of lines a second pass here, and states and requests, which are most of a line and
+are repeated by the next ones, once for each that is different; only a block with a value that does
+not fit is looked at more closely.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, Union, get_args
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import astuple
 
-from ...audit.event import AuditEvent, Decision, Event, PolicyDecision, SnapshotTopics, UnreadableLineError, decode
+from ...audit.event import (
+    AuditEvent,
+    Decision,
+    Event,
+    PolicyDecision,
+    RecordedState,
+    Requested,
+    SnapshotTopics,
+    UnreadableLineError,
+    decode,
+)
 from ..schemas import BOOLEAN, DAY, INT, LONG, STRING, Table
 from . import limits
 from .arrays import array, findings, requests, snapshots, states, times, transposed
@@ -24,6 +35,7 @@ SCHEMA = Table.EVENTS.schema
 LINE = "event"
 DECISION = "decision"
 DAY_MS = 86_400_000
+NULL = b"null"
 
 Values = Mapping[str, Any]
 """By name: the values of some events, or a column that is made of them."""
@@ -47,15 +59,14 @@ class Block(NamedTuple):
 
 class _Located(NamedTuple):
     number: int
-    event: AuditEvent
     line: bytes
 
 
 def columns(lines: Sequence[bytes]) -> Block:
     """Make rows of lines, in their order. Raises nothing, whatever a line holds."""
     try:
-        return Block(event_rows(list(map(decode, lines)), lines), [])
-    except (UnreadableLineError, *limits.MISFITS):
+        return Block(event_rows(lines), [])
+    except MISFITS:
         return _closely(lines)
 
 
@@ -63,20 +74,21 @@ def _closely(lines: Sequence[bytes]) -> Block:
     good, bad = list[_Located](), list[Bad]()
     for number, line in enumerate(lines):
         try:
-            good.append(_Located(number, decode(line), line))
+            decode(line)
+            good.append(_Located(number, line))
         except UnreadableLineError as error:
             bad.append(Bad(number, str(error), line))
     parts = list(_fitting(good))
     batches = [part for part in parts if not isinstance(part, Bad)]
     bad += [part for part in parts if isinstance(part, Bad)]
-    return Block(pa.concat_batches([event_rows([], []), *batches]), sorted(bad))
+    return Block(pa.concat_batches([event_rows([]), *batches]), sorted(bad))
 
 
 def _fitting(some: Sequence[_Located]) -> Iterator[pa.RecordBatch | Bad]:
     """Yield rows of events, which are halved until those are alone that do not fit."""
     try:
-        yield event_rows([each.event for each in some], [each.line for each in some])
-    except limits.MISFITS as error:
+        yield event_rows([each.line for each in some])
+    except MISFITS as error:
         if len(some) == 1:
             yield Bad(some[0].number, limits.reason(error), some[0].line)
             return
@@ -84,25 +96,53 @@ def _fitting(some: Sequence[_Located]) -> Iterator[pa.RecordBatch | Bad]:
         yield from _fitting(some[len(some) // 2 :])
 
 
-def event_rows(events: Sequence[AuditEvent], lines: Sequence[bytes]) -> pa.RecordBatch:
-    """Make rows of events and their lines. Raises one of limits.MISFITS if a value does not fit
-    into its column.
+def event_rows(lines: Sequence[bytes]) -> pa.RecordBatch:
+    """Make rows of the lines of events. Raises one of MISFITS if a line is none, or if a value does
+    not fit into its column.
     """
-    if not events:
+    if not lines:
         return pa.RecordBatch.from_pylist([], SCHEMA)
-    values = dict(zip(_NAMES, zip(*map(_values, events), strict=True), strict=True))
+    values = dict(zip(_NAMES, zip(*map(_values, map(_decode, lines)), strict=True), strict=True))
     limits.check(values)
     made = {**values, **_made(values), **_of_policies(values["policy"]), LINE: lines}
     return pa.RecordBatch.from_arrays([array(made[field.name], field.type) for field in SCHEMA], schema=SCHEMA)
+
+
+MISFITS = (*limits.MISFITS, msgspec.DecodeError, RecursionError)
+"""What `event_rows` raises."""
+TEXTS: Mapping[str, Any] = {
+    "before": RecordedState | None,
+    "after": RecordedState | None,
+    "requested": Requested | None,
+}
+"""The fields of events that are left as the log wrote them, and what they hold."""
+
+
+def _with_texts(kind: type[Event]) -> type[msgspec.Struct]:
+    """Return the kind of event with the JSON of these fields in their places."""
+    fields: list[Any] = []
+    for field in msgspec.structs.fields(kind):
+        type_ = msgspec.Raw if TEXTS.get(field.name) == field.type else field.type
+        fields.append((field.name, type_) if field.required else (field.name, type_, field.default))
+    config = kind.__struct_config__
+    return msgspec.defstruct(
+        kind.__name__, fields, kw_only=True, frozen=True, gc=False, tag_field=config.tag_field, tag=config.tag
+    )
+
+
+_KINDS = {_with_texts(kind): kind for kind in get_args(AuditEvent)}
+_DECISION = next(iter(_KINDS))
+_decode: Callable[[bytes], msgspec.Struct] = msgspec.json.Decoder(Union[tuple(_KINDS)]).decode  # noqa: UP007 - of a tuple
+_decoders: Mapping[Any, msgspec.json.Decoder[Any]] = {kind: msgspec.json.Decoder(kind) for kind in TEXTS.values()}
 
 
 _NAMES = (*Decision.__struct_fields__, "kind", "topics", "reassignment", "first_sequence", "last_sequence")
 """What columns are made of: the fields of a decision, and those of other events."""
 
 
-def _values(event: AuditEvent) -> tuple[Any, ...]:
+def _values(event: msgspec.Struct) -> tuple[Any, ...]:
     """Return the values of an event in the order of _NAMES; None where it has none."""
-    if isinstance(event, Decision):
+    if type(event) is _DECISION:
         return *astuple(event), DECISION, None, None, None, None
     return _PICKED[type(event)]((None, event.__struct_config__.tag, *astuple(event)))
 
@@ -119,20 +159,21 @@ def _renamed(kind: type[Event], name: str) -> str | None:
     return "name" if name == "topic" else name
 
 
-_PICKED = {kind: _picker(kind) for kind in get_args(AuditEvent)}
+_PICKED = {with_texts: _picker(kind) for with_texts, kind in _KINDS.items()}
 
 
 def _made(values: Values) -> Values:
     """Make the columns that are not the values of the same name."""
     kind, asked_ms = pa.array(values["kind"], STRING), pa.array(values["asked_ms"], LONG)
-    before, after = states(values["before"]), states(values["after"])
+    before, after = _read("before", states, values["before"], values["after"])
+    [requested] = _read("requested", requests, values["requested"])
     return {
         "kind": kind,
         "time": times(values["time_ms"]),
         "day": pa.array([ms // DAY_MS for ms in values["time_ms"]], INT).cast(DAY),
         "asked_ms": asked_ms,
         "asked": pc.if_else(pc.equal(kind, DECISION), pc.is_valid(asked_ms), pa.scalar(None, BOOLEAN)),
-        "requested": requests(values["requested"]),
+        "requested": requested,
         "before": before,
         "after": after,
         "partitions_before": _partitions(before),
@@ -140,6 +181,16 @@ def _made(values: Values) -> Values:
         "topics": snapshots(values["topics"]),
         "effect": msgspec.to_builtins(values["effect"]),
     }
+
+
+def _read(
+    name: str, make: Callable[[Sequence[Any]], pa.Array], *columns: Sequence[msgspec.Raw | None]
+) -> Iterator[pa.Array]:
+    """Make columns of texts of the same kind, reading each different text once."""
+    numbers: dict[bytes, int] = {}
+    codes = [[numbers.setdefault(bytes(text or NULL), len(numbers)) for text in column] for column in columns]
+    made = make(list(map(_decoders[TEXTS[name]].decode, numbers)))
+    return (made.take(pa.array(each, INT)) for each in codes)
 
 
 def _partitions(states_: pa.StructArray) -> pa.Array:

@@ -7,7 +7,7 @@ the tables could not read.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...audit.event import UnreadableLineError
+from ...audit.event import SCHEMA_VERSION, UnreadableLineError
 
 MAX_CLUSTER_ID = 60
 """The name of a folder has 255 bytes at most, and a character may need four."""
@@ -31,6 +31,8 @@ MISFITS = (UnfitEventError, ValueError, OverflowError)
 
 def check(values: Mapping[str, Sequence[Any]]) -> None:
     """Raise UnfitEventError if one of the events, whose values are given by name, does not fit."""
+    if versions := set(values["schema_version"]) - {SCHEMA_VERSION}:
+        raise UnfitEventError(f"schema version {max(versions)} is not known here")
     if (epoch := _beyond(values["epoch"], 0, INT_MAX)) is not None:
         raise UnfitEventError(f"epoch {epoch} is not in 0 to {INT_MAX}")
     if (sequence := _beyond(values["sequence"], 1, LONG_MAX)) is not None:

@@ -14,8 +14,6 @@ from minicontroller.pipeline.ingest.columns import event_rows
 def written(file: Path, found: Sequence[AuditEvent], *, line: str | None = None) -> Piece:
     """A file of the table with these events; `line` stands in the place of what they are."""
     lines = [encode(event).strip() if line is None else line.encode() for event in found]
-    pq.write_table(
-        pa.Table.from_batches([event_rows(found, lines).drop_columns(["cluster_id"])]), file, row_group_size=3
-    )
+    pq.write_table(pa.Table.from_batches([event_rows(lines).drop_columns(["cluster_id"])]), file, row_group_size=3)
     places = sorted((event.epoch, event.sequence) for event in found)
     return Piece(places[0], places[-1], (str(file),))

@@ -180,7 +180,7 @@ class Ingested:
 
     def _written(self, name: str, log: Sequence[AuditEvent]) -> DataFile:
         cluster = self.clusters.setdefault(name, ClusterState())
-        rows = event_rows([replace(event, cluster_id=name) for event in log], list(map(encode, log)))
+        rows = event_rows([encode(replace(event, cluster_id=name)).strip() for event in log])
         cluster.marks += marks_of(rows)
         for event in log:
             epoch = cluster.epochs.setdefault(event.epoch, EpochState(1))
