@@ -152,7 +152,10 @@ class Backtest:
         and take nothing, if `feed` has to look at it. It is not for candidates with code, which may
         keep the clusters that they are shown.
         """
-        step = _step(line)
+        try:
+            step = _step(line)
+        except msgspec.DecodeError:
+            return False  # whoever decodes it says what is wrong
         epoch, sequence = self._last
         if step.epoch != epoch or step.sequence != sequence + 1:
             return False

@@ -106,9 +106,11 @@ def test_no_difference_is_a_page_too(tmp_path: Path) -> None:
     assert "<details data-kind=" not in text
 
 
-def test_a_line_that_is_no_event_is_a_failure_of_its_own(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_light", [False, True], ids=["read as a whole", "carried"])
+def test_a_line_that_is_no_event_is_a_failure_of_its_own(tmp_path: Path, *, is_light: bool) -> None:
     """A damaged table is told in a sentence, nobody tries again, and no answer is left half."""
-    piece = written(tmp_path / "events.parquet", History().create("t").events, line="{}")
+    history = History(snapshot=False).create("t") if is_light else History().create("t")
+    piece = written(tmp_path / "events.parquet", history.events, line="{}")
     work = partial(replay, Job(at_most(tmp_path, 5)))
     (tmp_path / "answers").mkdir()
     failure = answer(work, tmp_path / "answers", Task(Slice(0, "c", NOWHERE, 1, (piece,))))
