@@ -25,6 +25,7 @@ from ...audit.replay import (
 )
 from ...audit.replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates, ValidatedElements
 from ...policies.rules.vocabulary import ADMIN
+from ...protocol.error_codes import ErrorCode
 from ...text.plurals import plural
 from .tally import Note, Tally
 from .verdicts import ALLOWED, recorded
@@ -32,6 +33,10 @@ from .worlds import Asked, Moot
 
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 """Of a topic that nobody ever made."""
+
+
+POLICY_ERRORS = frozenset({ErrorCode.POLICY_VIOLATION, ErrorCode.UNKNOWN_SERVER_ERROR})
+"""Of requests that a policy refused, or could not judge."""
 
 
 class Otherwise:
@@ -93,10 +98,7 @@ class Otherwise:
             return Asked(asked_about, ReplayedCluster(self._seen(event), event.cluster_size, self._states))
         if event.operation in ADMIN:
             return self._administration(event)
-        before, was = self.topics.get(event.name), self._recorded.topics.get(event.name)
-        if not self._recorded.is_known:
-            before = was = event.before  # nothing else is known of it
-            self._becomes(event.name, before)
+        before, was = self._before(event)
         parted = not same(before, was)
         if event.asked_ms is None:
             return (
@@ -120,8 +122,8 @@ class Otherwise:
         """Return the question about a change of what is no topic's state. An election is one of a
         topic, which may not be there.
         """
-        before = self.topics.get(event.name)
-        if event.resource == "topic" and not same(before, self._recorded.topics.get(event.name)):
+        before, was = self._before(event)
+        if event.resource == "topic" and not same(before, was):
             moot = _moot(event, before)
             if moot is not None:
                 return moot
@@ -131,9 +133,17 @@ class Otherwise:
         self._states.forget_beyond(len(self.topics))
         return Asked(asked_about, ReplayedCluster(self._seen(event), event.cluster_size, self._states))
 
-    def decided(self, event: Decision, *, allowed: bool) -> None:
-        del event
-        self._allowed = allowed
+    def decided(self, event: Decision, *, allowed: bool | None) -> None:
+        self._allowed = _was_made(event) if allowed is None else allowed
+
+    def _before(self, event: Decision) -> tuple[RecordedState | None, RecordedState | None]:
+        """Return the topic of a decision before it, as it would be and as it was. Where not all
+        topics are known, nothing but the event tells of it.
+        """
+        if event.resource == "topic" and not self._recorded.is_known:
+            self._becomes(event.name, event.before)
+            return event.before, event.before
+        return self.topics.get(event.name), self._recorded.topics.get(event.name)
 
     def _seen(self, event: Decision) -> ReplayedTopics:
         seen = self._topics
@@ -153,11 +163,12 @@ class Otherwise:
                     self._decide(event)
             case Removal():
                 topic = self.topics.get(event.topic)
-                if topic is not None and topic.marked_for_deletion:
+                if same(topic, self._recorded.topics.get(event.topic)) or (topic and topic.marked_for_deletion):
                     self._becomes(event.topic, None)
             case Observed():
-                if not event.reassignment or same(self.topics.get(event.topic), event.before):
-                    self._observe(event.topic, self._recorded.topics.get(event.topic), event.after)
+                was = self._recorded.topics.get(event.topic)
+                if not event.reassignment or same(self.topics.get(event.topic), was):
+                    self._observe(event.topic, was, event.after)
             case SnapshotEnd():
                 yield from self._end_snapshot(event)
                 return
@@ -168,23 +179,25 @@ class Otherwise:
         be or the request is moot.
         """
         allowed, self._allowed = self._allowed, None
-        before, was = self.topics.get(event.name), self._recorded.topics.get(event.name)
+        before, was = self._before(event)
         if allowed is None or event.operation in ADMIN:  # an election leaves its topic as it is
             if same(before, was):
                 self._becomes(event.name, event.after)
             return
-        then = recorded(event).decision == ALLOWED
-        if not allowed or (then and (event.error_code != 0 or event.effect is Effect.UNKNOWN)):
+        was_made = _was_made(event)
+        is_made = allowed and (was_made or _was_refused(event))
+        is_as_recorded = same(before, was) and is_made == was_made
+        if is_as_recorded:
+            self._becomes(event.name, event.after)
+        if not is_made:
             return
         state = _made(event, before)
         if event.validate_only:
             if state is not None:
                 self._validated[event.name] = state
-        elif then and same(before, was):
-            self._becomes(event.name, event.after)
-        elif event.operation == DELETE_TOPIC and not then:
+        elif event.operation == DELETE_TOPIC and not was_made:
             self._becomes(event.name, None)  # no removal follows, which the log would have
-        else:
+        elif not is_as_recorded:
             self._becomes(event.name, state)
 
     def _observe(self, name: str, was: RecordedState | None, after: RecordedState | None) -> None:
@@ -212,6 +225,19 @@ class Otherwise:
     def _becomes(self, name: str, state: RecordedState | None) -> None:
         if self.topics.get(name) != state:
             self._topics = self._topics.changed(name, state)
+
+
+def _was_made(event: Decision) -> bool:
+    """Whether a request took place, or would have if it had not only been validated."""
+    return event.error_code == 0 and event.effect is not Effect.UNKNOWN
+
+
+def _was_refused(event: Decision) -> bool:
+    """Whether it was the policy's verdict that kept a request from taking place. If a gateway only
+    observes, or if Kafka's own checks refuse the request first, it is not.
+    """
+    is_denied = event.enforced and recorded(event).decision != ALLOWED
+    return is_denied and event.error_code in POLICY_ERRORS
 
 
 def _moot(event: Decision, before: RecordedState | None) -> Moot | None:

@@ -54,16 +54,17 @@ def _key(bucket: Bucket) -> tuple[str, int, int]:
 
 
 def _one(same: Sequence[Bucket]) -> Bucket:
-    last = max(same, key=lambda bucket: bucket.last)
+    last, wanted = max(same, key=lambda bucket: bucket.last), [each.wanted for each in same if each.wanted is not None]
     return Bucket(
         *_key(last),
         events=sum(each.events for each in same),
         first=min(each.first for each in same),
         last=last.last,
         start=min((each.start for each in same if each.start is not None), default=None),
+        snapshot_begin=min((each.snapshot_begin for each in same if each.snapshot_begin is not None), default=None),
         snapshot_end=max((each.snapshot_end for each in same if each.snapshot_end is not None), default=None),
         doubt=max((each.doubt for each in same if each.doubt is not None), default=None),
-        wanted=sum(each.wanted for each in same),
+        wanted=(min(wanted)[0], max(last for _, last in wanted)) if wanted else None,
         cluster_size=max((each.cluster_size for each in same if each.cluster_size is not None), default=None),
         newest_ms=last.newest_ms,
         files=tuple(sorted({file for each in same for file in each.files})),
@@ -91,11 +92,13 @@ class _Columns:
         epoch, number = numbers_of(self._table, "epoch"), (self._sequence - 1) // bucket_events
         first = np.flatnonzero(np.r_[True, (np.diff(epoch) != 0) | (np.diff(number) != 0)])
         end = np.r_[first[1:], len(epoch)]
-        start = np.minimum.reduceat(np.where(starts, self._sequence, LONG_MAX), first)
+        start = self._first(starts, first)
+        snapshot_begin = self._first(flags(pc.equal(kind, "snapshot_begin")), first)
         snapshot_end = self._last(flags(pc.equal(kind, "snapshot_end")), first)
         doubt = self._last(doubts, first)
         told = self._last(sizes != NOTHING, first)
-        wanted = np.add.reduceat(within(times, window).astype(np.int64), first)
+        is_wanted = within(times, window)
+        first_wanted, last_wanted = self._first(is_wanted, first), self._last(is_wanted, first)
         spans = self._spans(is_validated, end)
         for index, (begin, last) in enumerate(zip(first, end - 1, strict=True)):
             size_at = begin + np.searchsorted(self._sequence[begin : last + 1], told[index])
@@ -107,9 +110,10 @@ class _Columns:
                 first=int(self._sequence[begin]),
                 last=int(self._sequence[last]),
                 start=_or_none(start[index], LONG_MAX),
+                snapshot_begin=_or_none(snapshot_begin[index], LONG_MAX),
                 snapshot_end=_or_none(snapshot_end[index], NOTHING),
                 doubt=_or_none(doubt[index], NOTHING),
-                wanted=int(wanted[index]),
+                wanted=(int(first_wanted[index]), int(last_wanted[index])) if last_wanted[index] != NOTHING else None,
                 cluster_size=None if told[index] == NOTHING else (int(told[index]), int(sizes[size_at])),
                 newest_ms=int(times[last]),
                 files=(file,),
@@ -134,6 +138,10 @@ class _Columns:
             sequence = int(self._sequence[row])
             found.setdefault(int(index), []).append((int(number), sequence, sequence))
         return {index: joined(spans) for index, spans in found.items()}
+
+    def _first(self, flags: Flags, first: Numbers) -> Numbers:
+        """Return the sequence of the first event in each bucket that has the flag. [b]"""
+        return np.minimum.reduceat(np.where(flags, self._sequence, LONG_MAX), first)
 
     def _last(self, flags: Flags, first: Numbers) -> Numbers:
         """Return the sequence of the last event in each bucket that has the flag. [b]"""

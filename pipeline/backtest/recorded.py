@@ -65,7 +65,7 @@ class AsRecorded:
         request, cluster = question
         return Asked(request, _Cluster(self, event, cluster) if self._untold else cluster)
 
-    def decided(self, event: Decision, *, allowed: bool) -> None:
+    def decided(self, event: Decision, *, allowed: bool | None) -> None:
         """Ignore the candidate's verdict."""
 
     def apply(self, event: AuditEvent) -> Iterator[str]:

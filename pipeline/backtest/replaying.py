@@ -232,7 +232,7 @@ class Backtest:
         asked = self._world.question(event)
         if not is_within:
             if isinstance(asked, Asked):
-                self._world.decided(event, allowed=recorded(event).decision == ALLOWED)
+                self._world.decided(event, allowed=None)
             return None
         if asked is None:
             is_unknown = event.asked_ms is not None

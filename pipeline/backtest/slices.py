@@ -5,14 +5,16 @@ Rule: a slice begins where all topics are known from the events before it, and a
 request or a snapshot: at the first element of a request, at a removal, at what was observed, at a
 snapshot's begin. A request may be decided in parts, with others in between, so it is also no place
 between two elements of a request that was only validated. After a loss, a change of unknown effect
-or a late begin there is no cut until the next snapshot is complete. Where a slice's events lie is
-noted, piece by piece, so that whoever replays it reads them there: what is most of the table
-travels nowhere.
+or a late begin there is no cut until a snapshot has begun and is complete. Nothing is replayed
+before the last cut that has all of the window behind it, and nothing after the window. Where a
+slice's events lie is noted, piece by piece, so that whoever replays it reads them there: what is
+most of the table travels nowhere.
 """
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby
+from typing import NamedTuple
 
 import msgspec
 
@@ -29,7 +31,6 @@ PER_CORE = 4
 """Slices for each processor, where there are enough events."""
 PIECE_EVENTS = 20_000
 """Of a slice, held in memory at once by who replays it."""
-NOT_NEEDED = -1
 
 
 Span = tuple[int, int, int]
@@ -47,14 +48,16 @@ class Bucket(msgspec.Struct, frozen=True):
     last: int
     start: int | None
     """The first place at which a slice may begin."""
+    snapshot_begin: int | None
+    """The first one."""
     snapshot_end: int | None
     """The last one."""
     doubt: int | None
     """The last place from which on not all topics are known: events were dropped, or an effect is
     unknown.
     """
-    wanted: int
-    """Events within the window."""
+    wanted: tuple[int, int] | None
+    """The first and the last event within the window."""
     cluster_size: tuple[int, int] | None = None
     """The last of them that tells it, and what it tells."""
     newest_ms: int = 0
@@ -74,39 +77,27 @@ class Piece(msgspec.Struct, frozen=True):
     last: Place
     files: tuple[str, ...]
     """Of the table: they may hold others as well."""
+    events: int = 0
+    """At most so many."""
 
 
 class Slice(msgspec.Struct, frozen=True):
-    """A part of a cluster's history, from after an event until the next part begins."""
+    """A part of a cluster's history that has events of the window."""
 
-    number: int
-    """From 0 in the order of clusters and events; NOT_NEEDED if nothing of it lies within the
-    window.
-    """
     cluster_id: str
     after: Place
     """The event before its first one; NOWHERE where the history begins, and no topics are known."""
-    events: int
     pieces: tuple[Piece, ...] = ()
     """All of it, in its order."""
 
 
-Part = list[tuple[Bucket, int | None]]
-"""With the first of its buckets stands the place of the cut."""
-
-
 class Plan(msgspec.Struct, frozen=True):
-    parts: tuple[Slice, ...]
-    """All of the history; of each cluster one after the other."""
-
-    @property
-    def slices(self) -> tuple[Slice, ...]:
-        """The slices that have to be replayed, by number."""
-        return tuple(part for part in self.parts if part.number != NOT_NEEDED)
+    slices: tuple[Slice, ...]
+    """All that has to be replayed; of each cluster one after the other."""
 
     @property
     def events(self) -> int:
-        return sum(each.events for each in self.slices)
+        return sum(piece.events for each in self.slices for piece in each.pieces)
 
 
 def planned(
@@ -115,25 +106,15 @@ def planned(
     slice_events: int | None,
     whole: Collection[str] = (),
 ) -> Plan:
-    """Cut history into slices of about so many events, but not that of clusters in `whole`, and
-    leave out what lies outside the window.
+    """Cut history into slices of about so many events; without a number a cluster is replayed in
+    one slice to the end of the window, and one of `whole` also from its beginning.
     """
-    parts: list[Slice] = []
-    needed = 0
+    slices: list[Slice] = []
     for cluster_id, group in groupby(found, lambda bucket: bucket.cluster_id):
-        own_buckets = list(group)
-        uncut: list[Part] = [[(bucket, None) for bucket in own_buckets]]
-        cut = uncut if cluster_id in whole else list(_parts(own_buckets, slice_events))
-        for index, part in enumerate(cut):
-            (first, start), number = part[0], NOT_NEEDED
-            if any(bucket.wanted for bucket, _ in part) or (index + 1 < len(cut) and _is_shared(*cut[index + 1][0])):
-                number, needed = needed, needed + 1
-            after = NOWHERE if start is None else (first.epoch, start - 1)
-            following = cut[index + 1][0] if index + 1 < len(cut) else None
-            parts.append(
-                Slice(number, cluster_id, after, sum(bucket.events for bucket, _ in part), _pieces(part, following))
-            )
-    return Plan(tuple(parts))
+        buckets = list(group)
+        starts: list[int | None] = [None] * len(buckets) if cluster_id in whole else list(_starts(buckets))
+        slices += (Slice(cluster_id, after, pieces) for after, pieces in _parts(buckets, starts, slice_events))
+    return Plan(tuple(slices))
 
 
 def good_size(found: Iterable[Bucket], cores: int) -> int:
@@ -152,33 +133,75 @@ def ends(found: Iterable[Bucket]) -> tuple[Now, ...]:
     return tuple(newest.values())
 
 
-def _parts(group: Sequence[Bucket], most: int | None) -> Iterator[Part]:
-    """Cut one cluster's buckets where enough has come together, and where the window begins and
-    ends.
+def _parts(
+    buckets: Sequence[Bucket], starts: Sequence[int | None], most: int | None
+) -> Iterator[tuple[Place, tuple[Piece, ...]]]:
+    """Cut one cluster's buckets where enough has come together, and yield each part that has events
+    of the window, up to the last of them, with the event before it.
     """
-    part: Part = []
-    events, is_wanted, is_known, last = 0, False, False, NOWHERE
-    is_within = _requests(group)
-    for bucket in group:
+    after, part, is_wanted = NOWHERE, list[_Section](), False
+    for section in _sections(buckets, starts):
+        is_full = most is not None and sum(each.piece.events for each in part) >= most
+        if section.may_begin and (is_full or not is_wanted):
+            if is_wanted:
+                yield after, _joined(part)
+            epoch, first = section.piece.first
+            after, part, is_wanted = (epoch, first - 1), [], False
+        part.append(section)
+        is_wanted = is_wanted or section.wanted is not None
+    if is_wanted:
+        yield after, _joined(part)
+
+
+class _Section(NamedTuple):
+    """A bucket, or the part of one before or after a cut."""
+
+    piece: Piece
+    may_begin: bool
+    """Whether a slice may begin with it."""
+    wanted: int | None
+    """Its last event within the window."""
+
+
+def _sections(buckets: Sequence[Bucket], starts: Sequence[int | None]) -> Iterator[_Section]:
+    for bucket, start in zip(buckets, starts, strict=True):
+        begin = bucket.first if start is None else start
+        first, last = bucket.wanted or (bucket.last + 1, bucket.first - 1)
+        if begin > bucket.first:
+            head = Piece((bucket.epoch, bucket.first), (bucket.epoch, begin - 1), bucket.files, begin - bucket.first)
+            yield _Section(head, False, min(last, begin - 1) if first < begin else None)
+        events = bucket.events - (begin - bucket.first)
+        tail = Piece((bucket.epoch, begin), (bucket.epoch, bucket.last), bucket.files, events)
+        yield _Section(tail, start is not None, last if last >= begin else None)
+
+
+def _joined(part: Sequence[_Section]) -> tuple[Piece, ...]:
+    """Join the sections of a part, up to the last event within the window."""
+    pieces: list[Piece] = []
+    *_, (count, end) = ((number, each.wanted) for number, each in enumerate(part, 1) if each.wanted is not None)
+    for piece, _, _ in part[:count]:
+        if pieces and pieces[-1].events + piece.events <= PIECE_EVENTS:
+            before = pieces[-1]
+            files = tuple(dict.fromkeys((*before.files, *piece.files)))
+            pieces[-1] = Piece(before.first, piece.last, files, before.events + piece.events)
+        else:
+            pieces.append(piece)
+    last = pieces.pop()
+    return (*pieces, msgspec.structs.replace(last, last=(last.last[0], end)))
+
+
+def _starts(buckets: Sequence[Bucket]) -> Iterator[int | None]:
+    """Yield for each of one cluster's buckets where a slice may begin in it."""
+    is_known, has_begun, last = False, False, NOWHERE
+    is_within = _requests(buckets)
+    for bucket in buckets:
         is_whole = _follows(bucket, last) and bucket.last - bucket.first + 1 == bucket.events
         start = bucket.start if is_known and is_whole else None
-        if bucket.doubt is not None and start is not None and bucket.doubt < start:
-            start = None
-        if start is not None and is_within(bucket.epoch, start):
-            start = None
-        is_full = most is not None and events >= most
-        if part and start is not None and (is_full or is_wanted != (bucket.wanted > 0)):
-            yield part
-            part, events, is_wanted = [], 0, False
-            part.append((bucket, start))
-        else:
-            part.append((bucket, None))
-        events += bucket.events
-        is_wanted = is_wanted or bucket.wanted > 0
-        is_known = is_whole and _is_known_after(bucket, is_known)
+        is_doubtful = start is not None and bucket.doubt is not None and bucket.doubt < start
+        yield None if start is None or is_doubtful or is_within(bucket.epoch, start) else start
+        is_known = is_whole and _is_known_after(bucket, is_known, has_begun=has_begun)
+        has_begun = is_whole and (has_begun or bucket.snapshot_begin is not None)
         last = bucket.epoch, bucket.last
-    if part:
-        yield part
 
 
 def joined(spans: Iterable[Span]) -> list[Span]:
@@ -204,41 +227,16 @@ def _requests(group: Sequence[Bucket]) -> Callable[[int, int], bool]:
     return is_within
 
 
-def _is_shared(bucket: Bucket, start: int | None) -> bool:
-    """Whether wanted events of a bucket may lie before the cut in it."""
-    return bucket.wanted > 0 and start != bucket.first
-
-
 def _follows(bucket: Bucket, last: Place) -> bool:
     return bucket.first == (last[1] + 1 if bucket.epoch == last[0] else 1)
 
 
-def _is_known_after(bucket: Bucket, was_known: bool) -> bool:
-    """Whether the topics are known after a bucket. One with gaps does not say what came last: the
-    next snapshot has to be in another.
+def _is_known_after(bucket: Bucket, was_known: bool, *, has_begun: bool) -> bool:
+    """Whether the topics are known after a bucket without gaps, if a snapshot `has_begun` before it
+    and after the last gap. A bucket with gaps does not say what came last: the next snapshot has to
+    begin in another.
     """
-    if bucket.snapshot_end is not None and (bucket.doubt is None or bucket.snapshot_end > bucket.doubt):
+    begin, end, doubt = bucket.snapshot_begin, bucket.snapshot_end, bucket.doubt
+    if end is not None and (has_begun or (begin is not None and begin < end)) and (doubt is None or end > doubt):
         return True
-    return was_known and bucket.doubt is None
-
-
-def _pieces(part: Part, following: tuple[Bucket, int | None] | None) -> tuple[Piece, ...]:
-    """Return the events of a part, with those of the next part's first bucket that lie before the
-    cut.
-    """
-    found = [Piece((each.epoch, start or each.first), (each.epoch, each.last), each.files) for each, start in part]
-    sizes = [bucket.events for bucket, _ in part]
-    if following is not None and (start := following[1]) is not None and start > (bucket := following[0]).first:
-        found.append(Piece((bucket.epoch, bucket.first), (bucket.epoch, start - 1), bucket.files))
-        sizes.append(start - bucket.first)
-    pieces: list[Piece] = []
-    events = PIECE_EVENTS
-    for piece, size in zip(found, sizes, strict=True):
-        if events + size > PIECE_EVENTS:
-            pieces.append(piece)
-            events = size
-        else:
-            before = pieces[-1]
-            pieces[-1] = Piece(before.first, piece.last, tuple(dict.fromkeys((*before.files, *piece.files))))
-            events += size
-    return tuple(pieces)
+    return was_known and doubt is None

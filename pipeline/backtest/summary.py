@@ -93,7 +93,9 @@ class Totals(msgspec.Struct, frozen=True):
     moot: dict[str, int]
     """With --counterfactual: why."""
     parted: dict[str, int]
-    """With --counterfactual: topics that would be `missing`, `more` or `otherwise` in the end."""
+    """With --counterfactual: topics that would be `missing`, `more` or `otherwise` at the end of
+    the period.
+    """
 
 
 class Existing(msgspec.Struct, frozen=True):

@@ -42,9 +42,9 @@ class World(Protocol):
         not asked about it.
         """
 
-    def decided(self, event: Decision, *, allowed: bool) -> None:
-        """Take the candidate's verdict on a decision that it was asked about, before the decision
-        is applied.
+    def decided(self, event: Decision, *, allowed: bool | None) -> None:
+        """Take the candidate's verdict on a decision, before the decision is applied; None if it
+        was not asked, because its verdict does not count at that time.
         """
 
     def follows(self, topic: str, before: bytes, after: bytes) -> bool:

@@ -42,7 +42,10 @@ def backtested(
     with candidate.watched() as watched:
         backtest = Backtest(watched, world, after=after, window=window)
         differences = [found for event in events if (found := backtest.feed(event)) is not None]
-    return differences, backtest.tally()
+    tally = backtest.tally()
+    if isinstance(world, Otherwise) and events:
+        world.tell(tally, events[-1].cluster_id)
+    return differences, tally
 
 
 def otherwise(events: Sequence[AuditEvent], candidate: Candidate) -> tuple[list[Difference], Otherwise]:
@@ -54,28 +57,29 @@ def otherwise(events: Sequence[AuditEvent], candidate: Candidate) -> tuple[list[
 def sliced(
     events: Sequence[AuditEvent],
     candidate: Candidate,
-    slice_events: int,
+    slice_events: int | None,
     *,
     window: Window = ALWAYS,
     bucket_events: int = 3,
 ) -> tuple[Outcome, int]:
-    """Cut into slices of about so many events; and how many slices those were."""
+    """Cut into slices of about so many events, or one slice of history as it would have been; and
+    how many slices those were.
+    """
     plan = planned(list(buckets(events, bucket_events, window)), slice_events=slice_events)
-    shares = [[event for piece in part.pieces for event in within(piece, events)] for part in plan.parts]
-    begins = {part.after: number for number, part in enumerate(plan.parts) if part.after != NOWHERE}
-    topics: list[Mapping[str, RecordedState] | None] = [None for _ in plan.parts]
+    known: dict[Place, Mapping[str, RecordedState]] = {}
     replay = Replay()
     for event in events:
-        if (number := begins.get((event.epoch, event.sequence - 1))) is not None:
-            topics[number] = replay.topics
+        known[event.epoch, event.sequence - 1] = replay.topics
         list(replay.apply(event))
     differences: list[Difference] = []
     tally = Tally()
-    for part, share, known in zip(plan.parts, shares, topics, strict=True):
-        if part.number >= 0:
-            found, counted = backtested(share, candidate, AsRecorded(known), after=part.after, window=window)
-            differences += found
-            tally.add(counted)
+    for each in plan.slices:
+        share = [event for piece in each.pieces for event in within(piece, events)]
+        topics = None if each.after == NOWHERE else known[each.after]
+        world = AsRecorded(topics) if slice_events is not None else Otherwise(topics)
+        found, counted = backtested(share, candidate, world, after=each.after, window=window)
+        differences += found
+        tally.add(counted)
     return (differences, tally), len(plan.slices)
 
 
@@ -96,7 +100,9 @@ def buckets(
         doubts = [event.sequence for event in share if is_doubt(event)]
         told = ((event.sequence, getattr(event, "cluster_size", None)) for event in share)
         sizes = [(sequence, nodes) for sequence, nodes in told if nodes is not None]
+        snapshot_begins = [event.sequence for event in share if isinstance(event, SnapshotBegin)]
         snapshot_ends = [event.sequence for event in share if isinstance(event, SnapshotEnd)]
+        wanted = [event.sequence for event in share if window.has(event.time_ms)]
         yield Bucket(
             cluster_id=share[0].cluster_id,
             epoch=epoch,
@@ -105,9 +111,10 @@ def buckets(
             first=min(sequences),
             last=max(sequences),
             start=min((event.sequence for event in share if may_begin(event)), default=None),
+            snapshot_begin=min(snapshot_begins, default=None),
             snapshot_end=max(snapshot_ends, default=None),
             doubt=max(doubts, default=None),
-            wanted=sum(window.has(event.time_ms) for event in share),
+            wanted=(wanted[0], wanted[-1]) if wanted else None,
             cluster_size=max(sizes, default=None),
             newest_ms=share[-1].time_ms,
             files=tuple(sorted({files[event.epoch, event.sequence] for event in share})) if files else (),

@@ -3,12 +3,14 @@ does, and what follows from that.
 """
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from minicontroller.audit.event import Decision, Effect, NamedState
 from minicontroller.pipeline.backtest.counterfactual import NO_ID, Otherwise
 from minicontroller.pipeline.backtest.recorded import AsRecorded
+from minicontroller.pipeline.backtest.replaying import Window
 from minicontroller.pipeline.backtest.worlds import Moot
 from tests.audit.logs import a_state
 from tests.pipeline.backtest.asking import at_most, in_python, in_rules, names, protecting, told
@@ -281,6 +283,59 @@ def test_a_deletion_of_records_leaves_the_topic(tmp_path: Path) -> None:
         ("newly-denied", "t", "t is protected: User:alice may not delete records of it."),
     ]
     assert not world.topics["t"].marked_for_deletion
+
+
+def test_what_was_denied_and_not_enforced_took_place(tmp_path: Path) -> None:
+    """Where a gateway only observed, the record tells what became of a request: a topic that is
+    there on both sides is the same one, and its removal follows its deletion.
+    """
+    observed: dict[str, Any] = {"policy": denied("no"), "enforced": False, "error": "NONE", "error_code": 0}
+    history = History().create("t", **observed).create("u", **observed).create("v", **observed)
+    history.delete("u", **observed).remove("u").adjust("v", {"a": "1"})
+    history.create("w", **{**observed, "error": "INVALID_CONFIG", "error_code": 40}).create("w", 2)
+    for window in (Window(), Window(since_ms=history.events[-3].time_ms)):
+        differences, tally = backtested(history.events, at_most(tmp_path, 9), Otherwise(), window=window)
+        assert {kind for kind, _ in told(differences)} == {"newly-allowed"}
+        assert not tally.by("parted")
+    differences, world = otherwise(history.events, names(tmp_path, "v"))
+    assert told(differences)[-1] == ("newly-denied", "w")
+    assert list(world.parted()) == [("t", "missing"), ("w", "missing")]
+
+
+def test_what_kafka_would_have_refused_first_does_not_happen(tmp_path: Path) -> None:
+    """A gateway asks its policy before the cluster, and knows some of the cluster's own checks."""
+    exists: dict[str, Any] = {"policy": denied("no"), "error": "TOPIC_ALREADY_EXISTS", "error_code": 36}
+    history = History().create("t", 2).create("t", 5, **exists)
+    differences, world = otherwise(history.events, at_most(tmp_path, 9))
+    assert told(differences) == [("newly-allowed", "t")]
+    assert dict(world.topics) == history.topics
+
+
+def test_outside_of_the_time_what_was_refused_stays_refused(tmp_path: Path) -> None:
+    """Only requests of the time that is asked for are put to the candidate; after them, what was
+    asked of a topic that it changed is done or refused as it was in the record.
+    """
+    history = (
+        History()
+        .create("t")
+        .adjust("t", {"a": "1"})
+        .adjust("t", {"b": "1"})
+        .adjust("t", {"c": "1"}, policy=denied("no"))
+    )
+    window = Window(until_ms=history.events[-2].time_ms)
+    world = Otherwise()
+    text = "[[rule]]\nname = 'no a'\noperations = ['alter']\ncondition = '!(\"a\" in after.configs)'\n"
+    differences, _ = backtested(history.events, in_rules(tmp_path, text), world, window=window)
+    assert told(differences) == [("newly-denied", "t")]
+    assert world.topics["t"].configs == {"b": "1"}
+
+
+def test_after_a_loss_a_topic_is_as_its_event_says(tmp_path: Path) -> None:
+    """It is not compared with what was last known of it, which is older."""
+    history = History().create("t")
+    history.drop(1).become("t", None).create("t", 3)
+    _, world = otherwise(history.events, at_most(tmp_path, 9))
+    assert list(world.parted()) == []
 
 
 def test_an_operation_of_a_later_version_is_told(tmp_path: Path) -> None:

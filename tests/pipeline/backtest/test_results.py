@@ -36,7 +36,7 @@ SCRIPT = "<script>alert(1)</script>"
 def answers(candidate: Candidate, events: Sequence[AuditEvent], folder: Path) -> list[pa.RecordBatch]:
     """A worker's, of one slice."""
     piece = written(folder / "events.parquet", events)
-    slice_ = Slice(0, "c", NOWHERE, len(events), (piece,))
+    slice_ = Slice("c", NOWHERE, (piece,))
     (folder / "answers").mkdir(exist_ok=True)
     name = answer(partial(replay, Job(candidate)), folder / "answers", Task(slice_))
     assert isinstance(name, str)
@@ -113,7 +113,7 @@ def test_a_line_that_is_no_event_is_a_failure_of_its_own(tmp_path: Path, *, is_l
     piece = written(tmp_path / "events.parquet", history.events, line="{}")
     work = partial(replay, Job(at_most(tmp_path, 5)))
     (tmp_path / "answers").mkdir()
-    failure = answer(work, tmp_path / "answers", Task(Slice(0, "c", NOWHERE, 1, (piece,))))
+    failure = answer(work, tmp_path / "answers", Task(Slice("c", NOWHERE, (piece,))))
     assert isinstance(failure, Failure)
     assert failure.text.startswith("The table of events holds a line that is not an event")
     assert list((tmp_path / "answers").iterdir()) == []
@@ -121,7 +121,7 @@ def test_a_line_that_is_no_event_is_a_failure_of_its_own(tmp_path: Path, *, is_l
 
 def test_a_failure_on_the_way_is_the_tasks_own(tmp_path: Path) -> None:
     """A topic history that is gone meanwhile is what is wrong with the task."""
-    task = Task(Slice(0, "c", (1, 1), 0, ()), (str(tmp_path / "gone.parquet"),))
+    task = Task(Slice("c", (1, 1), ()), (str(tmp_path / "gone.parquet"),))
     failure = answer(partial(replay, Job(at_most(tmp_path, 5))), tmp_path, task)
     assert isinstance(failure, Failure)
     assert "gone.parquet" in failure.text

@@ -5,17 +5,19 @@ anything else than the whole.
 from pathlib import Path
 from random import Random
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from minicontroller.audit.event import AuditEvent, Effect
 from minicontroller.pipeline.backtest.candidate import Candidate
+from minicontroller.pipeline.backtest.counterfactual import Otherwise
 from minicontroller.pipeline.backtest.replaying import NOWHERE, Window
-from minicontroller.pipeline.backtest.slices import Bucket, good_size, planned
+from minicontroller.pipeline.backtest.slices import Bucket, Piece, Slice, good_size, planned
 from tests.audit.logs import a_state
 from tests.pipeline.backtest.asking import in_rules
-from tests.pipeline.backtest.by_words import ALLOWED, History, denied
+from tests.pipeline.backtest.by_words import ALLOWED, BEGAN_MS, History, denied
 from tests.pipeline.backtest.slicing import backtested, buckets, sliced
 
 NAMES = ("a.1", "a.2", "b")
@@ -44,6 +46,7 @@ def a_life(seed: int, steps: int = 40) -> list[AuditEvent]:
                 "batch",
                 "parts",
                 "elect",
+                "torn",
                 "reread",
                 "lose",
                 "drop",
@@ -67,6 +70,9 @@ def a_life(seed: int, steps: int = 40) -> list[AuditEvent]:
                 in_parts(history, chance)
             case "elect":
                 history.elect()
+            case "torn":
+                history.elect()
+                del history.events[-2 - bool(history.topics)]  # the snapshot's begin
             case "reread":
                 history.snapshot("reread")
             case "lose":
@@ -105,7 +111,7 @@ def test_there_is_no_cut_within_a_request_that_is_decided_in_parts(candidate: Ca
         assert slices > 1
         assert parts[0] == whole[0]
     plan = planned(list(buckets(history.events, 1)), slice_events=1)
-    cuts = {part.after[1] + 1 for part in plan.parts}
+    cuts = {each.after[1] + 1 for each in plan.slices}
     assert cuts & set(range(first - 1, first + 6)) == {first - 1, first + 5}
 
 
@@ -124,6 +130,38 @@ def test_the_parts_say_what_the_whole_says(
     assert parts[0] == whole[0]
     assert dict(parts[1].counts) == dict(whole[1].counts)
     assert parts[1].notes == whole[1].notes
+
+
+@given(st.integers(0, 10_000), st.integers(1, 9), st.integers(0, 60), st.integers(0, 60))
+def test_history_as_it_would_have_been_is_one_slice(
+    candidate: Candidate, seed: int, bucket_events: int, since: int, until: int
+) -> None:
+    """However wrong the clocks are: it begins before all events of the time that is asked for, and
+    ends with the last of them.
+    """
+    chance = Random(seed)
+    wrong = {epoch: chance.choice([0, 0, -20_000, 20_000]) for epoch in range(1, 60)}
+    events = [msgspec.structs.replace(each, time_ms=each.time_ms + wrong[each.epoch]) for each in a_life(seed)]
+    window = Window(BEGAN_MS + 1000 * since, BEGAN_MS + 1000 * until)
+    wanted = [number for number, event in enumerate(events, 1) if window.has(event.time_ms)]
+    whole = backtested(events[: max(wanted, default=0)], candidate, Otherwise(), window=window)
+    parts, slices = sliced(events, candidate, None, window=window, bucket_events=bucket_events)
+    assert slices == bool(wanted)
+    assert parts[0] == whole[0]
+    assert dict(parts[1].counts) == dict(whole[1].counts)
+    assert parts[1].notes == whole[1].notes
+
+
+def test_a_snapshot_whose_begin_is_lost_tells_nothing(candidate: Candidate) -> None:
+    """The topics are not known after it, though nothing is missing from its own bucket."""
+    history = History().create("a.1").elect().create("a.2").create("a.3").create("a.4")
+    torn = next(event for event in history.events if event.epoch == 2)
+    history.events.remove(torn)
+    for bucket_events in (1, 2, 3):
+        plan = planned(list(buckets(history.events, bucket_events)), slice_events=1)
+        assert [each.after for each in plan.slices if each.after[0] == 2] == []
+        parts, _ = sliced(history.events, candidate, 1, bucket_events=bucket_events)
+        assert parts[0] == backtested(history.events, candidate)[0]
 
 
 def test_a_history_without_loss_is_cut_often(candidate: Candidate) -> None:
@@ -145,42 +183,41 @@ def test_nothing_is_cut_before_the_first_snapshot_and_after_a_loss(candidate: Ca
         history.create(f"t.{number}")
     history.elect().create("z.1").create("z.2")
     plan = planned(list(buckets(history.events, 1)), slice_events=1)
-    places = [part.after for part in plan.parts]
+    places = [each.after for each in plan.slices]
     assert places[0] == NOWHERE
     assert [place for place in places if place[0] == 1] == [(1, sequence) for sequence in range(2, 11)]
     assert places[-1] == (2, 4)
 
 
-def a_bucket(number: int, wanted: int) -> Bucket:
+def a_bucket(number: int, cluster_id: str = "c", *, is_wanted: bool = True) -> Bucket:
     """Five events; the first ones are a snapshot."""
-    first = number * 5 + 1
-    return Bucket("c", 1, number, 5, first, first + 4, first, None if number else 5, None, wanted)
+    first, last = number * 5 + 1, number * 5 + 5
+    begin, end, wanted = (None if number else first), (None if number else last), (first, last) if is_wanted else None
+    return Bucket(cluster_id, 1, number, 5, first, last, first, begin, end, None, wanted)
 
 
 def test_what_is_outside_of_the_time_is_not_replayed() -> None:
     """Only slices with events of that time are replayed, and their numbers have no gaps."""
-    found = [a_bucket(number, wanted=5 if number in {3, 4} else 0) for number in range(8)]
+    found = [a_bucket(number, is_wanted=number in {3, 4}) for number in range(8)]
     plan = planned(found, slice_events=1000)
-    assert [(each.number, each.after, each.events) for each in plan.slices] == [(0, (1, 15), 10)]
+    assert plan.slices == (Slice("c", (1, 15), (Piece((1, 16), (1, 25), (), 10),)),)
     assert plan.events == 10
 
 
 def test_clusters_are_apart(candidate: Candidate) -> None:
     """No slice has events of two clusters."""
-    one = [Bucket("a", 1, 0, 5, 1, 5, 1, 2, None, 5), Bucket("a", 1, 1, 5, 6, 10, 6, None, None, 5)]
-    two = [Bucket("b", 1, 0, 5, 1, 5, 1, 2, None, 5)]
-    plan = planned([*one, *two], slice_events=None)
-    assert [(each.number, each.cluster_id, each.after, each.events) for each in plan.slices] == [
-        (0, "a", NOWHERE, 10),
-        (1, "b", NOWHERE, 5),
-    ]
+    plan = planned([a_bucket(0, "a"), a_bucket(1, "a"), a_bucket(0, "b")], slice_events=None)
+    assert plan.slices == (
+        Slice("a", NOWHERE, (Piece((1, 1), (1, 10), (), 10),)),
+        Slice("b", NOWHERE, (Piece((1, 1), (1, 5), (), 5),)),
+    )
 
 
 def test_slices_are_of_a_size_that_keeps_all_processors_busy() -> None:
     """Few events are not cut finely, and of many each processor has several slices."""
 
     def size(events: int) -> int:
-        return good_size([Bucket("a", 1, 0, events, 1, events, 1, None, None, events)], cores=2)
+        return good_size([Bucket("a", 1, 0, events, 1, events, 1, None, None, None, (1, events))], cores=2)
 
     assert (size(100), size(400_000), size(10_000_000)) == (5_000, 50_000, 100_000)
 
