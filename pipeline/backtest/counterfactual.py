@@ -93,6 +93,8 @@ class Otherwise:
         self._begin(event)
         self._allowed = None
         if event.entity is not None:  # about no topic: what became of those does not change it
+            if event.asked_ms is None:
+                return None
             self._states.forget_beyond(len(self.topics))
             asked_about = entity_request(event)
             return Asked(asked_about, ReplayedCluster(self._seen(event), event.cluster_size, self._states))
@@ -180,7 +182,7 @@ class Otherwise:
         """
         allowed, self._allowed = self._allowed, None
         before, was = self._before(event)
-        if allowed is None or event.operation in ADMIN:  # an election leaves its topic as it is
+        if allowed is None or event.operation in {*ADMIN, DELETE_RECORDS}:  # these leave a topic as it is
             if same(before, was):
                 self._becomes(event.name, event.after)
             return
@@ -296,8 +298,6 @@ def _reassigned(event: Decision, before: RecordedState) -> tuple[tuple[int, ...]
 
 def _made(event: Decision, before: RecordedState | None) -> RecordedState | None:
     """Return the topic that results from a request."""
-    if event.operation == DELETE_RECORDS:
-        return before
     if event.operation == DELETE_TOPIC:
         return before and msgspec.structs.replace(before, marked_for_deletion=True)  # its removal follows
     wanted = event.requested if before is None else _requested(event, before)

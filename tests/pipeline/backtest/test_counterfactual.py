@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from minicontroller.audit.event import Decision, Effect, NamedState
+from minicontroller.audit.event import Decision, Effect, EntityChange, NamedState
 from minicontroller.pipeline.backtest.counterfactual import NO_ID, Otherwise
 from minicontroller.pipeline.backtest.recorded import AsRecorded
 from minicontroller.pipeline.backtest.replaying import Window
@@ -336,6 +336,26 @@ def test_after_a_loss_a_topic_is_as_its_event_says(tmp_path: Path) -> None:
     history.drop(1).become("t", None).create("t", 3)
     _, world = otherwise(history.events, at_most(tmp_path, 9))
     assert list(world.parted()) == []
+
+
+def test_what_no_policy_was_asked_about_is_not_asked(tmp_path: Path) -> None:
+    """A change of a broker that was refused before the policy had its turn is counted as such."""
+    entity = EntityChange(before={}, requested={"a": "1"}, after={})
+    refused: dict[str, Any] = {"asked_ms": None, "policy": None, "error": "INVALID_CONFIG", "error_code": 40}
+    history = History().decide_entity("broker", "1", entity, {"a": "1"}, **refused)
+    candidate = in_rules(tmp_path, "[[rule]]\nname = 'no'\noperations = ['alter_broker']\ncondition = 'false'\n")
+    for world in (Otherwise(), AsRecorded()):
+        differences, tally = backtested(history.events, candidate, world)
+        assert differences == []
+        assert tally.by("not-asked") == {"INVALID_CONFIG": 1}
+
+
+def test_a_validated_deletion_of_records_changes_nothing(tmp_path: Path) -> None:
+    """Later elements of its request see the topic as it is then."""
+    history = History().create("a").delete_records("a", {0: 5}, validate_only=True, elements=2, request=7)
+    history.grow("a", 3, request=8).create("b", validate_only=True, element=1, elements=2, request=7)
+    candidate = in_rules(tmp_path, "[[quota]]\nowned = '*'\nmax_partitions = 3\n")
+    assert told(otherwise(history.events, candidate)[0]) == [("newly-denied", "b")]
 
 
 def test_an_operation_of_a_later_version_is_told(tmp_path: Path) -> None:
