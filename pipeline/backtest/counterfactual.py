@@ -111,7 +111,7 @@ class Otherwise:
         moot = _moot(event, before) if parted else None
         if moot is not None:
             return moot
-        wanted = _requested(event, before) if parted and before is not None else event.requested
+        wanted = _requested(event, before) if parted else event.requested
         request = policy_request(event if wanted is event.requested else _otherwise(event, before, wanted))
         if request is None:
             return None
@@ -188,12 +188,13 @@ class Otherwise:
             return
         was_made = _was_made(event)
         is_made = allowed and (was_made or _was_refused(event))
-        is_as_recorded = same(before, was) and is_made == was_made
+        parted = not same(before, was)
+        is_as_recorded = is_made == was_made and not parted
         if is_as_recorded:
             self._becomes(event.name, event.after)
         if not is_made:
             return
-        state = _made(event, before)
+        state = _made(event, before, _requested(event, before) if parted else event.requested)
         if event.validate_only:
             if state is not None:
                 self._validated[event.name] = state
@@ -260,10 +261,10 @@ def _moot(event: Decision, before: RecordedState | None) -> Moot | None:
     return None
 
 
-def _requested(event: Decision, before: RecordedState) -> Requested | None:
+def _requested(event: Decision, before: RecordedState | None) -> Requested | None:
     """Return what the request would lead to from the topic's state here."""
     wanted = event.requested
-    if wanted is None or event.operation == CREATE_TOPIC:
+    if wanted is None or before is None or event.operation == CREATE_TOPIC:
         return wanted
     if event.operation == REASSIGN:
         return msgspec.structs.replace(wanted, replicas=_reassigned(event, before), configs=before.configs)
@@ -296,11 +297,10 @@ def _reassigned(event: Decision, before: RecordedState) -> tuple[tuple[int, ...]
     return tuple(rows.values())
 
 
-def _made(event: Decision, before: RecordedState | None) -> RecordedState | None:
-    """Return the topic that results from a request."""
+def _made(event: Decision, before: RecordedState | None, wanted: Requested | None) -> RecordedState | None:
+    """Return the topic that results from a request for what is wanted."""
     if event.operation == DELETE_TOPIC:
         return before and msgspec.structs.replace(before, marked_for_deletion=True)  # its removal follows
-    wanted = event.requested if before is None else _requested(event, before)
     if wanted is None:
         return None
     if before is not None:

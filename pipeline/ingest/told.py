@@ -75,7 +75,7 @@ def told_by(events: pa.RecordBatch, places: Places) -> pa.RecordBatch:
     order = np.lexsort((at, topic))
     same = [np.diff(each[order]) == 0 for each in (topic, numbers(told, "digest"), _stretches(events)[at], segment)]
     is_new = np.ones(told.num_rows, np.bool_)
-    is_new[order[1:]] = ~np.logical_and.reduce(same) | in_snapshot[order[1:]]
+    is_new[order[1:]] = ~np.logical_and.reduce([*same, takes_effect[order[:-1]]]) | in_snapshot[order[1:]]
     return told.filter(pa.array(takes_effect & is_new))
 
 
