@@ -45,7 +45,7 @@ def check(values: Mapping[str, Sequence[Any]]) -> None:
         if cluster_id == NO_VALUE:
             raise UnfitEventError(f"the cluster_id {NO_VALUE} means that there is none")
     for first, last in set(zip(values["first_sequence"], values["last_sequence"], strict=True)):
-        if first is not None and not 0 <= first <= last <= LONG_MAX:
+        if first is not None and not 1 <= first <= last <= LONG_MAX:
             raise UnfitEventError(f"the places {first} to {last} are none")
 
 

@@ -97,7 +97,7 @@ def _has_a_place(event: AuditEvent) -> bool:
         and 1 <= len(event.cluster_id) <= MAX_CLUSTER_ID
         and event.cluster_id != NO_VALUE
         and MIN_MS <= event.time_ms <= MAX_MS
-        and (not isinstance(event, Dropped) or 0 <= event.first_sequence <= event.last_sequence <= LONG_MAX)
+        and (not isinstance(event, Dropped) or 1 <= event.first_sequence <= event.last_sequence <= LONG_MAX)
     )
 
 

@@ -69,6 +69,10 @@ BAD: dict[str, tuple[bytes, str]] = {
         encode(Dropped(**stamp(99), first_sequence=1, last_sequence=2**63, reason="x")),
         "are none",
     ),
+    "dropped before the first": (
+        encode(Dropped(**stamp(99), first_sequence=0, last_sequence=2**63 - 1, reason="x")),
+        "are none",
+    ),
     "longer than an event": (changed(principal="x" * (17 << 20)), "longer than 16 MiB"),
 }
 

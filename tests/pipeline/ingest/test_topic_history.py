@@ -270,6 +270,19 @@ def row_of_fixture(tmp_path: Path) -> Any:
     return rows
 
 
+def test_a_snapshot_without_its_begin_tells_nothing(row_of: Any) -> None:
+    """What later events show is new, though the rest of such a snapshot showed the same."""
+    state = a_state()
+    [row] = row_of(
+        [
+            SnapshotTopics(**stamp(2), topics=(NamedState(topic="t", state=state),)),
+            SnapshotEnd(**stamp(3), topics=1),
+            *(a_creation(n, "t", before=state, after=state, effect=Effect.NONE) for n in (4, 5)),
+        ]
+    )
+    assert (row["topic"], *begin(row), row["from_cause"]) == ("t", 1, 4, "seen")
+
+
 def test_who_made_a_state_and_who_ended_it(row_of: Any) -> None:
     """A state begins and ends with an event, its cause and the principal who asked; equal
     neighbours are one row.
