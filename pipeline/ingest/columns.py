@@ -30,6 +30,7 @@ from ...audit.event import (
 from ..schemas import BOOLEAN, DAY, INT, LONG, STRING, Table
 from . import limits
 from .arrays import array, findings, requests, snapshots, states, times, transposed
+from .report import MAX_REASON
 
 SCHEMA = Table.EVENTS.schema
 LINE = "event"
@@ -75,9 +76,12 @@ def _closely(lines: Sequence[bytes]) -> Block:
     for number, line in enumerate(lines):
         try:
             decode(line)
+            line.decode()
             good.append(_Located(number, line))
         except UnreadableLineError as error:
-            bad.append(Bad(number, str(error), line))
+            bad.append(Bad(number, str(error)[:MAX_REASON], line))
+        except UnicodeDecodeError:
+            bad.append(Bad(number, "not UTF-8", line))
     parts = list(_fitting(good))
     batches = [part for part in parts if not isinstance(part, Bad)]
     bad += [part for part in parts if isinstance(part, Bad)]
@@ -90,7 +94,7 @@ def _fitting(some: Sequence[_Located]) -> Iterator[pa.RecordBatch | Bad]:
         yield event_rows([each.line for each in some])
     except MISFITS as error:
         if len(some) == 1:
-            yield Bad(some[0].number, limits.reason(error), some[0].line)
+            yield Bad(some[0].number, limits.reason(error)[:MAX_REASON], some[0].line)
             return
         yield from _fitting(some[: len(some) // 2])
         yield from _fitting(some[len(some) // 2 :])

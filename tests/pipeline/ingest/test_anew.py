@@ -62,15 +62,19 @@ def test_tables_of_an_older_form(tmp_path: Path, audit: Path) -> None:
     assert not list(tables.rglob("old.parquet"))
 
 
-def test_a_file_that_is_gone(tmp_path: Path, audit: Path) -> None:
-    """Tables with events of a file that lies in no folder stay as they are."""
+@pytest.mark.parametrize("name", [f"audit-{CLUSTER}-{2:010}-{1:012}-1.ndjson", "x.ndjson"])
+def test_a_file_that_is_gone(tmp_path: Path, audit: Path, name: str) -> None:
+    """Tables with events of a file that lies in no folder stay as they are. Names that no
+    controller gives are in several folders.
+    """
     tables = tmp_path / "tables"
     other = tmp_path / "other"
     other.mkdir()
-    (other / f"audit-{CLUSTER}-{2:010}-{1:012}-1.ndjson").write_bytes(encode(a_log(1)[0]))
+    (other / name).write_bytes(encode(a_log(1)[0]))
+    (audit / "x.ndjson").write_bytes(b"")
     ingest_here(tables, audit, other)
     with pytest.raises(
-        TablesError, match=r"What the tables hold of .*other/audit-\S+ does not lie in the folders: keep .*tables"
+        TablesError, match=r"What the tables hold of .*other/\S+ does not lie in the folders: keep .*tables"
     ):
         cleared(tables, audit)
     assert places(tables) == PLACES

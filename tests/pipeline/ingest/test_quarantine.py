@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from minicontroller.audit.event import MAX_LINE_BYTES, AuditEvent, Dropped, NamedState, Removal, SnapshotTopics, encode
 from minicontroller.audit.lines import KEPT_BYTES
 from minicontroller.audit.reading import read
+from minicontroller.pipeline.ingest.report import MAX_REASON
 from minicontroller.pipeline.schemas import Table
 from tests.audit.logs import a_creation, a_log, a_state, stamp
 from tests.pipeline.ingest.local import ingest_here, places, rows_of
@@ -39,6 +40,11 @@ BAD: dict[str, tuple[bytes, str]] = {
     "NUL bytes": (b"\0\0\0\n", "not an event"),
     "not UTF-8": (b'{"kind":"\xff\xfe"}\n', "not an event"),
     "not UTF-8 within an event": (GOOD[3].replace(b"User:alice", b"User:\xff"), "not an event"),
+    "not UTF-8 in a field of a later version": (
+        GOOD[3].replace(b'"principal"', b'"later":"' + b"\xff" * 5000 + b'","principal"'),
+        "not UTF-8",
+    ),
+    "a kind as long as a line": (changed(kind="k" * 100_000), "not an event"),
     "half a surrogate": (GOOD[3].replace(b"User:alice", b"\\ud800"), "not an event"),
     "deeply nested": (b"[" * 100_000 + b"\n", "not an event"),
     "a carriage return only": (b"\r\n", "not an event"),
@@ -90,6 +96,7 @@ def test_each_is_told_where_it_stands(tmp_path: Path) -> None:
     assert [row["line"] for row in rows] == list(range(1, 2 * len(BAD), 2))
     for row, (name, (line, reason)) in zip(rows, BAD.items(), strict=True):
         assert reason in row["reason"], name
+        assert len(row["reason"]) <= MAX_REASON
         assert row["file"] == str(tmp_path / "a.ndjson")
         assert row["text"] == line[: min(len(line) - 1, KEPT_BYTES)].decode("utf-8", "replace"), name
     assert len(places(tmp_path / "tables")) == len(BAD)
