@@ -37,7 +37,7 @@ DAYS = Fact(
 
 COLUMNS = (
     "cluster_id epoch sequence time kind principal api operation software received_node decided_node resource name latency_us "
-    "effect error_code error message decision rule policy policy_message findings"
+    "effect error_code error message decision enforced rule policy policy_message findings"
 )
 """Of events, that decisions are made of."""
 
@@ -172,6 +172,6 @@ class Selection:
 
 
 _OUTCOME = """
-    CASE WHEN effect != 'none' THEN effect WHEN error_code = 0 THEN 'validated' WHEN decision = 'violated' THEN 'refused'
-    WHEN decision = 'broken' THEN 'broken' ELSE 'error' END
+    CASE WHEN effect != 'none' THEN effect WHEN error_code = 0 THEN 'validated' WHEN enforced = false THEN 'error'
+    WHEN decision = 'violated' THEN 'refused' WHEN decision = 'broken' THEN 'broken' ELSE 'error' END
 """

@@ -39,7 +39,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 COPIED = (
     *("request", "element", "elements", "principal", "client_id", "client_host", "software", "listener"),
     *("received_node", "api", "api_version", "operation", "resource", "name", "validate_only", "cluster_size"),
-    *("error_code", "error", "message", "latency_us"),
+    *("error_code", "error", "message", "latency_us", "enforced"),
 )
 
 Row = dict[str, Any]

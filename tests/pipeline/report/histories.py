@@ -152,6 +152,8 @@ class Maker:
             yield a_decision(sequence, name, **(values | {"after": self.topics[name]}))
         elif self.chance.random() < 0.5:
             exists = {"effect": Effect.NONE, "error_code": 36, "error": "TOPIC_ALREADY_EXISTS", "policy": None}
+            if self.chance.random() < 0.3:  # a gateway that only observes
+                exists |= {"policy": a_verdict("violated", rule=self.chance.choice(RULES)), "enforced": False}
             yield a_decision(sequence, name, **(values | exists | {"after": before, "message": "It is there."}))
         else:
             del self.topics[name]
@@ -177,7 +179,7 @@ def outcome(event: Decision) -> str:
         return str(event.effect.value)
     if event.error_code == 0:
         return "validated"
-    judged = None if event.policy is None else event.policy.decision
+    judged = None if event.policy is None or not event.enforced else event.policy.decision
     return {"violated": "refused", "broken": "refused"}.get(judged or "", "errors")
 
 
