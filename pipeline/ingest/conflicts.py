@@ -4,11 +4,14 @@ Rule: only what was left out because its place is taken is looked at, and only a
 that place.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
 import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 
 from ...audit.event import decode
@@ -17,13 +20,20 @@ from ..location import Location
 from ..schemas import Table
 from ..spreading import by_workers
 
-PLACE = ("epoch", "sequence")
-AT_THE_SAME_PLACE = """
-    SELECT epoch, sequence, one.event, other.event
+COLUMNS = ("epoch", "sequence", "event")
+HASHED = pa.schema([("epoch", pa.int32()), ("sequence", pa.int64()), ("hash", pa.int64()), ("bytes", pa.int64())])
+WRITTEN_OTHERWISE = """
+    SELECT epoch, sequence, one.bytes + other.bytes
     FROM repeated AS one JOIN there AS other USING (epoch, sequence)
-    WHERE one.event != other.event
+    WHERE one.hash != other.hash
 """
 MEMORY = "512MB"
+ROWS = 1_000
+PORTION_BYTES = 64 << 20
+"""Of lines that are compared at once, or those of one place: some have 16 MB."""
+
+Place = tuple[int, int]
+"""Epoch and sequence."""
 
 
 class Compared(NamedTuple):
@@ -56,17 +66,60 @@ def compared(repeated: Sequence[DataFile], there: Sequence[DataFile]) -> list[Co
 
 def differing(piece: Compared, tables: Location) -> list[tuple[str, int, int]]:
     """Return the places at which the files hold different events."""
-    with duckdb.connect(config={"memory_limit": MEMORY, "threads": 1}) as connection:
-        for name, files in (("repeated", piece.repeated), ("there", piece.there)):
-            connection.register(name, dataset(tables, Table.EVENTS, files))
-        found = set[tuple[str, int, int]]()
-        try:
-            rows = connection.execute(AT_THE_SAME_PLACE)
-            while some := rows.fetchmany(1000):
-                found.update((piece.cluster_id, epoch, sequence) for epoch, sequence, *lines in some if _differ(*lines))
-        except duckdb.InvalidInputException as error:
-            raise unreadable(tables, Table.EVENTS, [*piece.repeated, *piece.there], error) from None
-    return sorted(found)
+    both = [dataset(tables, Table.EVENTS, files) for files in (piece.repeated, piece.there)]
+    try:
+        with duckdb.connect(config={"memory_limit": MEMORY, "threads": 1}) as connection:
+            for name, some in zip(("repeated", "there"), both, strict=True):
+                connection.register(name, pa.RecordBatchReader.from_batches(HASHED, _hashed(some)))
+            suspected = connection.execute(WRITTEN_OTHERWISE).fetchall()
+        found = [
+            place for portion in _portions(suspected) for place in _different(*(_lines(some, portion) for some in both))
+        ]
+    except (duckdb.InvalidInputException, pa.ArrowInvalid) as error:
+        raise unreadable(tables, Table.EVENTS, [*piece.repeated, *piece.there], error) from None
+    return sorted((piece.cluster_id, *place) for place in found)
+
+
+def _hashed(events: ds.Dataset) -> Iterator[pa.RecordBatch]:
+    """Yield, in place of lines, what is compared of them first."""
+    for batch in events.to_batches(list(COLUMNS), batch_size=ROWS, use_threads=False):
+        lines = batch.column("event")
+        hashes = pa.array([hash(line.as_buffer().to_pybytes()) for line in lines], pa.int64())
+        yield pa.RecordBatch.from_arrays(
+            [*batch.columns[:2], hashes, pc.binary_length(lines).cast(pa.int64())], schema=HASHED
+        )
+
+
+def _portions(suspected: Sequence[tuple[int, int, int]]) -> Iterator[set[Place]]:
+    """Divide places, each with the bytes of its lines."""
+    portion: set[Place] = set()
+    left = PORTION_BYTES
+    for epoch, sequence, size in sorted(suspected):
+        if portion and size > left:
+            yield portion
+            portion, left = set(), PORTION_BYTES
+        portion.add((epoch, sequence))
+        left -= size
+    if portion:
+        yield portion
+
+
+def _lines(events: ds.Dataset, places: Collection[Place]) -> Mapping[Place, list[str]]:
+    """Return the lines at these places."""
+    epochs, sequences = (list(set(numbers)) for numbers in zip(*places, strict=True))
+    wanted = pc.field("epoch").isin(epochs) & pc.field("sequence").isin(sequences)
+    found: dict[Place, list[str]] = {}
+    for row in events.to_table(list(COLUMNS), filter=wanted, batch_size=ROWS, use_threads=False).to_pylist():
+        place = row["epoch"], row["sequence"]
+        if place in places:
+            found.setdefault(place, []).append(row["event"])
+    return found
+
+
+def _different(repeated: Mapping[Place, list[str]], there: Mapping[Place, list[str]]) -> Iterator[Place]:
+    for place, lines in repeated.items():
+        if any(_differ(one, other) for one in lines for other in there[place]):
+            yield place
 
 
 def _differ(one: str, other: str) -> bool:
