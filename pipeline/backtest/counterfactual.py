@@ -53,6 +53,10 @@ class Otherwise:
         """What the candidate said of the decision that is applied next; None where it was not
         asked.
         """
+        self._prevented: set[str] = set()
+        """Topics with a change that the candidate denied, and of which the log does not tell yet
+        whether it took effect.
+        """
 
     @property
     def is_known(self) -> bool:
@@ -137,6 +141,8 @@ class Otherwise:
 
     def decided(self, event: Decision, *, allowed: bool | None) -> None:
         self._allowed = _was_made(event) if allowed is None else allowed
+        if allowed is False and event.effect is Effect.UNKNOWN and event.resource == "topic":
+            self._prevented.add(event.name)
 
     def _before(self, event: Decision) -> tuple[RecordedState | None, RecordedState | None]:
         """Return the topic of a decision before it, as it would be and as it was. Where not all
@@ -208,7 +214,9 @@ class Otherwise:
         change.
         """
         before = self.topics.get(name)
-        if same(before, was) or (was is not None and before is not None):
+        if name in self._prevented:
+            self._prevented.remove(name)
+        elif same(before, was) or (was is not None and before is not None):
             self._becomes(name, after)
 
     def _end_snapshot(self, event: SnapshotEnd) -> Iterator[str]:
@@ -219,6 +227,7 @@ class Otherwise:
         for name in sorted({*before, *after}):
             if before.get(name) != after.get(name):
                 self._observe(name, before.get(name), after.get(name))
+        self._prevented.clear()
 
     def _begin(self, event: Decision) -> None:
         validated = self._elements.of(event)

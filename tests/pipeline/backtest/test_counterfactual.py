@@ -358,6 +358,18 @@ def test_a_validated_deletion_of_records_changes_nothing(tmp_path: Path) -> None
     assert told(otherwise(history.events, candidate)[0]) == [("newly-denied", "b")]
 
 
+def test_a_change_of_unknown_effect_does_not_happen_if_it_is_denied(tmp_path: Path) -> None:
+    """That a snapshot or an event shows it later is no change by others; what follows may be."""
+    doubtful: dict[str, Any] = {"effect": Effect.UNKNOWN, "error": "NONE", "error_code": 0}
+    history = History().create("bad", **doubtful).become("bad", a_state(1)).create("good", **doubtful)
+    history.become("good", a_state(2)).elect().create("late", **doubtful).observe("late", a_state(1))
+    differences, world = otherwise(history.events, names(tmp_path, "good"))
+    assert told(differences) == [("newly-denied", "bad"), ("newly-denied", "late")]
+    assert dict(world.topics) == {"good": a_state(2)}
+    history.observe("late", None).observe("late", a_state(3))
+    assert sorted(otherwise(history.events, names(tmp_path, "good"))[1].topics) == ["good", "late"]
+
+
 def test_an_operation_of_a_later_version_is_told(tmp_path: Path) -> None:
     """It is not put to the candidate as if it were another one."""
     *events, last = History().create("t").grow("t", 2).events
