@@ -231,6 +231,17 @@ def test_a_file_that_became_shorter_is_read_again(tmp_path: Path) -> None:
     assert duplicates(state) == 0
 
 
+def test_a_compressed_file_that_became_shorter_is_read_again(tmp_path: Path) -> None:
+    """Another file in its place is no continuation of it."""
+    events, file = [*a_log(200), a_creation(203)], tmp_path / f"{NAME}.gz"
+    file.write_bytes(gzip.compress(b"".join(map(encode, events[:-1]))))
+    ingest_here(tmp_path / "tables", tmp_path)
+    file.write_bytes(gzip.compress(b"".join(map(encode, events[-3:]))))
+    state = ingest_here(tmp_path / "tables", tmp_path)
+    assert [sequence for _, _, sequence in places(tmp_path / "tables")] == list(range(1, 204))
+    assert duplicates(state) == 0
+
+
 def test_a_file_that_is_gone_is_read_when_it_comes_back(tmp_path: Path) -> None:
     """Between the plan and the reader a file can vanish: the run goes on, and a later
     one reads it.
