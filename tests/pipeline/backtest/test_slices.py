@@ -10,11 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicontroller.audit.event import AuditEvent, Effect
+from minicontroller.audit.event import AuditEvent, Decision, Effect
+from minicontroller.audit.replay import Replay
 from minicontroller.pipeline.backtest.candidate import Candidate
 from minicontroller.pipeline.backtest.counterfactual import Otherwise
 from minicontroller.pipeline.backtest.replaying import NOWHERE, Window
 from minicontroller.pipeline.backtest.slices import Bucket, Piece, Slice, good_size, planned
+from minicontroller.pipeline.backtest.worlds import Asked
+from minicontroller.policies.interface import ClusterState
 from tests.audit.logs import a_state
 from tests.pipeline.backtest.asking import in_rules
 from tests.pipeline.backtest.by_words import ALLOWED, BEGAN_MS, History, denied
@@ -150,6 +153,34 @@ def test_history_as_it_would_have_been_is_one_slice(
     assert parts[0] == whole[0]
     assert dict(parts[1].counts) == dict(whole[1].counts)
     assert parts[1].notes == whole[1].notes
+
+
+@given(st.integers(0, 10_000))
+def test_who_decides_as_the_policy_did_changes_nothing(seed: int) -> None:
+    """Whatever happened and was lost: history as it would have been is then the recorded one, in
+    its topics and in what policies are asked.
+    """
+    recorded, otherwise, last = Replay(), Otherwise(), NOWHERE
+    for event in a_life(seed):
+        if event.sequence != (last[1] + 1 if event.epoch == last[0] else 1):
+            recorded.lost()
+            otherwise.lost()
+        last = event.epoch, event.sequence
+        if isinstance(event, Decision):
+            then, now = recorded.question(event), otherwise.question(event)
+            assert (then is None) == (now is None)
+            if then is not None:
+                assert isinstance(now, Asked)
+                assert (now.request, shown(now.cluster)) == (then[0], shown(then[1]))
+                otherwise.decided(event, allowed=event.policy is None or event.policy.decision == "allowed")
+        assert list(otherwise.apply(event)) == list(recorded.apply(event))
+        assert list(otherwise.parted()) == []
+
+
+def shown(cluster: ClusterState) -> object:
+    """All that a policy can see of a cluster."""
+    names = cluster.topics(include_internal=True, include_marked_for_deletion=True)
+    return cluster.cluster_size, cluster.topics(), {name: cluster.topic_state(name) for name in names}
 
 
 def test_a_snapshot_whose_begin_is_lost_tells_nothing(candidate: Candidate) -> None:
