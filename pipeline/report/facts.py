@@ -28,7 +28,7 @@ MEMORY = "1GB"
 """Of DuckDB in a task; beyond it, it writes to a temporary folder."""
 
 TEXTS = pa.dictionary(pa.int32(), pa.string())
-SUM, LEAST, MOST, ANY = "sum({})::BIGINT", "min({})", "max({})", "bool_or({})"
+SUM, LEAST, MOST = "sum({})::BIGINT", "min({})", "max({})"
 
 
 class Figure(msgspec.Struct, frozen=True):

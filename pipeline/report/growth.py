@@ -1,15 +1,15 @@
 """What grows: topics and partitions over time, and the prefixes of names that grow most.
 
 Rule: counted are the topics that clients see. What a cluster had when its log began is no growth;
-and where events are missing, what was there stays counted until the next snapshot says what is.
+and where events are missing, a topic that was there stays counted until an event shows it again, or
+the next snapshot says what is there.
 """
 
 from ..page.charts import Panel, Series, lines_over_time, short_count
 from ..page.drawing import REST, Plot, series_colour
 from ..page.sheet import count, plural
-from ..periods import Axis
 from ..schemas import Table
-from .facts import ANY, LEAST, Fact, Figure, Wanted
+from .facts import LEAST, Fact, Figure, Wanted
 from .question import Question, Report, named
 from .selection import Selection
 from .sheets import Asked
@@ -18,96 +18,102 @@ BEFORE = -1
 """The step of all that was before the axis."""
 SIZES = "topics_before topics partitions_before partitions"
 
+PREFIX = "coalesce(nullif(regexp_extract(topic, '^([^._-]+)[._-]', 1), ''), topic)"
+COLUMNS = (
+    "cluster_id topic partitions marked_for_deletion from_epoch from_sequence from_time from_cause "
+    "until_epoch until_sequence until_time until_cause"
+)
+STATES = """
+    SELECT *, {'epoch': from_epoch, 'sequence': from_sequence} AS begun, {'epoch': until_epoch, 'sequence': until_sequence} AS until,
+        coalesce(until_cause = 'gap', false) AS lost FROM source
+"""
+"""The states of topics, with the places where each began and ended."""
+
 FIRST_CHANGES = Fact(
     "first_changes",
     ("cluster_id",),
-    {"first": Figure("min({'epoch': from_epoch, 'sequence': from_sequence})", LEAST)},
-    "rows WHERE from_cause != 'snapshot'",
+    {"first": Figure("min(begun)", LEAST)},
+    "rows WHERE from_cause != 'snapshot' AND NOT marked_for_deletion",
 )
 """Where the topics of each cluster changed first: what snapshots showed until then was there
 before.
 """
+TOLD = Fact(
+    "told", ("cluster_id", "begun"), {"time": Figure("min(from_time)", LEAST)}, "rows WHERE from_cause = 'snapshot'"
+)
+"""The snapshots that began states."""
+LOST = Fact("lost", ("cluster_id", "topic", "partitions", "until"), {}, "rows WHERE lost AND NOT marked_for_deletion")
+"""The topics that were there where events are missing."""
+FOLLOWED = Fact(
+    "followed",
+    LOST.keys,
+    {"next": Figure("min({'begun': begun, 'step': first_step})", LEAST)},
+    """(
+        SELECT lost.*, begun, first_step FROM lost ASOF JOIN (FROM rows SEMI JOIN lost USING (cluster_id, topic)) AS later
+        ON lost.cluster_id = later.cluster_id AND lost.topic = later.topic AND lost.until <= begun
+    )""",
+)
+"""What is known next of a lost topic; if it is marked for deletion, clients see it no longer."""
 COURSES = Fact(
     "courses",
-    ("cluster_id", "step", "lost"),
+    ("cluster_id", "prefix", "step"),
     {
         "topics": Figure("sum(sign)"),
         "partitions": Figure("sum(sign * partitions)"),
-        "by_snapshot": Figure("bool_or(by_snapshot)", ANY),
+        "created": Figure("count_if(sign = 1 AND from_cause = 'create_topic')"),
+        "deleted": Figure("count_if(sign = -1 AND until_cause = 'delete_topic')"),
     },
-    """(
-        SELECT cluster_id, partitions, first_step AS step, 1 AS sign, false AS lost, by_snapshot FROM rows
-        UNION ALL SELECT cluster_id, partitions, end_step, -1, lost, false FROM rows
+    f"""(
+        SELECT *, {PREFIX} AS prefix FROM (
+            SELECT *, first_step AS step, 1 AS sign FROM rows UNION ALL SELECT *, end_step, -1 FROM rows WHERE NOT lost
+        ) WHERE NOT marked_for_deletion
     )""",
 )
-
-
-COLUMNS = "cluster_id topic partitions marked_for_deletion from_epoch from_sequence from_time from_cause until_time until_cause"
-
-
-def states(axis: Axis) -> str:
-    """Return the query for the states of topics, with the steps in which each began and ended."""
-    return f"""
-        SELECT cluster_id, partitions, from_cause = 'snapshot' AS by_snapshot, from_cause = 'create_topic' AS created,
-            until_cause = 'delete_topic' AS deleted, coalesce(until_cause = 'gap', false) AS lost,
-            CASE WHEN from_cause = 'snapshot' AND (first IS NULL OR {{'epoch': from_epoch, 'sequence': from_sequence}} < first) THEN {BEFORE}
-                ELSE {axis.clamped("epoch_us(from_time)")} END AS first_step,
-            {axis.clamped("epoch_us(until_time)")} AS end_step,
-            CASE regexp_extract(topic, '^([^._-]+)[._-]', 1) WHEN '' THEN topic ELSE regexp_extract(topic, '^([^._-]+)[._-]', 1) END AS prefix
-        FROM source LEFT JOIN first_changes USING (cluster_id) WHERE NOT marked_for_deletion
-    """
-
-
-def prefixes(axis: Axis) -> Fact:
-    """Return the fact about prefixes of names: what there was before the axis and at its end."""
-    before = f"first_step = {BEFORE} AND end_step > {BEFORE}"
-    after = f"first_step < {axis.steps} AND end_step = {axis.steps}"
-    return Fact(
-        "prefixes",
-        ("cluster_id", "prefix"),
-        {
-            "topics_before": Figure(f"count_if({before})"),
-            "topics": Figure(f"count_if({after})"),
-            "partitions_before": Figure(f"coalesce(sum(partitions) FILTER ({before}), 0)"),
-            "partitions": Figure(f"coalesce(sum(partitions) FILTER ({after}), 0)"),
-            "created": Figure(f"count_if(created AND first_step BETWEEN 0 AND {axis.steps - 1})"),
-            "deleted": Figure(f"count_if(deleted AND end_step BETWEEN 0 AND {axis.steps - 1})"),
-        },
-    )
-
-
-BEGUN = Wanted(
-    Table.TOPIC_HISTORY,
-    "cluster_id from_epoch from_sequence from_cause marked_for_deletion",
-    "FROM source WHERE NOT marked_for_deletion",
-    (FIRST_CHANGES,),
-)
+BEGUN = Wanted(Table.TOPIC_HISTORY, COLUMNS, STATES, (FIRST_CHANGES, TOLD, LOST))
 
 
 def grown(selection: Selection) -> Wanted:
-    """Return what is counted of the topics, after BEGUN was."""
-    axis, first = selection.axis, selection.facts.sql("FROM first_changes").to_arrow_table()
-    return Wanted(Table.TOPIC_HISTORY, COLUMNS, states(axis), (COURSES, prefixes(axis)), {"first_changes": first})
+    """Return what is counted of the topics, after BEGUN was: the steps in which states began and
+    ended.
+    """
+    axis, given = selection.axis, (FIRST_CHANGES.name, LOST.name)
+    states = f"""
+        SELECT states.*, {axis.clamped("epoch_us(until_time)")} AS end_step,
+            CASE WHEN from_cause = 'snapshot' AND (first IS NULL OR begun < first) THEN {BEFORE}
+                ELSE {axis.clamped("epoch_us(from_time)")} END AS first_step
+        FROM ({STATES}) AS states LEFT JOIN first_changes USING (cluster_id)
+    """
+    tables = {name: selection.facts.table(name).to_arrow_table() for name in given}
+    return Wanted(Table.TOPIC_HISTORY, COLUMNS, states, (COURSES, FOLLOWED), tables)
 
 
 def sum_up_growth(selection: Selection) -> None:
-    """Make, of the facts, the table `sizes`: how many topics and partitions each cluster had before
-    the axis and at the end of each step.
+    """Let each lost topic end where it is known next, or at the next snapshot. Make the tables
+    `sizes`, of the topics and partitions that each cluster had before the axis and at the end of
+    each step, and `prefixes`.
     """
-    began = selection.axis.clamped("epoch_us(began)")
+    axis = selection.axis
     selection.facts.execute(f"""
-        CREATE TABLE sizes AS WITH snapshots AS (
-            SELECT cluster_id, {began} AS step FROM controller_epochs WHERE begins_with_snapshot
-            UNION SELECT cluster_id, step FROM courses WHERE by_snapshot OR step = {BEFORE}
-        ), known AS (
-            SELECT cluster_id, step, topics, partitions FROM courses WHERE NOT lost
-            UNION ALL SELECT courses.cluster_id, snapshots.step, topics, partitions
-            FROM courses ASOF JOIN snapshots ON courses.cluster_id = snapshots.cluster_id AND courses.step <= snapshots.step WHERE lost
-        )
+        CREATE TABLE snapshots AS SELECT cluster_id, place, {axis.clamped("epoch_us(time)")} AS step FROM (
+            SELECT cluster_id, {{'epoch': epoch, 'sequence': 0}} AS place, began AS time FROM controller_epochs WHERE begins_with_snapshot
+            UNION ALL FROM told
+        );
+        INSERT INTO courses SELECT cluster_id, {PREFIX}, min(earliest).step, -1, -partitions, 0, 0 FROM (
+            SELECT * REPLACE ({{'epoch': next.begun.epoch, 'step': next.step}} AS next) FROM followed
+            UNION ALL SELECT lost.*, {{'epoch': place.epoch, 'step': step}} FROM lost
+            ASOF JOIN snapshots ON lost.cluster_id = snapshots.cluster_id AND until <= place
+        ) AS ends(cluster_id, topic, partitions, until, earliest) GROUP BY cluster_id, topic, partitions, until;
+        CREATE TABLE prefixes AS SELECT cluster_id, prefix,
+            sum(if(step < 0, topics, 0)) AS topics_before, sum(if(step < {axis.steps}, topics, 0)) AS topics,
+            sum(if(step < 0, partitions, 0)) AS partitions_before, sum(if(step < {axis.steps}, partitions, 0)) AS partitions,
+            sum(if(step BETWEEN 0 AND {axis.steps - 1}, created, 0)) AS created,
+            sum(if(step BETWEEN 0 AND {axis.steps - 1}, deleted, 0)) AS deleted
+        FROM courses GROUP BY ALL;
+        CREATE TABLE sizes AS
         SELECT clusters.cluster_id, ends.step, coalesce(sum(topics), 0) AS topics, coalesce(sum(partitions), 0) AS partitions
         FROM (SELECT cluster_id FROM snapshots UNION SELECT cluster_id FROM courses) AS clusters
         CROSS JOIN (SELECT step FROM steps UNION SELECT {BEFORE}) AS ends
-        LEFT JOIN known ON known.cluster_id = clusters.cluster_id AND known.step <= ends.step GROUP BY ALL
+        LEFT JOIN courses ON courses.cluster_id = clusters.cluster_id AND courses.step <= ends.step GROUP BY ALL
     """)
 
 
