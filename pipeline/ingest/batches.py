@@ -158,11 +158,15 @@ def _added(runs: list[Run], run: Run) -> list[Run]:
 
 def _note_progress(files: dict[str, Progress], reached: Reached) -> None:
     read = reached.read
-    before = files.pop(read.former, None) if read.former is not None else files.get(read.file)
-    before = before or Progress()
+    former = read.former or read.file
+    before = files.get(read.file) or files.get(former) or Progress()
     highest = max(reached.consumed, before.highest)
     if read.begin not in (0, before.consumed):  # what stands before it could not be read, and comes again with it
-        files[read.file] = replace(before, highest=highest)
+        progress = replace(before, highest=highest)
     elif reached.failure is None or reached.consumed > read.begin:
         tag = read.tag if read.end == TO_THE_END and reached.failure is None else ""
-        files[read.file] = Progress(reached.consumed, tag, reached.rest, highest)
+        progress = Progress(reached.consumed, tag, reached.rest, highest)
+    else:
+        return
+    files.pop(former, None)
+    files[read.file] = progress

@@ -17,6 +17,7 @@ _MEANINGS = {
     "duplicate": ("event that was there more than once", "events that were there more than once", True),
     "conflict": ("place with two different events", "places with two different events", False),
     "no-snapshot": ("epoch that does not begin with a snapshot", "epochs that do not begin with a snapshot", False),
+    "unreadable": ("file that cannot be read", "files that cannot be read", False),
     "torn": ("file without a last line end", "files without a last line end", False),
 }
 """Of kinds: for one, for several, and whether events are counted or problems."""

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from minicontroller.audit.event import encode
 from minicontroller.audit.verifying import Verification
-from minicontroller.pipeline.ingest.batches import shares
-from minicontroller.pipeline.ingest.files import Read, listing
+from minicontroller.pipeline.ingest.batches import note, shares
+from minicontroller.pipeline.ingest.files import Progress, Read, listing
 from minicontroller.pipeline.ingest.leftovers import leftovers, note_leftovers
+from minicontroller.pipeline.ingest.report import Reached, Report
 from minicontroller.pipeline.ingest.state import State
 from minicontroller.pipeline.location import Location
 from minicontroller.pipeline.schemas import Table
@@ -229,6 +230,18 @@ def test_a_file_that_became_shorter_is_read_again(tmp_path: Path) -> None:
     state = ingest_here(tmp_path / "tables", tmp_path)
     assert [sequence for _, _, sequence in places(tmp_path / "tables")] == list(range(1, 10))
     assert duplicates(state) == 0
+
+
+def test_how_far_a_moved_file_was_read() -> None:
+    """It is known under its new name once a part was read, whatever the parts, and until then under
+    its old one.
+    """
+    state = State(files={"a/x": Progress(10, highest=10)})
+    parts = [Read("b/x", begin, begin + 10, former="a/x") for begin in (10, 20)]
+    note(state, Report(0, reached=[Reached(parts[0], 10, 0, "Permission denied")]))
+    assert state.files == {"a/x": Progress(10, highest=10)}
+    note(state, Report(0, reached=[Reached(each, each.end, 0) for each in parts]))
+    assert state.files == {"b/x": Progress(30, highest=30)}
 
 
 def test_a_compressed_file_that_became_shorter_is_read_again(tmp_path: Path) -> None:
