@@ -3,21 +3,13 @@
 Rule: declared once, here; who writes a table, and who reads it, takes its columns from here.
 """
 
-from collections.abc import Iterable
 from enum import Enum
 
 import pyarrow as pa
 
+CLUSTER = "cluster_id"
 STRING, INT, LONG, BOOLEAN, DAY = pa.string(), pa.int32(), pa.int64(), pa.bool_(), pa.date32()
 TIME = pa.timestamp("us", tz="UTC")
-
-
-def _fields(columns: Iterable[tuple[str, pa.DataType]], *, nullable: bool) -> list[pa.Field]:
-    return [pa.field(name, type_, nullable=nullable) for name, type_ in columns]
-
-
-def _schema(required: Iterable[tuple[str, pa.DataType]], optional: Iterable[tuple[str, pa.DataType]] = ()) -> pa.Schema:
-    return pa.schema([*_fields(required, nullable=False), *_fields(optional, nullable=True)])
 
 
 def list_of(type_: pa.DataType, *, nullable: bool = False) -> pa.DataType:
@@ -28,152 +20,47 @@ def map_of(key: pa.DataType, value: pa.DataType, *, nullable: bool = False) -> p
     return pa.map_(key, pa.field("value", value, nullable=nullable))
 
 
-REPLICAS = list_of(list_of(INT))
-"""The broker ids of each partition."""
-CONFIGS = map_of(STRING, STRING)
+_TYPES = {
+    "string": STRING,
+    "int": INT,
+    "bigint": LONG,
+    "boolean": BOOLEAN,
+    "date": DAY,
+    "timestamp": TIME,
+    "replicas": list_of(list_of(INT)),
+    "configs": map_of(STRING, STRING),
+    "operands": map_of(STRING, STRING, nullable=True),
+    "reassignments": map_of(INT, list_of(INT), nullable=True),
+    "offsets": map_of(INT, LONG),
+}
+"""The types of columns; `replicas` are the broker ids of each partition."""
+
+
+def _columns(required: str, optional: str = "") -> list[pa.Field]:
+    """Read columns of the form `name type, name type`, of which the optional ones may be null."""
+    declared = [(column.split(), False) for column in required.split(",")]
+    declared += [(column.split(), True) for column in optional.split(",") if column]
+    return [pa.field(name, _TYPES[type_], nullable=nullable) for (name, type_), nullable in declared]
+
+
 STATE = pa.struct(
-    [
-        *_fields((("topic_id", STRING), ("replicas", REPLICAS), ("configs", CONFIGS)), nullable=False),
-        *_fields((("marked_for_deletion", BOOLEAN), ("internal", BOOLEAN)), nullable=False),
-        pa.field("created", TIME),
-    ]
+    _columns(
+        "topic_id string, replicas replicas, configs configs, marked_for_deletion boolean, internal boolean",
+        "created timestamp",
+    )
 )
 """A topic's state: `RecordedState` of `audit/event.py`."""
 REQUESTED = pa.struct(
-    _fields(
-        (
-            *(("replicas", REPLICAS), ("configs", CONFIGS)),
-            *((name, BOOLEAN) for name in ("marked_for_deletion", "internal", "generated_replica_assignments")),
-            ("default_configs", CONFIGS),
-        ),
-        nullable=False,
+    _columns(
+        "replicas replicas, configs configs, marked_for_deletion boolean, internal boolean, "
+        "generated_replica_assignments boolean, default_configs configs"
     )
 )
 """`Requested` of `audit/event.py`."""
-FINDING = pa.struct(
-    [pa.field(name, STRING, nullable=name == "error") for name in ("rule", "action", "message", "error")]
-)
-NAMED_STATE = pa.struct([pa.field("topic", STRING, nullable=False), pa.field("state", STATE)])
-
-EVENTS = _schema(
-    required=(
-        ("cluster_id", STRING),
-        ("epoch", INT),
-        ("sequence", LONG),
-        ("time", TIME),
-        ("day", DAY),
-        ("decided_node", INT),
-        ("kind", STRING),
-    ),
-    optional=(
-        ("request", LONG),
-        ("element", INT),
-        ("elements", INT),
-        ("principal", STRING),
-        ("client_id", STRING),
-        ("client_host", STRING),
-        ("software", STRING),
-        ("listener", STRING),
-        ("received_node", INT),
-        ("api", STRING),
-        ("api_version", INT),
-        ("operation", STRING),
-        ("resource", STRING),
-        ("name", STRING),
-        ("validate_only", BOOLEAN),
-        ("asked", BOOLEAN),
-        ("asked_ms", LONG),
-        ("asked_created_ms", LONG),
-        ("cluster_size", INT),
-        ("requested", REQUESTED),
-        ("config_operations", map_of(STRING, STRING, nullable=True)),
-        ("config_operation_kinds", CONFIGS),
-        ("before", STATE),
-        ("after", STATE),
-        ("topics", list_of(NAMED_STATE)),
-        ("decision", STRING),
-        ("policy", STRING),
-        ("policy_hash", STRING),
-        ("rule", STRING),
-        ("findings", list_of(FINDING)),
-        ("policy_message", STRING),
-        ("policy_us", LONG),
-        ("effect", STRING),
-        ("error_code", INT),
-        ("error", STRING),
-        ("message", STRING),
-        ("latency_us", LONG),
-        ("partitions_before", INT),
-        ("partitions_after", INT),
-        ("reassignments", map_of(INT, list_of(INT), nullable=True)),
-        ("reassignment", BOOLEAN),
-        ("delete_records_offsets", map_of(INT, LONG)),
-        ("further_denials", INT),
-        ("enforced", BOOLEAN),
-        ("upstream_cluster_id", STRING),
-        ("event", STRING),
-    ),
-)
-
-TOPIC_HISTORY = _schema(
-    required=(
-        ("cluster_id", STRING),
-        ("topic", STRING),
-        ("topic_id", STRING),
-        ("partitions", INT),
-        ("replication_factor", INT),
-        ("replicas", REPLICAS),
-        ("configs", CONFIGS),
-        ("marked_for_deletion", BOOLEAN),
-        ("internal", BOOLEAN),
-    ),
-    optional=(
-        ("created", TIME),
-        ("from_epoch", INT),
-        ("from_sequence", LONG),
-        ("from_time", TIME),
-        ("from_cause", STRING),
-        ("from_principal", STRING),
-        ("until_epoch", INT),
-        ("until_sequence", LONG),
-        ("until_time", TIME),
-        ("until_cause", STRING),
-        ("until_principal", STRING),
-    ),
-)
-
-CONTROLLER_EPOCHS = _schema(
-    required=(
-        ("cluster_id", STRING),
-        ("epoch", INT),
-        ("node", INT),
-        ("first_sequence", LONG),
-        ("last_sequence", LONG),
-        ("events", LONG),
-        ("decisions", LONG),
-        ("missing", LONG),
-        ("duplicates", LONG),
-        ("began", TIME),
-        ("ended", TIME),
-        ("begins_with_snapshot", BOOLEAN),
-    ),
-)
-
-PROBLEMS = _schema(
-    required=(("kind", STRING), ("text", STRING)),
-    optional=(
-        ("cluster_id", STRING),
-        ("epoch", INT),
-        ("first_sequence", LONG),
-        ("last_sequence", LONG),
-        ("events", LONG),
-        ("file", STRING),
-    ),
-)
-
-QUARANTINE = _schema(
-    required=(("file", STRING), ("line", LONG), ("reason", STRING), ("text", STRING), ("ingested", TIME)),
-)
+FINDING = pa.struct(_columns("rule string, action string, message string", "error string"))
+_TYPES |= {"requested": REQUESTED, "state": STATE, "findings": list_of(FINDING)}
+NAMED_STATE = pa.struct(_columns("topic string", "state state"))
+_TYPES["states"] = list_of(NAMED_STATE)
 
 
 class Table(Enum):
@@ -208,14 +95,38 @@ class Table(Enum):
         return _STATISTICS.get(self, ())
 
 
-CLUSTER = "cluster_id"
-_SCHEMAS = {
-    Table.EVENTS: EVENTS,
-    Table.TOPIC_HISTORY: TOPIC_HISTORY,
-    Table.CONTROLLER_EPOCHS: CONTROLLER_EPOCHS,
-    Table.PROBLEMS: PROBLEMS,
-    Table.QUARANTINE: QUARANTINE,
+_COLUMNS = {
+    Table.EVENTS: _columns(
+        "cluster_id string, epoch int, sequence bigint, time timestamp, day date, decided_node int, kind string",
+        "request bigint, element int, elements int, principal string, client_id string, client_host string, "
+        "software string, listener string, received_node int, api string, api_version int, operation string, "
+        "resource string, name string, validate_only boolean, asked boolean, asked_ms bigint, asked_created_ms bigint, "
+        "cluster_size int, requested requested, config_operations operands, config_operation_kinds configs, "
+        "before state, after state, topics states, decision string, policy string, policy_hash string, rule string, "
+        "findings findings, policy_message string, policy_us bigint, effect string, error_code int, error string, "
+        "message string, latency_us bigint, partitions_before int, partitions_after int, reassignments reassignments, "
+        "reassignment boolean, delete_records_offsets offsets, further_denials int, enforced boolean, "
+        "upstream_cluster_id string, event string",
+    ),
+    Table.TOPIC_HISTORY: _columns(
+        "cluster_id string, topic string, topic_id string, partitions int, replication_factor int, replicas replicas, "
+        "configs configs, marked_for_deletion boolean, internal boolean",
+        "created timestamp, from_epoch int, from_sequence bigint, from_time timestamp, from_cause string, "
+        "from_principal string, until_epoch int, until_sequence bigint, until_time timestamp, until_cause string, "
+        "until_principal string",
+    ),
+    Table.CONTROLLER_EPOCHS: _columns(
+        "cluster_id string, epoch int, node int, first_sequence bigint, last_sequence bigint, events bigint, "
+        "decisions bigint, missing bigint, duplicates bigint, began timestamp, ended timestamp, "
+        "begins_with_snapshot boolean"
+    ),
+    Table.PROBLEMS: _columns(
+        "kind string, text string",
+        "cluster_id string, epoch int, first_sequence bigint, last_sequence bigint, events bigint, file string",
+    ),
+    Table.QUARANTINE: _columns("file string, line bigint, reason string, text string, ingested timestamp"),
 }
+_SCHEMAS = {table: pa.schema(columns) for table, columns in _COLUMNS.items()}
 _STATISTICS = {
     Table.EVENTS: ("epoch", "sequence", "time"),
     Table.TOPIC_HISTORY: (
