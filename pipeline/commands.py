@@ -8,8 +8,8 @@ it was told to fail on; 2 it was called wrongly. Spark is imported when a comman
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC
 from functools import wraps
 from importlib.util import find_spec
@@ -34,25 +34,24 @@ NEEDED = ("deltalake", "duckdb", "jinja2", "matplotlib", "pandas", "pyarrow", "p
 URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*+:/", re.ASCII)
 
 
-class LocalPath(click.Path):
-    """A path on this machine; an address such as s3://bucket/page.html would be taken for a folder
-    of that name, and is refused.
+class Page(click.Path):
+    """A page on this machine, as the `Files` that are written with it. An address such as
+    s3://bucket/page.html would be taken for a folder of that name, and is refused.
     """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from .page.files import Files, UnwritableError
+
         if URI.match(str(value)):
             self.fail(f"{value} is an address, and pages are written on local disks only.", param, ctx)
-        return super().convert(value, param, ctx)
+        try:
+            return Files(Path(str(super().convert(value, param, ctx))))
+        except UnwritableError as error:
+            self.fail(str(error), param, ctx)
 
 
 class Place(click.Path):
-    """A folder on this machine, or an address of an object store: a Location."""
-
-    name = "place"
-
-    def __init__(self, *, exists: bool = False) -> None:
-        """Accept any place, or of the folders on this machine only one that `exists`."""
-        super().__init__(exists=exists, file_okay=False)
+    """A folder on this machine, or an address of an object store: a `Location`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         from .location import Location, LocationError
@@ -66,9 +65,8 @@ class Place(click.Path):
         return place
 
 
-FOLDER = Place()
-EXISTING = Place(exists=True)
-PAGE = LocalPath(path_type=Path)
+FOLDER = Place(file_okay=False)
+EXISTING = Place(exists=True, file_okay=False)
 
 
 @click.group("pipeline")
@@ -90,61 +88,49 @@ def _ended(_number: int, _frame: FrameType | None) -> None:
     sys.exit(TERMINATED)
 
 
-def spark_options(
-    check: Callable[["Location", Mapping[str, Any]], None],
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of where Spark runs, as `tables` and `spark`. `check` looks at the
-    tables, and at the other options, before Spark's slow start.
-    """
+def spark_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command `tables`, and as `spark` what starts Spark, slowly, when it is entered."""
 
-    def with_spark(function: Callable[..., None]) -> Callable[..., None]:
-        @wraps(function)
-        def command(
-            *, tables: "Location", master: str | None, settings: dict[str, str], verbose: bool, **rest: Any
-        ) -> None:
-            try:
-                check(tables, rest)
-                with _spark(master, settings, verbose=verbose) as spark:
-                    function(tables=tables, spark=spark, **rest)
-            except KeyboardInterrupt:
-                click.echo("Interrupted.", err=True)
-                sys.exit(INTERRUPTED)
+    @click.option(
+        "--tables",
+        required=True,
+        type=FOLDER,
+        help="The folder of the tables, or its address, such as s3://BUCKET/FOLDER.",
+    )
+    @click.option(
+        "--master",
+        show_default="what spark-submit was told, else local[*]",
+        help="Spark master URL: local[N], spark://HOST:PORT ...",
+    )
+    @click.option(
+        "--conf",
+        "settings",
+        multiple=True,
+        metavar="KEY=VALUE",
+        callback=_settings,
+        help="A Spark setting; repeatable.",
+    )
+    @click.option("-v", "--verbose", is_flag=True, help="Show Spark's log on stderr.")
+    @wraps(function)
+    def command(
+        *, tables: "Location", master: str | None, settings: dict[str, str], verbose: bool, **rest: Any
+    ) -> None:
+        from .session import spark_session
 
-        return _with_options(command)
+        try:
+            with failures_told(tables):
+                function(tables=tables, spark=spark_session(master, settings=settings, verbose=verbose), **rest)
+        except KeyboardInterrupt:
+            click.echo("Interrupted.", err=True)
+            sys.exit(INTERRUPTED)
 
-    return with_spark
-
-
-def _with_options(command: Callable[..., None]) -> Callable[..., None]:
-    for option in (
-        click.option("-v", "--verbose", is_flag=True, help="Show Spark's log on stderr."),
-        click.option(
-            "--conf",
-            "settings",
-            multiple=True,
-            metavar="KEY=VALUE",
-            callback=_settings,
-            help="A Spark setting; repeatable.",
-        ),
-        click.option(
-            "--master",
-            show_default="what spark-submit was told, else local[*]",
-            help="Spark master URL: local[N], spark://HOST:PORT ...",
-        ),
-        click.option(
-            "--tables",
-            required=True,
-            type=FOLDER,
-            help="The folder of the tables, or its address, such as s3://BUCKET/FOLDER.",
-        ),
-    ):
-        command = option(command)
     return command
 
 
-def period_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a command `since` and `until`, in microseconds since 1970 or None."""
+def selection_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command `clusters`, and `since` and `until`, in microseconds since 1970 or None."""
     for option in (
+        click.option("--cluster", "clusters", multiple=True, metavar="ID", help="Only this cluster; repeatable."),
         click.option("--until", metavar="TIME", callback=_moment, help="Only events before this time."),
         click.option(
             "--since",
@@ -175,58 +161,22 @@ def _moment(_context: click.Context, _parameter: click.Parameter, value: str | N
         raise click.BadParameter(str(error)) from None
 
 
-def _can_be_filled(tables: "Location", options: Mapping[str, Any]) -> None:
-    from .delta import Tables, TablesError
-    from .ingest.state import check
-    from .location import reason
-
-    if options["anew"]:
-        return
-    try:
-        check(Tables(tables))
-    except TablesError as error:
-        raise click.ClickException(escaped(str(error))) from None
-    except OSError as error:
-        raise click.ClickException(escaped(f"{error.filename or tables}: {reason(error)}.")) from None
-
-
-def _are_filled(tables: "Location", _options: Mapping[str, Any]) -> None:
-    from .delta import Tables, TablesError
-
-    try:
-        Tables(tables).require()
-    except TablesError as error:
-        raise click.ClickException(escaped(str(error))) from None
-
-
 @contextmanager
-def failures_told() -> Iterator[None]:
-    """Turn a failure of Spark's, or one of a file, that nobody in the block has told into a
-    sentence: click.ClickException.
-    """
-    from .failures import first_line, is_sparks
+def failures_told(tables: "Location") -> Iterator[None]:
+    """Turn a failure that nobody in the block has told into a sentence: click.ClickException."""
+    from .failures import PipelineError, first_line, is_sparks
     from .location import reason
 
     try:
         yield
+    except PipelineError as error:
+        raise click.ClickException(escaped(str(error))) from None
     except OSError as error:
-        where = "" if error.filename is None else f"{error.filename}: "
-        raise click.ClickException(escaped(f"{where}{reason(error)}.")) from None
+        raise click.ClickException(escaped(f"{error.filename or tables}: {reason(error)}.")) from None
     except Exception as error:
         if not is_sparks(error):
             raise
         raise click.ClickException(escaped(f"Spark could not do it: {first_line(error)}")) from None
-
-
-@contextmanager
-def _spark(master: str | None, settings: dict[str, str], *, verbose: bool) -> Iterator["SparkSession"]:
-    from .session import SparkUnavailableError, spark_session
-
-    try:
-        with spark_session(master, settings=settings, verbose=verbose) as spark, failures_told():
-            yield spark
-    except SparkUnavailableError as error:
-        raise click.ClickException(str(error)) from None
 
 
 @pipeline.command()
@@ -249,51 +199,38 @@ def _spark(master: str | None, settings: dict[str, str], *, verbose: bool) -> It
     help="Add at most so many MiB of audit files at once.  [default: 1024 for each processor]",
 )
 @click.option("--fail-on", type=click.Choice(["problems"]), help="Exit with 1 if the log is not whole.")
-@spark_options(_can_be_filled)
+@spark_options
 def ingest(
     *,
-    spark: "SparkSession",
+    spark: AbstractContextManager["SparkSession"],
     tables: "Location",
     folders: tuple["Location", ...],
     more: tuple["Location", ...],
     fail_on: str | None,
     batch: int | None,
-    **options: bool,
+    anew: bool,
+    follow: bool,
 ) -> None:
     """Load new events of the audit log into the tables.
 
     Several folders can be given: --audit DIR DIR DIR.
     """
+    from .delta import Tables
     from .ingest.command import run_command
+    from .ingest.state import check
 
-    batch_bytes = None if batch is None else batch << 20
-    failing = fail_on is not None
-    run_command(spark, tables, [*folders, *more], batch_bytes=batch_bytes, fails_on_problems=failing, **options)
-
-
-def _page(_context: click.Context, _parameter: click.Parameter, value: Path | None) -> Any:
-    from .page.files import Files, UnwritableError
-
-    try:
-        return None if value is None else Files(value)
-    except UnwritableError as error:
-        raise click.BadParameter(str(error)) from None
-
-
-def _candidate(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options POLICY and --set as `found`, read before Spark is started."""
-
-    @wraps(function)
-    def command(*, policy: str, sets: tuple[str, ...], **rest: Any) -> None:
-        from .backtest.candidate import CandidateError, read_candidate
-
-        try:
-            found = read_candidate(policy, sets)
-        except CandidateError as error:
-            raise click.ClickException(str(error)) from None
-        function(found=found, **rest)
-
-    return command
+    if not anew:
+        check(Tables(tables))
+    with spark as session:
+        run_command(
+            session,
+            tables,
+            [*folders, *more],
+            follow=follow,
+            anew=anew,
+            batch_bytes=None if batch is None else batch << 20,
+            fails_on_problems=fail_on is not None,
+        )
 
 
 @pipeline.command()
@@ -310,8 +247,7 @@ def _candidate(function: Callable[..., None]) -> Callable[..., None]:
     "--out",
     "files",
     metavar="PAGE.html",
-    type=PAGE,
-    callback=_page,
+    type=Page(),
     help="Write a page with every difference, and the same as NDJSON, Parquet and JSON beside it.",
 )
 @click.option(
@@ -320,19 +256,33 @@ def _candidate(function: Callable[..., None]) -> Callable[..., None]:
     type=click.Choice(["newly-denied", "newly-allowed", "changed", "errors", "existing"]),
     help="Exit with 1 if there is such a difference. Can be repeated.",
 )
-@period_options
-@click.option("--cluster", "clusters", multiple=True, metavar="ID", help="Only this cluster; repeatable.")
-@_candidate
-@spark_options(_are_filled)
-def backtest(*, spark: "SparkSession", tables: "Location", found: Any, files: Any, **options: Any) -> None:
+@selection_options
+@spark_options
+def backtest(
+    *,
+    spark: AbstractContextManager["SparkSession"],
+    tables: "Location",
+    policy: str,
+    sets: tuple[str, ...],
+    files: Any,
+    **options: Any,
+) -> None:
     """Judge every recorded request by POLICY. Show which decisions would have been others.
 
     POLICY is a file of rules (.toml; several by commas), a class in Python (module:Class or
     file.py:Class), or a node's server.properties.
     """
+    from .backtest.candidate import CandidateError, read_candidate
     from .backtest.command import run_command
+    from .delta import Tables
 
-    run_command(spark, tables, found, files, **options)
+    try:
+        found = read_candidate(policy, sets)
+    except CandidateError as error:
+        raise click.ClickException(str(error)) from None
+    Tables(tables).require()
+    with spark as session:
+        run_command(session, tables, found, files, **options)
 
 
 @pipeline.command()
@@ -341,24 +291,23 @@ def backtest(*, spark: "SparkSession", tables: "Location", found: Any, files: An
     "files",
     required=True,
     metavar="PAGE.html",
-    type=PAGE,
-    callback=_page,
+    type=Page(),
     help="Write the page here, and PAGE.json and PAGE-csv beside it.",
 )
-@period_options
-@click.option("--cluster", "clusters", multiple=True, metavar="ID", help="Only this cluster; repeatable.")
-@spark_options(_are_filled)
-def report(
-    *, spark: "SparkSession", tables: "Location", files: Any, clusters: tuple[str, ...], **period: int | None
-) -> None:
+@selection_options
+@spark_options
+def report(*, spark: AbstractContextManager["SparkSession"], tables: "Location", files: Any, **selection: Any) -> None:
     """Make a page with plots of what was recorded.
 
     It tells who was refused and why, what grows, and how long changes take. The figures are written
     as JSON and CSV, too.
     """
+    from .delta import Tables
     from .report.command import run_command
 
-    run_command(spark, tables, files, since=period["since"], until=period["until"], clusters=clusters)
+    Tables(tables).require()
+    with spark as session:
+        run_command(session, tables, files, **selection)
 
 
 @pipeline.command()
@@ -368,13 +317,7 @@ def status(*, tables: "Location") -> None:
 
     It does not start Spark.
     """
-    from .delta import TablesError
-    from .location import reason
     from .status import print_status
 
-    try:
+    with failures_told(tables):
         print_status(tables, sys.stdout)
-    except TablesError as error:
-        raise click.ClickException(escaped(str(error))) from None
-    except OSError as error:
-        raise click.ClickException(escaped(f"{error.filename or tables}: {reason(error)}.")) from None

@@ -25,6 +25,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
 from pyarrow import fs
 
+from .failures import PipelineError
 from .location import Location, output_stream, reason
 from .schemas import CLUSTER, TIME, Table
 
@@ -56,8 +57,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ANEW = "`minicontroller pipeline ingest --anew` reads all audit files again, if it stays so"
 
 
-class TablesError(Exception):
-    """The tables cannot be used; the message is a sentence that says why, and what to do."""
+class TablesError(PipelineError):
+    """The tables cannot be used."""
 
 
 class ChangedMeanwhileError(TablesError):

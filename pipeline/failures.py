@@ -48,6 +48,10 @@ REMEDIES = (
 """What stands in an error, how what is told of it ends, and what is said."""
 
 
+class PipelineError(Exception):
+    """A command cannot do its work; the message is a sentence that says why, and what to do."""
+
+
 class SparkLostError(Exception):
     """Spark's Java, or the server of Spark Connect, has gone."""
 

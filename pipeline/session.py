@@ -24,7 +24,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession, is_remote
 
 from ..text.properties import PropertiesError, parse_properties
-from .failures import SparkLostError, first_line, is_sparks, lost
+from .failures import PipelineError, SparkLostError, first_line, is_sparks, lost
 from .java_classes import archive, java_options
 from .shipping import write_package
 
@@ -74,8 +74,8 @@ compile them takes longer than to carry them out. Whoever wants others says so w
 """
 
 
-class SparkUnavailableError(Exception):
-    """Spark cannot be started; the message is a sentence that says why, and what to do."""
+class SparkUnavailableError(PipelineError):
+    """Spark cannot be started."""
 
 
 @contextmanager

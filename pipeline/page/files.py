@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from ..failures import PipelineError
 from .sheet import Column, Kind, Sheet, Value, as_datetime
 
 FORMULA_STARTS = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
@@ -25,8 +26,8 @@ blanks and what nobody sees.
 """
 
 
-class UnwritableError(Exception):
-    """Nothing can be written to a place; the message is a sentence that says why."""
+class UnwritableError(PipelineError):
+    """Nothing can be written to a place."""
 
 
 class Files:

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import click
 from pyspark.sql import SparkSession
 
-from ..delta import Tables, TablesError
+from ..delta import Tables
 from ..location import Location
-from ..page.files import Files, UnwritableError
+from ..page.files import Files
 from ..progress import Stages
 from .making import STAGES, make, save_figures, save_page
-from .selection import NothingSelectedError, Selection
+from .selection import Selection
 
 
 def run_command(
@@ -25,16 +25,14 @@ def run_command(
     until: int | None,
     clusters: Sequence[str],
 ) -> None:
-    try:
-        selection = Selection(spark, Tables(place), since=since, until=until, clusters=clusters)
-        selection.check()
-        with Stages(spark, STAGES + 1).shown() as progress:
-            report = make(selection, progress)
-            save_figures(report, files)
-            with progress.stage("the page"):
-                save_page(report, files)
-    except (TablesError, NothingSelectedError, UnwritableError) as error:
-        raise click.ClickException(str(error)) from None
+    """Make the report, and print where it is. Raises PipelineError, OSError and Spark's errors."""
+    selection = Selection(spark, Tables(place), since=since, until=until, clusters=clusters)
+    selection.check()
+    with Stages(spark, STAGES + 1).shown() as progress:
+        report = make(selection, progress)
+        save_figures(report, files)
+        with progress.stage("the page"):
+            save_page(report, files)
     for sentence in files.misplaced:
         click.echo(sentence, err=True)
     click.echo(

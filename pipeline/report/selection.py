@@ -11,6 +11,7 @@ import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 
 from ..delta import DataFile, Tables, dataset
+from ..failures import PipelineError
 from ..periods import Axis, Spread, axis, worth_showing
 from ..schemas import CLUSTER, Table
 from .facts import COUNT, LEAST, MOST, Fact, Figure, Wanted, connection, facts_of, rows
@@ -19,8 +20,8 @@ MILLISECOND = 1000
 """Statistics of times may be cut off to milliseconds."""
 
 
-class NothingSelectedError(Exception):
-    """There is nothing to report on; the message is a sentence that says why."""
+class NothingSelectedError(PipelineError):
+    """There is nothing to report on."""
 
 
 DAYS = Fact(

@@ -19,6 +19,7 @@ from minicontroller.pipeline.commands import failures_told, pipeline
 from minicontroller.pipeline.failures import first_line
 from minicontroller.pipeline.ingest.run import EVENT_BYTES
 from minicontroller.pipeline.java_classes import archive
+from minicontroller.pipeline.location import Location
 from minicontroller.pipeline.schemas import Table
 from minicontroller.pipeline.spreading import SMALL
 from tests.audit.logs import a_log, write
@@ -278,8 +279,8 @@ def test_a_table_that_cannot_be_read(spark: SparkSession, tmp_path: Path) -> Non
     stays what it is.
     """
     (tmp_path / "a.parquet").write_text("nonsense, but long enough")
-    with pytest.raises(ClickException) as raised, failures_told():
+    with pytest.raises(ClickException) as raised, failures_told(Location.local(tmp_path)):
         spark.read.schema("a int").parquet(str(tmp_path)).count()
     assert raised.value.message.startswith(f"Spark could not do it: file:{tmp_path}/a.parquet is not a Parquet file.")
-    with pytest.raises(ValueError, match="mine"), failures_told():
+    with pytest.raises(ValueError, match="mine"), failures_told(Location.local(tmp_path)):
         raise ValueError("mine")
