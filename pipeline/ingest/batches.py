@@ -10,7 +10,7 @@ from itertools import chain
 from msgspec.structs import replace
 
 from ..delta import DataFile
-from .files import TO_THE_END, Progress, Read
+from .files import Progress, Read
 from .places import Run, Runs
 from .report import Reached, Report, Share, Stretch
 from .state import ClusterState, EpochState, Ledger, State, copied
@@ -164,7 +164,7 @@ def _note_progress(files: dict[str, Progress], reached: Reached) -> None:
     if read.begin not in (0, before.consumed):  # what stands before it could not be read, and comes again with it
         progress = replace(before, highest=highest)
     elif reached.failure is None or reached.consumed > read.begin:
-        tag = read.tag if read.end == TO_THE_END and reached.failure is None else ""
+        tag = read.tag if reached.failure is None and reached.consumed >= read.begin else ""
         progress = Progress(reached.consumed, tag, reached.rest, highest)
     else:
         return

@@ -191,8 +191,7 @@ def is_read(file: Found, progress: Progress) -> bool:
 
 def _reads(name: str, file: Found, progress: Progress, piece_bytes: int) -> Iterator[Read]:
     if file.is_compressed:
-        is_other = file.size < int(progress.tag.partition(":")[0] or 0)
-        yield Read(name, 0 if is_other else progress.consumed, TO_THE_END, file.tag, again=is_other)
+        yield Read(name, progress.consumed, TO_THE_END, file.tag, again=progress.consumed < progress.highest)
         return
     try:
         stream = file.file.open()

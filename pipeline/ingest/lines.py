@@ -1,5 +1,6 @@
 """The lines of a part of an audit file, read by `audit/` as all its readers do."""
 
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
 
@@ -12,13 +13,27 @@ from .files import TO_THE_END, Read
 
 
 class Reader(LineReader):
-    """Reads a part of a file: iterate over `blocks`, after which it tells how far it came."""
+    """Reads a part of a file: iterate over `blocks`, after which it tells how far it came. That is
+    nowhere if no line ends where the part begins: it is another file than the one that was read.
+    """
 
     def __init__(self, read: Read) -> None:
         self.read = read
         self.file = _current(File.parse(read.file))
-        self._text = FileText(self.file, read.begin, None if read.end == TO_THE_END else read.end - read.begin)
-        super().__init__(self._text, read.begin)
+        begin = max(0, read.begin - 1)
+        self._text = FileText(self.file, begin, None if read.end == TO_THE_END else read.end - begin)
+        super().__init__(self._part(), read.begin)
+
+    def _part(self) -> Iterator[bytes]:
+        text = iter(self._text)
+        if self.read.begin:
+            first = next(text, b"")
+            if first.startswith(b"\n"):
+                yield first[1:]
+            elif first or self._text.problem is None:
+                self.consumed = 0
+                return
+        yield from text
 
     @property
     def failure(self) -> str | None:

@@ -255,6 +255,25 @@ def test_a_compressed_file_that_became_shorter_is_read_again(tmp_path: Path) -> 
     assert duplicates(state) == 0
 
 
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+@pytest.mark.parametrize(("name", "conflicts"), [("t", 0), ("another", 3)])
+def test_a_file_that_lost_its_end_before_it_was_compressed(
+    tmp_path: Path, name: str, conflicts: int, ending: str
+) -> None:
+    """Other lines are no continuation of those that were read, and the same ones no duplicates."""
+    events = [*a_log(1), *(a_creation(sequence) for sequence in range(4, 11))]
+    write(tmp_path / NAME, events)
+    ingest_here(tmp_path / "tables", tmp_path)
+    write(tmp_path / NAME, events[:7])
+    if not conflicts:
+        ingest_here(tmp_path / "tables", tmp_path)
+    compress(write(tmp_path / NAME, [*events[:7], *(a_creation(sequence, name) for sequence in range(8, 15))]), ending)
+    state = ingest_here(tmp_path / "tables", tmp_path)
+    assert [sequence for _, _, sequence in places(tmp_path / "tables")] == list(range(1, 15))
+    assert (duplicates(state), state.quarantined) == (0, 0)
+    assert [run.count for run in state.clusters[CLUSTER].epochs[1].conflicts] == [conflicts] * bool(conflicts)
+
+
 def test_a_file_that_is_gone_is_read_when_it_comes_back(tmp_path: Path) -> None:
     """Between the plan and the reader a file can vanish: the run goes on, and a later
     one reads it.
