@@ -201,6 +201,8 @@ def _reads(name: str, file: Found, progress: Progress, piece_bytes: int) -> Iter
         is_other = file.size < progress.consumed or not _is_line_end(stream, progress.consumed)
         begin = 0 if is_other else progress.consumed
         end = _last_line_end(stream, begin, file.size)
+        if is_other and not end:  # what it gets yet is no continuation of what was read
+            yield Read(name, 0, 0, again=True)
         while begin < end:
             after = end if end - begin <= piece_bytes else _next_line_end(stream, begin + piece_bytes, end)
             yield Read(name, begin, after, again=begin < progress.highest)

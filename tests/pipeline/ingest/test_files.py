@@ -232,6 +232,17 @@ def test_a_file_that_became_shorter_is_read_again(tmp_path: Path) -> None:
     assert duplicates(state) == 0
 
 
+@pytest.mark.parametrize("left", [b"", b"{"])
+def test_a_file_that_became_empty_is_another_one(tmp_path: Path, left: bytes) -> None:
+    """What it gets later is read, even if a line ends where reading had ended."""
+    for sequences in ([3], [4], [5, 6]):
+        write(tmp_path / NAME, list(map(a_creation, sequences)))
+        ingest_here(tmp_path / "tables", tmp_path)
+        (tmp_path / NAME).write_bytes(left)
+        ingest_here(tmp_path / "tables", tmp_path)
+    assert [sequence for _, _, sequence in places(tmp_path / "tables")] == [3, 4, 5, 6]
+
+
 def test_how_far_a_moved_file_was_read() -> None:
     """It is known under its new name once a part was read, whatever the parts, and until then under
     its old one.
