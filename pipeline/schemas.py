@@ -133,4 +133,5 @@ _STATISTICS = {
         *("topic", "from_epoch", "from_sequence", "from_time"),
         *("until_epoch", "until_sequence", "until_time"),
     ),
+    Table.QUARANTINE: ("line",),
 }

@@ -11,11 +11,10 @@ from contextlib import suppress
 import msgspec
 from pyarrow import fs
 
-from ...audit.names import name_parts
 from ..delta import CLEARING, OLD_STATE, Tables, TablesError
 from ..location import output_stream
 from ..schemas import Table
-from .files import Found, base_name
+from .files import Found, lasting_name
 from .state import newest_state, states
 
 
@@ -30,8 +29,8 @@ def clear(tables: Tables, found: Mapping[str, Found]) -> None:
     tables.check_folders()
     filesystem = tables.location.filesystem()
     if filesystem.get_file_info(CLEARING).type == fs.FileType.NotFound:
-        moved = {base_name(name) for name in found if name_parts(base_name(name))}  # only controllers' names are unique
-        if gone := sorted(name for name in _read(tables) if name not in found and base_name(name) not in moved):
+        there = set(map(lasting_name, found))
+        if gone := sorted(name for name in _read(tables) if lasting_name(name) not in there):
             others = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
             raise TablesError(
                 f"What the tables hold of {gone[0]}{others} does not lie in the folders: "

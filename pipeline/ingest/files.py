@@ -173,11 +173,18 @@ def _looked_at(look: Callable[[str], Looked], names: Iterator[str], found: Mappi
 
 
 def former_names(found: Mapping[str, Found], files: Mapping[str, Progress]) -> dict[str, str]:
-    """Match files that were moved between folders with the names by which they are known. A
-    controller gives each name once, so only files with such names are matched.
+    """Match files that were moved between folders with the names by which they are known."""
+    new = {lasting_name(name): name for name in found if name not in files}
+    known = {lasting_name(name): name for name in files if name not in found} if new else {}
+    return {new[lasting]: name for lasting, name in known.items() if lasting in new}
+
+
+def lasting_name(name: str) -> str:
+    """Return the part of a file's name that stays when it is compressed and moved: a controller
+    gives each name once, and other names may be in several folders.
     """
-    new = {base_name(name): name for name in found if name not in files and name_parts(base_name(name))}
-    return {new[base_name(name)]: name for name in files if base_name(name) in new and name not in found} if new else {}
+    plain = plain_name(name)
+    return base_name(plain) if name_parts(base_name(plain)) else plain
 
 
 def base_name(name: str) -> str:

@@ -7,9 +7,9 @@ Rule: whatever was not read is told, as long as it is so.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ...audit.names import COMPRESSED, name_parts, plain_name
+from ...audit.names import name_parts
 from ..location import reason
-from .files import Found, Progress, base_name, former_names, is_told
+from .files import Found, Progress, base_name, former_names, is_told, lasting_name
 from .state import State
 
 
@@ -45,12 +45,11 @@ def leftovers(found: Mapping[str, Found], files: Mapping[str, Progress]) -> Left
 
 def note_leftovers(state: State, found: Mapping[str, Found], left: Leftovers) -> None:
     """Note in the state what could not be read; what is known of files that were not looked at
-    stays. A file that was moved is known by the name that its controller gave it once.
+    stays.
     """
-    looked_at = {_told(name + ending) for name in found for ending in ("", *COMPRESSED)}
-    names = {base_name(name) for name in found if name_parts(base_name(name)) is not None}
+    looked_at = {lasting_name(_told(name)) for name in found}
     for noted in (state.torn, state.unreadable):
-        for told in [each for each in noted if each in looked_at or plain_name(base_name(each)) in names]:
+        for told in [each for each in noted if lasting_name(each) in looked_at]:
             del noted[told]
     state.torn.update(left.torn)
     state.unreadable.update(left.unreadable)

@@ -169,7 +169,8 @@ class Run:
     def _staged(self, shares: Sequence[Share]) -> list[Report]:
         place = self._ledger.tables.location
         events = sum(read.size for share in shares for read in share.reads) // EVENT_BYTES
-        return by_workers(self._spark, partial(stage, tables=place), shares, place, events=events)
+        work = partial(stage, tables=place, quarantine=self._ledger.quarantine.files)
+        return by_workers(self._spark, work, shares, place, events=events)
 
     def _count(self, reports: Sequence[Report]) -> None:
         self._failed = {

@@ -12,12 +12,14 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ...audit.lines import KEPT_BYTES, TOO_LONG, LineBlock
-from ..delta import TARGET_BYTES, WAITING_BYTES, DataFile, NewFile
+from ..delta import TARGET_BYTES, WAITING_BYTES, DataFile, NewFile, batches
 from ..location import Location
 from ..schemas import CLUSTER, Table
 from .columns import Bad, columns
+from .files import lasting_name
 from .lines import Reader
 from .places import Run, Runs
 from .report import Reached, Report, Share
@@ -28,11 +30,13 @@ MAX_OPEN = 16
 PLACE = (CLUSTER, "epoch", "sequence")
 
 
-def stage(share: Share, tables: Location) -> Report:
-    """Read a share, and write its rows to files of the tables. Raises OSError."""
+def stage(share: Share, tables: Location, quarantine: Sequence[DataFile]) -> Report:
+    """Read a share, and write its rows to files of the tables, of which `quarantine` has these so
+    far. Raises OSError.
+    """
     report = Report(number=share.number)
     with _no_collections():
-        stager = _Stager(share, report, tables)
+        stager = _Stager(share, report, tables, quarantine)
         for index, read in enumerate(share.reads):
             stager.read(Reader(read), index)
         stager.finish()
@@ -54,7 +58,9 @@ def _no_collections() -> Iterator[None]:
 class _Stager:
     """Goes through a share, block by block, and notes what it meets."""
 
-    def __init__(self, share: Share, report: Report, tables: Location) -> None:
+    def __init__(self, share: Share, report: Report, tables: Location, quarantine: Sequence[DataFile]) -> None:
+        self._tables = tables
+        self._in_quarantine = quarantine
         self._report = report
         self._known = Known(share) if share.leaves_out else None
         self._now = datetime.now(UTC)
@@ -93,17 +99,29 @@ class _Stager:
         return bad
 
     def _note_bad(self, reader: Reader, first: int, bad: Sequence[Bad]) -> None:
-        self._report.quarantined += len(bad)
-        values = (
-            [str(reader.file)] * len(bad),
-            [reader.lines_before + first + each.number + 1 for each in bad],
-            [each.reason for each in bad],
-            [each.line[:KEPT_BYTES].decode("utf-8", "replace") for each in bad],
-            [self._now] * len(bad),
-        )
+        before = reader.lines_before + first + 1
+        lines = [(before + each.number, each.reason, each.line[:KEPT_BYTES].decode("utf-8", "replace")) for each in bad]
+        if reader.read.again or reader.broken is not None:
+            known = self._known_bad(reader.read.file, lines[0][0], lines[-1][0])
+            lines = [each for each in lines if each not in known]
+        if not lines:
+            return
+        self._report.quarantined += len(lines)
+        rows = [(str(reader.file), *each, self._now) for each in lines]
         schema = Table.QUARANTINE.schema
-        arrays = [pa.array(column, field.type) for column, field in zip(values, schema, strict=True)]
+        arrays = [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), schema, strict=True)]
         self._quarantine.write(None, pa.RecordBatch.from_arrays(arrays, schema=schema))
+
+    def _known_bad(self, file: str, first: int, last: int) -> set[tuple[int, str, str]]:
+        """Return the lines of a part of a file that are in quarantine since it was read before."""
+        near = (pc.field("line") >= first) & (pc.field("line") <= last)
+        names = ["line", "reason", "text", "file"]
+        return {
+            (line, reason, text)
+            for some in batches(self._tables, Table.QUARANTINE, self._in_quarantine, names, filter=near)
+            for line, reason, text, name in zip(*(column.to_pylist() for column in some.columns), strict=True)
+            if lasting_name(name) == lasting_name(file)
+        }
 
 
 class Known:

@@ -16,7 +16,7 @@ import msgspec
 import zstandard
 from pyarrow import fs
 
-from ..delta import STATE, DataFile, Tables, TablesError
+from ..delta import STATE, DataFile, Snapshot, Tables, TablesError
 from ..location import output_stream, reason
 from ..schemas import Table
 from .files import Progress
@@ -97,6 +97,9 @@ class State(msgspec.Struct):
 class Ledger:
     """The events of one place and the state that belongs to them."""
 
+    quarantine: Snapshot
+    """The table, as soon as it was brought up to date."""
+
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
         try:
@@ -139,18 +142,18 @@ class Ledger:
         """Merge small files of the events and of the quarantine, and return how many fewer there
         are. Raises TablesError.
         """
-        merged = sum(self.tables.merge_small(each) for each in (self.events, self.tables.snapshot(Table.QUARANTINE)))
-        self.events = self.tables.snapshot(Table.EVENTS)
+        merged = sum(self.tables.merge_small(each) for each in (self.events, self.quarantine))
+        self.events, self.quarantine = map(self.tables.snapshot, (Table.EVENTS, Table.QUARANTINE))
         return merged
 
     def follow_with_quarantine(self) -> None:
         """Bring the table `quarantine` up to date with the events. Raises TablesError."""
-        there = self.tables.snapshot(Table.QUARANTINE)
-        if there.change < self.number:
+        self.quarantine = self.tables.snapshot(Table.QUARANTINE)
+        if self.quarantine.change < self.number:
             names = [file.path for file in self.state.quarantine]
             found = self.tables.folder(Table.QUARANTINE).filesystem().get_file_info(names) if names else []
             adds = [file for file, info in zip(self.state.quarantine, found, strict=True) if info.is_file]
-            self.tables.commit(there, self.number, adds)
+            self.quarantine = self.tables.commit(self.quarantine, self.number, adds)
 
     @property
     def is_stale(self) -> bool:

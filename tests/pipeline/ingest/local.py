@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import msgpack
 from pyspark.sql import SparkSession
 
-from minicontroller.pipeline.delta import Tables, dataset
+from minicontroller.pipeline.delta import DataFile, Tables, dataset
 from minicontroller.pipeline.ingest.batches import Batches
 from minicontroller.pipeline.ingest.conflicts import compared, differing
 from minicontroller.pipeline.ingest.files import Read, listing, next_reads
@@ -39,7 +39,7 @@ def ingest_here(tables: Place, *folders: Place, batch_bytes: int = BATCH_BYTES) 
     ledger.follow_with_quarantine()
     batches = Batches(
         ledger,
-        lambda shares: [_apart(share, place) for share in shares],
+        lambda shares: [_apart(share, place, ledger.quarantine.files) for share in shares],
         lambda repeated, there: [found for piece in compared(repeated, there) for found in differing(piece, place)],
     )
     found, given = listing(map(located, folders)), set[Read]()
@@ -56,9 +56,10 @@ def ingest_on(spark: SparkSession, tables: Place, folders: Sequence[Place], **op
     return ingest(spark, located(tables), [*map(located, folders)], **options)
 
 
-def _apart(share: Share, place: Location) -> Report:
+def _apart(share: Share, place: Location, quarantine: Sequence[DataFile]) -> Report:
     """Stage a share that went through bytes and back, as between processes."""
-    return msgpack.decode(msgpack.encode(stage(msgpack.decode(msgpack.encode(share), type=Share), place)), type=Report)
+    report = stage(msgpack.decode(msgpack.encode(share), type=Share), place, quarantine)
+    return msgpack.decode(msgpack.encode(report), type=Report)
 
 
 def rows_of(tables: Place, table: Table) -> list[dict[str, Any]]:

@@ -52,7 +52,10 @@ class World:
         for folder in self.folders:
             folder.mkdir()
         self.tables = root / "tables"
-        self.whole = self.half = 0
+        self.lines: list[bytes] = []
+        self.half = 0
+        self.ever = set[tuple[int, str]]()
+        """The lines that a run has met."""
         self.state = State()
 
     @property
@@ -61,12 +64,21 @@ class World:
 
     def append(self, count: int) -> None:
         """Whole events, if the file is plain."""
+        for _ in range(count):
+            self._finish_line()
+            self._add(self._line())
+
+    def garble(self) -> None:
+        """A line that is no event."""
+        self._finish_line()
+        self._add(b"%d.\n" % len(self.ever))
+
+    def cut(self, count: int) -> None:
+        """The controller takes back what it could not write to its end."""
         if (file := self._plain()) is not None:
-            with file.open("ab") as stream:
-                for _ in range(count):
-                    self._finish_line()
-                    stream.write(self._line())
-                    self.whole += 1
+            self.lines, self.half = self.lines[:-count], 0
+            file.write_bytes(b"".join(self.lines))
+            self.run(1 << 20)
 
     def begin_line(self, share: float) -> None:
         """A part of an event whose rest is yet to come."""
@@ -88,6 +100,7 @@ class World:
 
     def run(self, batch_bytes: int) -> None:
         self.state = ingest_here(self.tables, *self.folders, batch_bytes=batch_bytes)
+        self.ever.update(enumerate((line.decode().strip() for line in self.lines), start=1))
 
     def _plain(self) -> Path | None:
         file = self.file
@@ -97,19 +110,27 @@ class World:
         return file if file.suffix == ".ndjson" else None
 
     def _line(self) -> bytes:
-        return encode(a_creation(self.whole + 1, f"t{self.whole}"))
+        return encode(a_creation(len(self.lines) + 1))
 
     def _finish_line(self) -> None:
         if self.half and (file := self._plain()) is not None:
             with file.open("ab") as stream:
                 stream.write(self._line()[self.half :])
+            self.lines.append(self._line())
             self.half = 0
-            self.whole += 1
+
+    def _add(self, line: bytes) -> None:
+        if (file := self._plain()) is not None:
+            with file.open("ab") as stream:
+                stream.write(line)
+            self.lines.append(line)
 
 
 STEP = st.one_of(
     st.tuples(st.just("append"), st.integers(1, 40)),
     st.tuples(st.just("begin_line"), st.floats(0, 1)),
+    st.tuples(st.just("garble")),
+    st.tuples(st.just("cut"), st.integers(1, 20)),
     st.tuples(st.just("compress"), st.sampled_from([".gz", ".zst"])),
     st.tuples(st.just("move")),
     st.tuples(st.just("run"), st.sampled_from([1000, 1 << 20])),
@@ -120,15 +141,18 @@ STEP = st.one_of(
 @given(st.lists(STEP, max_size=12))
 @settings(max_examples=60)
 def test_whatever_happens_to_a_file(steps: Sequence[tuple[Any, ...]]) -> None:
-    """A file that grows, line by half line, is compressed, moved and read in between is in the
-    tables once, and nothing is a duplicate (P-1).
+    """A file that grows, line by half line, becomes shorter, is compressed, moved and read in
+    between is in the tables once, and nothing is a duplicate (P-1).
     """
     with TemporaryDirectory() as folder:
         world = World(Path(folder))
         for name, *values in [*steps, ("run", 1 << 20)]:
             getattr(world, name)(*values)
-        assert places(world.tables) == [(CLUSTER, 1, number) for number in range(1, world.whole + 1)]
-        assert (duplicates(world.state), rows_of(world.tables, Table.QUARANTINE)) == (0, [])
+        events = [(CLUSTER, 1, number) for number, text in sorted(world.ever) if text.startswith("{")]
+        garbage = sorted((number, text) for number, text in world.ever if text.endswith("."))
+        quarantined = sorted((row["line"], row["text"]) for row in rows_of(world.tables, Table.QUARANTINE))
+        assert (places(world.tables), quarantined) == (events, garbage)
+        assert (duplicates(world.state), world.state.quarantined) == (0, len(garbage))
 
 
 def test_a_plain_file_counts_while_it_is_compressed(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 reason, and the rest goes on.
 """
 
+import gzip
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -128,6 +129,28 @@ def test_numbers_count_from_the_beginning_of_the_file(tmp_path: Path) -> None:
     ingest_here(tmp_path / "tables", tmp_path, batch_bytes=10 << 20)
     rows = rows_of(tmp_path / "tables", Table.QUARANTINE)
     assert sorted((row["line"], row["text"]) for row in rows) == [(1, "bad"), (8, "worse"), (20_002, "worst")]
+
+
+def test_a_line_that_is_read_again_is_told_once(tmp_path: Path) -> None:
+    """A file that became shorter, or is still broken, adds only lines that were not there."""
+    file = tmp_path / "a.ndjson"
+
+    def told(*lines: bytes, ending: bytes = b"") -> list[tuple[int, str]]:
+        file.write_bytes(b"".join(lines) + ending)
+        state = ingest_here(tmp_path / "tables", tmp_path)
+        rows = rows_of(tmp_path / "tables", Table.QUARANTINE)
+        assert state.quarantined == len(rows)
+        return sorted((row["line"], row["text"]) for row in rows)
+
+    assert told(b"bad\n", *GOOD, b"worse\n") == [(1, "bad"), (8, "worse")]
+    assert told(b"bad\n", *GOOD, b"wor") == [(1, "bad"), (8, "worse")]
+    assert told(b"bad\n", *GOOD, b"worst\n", b"worse\n") == [(1, "bad"), (8, "worse"), (8, "worst"), (9, "worse")]
+    file.unlink()
+    file = tmp_path / "a.ndjson.gz"
+    few = [(1, "bad"), (8, "worse"), (8, "worst"), (9, "worse")]
+    assert told(gzip.compress(b"bad\n" + GOOD[0])) == few
+    for ending in (b"garbage", b"garbage that is longer"):
+        assert told(gzip.compress(b"bad\n" + GOOD[0]), ending=ending) == sorted([*few, (3, "")])
 
 
 HOSTILE = [
