@@ -8,16 +8,19 @@ one fails and has changed nothing.
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from itertools import chain
 from typing import Any
 from urllib.parse import unquote
 from uuid import uuid4
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, Schema
@@ -103,7 +106,19 @@ class Snapshot:
 
     @cached_property
     def files(self) -> tuple[DataFile, ...]:
-        return () if self.delta is None else tuple(_files(self.table, self.delta))
+        if self.delta is None:
+            return ()
+        actions = pa.table(self.delta.get_add_actions(flatten=True))
+        columns = {name: _numbers(actions[name]) for name in actions.column_names}
+        return tuple(self._file(action) for action in pa.table(columns).to_pylist())
+
+    def _file(self, action: Mapping[str, Any]) -> DataFile:
+        low, high, nulls = (
+            {name: value for name in self.table.statistics if (value := action.get(f"{kind}.{name}")) is not None}
+            for kind in ("min", "max", "null_count")
+        )
+        cluster_id, path = action.get(f"partition.{CLUSTER}"), unquote(action["path"])
+        return DataFile(path, cluster_id, action["num_records"], action["size_bytes"], low, high, nulls)
 
     def commits(self, most: int) -> list[tuple[int, int]]:
         """Return when the table was changed, the newest first, in milliseconds since 1970, and how
@@ -134,14 +149,14 @@ class Tables:
     def snapshot(self, table: Table) -> Snapshot:
         """Read what a table holds now; nothing if it was never written. Raises TablesError."""
         try:
-            found = Snapshot(table, DeltaTable(self._uri(table), storage_options=self.location.storage_options()))
+            found = Snapshot(table, DeltaTable(self.folder(table).uri, storage_options=self.location.storage_options()))
         except TableNotFoundError:
             return Snapshot(table, None)
         except (DeltaError, OSError) as error:
             advice = f": {ANEW}" if self.location.is_local else ""
-            raise TablesError(f"{self._uri(table)} cannot be read: {reason(error)}{advice}.") from None
+            raise TablesError(f"{self.folder(table)} cannot be read: {reason(error)}{advice}.") from None
         if not found.is_ours:
-            raise TablesError(f"{self._uri(table)} is a table of another program: take another folder.")
+            raise TablesError(f"{self.folder(table)} is a table of another program: take another folder.")
         return found
 
     def snapshots(self) -> Mapping[Table, Snapshot]:
@@ -164,14 +179,14 @@ class Tables:
         removed.
         """
         self.check_folders()
-        old, clearing = self.location.filesystem().get_file_info([OLD_STATE, CLEARING])
-        anew = "`minicontroller pipeline ingest --anew` reads all audit files again in place of it."
-        if clearing.type != fs.FileType.NotFound:
-            raise TablesError(f"{self.location} is being made anew, or a run that did so was ended: {anew}")
-        if old.type != fs.FileType.NotFound:
-            raise TablesError(
-                f"{self.location} was written by an older version of this program, in another form: {anew}"
-            )
+        for name, why in (
+            (CLEARING, "is being made anew, or a run that did so was ended"),
+            (OLD_STATE, "was written by an older version of this program, in another form"),
+        ):
+            if self.location.filesystem().get_file_info(name).type != fs.FileType.NotFound:
+                raise TablesError(
+                    f"{self.location} {why}: `minicontroller pipeline ingest --anew` reads all audit files again in place of it."
+                )
 
     def check_folders(self) -> None:
         """Raise TablesError if there is a file in the place of a folder."""
@@ -197,8 +212,11 @@ class Tables:
         now = time.time_ns() // 1_000_000
         adds = list(adds)
         actions: list[AddAction | RemoveAction] = [
-            *(_removed(file, now, are_rows_new) for file in removes),
-            *(_added(before.table, file, now, are_rows_new) for file in adds),
+            *(RemoveAction(file.path, are_rows_new, now, file.size, dict(_partitions(file))) for file in removes),
+            *(
+                AddAction(file.path, file.size, _partitions(file), now, are_rows_new, _statistics(before.table, file))
+                for file in adds
+            ),
         ]
         try:
             delta.create_write_transaction(
@@ -220,8 +238,8 @@ class Tables:
             ) from None
         except (DeltaError, OSError) as error:
             if self.snapshot(before.table).version < before.version:
-                raise ChangedMeanwhileError(f"{self._uri(before.table)} was removed meanwhile.") from None
-            raise TablesError(f"{self._uri(before.table)} cannot be changed: {reason(error)}.") from None
+                raise ChangedMeanwhileError(f"{self.folder(before.table)} was removed meanwhile.") from None
+            raise TablesError(f"{self.folder(before.table)} cannot be changed: {reason(error)}.") from None
         return self.snapshot(before.table)
 
     def _add_columns(self, delta: DeltaTable, table: Table) -> None:
@@ -237,14 +255,15 @@ class Tables:
         delta-rs lets two compactions at once succeed, each of which adds all rows; of two commits
         with the same application transaction one fails.
         """
-        small: dict[str | None, list[DataFile]] = {}
+        small = defaultdict[str | None, list[DataFile]](list)
         for file in before.files:
             if file.size < SMALL_BYTES:
-                small.setdefault(file.cluster_id, []).append(file)
-        removes = [file for files in small.values() if len(files) >= MANY for file in files]
-        if not removes:
+                small[file.cluster_id].append(file)
+        many = [files for files in small.values() if len(files) >= MANY]
+        if not many:
             return 0
-        adds = [each for files in small.values() if len(files) >= MANY for each in self._merged(before.table, files)]
+        removes = list(chain.from_iterable(many))
+        adds = [each for files in many for each in self._merged(before.table, files)]
         try:
             self.commit(before, before.change, adds, removes, are_rows_new=False)
         except ChangedMeanwhileError:  # the other run merges them itself
@@ -270,7 +289,7 @@ class Tables:
             if delta is not None:
                 delta.vacuum(KEPT_HOURS, dry_run=False, enforce_retention_duration=False, full=True)
         except (DeltaError, OSError) as error:
-            raise TablesError(f"{self._uri(table)} cannot be vacuumed: {reason(error)}.") from None
+            raise TablesError(f"{self.folder(table)} cannot be vacuumed: {reason(error)}.") from None
 
     def folder(self, table: Table) -> Location:
         return self.location.child(table.value)
@@ -278,7 +297,7 @@ class Tables:
     def _created(self, table: Table) -> DeltaTable:
         try:
             return DeltaTable.create(
-                self._uri(table),
+                self.folder(table).uri,
                 table.schema,
                 partition_by=[CLUSTER] if table.is_partitioned else None,
                 configuration={
@@ -290,11 +309,8 @@ class Tables:
             )
         except (DeltaError, OSError) as error:
             if "already exists" in str(error):
-                raise ChangedMeanwhileError(f"Another run has made {self._uri(table)} meanwhile.") from None
-            raise TablesError(f"{self._uri(table)} cannot be made: {reason(error)}.") from None
-
-    def _uri(self, table: Table) -> str:
-        return self.folder(table).uri
+                raise ChangedMeanwhileError(f"Another run has made {self.folder(table)} meanwhile.") from None
+            raise TablesError(f"{self.folder(table)} cannot be made: {reason(error)}.") from None
 
 
 # ------------------------------------------------------------------ files
@@ -310,7 +326,7 @@ def dataset(tables: Location, table: Table, files: Sequence[DataFile], schema: p
     )
     filesystem = tables.child(table.value).filesystem()
     return ds.FileSystemDataset(
-        [form.make_fragment(file.path, filesystem, _partition(file)) for file in files], wanted, form, filesystem
+        [form.make_fragment(file.path, filesystem, _of_cluster(file)) for file in files], wanted, form, filesystem
     )
 
 
@@ -341,7 +357,7 @@ def _has_end(folder: Location, file: DataFile) -> bool:
     return True
 
 
-def _partition(file: DataFile) -> ds.Expression | None:
+def _of_cluster(file: DataFile) -> ds.Expression | None:
     return None if file.cluster_id is None else ds.field(CLUSTER) == file.cluster_id
 
 
@@ -350,35 +366,47 @@ class NewFile:
 
     def __init__(self, tables: Location, table: Table, cluster_id: str | None = None) -> None:
         """Begin a file; the rows have the columns `table.in_files`. Raises OSError."""
-        self._table = table
         self._cluster_id = cluster_id
         self._path = f"{uuid4().hex}.parquet"
         self._stream = output_stream(tables, f"{table.value}/{self._path}")
-        self._metadata: list[pq.FileMetaData] = []
         self._writer = pq.ParquetWriter(
             self._stream,
             table.in_files,
             compression=COMPRESSION,
-            metadata_collector=self._metadata,
             write_statistics=list(table.statistics),
         )
         self._waiting: list[pa.RecordBatch] = []
-        self._rows = 0
+        self._waiting_rows = self._written_rows = 0
+        self._low: dict[str, int | str] = {}
+        self._high: dict[str, int | str] = {}
+        self._nulls = dict.fromkeys(table.statistics, 0)
         self.waiting_bytes = 0
         """Of rows that wait until there are enough of them for a group."""
 
     def write(self, rows: pa.RecordBatch) -> None:
         self._waiting.append(rows)
-        self._rows += rows.num_rows
+        self._waiting_rows += rows.num_rows
         self.waiting_bytes += rows.nbytes
-        if self._rows >= ROW_GROUP or self.waiting_bytes >= WAITING_BYTES:
+        if self._waiting_rows >= ROW_GROUP or self.waiting_bytes >= WAITING_BYTES:
             self.flush()
 
     def flush(self) -> None:
         """Write the rows that wait."""
         if self._waiting:
-            self._writer.write_table(pa.Table.from_batches(self._waiting), ROW_GROUP)
-        self._waiting, self._rows, self.waiting_bytes = [], 0, 0
+            rows = pa.Table.from_batches(self._waiting)
+            self._writer.write_table(rows, ROW_GROUP)
+            self._note(rows)
+        self._waiting, self._waiting_rows, self.waiting_bytes = [], 0, 0
+
+    def _note(self, rows: pa.Table) -> None:
+        """Add rows to the statistics."""
+        self._written_rows += rows.num_rows
+        for name, nulls in self._nulls.items():
+            low, high = pc.min_max(_numbers(rows[name])).as_py().values()
+            self._nulls[name] = nulls + rows[name].null_count
+            if low is not None:
+                self._low[name] = min(low, self._low.get(name, low))
+                self._high[name] = max(high, self._high.get(name, high))
 
     @property
     def size(self) -> int:
@@ -397,75 +425,31 @@ class NewFile:
         self._writer.close()
         size = self.size
         self._stream.close()
-        (metadata,) = self._metadata
-        low, high, nulls = _statistics(metadata, self._table.statistics)
-        return DataFile(self._path, self._cluster_id, metadata.num_rows, size, low, high, nulls)
+        return DataFile(self._path, self._cluster_id, self._written_rows, size, self._low, self._high, self._nulls)
 
 
-def _statistics(
-    metadata: pq.FileMetaData, columns: Sequence[str]
-) -> tuple[dict[str, int | str], dict[str, int | str], dict[str, int]]:
-    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-    names = [] if not groups else [groups[0].column(number).path_in_schema for number in range(groups[0].num_columns)]
-    low: dict[str, int | str] = {}
-    high: dict[str, int | str] = {}
-    nulls: dict[str, int] = {}
-    for name in columns:
-        found = [group.column(names.index(name)).statistics for group in groups]
-        if any(each is None or not each.has_null_count for each in found):
-            continue
-        nulls[name] = sum(each.null_count for each in found)
-        bounds = [each for each in found if each.has_min_max]
-        if bounds and all(each.has_min_max or each.num_values == 0 for each in found):
-            low[name] = _plain(min(each.min for each in bounds))
-            high[name] = _plain(max(each.max for each in bounds))
-    return low, high, nulls
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as statistics have it: times in microseconds since 1970."""
-    if not isinstance(value, datetime):
-        return value
-    since = (value if value.tzinfo else value.replace(tzinfo=UTC)) - EPOCH
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+def _numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return times as microseconds since 1970, and other values as they are."""
+    return column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
 
 
 # ------------------------------------------------------------------ Delta's log
-
-
-def _files(table: Table, delta: DeltaTable) -> Iterable[DataFile]:
-    for action in pa.table(delta.get_add_actions(flatten=True)).to_pylist():
-        low, high, nulls = (
-            {name: _plain(value) for name in table.statistics if (value := action.get(f"{kind}.{name}")) is not None}
-            for kind in ("min", "max", "null_count")
-        )
-        cluster_id, path = action.get(f"partition.{CLUSTER}"), unquote(action["path"])
-        yield DataFile(path, cluster_id, action["num_records"], action["size_bytes"], low, high, nulls)
-
-
-def _added(table: Table, file: DataFile, now_ms: int, is_new: bool) -> AddAction:
-    statistics = {
-        "numRecords": file.rows,
-        "minValues": _written(table, file.low),
-        "maxValues": _written(table, file.high),
-        "nullCount": file.nulls,
-    }
-    return AddAction(file.path, file.size, _partitions(file), now_ms, is_new, msgspec.json.encode(statistics).decode())
-
-
-def _removed(file: DataFile, now_ms: int, is_new: bool) -> RemoveAction:
-    return RemoveAction(file.path, is_new, now_ms, file.size, dict(_partitions(file)))
 
 
 def _partitions(file: DataFile) -> Mapping[str, str | None]:
     return {} if file.cluster_id is None else {CLUSTER: file.cluster_id}
 
 
-def _written(table: Table, bounds: Mapping[str, int | str]) -> Mapping[str, int | str]:
-    """Return bounds as Delta's log has them."""
-    return {
-        name: (EPOCH + timedelta(microseconds=int(value))).isoformat(timespec="milliseconds")
-        if table.schema.field(name).type == TIME
-        else value
-        for name, value in bounds.items()
-    }
+def _statistics(table: Table, file: DataFile) -> str:
+    """Return the statistics of a file as Delta's log has them."""
+    low, high = (
+        {
+            name: (EPOCH + timedelta(microseconds=int(value))).isoformat(timespec="milliseconds")
+            if table.schema.field(name).type == TIME
+            else value
+            for name, value in bounds.items()
+        }
+        for bounds in (file.low, file.high)
+    )
+    found = {"numRecords": file.rows, "minValues": low, "maxValues": high, "nullCount": file.nulls}
+    return msgspec.json.encode(found).decode()
