@@ -370,10 +370,7 @@ class NewFile:
         self._path = f"{uuid4().hex}.parquet"
         self._stream = output_stream(tables, f"{table.value}/{self._path}")
         self._writer = pq.ParquetWriter(
-            self._stream,
-            table.in_files,
-            compression=COMPRESSION,
-            write_statistics=list(table.statistics),
+            self._stream, table.in_files, compression=COMPRESSION, write_statistics=list(table.statistics)
         )
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = self._written_rows = 0

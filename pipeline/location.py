@@ -9,7 +9,6 @@ store's own tools use, and never stand in an address. No request is repeated wit
 import io
 import os
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -178,8 +177,8 @@ def _filesystem(uri: str) -> fs.FileSystem:
 
 @cache
 def _s3() -> fs.S3FileSystem:
-    """Make Arrow's own client of S3, which reads several columns of a file at once. It is told what
-    delta-rs takes from the environment by itself.
+    """Make Arrow's own client of S3, which reads several columns of a file at once. Unlike delta-rs
+    it has to be told what stands in the environment.
     """
     return fs.S3FileSystem(
         endpoint_override=os.environ.get(ENDPOINT),
@@ -231,32 +230,23 @@ CREDENTIALS = {
     "": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
 }
 """The variables that say who asks, by what the library calls a store."""
-ADVICE: Mapping[str, tuple[str, ...]] = {
-    "there is no such bucket: make it, or correct the address": (
-        *("nosuchbucket", "containernotfound", "specifiedbucketdoesnotexist"),
-    ),
+ADVICE = {
+    "there is no such bucket: make it, or correct the address": "nosuchbucket containernotfound specifiedbucketdoesnotexist",
     "the store does not accept the credentials: check {credentials} in the environment": (
-        *("invalidaccesskeyid", "signaturedoesnotmatch", "invalidtoken", "expiredtoken", "invalidsecurity"),
-        *("authenticationfailed", "unauthenticated", "invalidauthenticationinfo", "invalidgrant", "401unauthorized"),
-        *("readingpemfile", "accesscontrolexception"),
+        "invalidaccesskeyid signaturedoesnotmatch invalidtoken expiredtoken invalidsecurity authenticationfailed unauthenticated "
+        "invalidauthenticationinfo invalidgrant 401unauthorized readingpemfile accesscontrolexception"
     ),
-    "the address has to name the account: abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER": (
-        "accountmustbespecified",
-    ),
-    "credentials are missing: set {credentials} in the environment": (
-        *("169254169254", "nocredentials", "loadingcredentials", "imdssession"),
-    ),
+    "the address has to name the account: abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER": "accountmustbespecified",
+    "credentials are missing: set {credentials} in the environment": "169254169254 nocredentials loadingcredentials imdssession",
     "permission denied: who asks has to be allowed to list, read, write and delete what lies there": (
-        *("accessdenied", "403forbidden", "necessaryprivileges", "authorizationfailure", "permissiondenied"),
+        "accessdenied 403forbidden necessaryprivileges authorizationfailure permissiondenied"
     ),
-    "plain http is to be allowed: set AWS_ALLOW_HTTP=true": ("urlschemeisnotallowed",),
+    "plain http is to be allowed: set AWS_ALLOW_HTTP=true": "urlschemeisnotallowed",
     "the store fails or is busy, even when it is asked again: try it later": (
-        *("slowdown", "serviceunavailable", "503service", "internalerror", "internalfailure", "500internal"),
-        *("429too", "toomanyrequests", "serverbusy"),
+        "slowdown serviceunavailable 503service internalerror internalfailure 500internal 429too toomanyrequests serverbusy"
     ),
     "the store cannot be reached: check the network, and the store's address in the environment, such as AWS_ENDPOINT_URL": (
-        *("networkconnection", "errorsendingrequest", "tcpconnect", "dnserror", "requesttimeout"),
-        *("connectionrefused", "connectionreset", "timedout", "curlcode"),
+        "networkconnection errorsendingrequest tcpconnect dnserror requesttimeout connectionrefused connectionreset timedout curlcode"
     ),
 }
 """What to do, by what the libraries say, letters and digits only."""
@@ -274,7 +264,7 @@ def reason(error: BaseException) -> str:
     text = COLOURS.sub("", said)
     letters = "".join(filter(str.isalnum, text)).lower()
     for advice, signs in ADVICE.items():
-        if any(sign in letters for sign in signs):
+        if any(sign in letters for sign in signs.split()):
             store = next(name for name in CREDENTIALS if name in letters)
             return advice.format(credentials=CREDENTIALS[store])
     lines = [line.strip(" \t↳") for line in text.splitlines()]

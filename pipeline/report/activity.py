@@ -187,10 +187,7 @@ FORWARDING = Question(
         "forwarding",
         report.sheet("forwarding_by_node"),
         lambda row: _node(report, row),
-        (
-            Part("local", "decided where it arrived", "s0"),
-            Part("forwarded", "forwarded to the controller", "s1"),
-        ),
+        (Part("local", "decided where it arrived", "s0"), Part("forwarded", "forwarded to the controller", "s1")),
     ),
     (
         Asked(

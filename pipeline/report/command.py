@@ -17,13 +17,7 @@ from .selection import Selection
 
 
 def run_command(
-    spark: SparkSession,
-    place: Location,
-    files: Files,
-    *,
-    since: int | None,
-    until: int | None,
-    clusters: Sequence[str],
+    spark: SparkSession, place: Location, files: Files, *, since: int | None, until: int | None, clusters: Sequence[str]
 ) -> None:
     """Make the report, and print where it is. Raises PipelineError, OSError and Spark's errors."""
     selection = Selection(spark, Tables(place), since=since, until=until, clusters=clusters)

@@ -13,11 +13,7 @@ from .sheets import Asked, different
 REFUSED = Fact(
     "refused",
     ("principal", "blamed AS rule", "name"),
-    {
-        "changes": COUNT,
-        "broken": Figure("count_if(outcome = 'broken')"),
-        "event": last_event("policy_message"),
-    },
+    {"changes": COUNT, "broken": Figure("count_if(outcome = 'broken')"), "event": last_event("policy_message")},
     "rows WHERE outcome IN ('refused', 'broken')",
 )
 ERRORS = Fact(
