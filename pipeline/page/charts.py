@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ..periods import DAY
-from .drawing import COLOURS, Form, Mark, Plot, axes, plot
+from .drawing import COLOURS, FONT, Form, Mark, Plot, axes, plot
 from .sheet import shortened
 
 if TYPE_CHECKING:
@@ -64,17 +64,16 @@ def bars(name: str, labels: Sequence[str], series: Sequence[Series], said: Seque
     def draw(figure: "Figure", form: Form) -> None:
         ax = axes(figure, form, left=1, right=1, top=2, bottom=28 if rest else 2)
         ax.set_axis_off()
-        ends = [sum(part.values[row] or 0 for part in series) for row in range(len(labels))]
-        longest = max([*ends, 1e-9])
-        room = 1 - (max(map(len, said), default=0) * 0.62 * form.font + 12) / form.width
-        ax.set_xlim(0, longest / room)
-        ax.set_ylim(len(labels), 0)
-        begins = [0.0] * len(labels)
+        ends = [0.0] * len(labels)
         rows = [row + 0.66 for row in range(len(labels))]
         for part in series:
             widths = [value or 0 for value in part.values]
-            ax.barh(rows, widths, 0.36, begins, linewidth=0.7, edgecolor=COLOURS["card"], color=COLOURS[part.colour])
-            begins = [begin + width for begin, width in zip(begins, widths, strict=True)]
+            ax.barh(rows, widths, 0.36, ends, linewidth=0.7, edgecolor=COLOURS["card"], color=COLOURS[part.colour])
+            ends = [begin + width for begin, width in zip(ends, widths, strict=True)]
+        longest = max([*ends, 1e-9])
+        room = 1 - (max(map(len, said), default=0) * 0.62 * FONT + 12) / form.width
+        ax.set_xlim(0, longest / room)
+        ax.set_ylim(len(labels), 0)
         for row, label in enumerate(labels):
             ax.text(0, row + 0.38, shortened(label, _LETTERS[form.name]), va="baseline")
             ax.text(ends[row] + longest * 0.012, row + 0.66, said[row], va="center_baseline", color=COLOURS["soft"])
@@ -94,8 +93,7 @@ def bars_over_time(name: str, starts: Sequence[int], panel: Panel) -> Plot:
     def draw(figure: "Figure", size: Form) -> None:
         from matplotlib.collections import PolyCollection
 
-        ax = axes(figure, size, top=30, bottom=24)
-        ax.set_title(panel.title, x=0, pad=10)
+        ax = axes(figure, size, title=panel.title, top=30, bottom=24)
         days = [start / DAY for start in starts]
         below = [0.0] * (len(starts) - 1)
         for part in series:
@@ -123,8 +121,8 @@ def lines_over_time(name: str, starts: Sequence[int], panels: Sequence[Panel], *
     def draw(figure: "Figure", form: Form) -> None:
         for number, panel in enumerate(panels):
             above = number * height
-            ax = axes(figure, form, top=above + 30, bottom=(len(panels) - number - 1) * height + 24)
-            ax.set_title(panel.title, x=0, pad=10)
+            below = (len(panels) - number - 1) * height
+            ax = axes(figure, form, title=panel.title, top=above + 30, bottom=below + 24)
             _draw_lines(ax, starts, panel, at_ends=at_ends)
             over_time(ax, starts, form)
 
@@ -136,7 +134,6 @@ def _draw_lines(ax: "Axes", starts: Sequence[int], panel: Panel, *, at_ends: boo
     xs = [(end if at_ends else (begin + end) / 2) / DAY for begin, end in pairwise(starts)]
     for part in panel.series:
         values = [math.nan if value is None else value for value in part.values]
-        alone = _alone(part.values)
         few = sum(value is not None for value in part.values) <= 2
         ax.plot(
             xs,
@@ -145,7 +142,7 @@ def _draw_lines(ax: "Axes", starts: Sequence[int], panel: Panel, *, at_ends: boo
             linewidth=1.8,
             linestyle=(0, (4, 2)) if part.dashed else "solid",
             marker="o",
-            markevery=None if few or len(xs) <= 31 else alone,
+            markevery=None if few or len(xs) <= 31 else _alone(part.values),
             markersize=4 if few else 2.5,
             clip_on=False,
         )
@@ -159,11 +156,7 @@ def _draw_lines(ax: "Axes", starts: Sequence[int], panel: Panel, *, at_ends: boo
 def _alone(values: Sequence[float | None]) -> list[int]:
     """Return the positions of values that no line reaches, because there is none on either side."""
     around = [None, *values, None]
-    return [
-        index
-        for index, value in enumerate(values)
-        if value is not None and around[index] is None and around[index + 2] is None
-    ]
+    return [at for at, value in enumerate(values) if value is not None and around[at] is around[at + 2] is None]
 
 
 # ------------------------------------------------------------------ axes
@@ -184,16 +177,16 @@ def over_time(ax: "Axes", starts: Sequence[int], form: Form) -> None:
 
 def upright(ax: "Axes", highest: float, form: Callable[[float], str]) -> None:
     """Scale a vertical axis from 0, with few lines."""
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
+    from matplotlib.ticker import MaxNLocator
 
     ax.set_ylim(0, highest * 1.05 or 1)
     ax.yaxis.set_major_locator(MaxNLocator(4, integer=True))
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: form(value)))
+    ax.yaxis.set_major_formatter(lambda value, _: form(value))
 
 
 def decades(ax: "Axes", values: Sequence[float], form: Callable[[float], str]) -> None:
     """Scale an axis logarithmically, ten times as much with each line."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+    from matplotlib.ticker import FixedLocator, NullLocator
 
     positive = [value for value in values if value > 0] or [1.0]
     low, high = math.floor(math.log10(min(positive))), math.ceil(math.log10(max(positive)) + 1e-9)
@@ -203,7 +196,7 @@ def decades(ax: "Axes", values: Sequence[float], form: Callable[[float], str]) -
     every = max(1, math.ceil((high - low) / 5))
     ax.yaxis.set_major_locator(FixedLocator([10.0**power for power in range(low, high + 1, every)]))
     ax.yaxis.set_minor_locator(NullLocator())
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: form(value)))
+    ax.yaxis.set_major_formatter(lambda value, _: form(value))
 
 
 def short_count(value: float) -> str:

@@ -42,10 +42,11 @@ class Form:
     width: int
     ticks: int
     """How many labels of times fit side by side."""
-    font: float = 12.5
 
 
 FORMS = (Form("wide", 880, 8), Form("narrow", 340, 4))
+FONT = 12.5
+"""Pixels."""
 
 
 @dataclass(frozen=True)
@@ -83,14 +84,17 @@ def plot(name: str, height: float, draw: Draw, *, legend: tuple[Mark, ...] = ())
     return Plot(wide, narrow, tuple(mark for mark in legend if mark.label))
 
 
-def axes(figure: "Figure", form: Form, *, top: float, bottom: float, left: float = 46, right: float = 18) -> "Axes":
+def axes(
+    figure: "Figure", form: Form, *, top: float, bottom: float, left: float = 46, right: float = 18, title: str = ""
+) -> "Axes":
     """Add axes with edges in the page's pixels from those of the figure, which do not depend on
     fonts.
     """
     width, height = form.width, figure.get_figheight() * _POINTS
-    return figure.add_axes(
-        (left / width, bottom / height, (width - left - right) / width, (height - top - bottom) / height)
-    )
+    edges = left / width, bottom / height, (width - left - right) / width, (height - top - bottom) / height
+    added = figure.add_axes(edges)
+    added.set_title(title, x=0, pad=10)
+    return added
 
 
 def _svg(name: str, form: Form, height: float, draw: Draw) -> str:
@@ -99,7 +103,7 @@ def _svg(name: str, form: Form, height: float, draw: Draw) -> str:
     from matplotlib.figure import Figure
 
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it speaks of fonts that the browser does not need
-    with matplotlib.style.context(["default", _style(name, form)]), warnings.catch_warnings():
+    with matplotlib.style.context(["default", _style(name)]), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of glyphs that its own font lacks: the browser has others
         figure = Figure(figsize=(form.width / _POINTS, height / _POINTS))
         FigureCanvasSVG(figure)
@@ -109,7 +113,7 @@ def _svg(name: str, form: Form, height: float, draw: Draw) -> str:
     return _fitted(drawn.getvalue(), form)
 
 
-def _style(salt: str, form: Form) -> dict[str, Any]:
+def _style(salt: str) -> dict[str, Any]:
     """Return the settings of a plot; the salt is in all ids, which have to differ from those of the
     page's other plots.
     """
@@ -119,8 +123,8 @@ def _style(salt: str, form: Form) -> dict[str, Any]:
         "text.parse_math": False,
         "text.color": COLOURS["ink"],
         "font.family": "DejaVu Sans",
-        **dict.fromkeys(("font.size", "axes.titlesize"), form.font),
-        **dict.fromkeys(("axes.labelsize", "xtick.labelsize", "ytick.labelsize"), form.font - 1),
+        **dict.fromkeys(("font.size", "axes.titlesize"), FONT),
+        **dict.fromkeys(("axes.labelsize", "xtick.labelsize", "ytick.labelsize"), FONT - 1),
         **dict.fromkeys(("axes.labelcolor", "xtick.color", "ytick.color"), COLOURS["soft"]),
         **dict.fromkeys(("axes.edgecolor", "grid.color"), COLOURS["line"]),
         **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none"),
@@ -139,9 +143,9 @@ def _style(salt: str, form: Form) -> dict[str, Any]:
 
 def _fitted(document: str, form: Form) -> str:
     root = ET.fromstring(document)  # noqa: S314 - it was drawn a moment ago, of texts without control characters
-    for parent in list(root.iter()):
-        for child in [each for each in parent if _local(each.tag) in {"metadata", "style", "title"}]:
-            parent.remove(child)
+    for parent in root.iter():
+        for style in [child for child in parent if _local(child.tag) == "style"]:
+            parent.remove(style)
     references = [element.get(_XLINK_HREF) or element.get("clip-path") or "" for element in root.iter()]
     used = {reference.removeprefix("url(").removesuffix(")") for reference in references}
     for element in root.iter():

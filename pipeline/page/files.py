@@ -10,7 +10,7 @@ import io
 import os
 import tempfile
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from ..failures import PipelineError
+from ..location import reason
 from .sheet import Column, Kind, Sheet, Value, as_datetime
 
 FORMULA_STARTS = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
@@ -63,11 +64,6 @@ class Files:
         self.written.append(path)
         return path
 
-    def save_sheets(self, sheets: Iterable[Sheet]) -> None:
-        """Write each sheet as CSV."""
-        for sheet in sheets:
-            self.save(self.csv_folder / f"{sheet.name}.csv", as_csv(sheet))
-
     def _saved_elsewhere(self, path: Path, content: bytes, why: OSError) -> Path:
         try:
             if self._refuge is None:
@@ -76,9 +72,9 @@ class Files:
             refuge.write_bytes(content)
         except OSError as error:
             raise UnwritableError(
-                f"{path} could not be written ({_reason(why)}), and no temporary file either ({_reason(error)})."
+                f"{path} could not be written ({reason(why)}), and no temporary file either ({reason(error)})."
             ) from None
-        self.misplaced.append(f"{path} could not be written ({_reason(why)}): it is in {refuge}.")
+        self.misplaced.append(f"{path} could not be written ({reason(why)}): it is in {refuge}.")
         return refuge
 
     def _check(self) -> None:
@@ -97,7 +93,7 @@ class Files:
                 if place.exists():
                     tempfile.TemporaryFile(dir=place).close()
             except OSError as error:
-                raise UnwritableError(f"Nothing can be written into {place}: {_reason(error)}.") from None
+                raise UnwritableError(f"Nothing can be written into {place}: {reason(error)}.") from None
 
 
 def _write_whole(path: Path, content: bytes) -> None:
@@ -109,10 +105,6 @@ def _write_whole(path: Path, content: bytes) -> None:
         with suppress(OSError):
             part.unlink()
         raise
-
-
-def _reason(error: OSError) -> str:
-    return error.strerror or str(error)
 
 
 # ------------------------------------------------------------------ for programs

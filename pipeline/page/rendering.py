@@ -37,24 +37,17 @@ def _environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    style, script = _text("style.css"), _text("sort.js") + _text("search.js")
-    environment.globals |= {
-        "style": style,
-        "script": script,
-        "style_digest": _digest(style),
-        "script_digest": _digest(script),
-    }
-    environment.filters |= {"shown": shown, "plural": plural, "csv": _csv_address}
+    style, *scripts = (
+        (_TEMPLATES / "page" / name).read_text("utf-8") for name in ("style.css", "sort.js", "search.js")
+    )
+    environment.globals |= {"style": style, "script": "".join(scripts)}
+    environment.filters |= {"shown": shown, "plural": plural, "csv": _csv_address, "digest": _digest}
     return environment
 
 
 def _csv_address(sheet: Sheet) -> str:
     """Return a sheet as CSV within an address, so that a page that was mailed has it, too."""
     return f"data:text/csv;charset=utf-8;base64,{b64encode(as_csv(sheet)).decode()}"
-
-
-def _text(name: str) -> str:
-    return (_TEMPLATES / "page" / name).read_text(encoding="utf-8")
 
 
 def _digest(text: str) -> str:

@@ -6,8 +6,8 @@ here, for programs in `files.py`.
 """
 
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any
@@ -77,7 +77,7 @@ class Sheet:
 
     def cut(self, rows: int) -> "Sheet":
         """Return the sheet with only its first rows; all are still counted."""
-        return Sheet(self.name, self.title, self.columns, self.rows[:rows], self.all_rows, self.totals)
+        return replace(self, rows=self.rows[:rows])
 
     def telling(self, *besides: str) -> "Sheet":
         """Return the sheet without some columns, and without those of zeros and nulls, which tell
@@ -88,7 +88,7 @@ class Sheet:
         columns = telling if len(telling) > 1 else left
         rows = [tuple(record[column.name] for column in columns) for record in self.records]
         totals = {column.name: self.totals[column.name] for column in columns if column.sums}
-        return Sheet(self.name, self.title, tuple(columns), rows, self.all_rows, totals)
+        return replace(self, columns=tuple(columns), rows=rows, totals=totals)
 
     @property
     def others(self) -> int:
@@ -131,17 +131,7 @@ def shown(value: Value, kind: Kind) -> str:
         return NOT_AUTHENTICATED if kind is Kind.PRINCIPAL else NOTHING
     if isinstance(value, str):
         return escaped(value) or NOTHING
-    match kind:
-        case Kind.COUNT:
-            return count(int(value))
-        case Kind.SHARE:
-            return share(float(value))
-        case Kind.MICROSECONDS:
-            return duration(value)
-        case Kind.TIME:
-            return moment(int(value))
-        case _:
-            return str(value)
+    return _WRITTEN[kind](value) if kind in _WRITTEN else str(value)
 
 
 def count(number: int) -> str:
@@ -202,6 +192,14 @@ def shortened(name: str, width: int) -> str:
 
 def _width(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
+
+
+_WRITTEN: Mapping[Kind, Callable[[Any], str]] = {
+    Kind.COUNT: count,
+    Kind.SHARE: share,
+    Kind.MICROSECONDS: duration,
+    Kind.TIME: moment,
+}
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:

@@ -7,7 +7,7 @@ costs no hour of counting.
 from collections.abc import Iterator
 from typing import Any
 
-from ..page.files import Files, as_json, plain_sheet
+from ..page.files import Files, as_csv, as_json, plain_sheet
 from ..page.rendering import render
 from ..page.sheet import Kind, count, moment, plural, share, shown
 from ..progress import Stages
@@ -61,7 +61,8 @@ def make(selection: Selection, progress: Stages) -> Report:
 def save_figures(report: Report, files: Files) -> None:
     """Write the figures as JSON and CSV."""
     files.save(files.json, as_json(document(report)))
-    files.save_sheets(report.sheets)
+    for sheet in report.sheets:
+        files.save(files.csv_folder / f"{sheet.name}.csv", as_csv(sheet))
 
 
 def document(report: Report) -> dict[str, Any]:

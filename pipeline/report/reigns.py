@@ -58,7 +58,8 @@ def drawn(report: Report, step: int) -> Plot | None:
         _draw_timeline(axes(figure, form, top=2, bottom=below + 24, left=1), held, colours)
         over_time(figure.axes[0], starts, form)
         if around.rows:
-            _draw_around(axes(figure, form, top=timeline + 40, bottom=24, right=32), around, step)
+            title = "Durations around a change"
+            _draw_around(axes(figure, form, title=title, top=timeline + 40, bottom=24, right=32), around, step)
 
     marks = [Mark(colours[node], f"node {node}") for node in nodes[:REST]]
     if len(nodes) > REST:
@@ -81,7 +82,6 @@ def _draw_timeline(ax: "Axes", held: Sequence[Sequence[Reign]], colours: dict[in
 
 def _draw_around(ax: "Axes", around: Sheet, step: int) -> None:
     seconds = [value + step / 2 for value in around.values("seconds")]
-    ax.set_title("Durations around a change", x=0, pad=10)
     for name, label, style in (("p50_us", "p50", "solid"), ("p99_us", "p99", (0, (4, 2)))):
         values = around.values(name)
         ax.plot(seconds, values, "o", color=COLOURS["ink"], linewidth=1.6, linestyle=style, markersize=3, clip_on=False)

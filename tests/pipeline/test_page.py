@@ -153,7 +153,7 @@ def test_results_stand_beside_the_page(tmp_path: Path) -> None:
     files = Files(tmp_path / "q1.html")
     for _ in range(2):
         files.save(files.json, b"{}")
-        files.save_sheets([a_sheet()])
+        files.save(files.csv_folder / "sheet.csv", as_csv(a_sheet()))
         files.save(files.out, b"<html>")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["q1-csv", "q1.html", "q1.json"]
     assert [path.name for path in files.csv_folder.iterdir()] == ["sheet.csv"]
