@@ -4,7 +4,8 @@ Rule: all values of a column at once. A value that does not fit raises ValueErro
 is one) or OverflowError, and never becomes another one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -13,16 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import astuple
 
-from ...audit.event import NamedState, RecordedState, Requested, RuleFinding
-from ..schemas import FINDING, LONG, NAMED_STATE, REQUESTED, STATE, TIME, list_of
+from ...audit.event import RecordedState, Requested, RuleFinding
+from ..schemas import FINDING, LONG, NAMED_STATE, REPLICAS, REQUESTED, STATE, TIME, list_of
 from .limits import MAX_MS, MIN_MS
+from .texts import Replicas, Text, arrays_of
 
-_NO_STATE = RecordedState(
-    topic_id="", replicas=(), configs={}, marked_for_deletion=False, internal=False, created_ms=None
-)
-_NO_REQUEST = Requested(
-    replicas=(), configs={}, marked_for_deletion=False, internal=False, generated_replica_assignments=False
-)
+_NO_STATE: tuple[Any, ...] = ("", b"[]", {}, False, False, None)
+_NO_REQUEST: tuple[Any, ...] = (b"[]", {}, False, False, False, {})
+"""The fields of what stands beneath a null, with replicas as JSON."""
 
 
 def array(values: Any, type_: pa.DataType) -> pa.Array:
@@ -45,13 +44,28 @@ def times(milliseconds: Sequence[int | None]) -> pa.Array:
     return pc.multiply(found, pa.scalar(1000, LONG)).cast(TIME)
 
 
-def states(values: Sequence[RecordedState | None]) -> pa.StructArray:
-    fields = transposed([astuple(value or _NO_STATE) for value in values], RecordedState)
-    return _structs(STATE, {**fields, "created": times(fields["created_ms"])}, values)
+def states(*columns: Sequence[Text]) -> Iterator[pa.StructArray]:
+    """Make columns of topics' states."""
+    return arrays_of(RecordedState | None, _states, *columns)
 
 
-def requests(values: Sequence[Requested | None]) -> pa.StructArray:
-    return _structs(REQUESTED, transposed([astuple(value or _NO_REQUEST) for value in values], Requested), values)
+def _states(values: Sequence[Any]) -> pa.StructArray:
+    fields = transposed([_NO_STATE if value is None else astuple(value) for value in values], RecordedState)
+    made = {"replicas": _replicas(fields["replicas"]), "created": times(fields["created_ms"])}
+    return _structs(STATE, fields | made, values)
+
+
+def requests(column: Sequence[Text]) -> pa.StructArray:
+    return next(arrays_of(Requested | None, _requests, column))
+
+
+def _requests(values: Sequence[Any]) -> pa.StructArray:
+    fields = transposed([_NO_REQUEST if value is None else astuple(value) for value in values], Requested)
+    return _structs(REQUESTED, fields | {"replicas": _replicas(fields["replicas"])}, values)
+
+
+def _replicas(texts: Sequence[Text]) -> pa.ListArray:
+    return next(arrays_of(Replicas, partial(pa.array, type=REPLICAS), texts))
 
 
 def findings(values: Sequence[Sequence[RuleFinding] | None]) -> pa.ListArray:
@@ -59,9 +73,9 @@ def findings(values: Sequence[Sequence[RuleFinding] | None]) -> pa.ListArray:
     return _lists(_structs(FINDING, transposed(flat, RuleFinding), flat), values)
 
 
-def snapshots(values: Sequence[Sequence[NamedState] | None]) -> pa.ListArray:
+def snapshots(values: Sequence[Sequence[Any] | None]) -> pa.ListArray:
     flat = [topic for some in values if some for topic in some]
-    topics = {"topic": [each.topic for each in flat], "state": states([each.state for each in flat])}
+    topics = {"topic": [each.topic for each in flat], "state": next(states([each.state for each in flat]))}
     return _lists(_structs(NAMED_STATE, topics, flat), values)
 
 

@@ -21,8 +21,6 @@ from ...audit.event import (
     Decision,
     Event,
     PolicyDecision,
-    RecordedState,
-    Requested,
     SnapshotTopics,
     UnreadableLineError,
     decode,
@@ -31,12 +29,12 @@ from ..schemas import BOOLEAN, DAY, INT, LONG, STRING, Table
 from . import limits
 from .arrays import array, findings, requests, snapshots, states, times, transposed
 from .report import MAX_REASON
+from .texts import with_texts
 
 SCHEMA = Table.EVENTS.schema
 LINE = "event"
 DECISION = "decision"
 DAY_MS = 86_400_000
-NULL = b"null"
 
 Values = Mapping[str, Any]
 """By name: the values of some events, or a column that is made of them."""
@@ -114,30 +112,9 @@ def event_rows(lines: Sequence[bytes]) -> pa.RecordBatch:
 
 MISFITS = (*limits.MISFITS, msgspec.DecodeError, RecursionError)
 """What `event_rows` raises."""
-TEXTS: Mapping[str, Any] = {
-    "before": RecordedState | None,
-    "after": RecordedState | None,
-    "requested": Requested | None,
-}
-"""The fields of events that are left as the log wrote them, and what they hold."""
-
-
-def _with_texts(kind: type[Event]) -> type[msgspec.Struct]:
-    """Return the kind of event with the JSON of these fields in their places."""
-    fields: list[Any] = []
-    for field in msgspec.structs.fields(kind):
-        type_ = msgspec.Raw if TEXTS.get(field.name) == field.type else field.type
-        fields.append((field.name, type_) if field.required else (field.name, type_, field.default))
-    config = kind.__struct_config__
-    return msgspec.defstruct(
-        kind.__name__, fields, kw_only=True, frozen=True, gc=False, tag_field=config.tag_field, tag=config.tag
-    )
-
-
-_KINDS = {_with_texts(kind): kind for kind in get_args(AuditEvent)}
+_KINDS = {with_texts(kind): kind for kind in get_args(AuditEvent)}
 _DECISION = next(iter(_KINDS))
 _decode: Callable[[bytes], msgspec.Struct] = msgspec.json.Decoder(Union[tuple(_KINDS)]).decode  # noqa: UP007 - of a tuple
-_decoders: Mapping[Any, msgspec.json.Decoder[Any]] = {kind: msgspec.json.Decoder(kind) for kind in TEXTS.values()}
 
 
 _NAMES = (*Decision.__struct_fields__, "kind", "topics", "reassignment", "first_sequence", "last_sequence")
@@ -163,21 +140,20 @@ def _renamed(kind: type[Event], name: str) -> str | None:
     return "name" if name == "topic" else name
 
 
-_PICKED = {with_texts: _picker(kind) for with_texts, kind in _KINDS.items()}
+_PICKED = {left: _picker(kind) for left, kind in _KINDS.items()}
 
 
 def _made(values: Values) -> Values:
     """Make the columns that are not the values of the same name."""
     kind, asked_ms = pa.array(values["kind"], STRING), pa.array(values["asked_ms"], LONG)
-    before, after = _read("before", states, values["before"], values["after"])
-    [requested] = _read("requested", requests, values["requested"])
+    before, after = states(values["before"], values["after"])
     return {
         "kind": kind,
         "time": times(values["time_ms"]),
         "day": pa.array([ms // DAY_MS for ms in values["time_ms"]], INT).cast(DAY),
         "asked_ms": asked_ms,
         "asked": pc.if_else(pc.equal(kind, DECISION), pc.is_valid(asked_ms), pa.scalar(None, BOOLEAN)),
-        "requested": requested,
+        "requested": requests(values["requested"]),
         "before": before,
         "after": after,
         "partitions_before": _partitions(before),
@@ -185,16 +161,6 @@ def _made(values: Values) -> Values:
         "topics": snapshots(values["topics"]),
         "effect": msgspec.to_builtins(values["effect"]),
     }
-
-
-def _read(
-    name: str, make: Callable[[Sequence[Any]], pa.Array], *columns: Sequence[msgspec.Raw | None]
-) -> Iterator[pa.Array]:
-    """Make columns of texts of the same kind, reading each different text once."""
-    numbers: dict[bytes, int] = {}
-    codes = [[numbers.setdefault(bytes(text or NULL), len(numbers)) for text in column] for column in columns]
-    made = make(list(map(_decoders[TEXTS[name]].decode, numbers)))
-    return (made.take(pa.array(each, INT)) for each in codes)
 
 
 def _partitions(states_: pa.StructArray) -> pa.Array:
