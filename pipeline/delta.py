@@ -38,7 +38,7 @@ ROWS = "minicontroller.rows"
 """Of a commit: how many rows it adds."""
 COMPRESSION = "zstd"
 ROW_GROUP = 20_000
-"""Rows of a group at most: so that who needs some places of the log reads little else."""
+"""Rows of a group, about: so that who needs some places of the log reads little else."""
 WAITING_BYTES = 128 << 20
 """Of rows that wait to be written, until there are enough for a group."""
 TARGET_BYTES = 64 << 20
@@ -389,9 +389,10 @@ class NewFile:
 
     def flush(self) -> None:
         """Write the rows that wait."""
-        if self._waiting:
+        if self._waiting_rows:
             rows = pa.Table.from_batches(self._waiting)
-            self._writer.write_table(rows, ROW_GROUP)
+            groups = max(1, round(self._waiting_rows / ROW_GROUP))
+            self._writer.write_table(rows, -(-self._waiting_rows // groups))
             self._note(rows)
         self._waiting, self._waiting_rows, self.waiting_bytes = [], 0, 0
 

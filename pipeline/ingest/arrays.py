@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from msgspec.structs import astuple
 
 from ...audit.event import RecordedState, Requested, RuleFinding
-from ..schemas import FINDING, LONG, NAMED_STATE, REPLICAS, REQUESTED, STATE, TIME, list_of
+from ..schemas import FINDING, LONG, NAMED_STATE, REQUESTED, STATE, TIME, list_of
 from .limits import MAX_MS, MIN_MS
 from .texts import Replicas, Text, arrays_of
 
@@ -65,7 +65,7 @@ def _requests(values: Sequence[Any]) -> pa.StructArray:
 
 
 def _replicas(texts: Sequence[Text]) -> pa.ListArray:
-    return next(arrays_of(Replicas, partial(pa.array, type=REPLICAS), texts))
+    return next(arrays_of(Replicas, partial(pa.array, type=STATE.field("replicas").type), texts))
 
 
 def findings(values: Sequence[Sequence[RuleFinding] | None]) -> pa.ListArray:

@@ -101,16 +101,19 @@ class Places:
         self._segments = Segments((each.epoch, each.sequence) for each in found)
         snapshots = [barrier for barrier in found if barrier.cause == SNAPSHOT]
         self._ends = Segments((each.epoch, each.sequence) for each in snapshots)
-        self._snapshots = np.array([(each.epoch, each.begin, each.sequence) for each in snapshots], np.int64)
+        self._snapshots = np.array([(each.epoch, each.begin, each.sequence, each.time_ms) for each in snapshots])
 
-    def of(self, epochs: Numbers, sequences: Numbers, in_snapshot: Flags) -> tuple[Numbers, Numbers, Flags]:
-        """Find for each the sequence and segment where it takes effect, and whether it does: what a
-        snapshot without an end tells does not. [n]
+    def of(
+        self, epochs: Numbers, sequences: Numbers, times: Numbers, in_snapshot: Flags
+    ) -> tuple[Numbers, Numbers, Numbers, Flags]:
+        """Find for each the sequence, time (in microseconds) and segment where it takes effect, and
+        whether it does: what a snapshot without an end tells does not. [n]
         """
         takes_effect = ~in_snapshot
         if len(self._snapshots):
             at = np.minimum(self._ends.number(epochs, sequences), len(self._snapshots) - 1)
-            its_epoch, begin, end = self._snapshots[at].T
+            its_epoch, begin, end, ms = self._snapshots[at].T
             takes_effect |= (its_epoch == epochs) & (begin < sequences) & (sequences < end)
             sequences = np.where(in_snapshot, end, sequences)
-        return sequences, self._segments.number(epochs, sequences), takes_effect
+            times = np.where(in_snapshot, ms * 1000, times)
+        return sequences, times, self._segments.number(epochs, sequences), takes_effect

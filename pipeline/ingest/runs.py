@@ -56,48 +56,21 @@ def portions(cluster_id: str, count: int) -> list[Portion]:
     return [Portion(cluster_id, first, end - 1) for first, end in pairwise(edges)]
 
 
-class RunWriter:
-    """Writes the runs of one task, each when enough has come."""
-
-    def __init__(self, tables: Location, cluster_id: str, most_bytes: int, *, is_known: bool) -> None:
-        self._runs: list[Run] = []
-        self._tables = tables
-        self._of = cluster_id, is_known
-        self._most = most_bytes
-        self._waiting: list[pa.RecordBatch] = []
-        self._size = 0
-
-    def add(self, told: pa.RecordBatch) -> None:
-        """Add rows with the columns TOLD. Raises OSError."""
-        self._waiting.append(told)
-        self._size += told.nbytes
-        if self._size >= self._most:
-            self._write()
-
-    def finish(self) -> list[Run]:
-        """Return all runs. Raises OSError."""
-        self._write()
-        return self._runs
-
-    def _write(self) -> None:
-        rows, self._waiting, self._size = joined(self._waiting), [], 0
-        if rows.num_rows:
-            self._runs.append(self._written(rows))
-
-    def _written(self, rows: pa.RecordBatch) -> Run:
-        rows = rows.take(pa.array(np.argsort(numbers(rows, "bucket"), kind="stable")))
-        path = f"{FOLDER}/{uuid4().hex}.arrow"
-        options = pa.ipc.IpcWriteOptions(compression="lz4")
-        with output_stream(self._tables, path) as stream, pa.ipc.new_file(stream, TOLD, options=options) as file:
-            file.write_table(pa.Table.from_batches([rows]), max_chunksize=BATCH_ROWS)
-        epochs, sequences = numbers(rows, "epoch"), numbers(rows, "sequence")
-        low, high = (
-            (int(epoch), int(end(sequences[epochs == epoch])))
-            for epoch, end in ((epochs.min(), np.min), (epochs.max(), np.max))
-        )
-        buckets = numbers(rows, "bucket")[::BATCH_ROWS].tolist()
-        cluster_id, is_known = self._of
-        return Run(cluster_id, path, rows.nbytes, low, high, buckets, is_known)
+def written(tables: Location, cluster_id: str, told: pa.RecordBatch, *, is_known: bool) -> Run:
+    """Write a run of rows with the columns TOLD, in the order of the buckets, of which there is one
+    at least. Raises OSError.
+    """
+    path = f"{FOLDER}/{uuid4().hex}.arrow"
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with output_stream(tables, path) as stream, pa.ipc.new_file(stream, TOLD, options=options) as file:
+        file.write_table(pa.Table.from_batches([told]), max_chunksize=BATCH_ROWS)
+    epochs, sequences = numbers(told, "epoch"), numbers(told, "sequence")
+    low, high = (
+        (int(epoch), int(end(sequences[epochs == epoch])))
+        for epoch, end in ((epochs.min(), np.min), (epochs.max(), np.max))
+    )
+    buckets = numbers(told, "bucket")[::BATCH_ROWS].tolist()
+    return Run(cluster_id, path, told.nbytes, low, high, buckets, is_known)
 
 
 def joined(told: Sequence[pa.RecordBatch]) -> pa.RecordBatch:

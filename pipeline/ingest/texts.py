@@ -30,14 +30,10 @@ NULL = b"null"
 
 def with_texts(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
     """Return a kind of struct that leaves these fields as JSON."""
-    fields = [
-        (
-            each.name,
-            _with_texts(each.name, each.type),
-            field(default=each.default, default_factory=each.default_factory),
-        )
-        for each in msgspec.structs.fields(kind)
-    ]
+    fields = []
+    for each in msgspec.structs.fields(kind):
+        default: Any = {"default": each.default, "default_factory": each.default_factory}
+        fields.append((each.name, _with_texts(each.name, each.type), field(**default)))
     config = kind.__struct_config__
     return msgspec.defstruct(
         kind.__name__, fields, kw_only=True, frozen=True, gc=False, tag_field=config.tag_field, tag=config.tag

@@ -28,6 +28,8 @@ OF_EVENTS = (
 """The columns of `events` that tell of topics."""
 CHANGE = ("epoch", "sequence", "time", "cause", "principal")
 """What is known of the event that begins a row of `topic_history`, and of the one that ends it."""
+NO_TOPIC = -1
+"""The number where an event tells of none."""
 HASH = pa.uint64()
 TOLD = pa.schema(
     [
@@ -44,10 +46,10 @@ TOLD = pa.schema(
         pa.field("digest", HASH, nullable=False),
     ]
 )
-"""`origin` is the event that tells it, `sequence` the place where it takes effect. `topic_id` and
-the rest of the state is null where there is no topic. `bucket` depends on the topic's name alone.
-`digest` differs where the state differs, apart from the time of creation, for which two clocks may
-differ.
+"""`origin` is the event that tells it; `sequence` and `time` say where it takes effect. `topic_id`
+and the rest of the state is null where there is no topic. `bucket` depends on the topic's name
+alone. `digest` differs where the state differs, apart from the time of creation, for which two
+clocks may differ.
 """
 HASHES = """
     hash(topic) AS bucket,
@@ -62,30 +64,40 @@ and configs are sorted because their order tells nothing.
 
 
 def told_by(events: pa.RecordBatch, places: Places) -> pa.RecordBatch:
-    """Return what events of one cluster tell of topics, in no particular order, with the columns
-    TOLD. `events` has the columns OF_EVENTS, and is in the order of the file.
+    """Return what events of one cluster tell of topics, with the columns TOLD, in the order of the
+    buckets. `events` has the columns OF_EVENTS, and is in the order of the file.
     """
-    parts = [_one_by_one(events), _snapshots(events)]
-    at = np.concatenate([rows for rows, _ in parts])
-    told = pa.concat_batches([told for _, told in parts])
-    in_snapshot = np.repeat([False, True], [len(rows) for rows, _ in parts])
-    sequence, segment, takes_effect = places.of(numbers(told, "epoch"), numbers(told, "origin"), in_snapshot)
-    told = _completed(told, sequence, in_snapshot)
-    topic = codes(told.column("topic"))
+    tells, one_by_one = _one_by_one(events)
+    parts, of_snapshots = _snapshots(events)
+    at = np.append(np.arange(len(tells)), parts)
+    tells = np.append(tells, np.ones(len(parts), np.bool_))
+    in_snapshot = np.arange(len(at)) >= events.num_rows
+    told = pa.concat_batches([one_by_one, of_snapshots])
+    epoch, origin, time = (numbers(told, name) for name in ("epoch", "origin", "time"))
+    sequence, time, segment, takes_effect = places.of(epoch, origin, time, in_snapshot)
+    told = _completed(told.set_column(TOLD.names.index("time"), "time", pa.array(time, TIME)), sequence, in_snapshot)
+    takes_effect &= tells
+    topic = np.where(tells, codes(told.column("topic")), NO_TOPIC)
     order = np.lexsort((at, topic))
     same = [np.diff(each[order]) == 0 for each in (topic, numbers(told, "digest"), _stretches(events)[at], segment)]
     is_new = np.ones(told.num_rows, np.bool_)
     is_new[order[1:]] = ~np.logical_and.reduce([*same, takes_effect[order[:-1]]]) | in_snapshot[order[1:]]
-    return told.filter(pa.array(takes_effect & is_new))
+    return _in_order(told, np.flatnonzero(takes_effect & is_new))
 
 
-def known_by(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Return rows of `topic_history` as if their first events told them now, with the columns
-    TOLD.
+def known_by(rows: pa.RecordBatch, is_wanted: pa.BooleanArray) -> pa.RecordBatch:
+    """Return those rows of `topic_history` that are wanted as if their first events told them now,
+    with the columns TOLD, in the order of the buckets.
     """
     names = ("topic", *(f"from_{name}" for name in CHANGE), *(field.name for field in STATE))
     known = _batch([rows.column(name) for name in names])
-    return _completed(known, numbers(known, "origin"), np.zeros(known.num_rows, np.bool_))
+    known = _completed(known, numbers(known, "origin"), np.zeros(known.num_rows, np.bool_))
+    return _in_order(known, _where(is_wanted))
+
+
+def _in_order(told: pa.RecordBatch, at: Numbers) -> pa.RecordBatch:
+    """Take some rows in the order of their buckets: together, because states are dear to copy."""
+    return told.take(pa.array(at[np.argsort(numbers(told, "bucket")[at], kind="stable")]))
 
 
 def numbers(rows: pa.RecordBatch, name: str) -> Numbers:
@@ -100,21 +112,20 @@ def codes(texts: pa.Array) -> Numbers:
     return found
 
 
-def _one_by_one(events: pa.RecordBatch) -> tuple[Numbers, pa.RecordBatch]:
-    """Return what events tell of one topic each, behind the numbers of their rows."""
+def _one_by_one(events: pa.RecordBatch) -> tuple[Flags, pa.RecordBatch]:
+    """Return what events tell of one topic each, a row for each event, and whether it tells any."""
     kind, name = events.column("kind"), events.column("name")
-    is_decision = pc.and_(pc.equal(kind, "decision"), pc.equal(events.column("resource"), "topic"))
-    is_other = pc.is_in(kind, pa.array(["removal", "observed"]))
-    at = _where(pc.or_kleene(pc.and_(is_decision, pc.not_equal(name, "")), is_other))
-    some = events.select([name for name in OF_EVENTS if name != "topics"]).take(pa.array(at))
-    is_applied = pc.equal(some.column("effect"), "applied")
-    conditions = (is_applied, pc.equal(some.column("kind"), "decision"), some.column("reassignment"))
+    is_decision = pc.equal(kind, "decision")
+    is_of_topic = pc.and_(is_decision, pc.and_(pc.equal(events.column("resource"), "topic"), pc.not_equal(name, "")))
+    tells = _flags(pc.or_kleene(is_of_topic, pc.is_in(kind, pa.array(["removal", "observed"]))))
+    is_applied = pc.equal(events.column("effect"), "applied")
+    conditions = (is_applied, is_decision, events.column("reassignment"))
     cause = pc.case_when(
         pc.make_struct(*(pc.fill_null(each, False) for each in conditions)),
-        *(some.column("operation"), SEEN, REASSIGNMENT, some.column("kind")),
+        *(events.column("operation"), SEEN, REASSIGNMENT, kind),
     )
-    principal = pc.if_else(is_applied, some.column("principal"), None)
-    return at, _told(some, some.column("name"), cause, principal, some.column("after"))
+    principal = pc.if_else(is_applied, events.column("principal"), None)
+    return tells, _told(events, pc.fill_null(name, ""), cause, principal, events.column("after"))
 
 
 def _snapshots(events: pa.RecordBatch) -> tuple[Numbers, pa.RecordBatch]:
@@ -161,4 +172,9 @@ def _stretches(events: pa.RecordBatch) -> Numbers:
 
 def _where(flags: pa.BooleanArray) -> Numbers:
     """Return the numbers of the rows where a flag is true, and not null."""
-    return np.flatnonzero(pc.fill_null(flags, False).to_numpy(zero_copy_only=False))
+    return np.flatnonzero(_flags(flags))
+
+
+def _flags(flags: pa.BooleanArray) -> Flags:
+    found: Flags = pc.fill_null(flags, False).to_numpy(zero_copy_only=False)
+    return found

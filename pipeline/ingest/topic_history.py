@@ -21,23 +21,23 @@ from ..location import Location
 from ..schemas import Table
 from .barriers import Barrier, Place, Places, begin_of_change
 from .lasting import before, continued, history_rows
-from .runs import Portion, Run, RunWriter, joined, portions, taken
+from .runs import Portion, Run, joined, portions, taken, written
 from .told import OF_EVENTS, known_by, told_by
 
 SOURCE_ROWS = 200_000
 """Of the files that one task reads, unless one file has more."""
-BATCH_ROWS = 32_768
-BATCH_BYTES = 16 << 20
-"""Of what is looked at together, whichever is less."""
+BATCH_BYTES = 32 << 20
+"""Of what becomes a run, if its rows have more."""
 SMALL_BYTES = 8 << 20
 MOST_SMALL = 16
 """Files of ended rows in a cluster that are small; if there are more, they become one."""
 
 
 class Sizes(NamedTuple):
-    """Bytes of what is told of topics, as it is in memory."""
+    """How much work is done at once: rows, and bytes of what is told of topics in memory."""
 
-    run: int = 32 << 20
+    run_rows: int = 131_072
+    """Rows of files from which a run is made."""
     portion: int = 128 << 20
     """What one task takes out of the runs, all parts together."""
     least: int = 8 << 20
@@ -124,7 +124,7 @@ def changes(
         name: [file for file in of_events.get(name, ()) if _reaches(file, each.begin)] for name, each in stale.items()
     }
     sources = [*_sources(Table.TOPIC_HISTORY, removes), *_sources(Table.EVENTS, new)]
-    told: list[Told] = deal(partial(tell, tables=tables, stale=stale, run_bytes=sizes.run), sources)
+    told: list[Told] = deal(partial(tell, tables=tables, stale=stale, run_rows=sizes.run_rows), sources)
     runs = [run for found in told for run in found.runs]
     plans = {
         name: _plan(each, [run for run in runs if run.cluster_id == name], cores, sizes) for name, each in stale.items()
@@ -155,14 +155,18 @@ def _reaches(file: DataFile, place: Place, prefix: str = "") -> bool:
     return epoch is None or sequence is None or (int(epoch), int(sequence)) >= place
 
 
+def _begin(file: DataFile, prefix: str = "") -> Place:
+    """Return a place before which a file has none."""
+    epoch, sequence = (int(file.low.get(f"{prefix}{name}", 0)) for name in ("epoch", "sequence"))
+    return epoch, sequence
+
+
 def _sources(table: Table, files: Mapping[str, Sequence[DataFile]]) -> Iterator[Source]:
     """Divide files among tasks, in the order of the log."""
     prefix = "from_" if table is Table.TOPIC_HISTORY else ""
     for cluster_id, some in files.items():
         waiting: list[DataFile] = []
-        for file in sorted(
-            some, key=lambda each: [each.low.get(f"{prefix}{name}", 0) for name in ("epoch", "sequence")]
-        ):
+        for file in sorted(some, key=lambda each: _begin(each, prefix)):
             if waiting and sum(each.rows for each in waiting) + file.rows > SOURCE_ROWS:
                 yield Source(cluster_id, table, waiting)
                 waiting = []
@@ -193,22 +197,25 @@ def _parts(stale: Stale, runs: Sequence[Run]) -> Iterator[Part]:
 # ------------------------------------------------------------------ what tasks do
 
 
-def tell(source: Source, tables: Location, stale: Mapping[str, Stale], run_bytes: int) -> Told:
+def tell(source: Source, tables: Location, stale: Mapping[str, Stale], run_rows: int) -> Told:
     """Write what some files tell of topics. Raises OSError."""
-    begin, barriers = stale[source.cluster_id].begin, stale[source.cluster_id].barriers
-    writer = RunWriter(tables, source.cluster_id, run_bytes, is_known=source.table is Table.TOPIC_HISTORY)
+    begin, places = stale[source.cluster_id].begin, Places(stale[source.cluster_id].barriers)
     kept = _Files(tables, source.cluster_id)
-    read = partial(_batches, tables, source)
-    if source.table is Table.EVENTS:
-        places = Places(barriers)
-        for events in read(OF_EVENTS, _is_from(begin)):
-            writer.add(told_by(events, places))
-    else:
-        for rows in read(source.table.in_files.names):
+
+    def told() -> Iterator[pa.RecordBatch]:
+        if source.table is Table.EVENTS:
+            is_all_new = all(_begin(file) >= begin for file in source.files)
+            for events in _batches(tables, source, OF_EVENTS, run_rows, None if is_all_new else _is_from(begin)):
+                yield told_by(events, places)
+            return
+        for rows in _batches(tables, source, source.table.in_files.names, run_rows):
             has_ended = _is_before(rows, "until", begin)
             kept.write_ended(rows.filter(has_ended), begin)
-            writer.add(known_by(rows.filter(pc.and_not(_is_before(rows, "from", begin), has_ended))))
-    return Told(writer.finish(), kept.finish())
+            yield known_by(rows, pc.and_not(_is_before(rows, "from", begin), has_ended))
+
+    is_known = source.table is Table.TOPIC_HISTORY
+    runs = [written(tables, source.cluster_id, rows, is_known=is_known) for rows in told() if rows.num_rows]
+    return Told(runs, kept.finish())
 
 
 def make(portion: Portion, tables: Location, plans: Mapping[str, Plan], part_bytes: int) -> list[DataFile]:
@@ -266,14 +273,14 @@ class _Files:
 
 
 def _batches(
-    tables: Location, source: Source, names: Sequence[str], wanted: ds.Expression | None = None
+    tables: Location, source: Source, names: Sequence[str], rows: int, wanted: ds.Expression | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Read some columns; rows that follow each other in a file do so in a batch."""
     waiting: list[pa.RecordBatch] = []
-    options = {"filter": wanted, "batch_size": BATCH_ROWS, "use_threads": False}
+    options = {"filter": wanted, "batch_size": rows, "use_threads": False}
     for batch in batches(tables, source.table, source.files, list(names), **options):
         waiting.append(batch)
-        if sum(each.num_rows for each in waiting) >= BATCH_ROWS or sum(each.nbytes for each in waiting) >= BATCH_BYTES:
+        if sum(each.num_rows for each in waiting) >= rows or sum(each.nbytes for each in waiting) >= BATCH_BYTES:
             yield pa.concat_batches(waiting)
             waiting = []
     if waiting:

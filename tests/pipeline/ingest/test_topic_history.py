@@ -38,7 +38,7 @@ HISTORIES = 100
 """Each as a cluster of its own."""
 RUNS = 3
 """Of ingest."""
-SIZES = Sizes(run=500, portion=1500, least=200, part=300)
+SIZES = Sizes(run_rows=4, portion=1500, least=200, part=300)
 """So small that there are several of each."""
 
 TOPICS = st.sampled_from(["ebi", "euh", "ahq"])
@@ -147,6 +147,13 @@ def end(row: Row) -> tuple[float, float]:
     return (row["until_epoch"], row["until_sequence"]) if row["until_cause"] else (float("inf"), 0)
 
 
+def places(row: Row) -> Iterator[tuple[tuple[int, int], float]]:
+    """Where and when a row begins and ends."""
+    for end in ("from", "until"):
+        if row[f"{end}_cause"]:
+            yield (row[f"{end}_epoch"], row[f"{end}_sequence"]), row[f"{end}_time"].timestamp() * 1000
+
+
 class Ingested:
     """Events and topic history in tables, and what is known of the clusters."""
 
@@ -221,6 +228,8 @@ def test_the_history_is_what_a_replay_gives(tmp_path: Path) -> None:
         for cluster, log in of_runs(clusters, 0, number).items():
             for place, topics in expected(log):
                 assert shown(rows[cluster], place) == topics, (cluster, place, log, rows[cluster])
+            times = {(event.epoch, event.sequence): event.time_ms for event in log}
+            assert all(time_ms == times[place] for row in rows[cluster] for place, time_ms in places(row))
     anew.take(of_runs(clusters, 0, RUNS))
     assert {name: in_order(some) for name, some in anew.rows().items()} == {
         name: in_order(some) for name, some in rows.items()
