@@ -68,10 +68,8 @@ def lost() -> Iterator[None]:
     """
     try:
         yield
-    except (OSError, EOFError) as error:
-        raise SparkLostError from error
     except Exception as error:
-        if type(error).__name__ == "Py4JNetworkError":
+        if isinstance(error, (OSError, EOFError)) or type(error).__name__ == "Py4JNetworkError":
             raise SparkLostError from error
         raise
 

@@ -6,19 +6,23 @@ gets nothing. What Spark does now counts by its share of finished tasks, since n
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, NamedTuple
 
 from pyspark.sql import SparkSession, is_remote
+from rich.columns import Columns
 from rich.console import Console, RenderableType
 from rich.filesize import decimal
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.text import Text
 
 from .failures import is_sparks, lost
 
 LOOKS_PER_SECOND = 4
+BAR_WIDTH = 40
 
 
 class Amount(NamedTuple):
@@ -53,11 +57,13 @@ class Stages:
 
     @contextmanager
     def shown(self) -> Iterator["Stages"]:
-        """Show the progress within the block."""
         if not self._console.is_terminal:
             yield self
             return
-        with self._tasks.watched(), _Line(self._now, self._console):
+        line = Live(
+            console=self._console, get_renderable=self._line, refresh_per_second=LOOKS_PER_SECOND, transient=True
+        )
+        with self._tasks.watched(), line:
             yield self
 
     @contextmanager
@@ -82,38 +88,21 @@ class Stages:
         self._batch = Amount()
 
     def has_done(self, *, events: int = 0, size: int = 0) -> None:
-        """Count what is done for certain."""
         self._done = self._done.plus(Amount(events, size))
 
-    def _now(self) -> tuple[str, float | None]:
-        """Return what is told now, and the part of the stage that is done if anybody knows it."""
+    def _line(self) -> RenderableType:
+        """Return what is told now, and a bar, which shows no part if nobody knows it."""
         done, total = self._tasks.counted()
         amount = self._done.plus(self._batch, done / total if total else 0.0)
         part = amount.of(self._whole)
         number = f"{self._number}/{self._stages} " if self._stages else ""
-        line = number + self._text + told(amount, time.monotonic() - self._began, part)
-        return line + (f", {done} of {total} tasks" if total and part is None else ""), part
-
-
-class _Line(Progress):
-    """A line that asks what it is to tell each time that it is drawn."""
-
-    def __init__(self, now: Callable[[], tuple[str, float | None]], console: Console) -> None:
-        columns = TextColumn("{task.description}"), BarColumn()
-        super().__init__(*columns, console=console, transient=True, refresh_per_second=LOOKS_PER_SECOND)
-        self._now = now
-        self.add_task("", total=None)
-
-    def get_renderables(self) -> Iterable[RenderableType]:
-        for task in self.task_ids:
-            line, part = self._now()
-            self.update(task, description=line, completed=part or 0.0, total=None if part is None else 1.0)
-        return super().get_renderables()
+        tasks = f", {done} of {total} tasks" if total and part is None else ""
+        line = number + self._text + told(amount, time.monotonic() - self._began, part) + tasks
+        bar = ProgressBar(total=None if part is None else 1.0, completed=part or 0.0, width=BAR_WIDTH)
+        return Columns([Text(line), bar])
 
 
 class Tasks:
-    """Spark's tasks of now."""
-
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._told: dict[str, tuple[int, int]] = {}

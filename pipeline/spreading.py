@@ -9,7 +9,7 @@ lose what they mean, and Spark would try again what fails.
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql import SparkSession, is_remote
@@ -27,14 +27,6 @@ FOR_ALL_CORES = 1 << 20
 """Rows, of which each core gets some."""
 
 
-class Failed(NamedTuple):
-    """An OSError on its way from a worker to the driver."""
-
-    number: int | None
-    text: str
-    file: str | None
-
-
 def by_workers(
     spark: SparkSession,
     work: Callable[[Piece], Answer],
@@ -48,12 +40,17 @@ def by_workers(
     OSError, which names `place` if it names no file; and Spark's errors.
     """
     if not pieces or (events is not None and events <= SMALL):
-        return _succeeded([_attempted(work, piece) for piece in pieces], place)
-    count = len(pieces)
-    task = partial(_answered, work, [pickle.dumps(piece) for piece in pieces])
-    with lost():
-        rows = spark.range(0, count, 1, count).mapInArrow(task, NUMBERED).collect()
-    return _succeeded([pickle.loads(row.answer) for row in sorted(rows)], place)  # noqa: S301 - written by our own tasks
+        answers = [_attempted(work, piece) for piece in pieces]
+    else:
+        count = len(pieces)
+        task = partial(_answered, work, [pickle.dumps(piece) for piece in pieces])
+        with lost():
+            rows = spark.range(0, count, 1, count).mapInArrow(task, NUMBERED).collect()
+        answers = [pickle.loads(row.answer) for row in sorted(rows)]  # noqa: S301 - written by our own tasks
+    for answer in answers:
+        if isinstance(answer, OSError):
+            raise OSError(answer.errno, answer.strerror, answer.filename or str(place))
+    return [answer for answer in answers if not isinstance(answer, OSError)]
 
 
 def parallelism(spark: SparkSession) -> int:
@@ -75,18 +72,9 @@ def _answered(
             yield pa.record_batch({"number": [number], "answer": [pickle.dumps(answer)]})
 
 
-def _attempted(work: Callable[[Piece], Answer], piece: Piece) -> Answer | Failed:
+def _attempted(work: Callable[[Piece], Answer], piece: Piece) -> Answer | OSError:
+    """Return what comes of a piece; an error has nothing but what survives pickling."""
     try:
         return work(piece)
     except OSError as error:
-        return Failed(error.errno, error.strerror or str(error), error.filename and str(error.filename))
-
-
-def _succeeded(answers: Sequence[Answer | Failed], place: object) -> list[Answer]:
-    """Pass answers on, and raise the first error."""
-    succeeded: list[Answer] = []
-    for answer in answers:
-        if isinstance(answer, Failed):
-            raise OSError(answer.number, answer.text, answer.file or str(place))
-        succeeded.append(answer)
-    return succeeded
+        return OSError(error.errno, error.strerror or str(error), error.filename and str(error.filename))

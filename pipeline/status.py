@@ -34,12 +34,12 @@ def print_status(location: Location, file: IO[str]) -> None:
     width = None if file.isatty() else PLAIN_WIDTH
     console = Console(file=file, highlight=False, markup=False, emoji=False, width=width)
     runs = ((moment(when_ms * 1000), count(rows)) for when_ms, rows in snapshots[Table.EVENTS].commits(RUNS))
-    console.print(_grid(("Table", "rows", "files", "MiB"), [_size(snapshot) for snapshot in snapshots.values()]))
-    console.print()
-    console.print(_grid(("Cluster", "events", "first", "last", "missing", "in conflict"), _clusters(ledger)))
-    console.print()
-    console.print(_grid(("Committed", "events"), runs))
-    console.print()
+    for titles, rows in (
+        (("Table", "rows", "files", "MiB"), map(_size, snapshots.values())),
+        (("Cluster", "events", "first", "last", "missing", "in conflict"), _clusters(ledger)),
+        (("Committed", "events"), runs),
+    ):
+        console.print(_grid(titles, rows), "")
     for sentence in _sentences(ledger, snapshots[Table.TOPIC_HISTORY]):
         console.print(Text(sentence))
 
@@ -69,9 +69,8 @@ def _sentences(ledger: Ledger, history: Snapshot) -> Iterator[str]:
     yield f"{plural(len(state.files), 'audit file')} read, {plural(state.quarantined, 'line')} in quarantine."
     if ledger.is_stale or history.change < ledger.number:
         yield "The topic history is older than the events: the next ingest brings it up to date."
-    folders = sorted({File.parse(name).folder.uri for name in state.files})
-    for folder in folders:
-        yield _behind(Location(folder), ledger)
+    for folder in sorted({File.parse(name).folder for name in state.files}):
+        yield _behind(folder, ledger)
     for number, what in ((len(state.torn), "torn"), (len(state.unreadable), "unreadable")):
         if number:
             yield f"{plural(number, 'file')} {what}: the table `problems` says which."

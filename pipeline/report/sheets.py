@@ -27,39 +27,15 @@ _KINDS = {
 }
 _NO_SUMS = {"files", "names", "principals", "rules"}
 """Counts of different values, which cannot be added."""
-_TITLES = {
-    "api": "API",
-    "applied": "Carried out",
-    "asked": "Asked for",
-    "began": "First event",
-    "cluster_id": "Cluster",
-    "errors": "In error",
-    "failed": "It failed",
-    "first": "First event",
-    "first_minute": "In the first minute",
-    "first_sequence": "From",
-    "growth": "More partitions",
-    "last_sequence": "To",
-    "local": "Decided there",
-    "message": "Why, the last time",
-    "names": "Topics",
-    "node": "To node",
-    "node_before": "From node",
-    "p50_us": "p50",
-    "p90_us": "p90",
-    "p99_us": "p99",
-    "received_node": "Node",
-    "rule": "Rule, or policy",
-    "seconds": "Seconds from the change",
-    "silence_us": "Without events",
-    "slowest_us": "Slowest",
-    "software": "Client and version",
-    "text": "What is wrong",
-    "time": "From",
-    "unknown": "In doubt",
-    "validated": "Only validated",
-}
+_TITLES = (
+    "api: API; applied: Carried out; asked: Asked for; began: First event; cluster_id: Cluster; errors: In error; failed: It failed; "
+    "first: First event; first_minute: In the first minute; first_sequence: From; growth: More partitions; last_sequence: To; "
+    "local: Decided there; message: Why, the last time; names: Topics; node: To node; node_before: From node; p50_us: p50; p90_us: p90; "
+    "p99_us: p99; received_node: Node; rule: Rule, or policy; seconds: Seconds from the change; silence_us: Without events; "
+    "slowest_us: Slowest; software: Client and version; text: What is wrong; time: From; unknown: In doubt; validated: Only validated"
+)
 """Of columns that people read otherwise than programs."""
+_TITLE_OF = dict(title.split(": ") for title in _TITLES.split("; "))
 _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split()}
 
 
@@ -94,7 +70,7 @@ class Asked(msgspec.Struct, frozen=True):
         return Sheet(self.name, self.title.format(step=step), columns, first, number, totals_by_name)
 
     def _column(self, name: str) -> Column:
-        title = self.titles.get(name) or _TITLES.get(name) or name.capitalize().replace("_", " ")
+        title = self.titles.get(name) or _TITLE_OF.get(name) or name.capitalize().replace("_", " ")
         kind = _KIND_OF[name]
         return Column(name, title, kind, sums=kind is Kind.COUNT and name not in _NO_SUMS)
 
