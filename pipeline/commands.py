@@ -84,7 +84,6 @@ def pipeline() -> None:
 
 
 def _ended(_number: int, _frame: FrameType | None) -> None:
-    """End the command, and Spark with it."""
     sys.exit(TERMINATED)
 
 

@@ -69,16 +69,15 @@ class ChangedMeanwhileError(TablesError):
 
 
 class DataFile(msgspec.Struct, frozen=True, array_like=True):
-    """A file of a table. Its statistics have the lowest and highest value of some columns, times in
-    microseconds since 1970; a column of which nothing is known is missing.
+    """A file of a table: its path below the table's folder, and its size in bytes. Its statistics
+    have the lowest and highest value of some columns, times in microseconds since 1970; a column of
+    which nothing is known is missing.
     """
 
     path: str
-    """Relative to the table's folder."""
     cluster_id: str | None
     rows: int
     size: int
-    """Bytes."""
     low: dict[str, int | str] = {}
     high: dict[str, int | str] = {}
     nulls: dict[str, int] = {}
@@ -86,8 +85,6 @@ class DataFile(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Snapshot:
-    """A table at one moment."""
-
     def __init__(self, table: Table, delta: DeltaTable | None) -> None:
         self.table = table
         self.delta = delta
@@ -141,8 +138,6 @@ class Snapshot:
 
 
 class Tables:
-    """The tables at one place."""
-
     def __init__(self, location: Location) -> None:
         self.location = location
 
@@ -388,7 +383,6 @@ class NewFile:
             self.flush()
 
     def flush(self) -> None:
-        """Write the rows that wait."""
         if self._waiting_rows:
             rows = pa.Table.from_batches(self._waiting)
             groups = max(1, round(self._waiting_rows / ROW_GROUP))
@@ -397,7 +391,6 @@ class NewFile:
         self._waiting, self._waiting_rows, self.waiting_bytes = [], 0, 0
 
     def _note(self, rows: pa.Table) -> None:
-        """Add rows to the statistics."""
         self._written_rows += rows.num_rows
         for name, nulls in self._nulls.items():
             low, high = pc.min_max(_numbers(rows[name])).as_py().values()

@@ -95,7 +95,6 @@ class Location:
 
     @property
     def path(self) -> Path:
-        """The path of a local folder."""
         assert self.is_local
         return Path(self.uri)
 

@@ -99,8 +99,8 @@ def spark_session(
         try:
             with _signals_held_back():
                 spark = _started(master, settings or {}, None if verbose else folder)
-            if not _is_here(spark):
-                _send_program(spark, folder)
+            if not _is_here(spark) and (package := write_package(folder)) is not None:
+                spark.addArtifacts(str(package), pyfile=True)
             yield spark
         finally:
             if spark is not None:
@@ -187,12 +187,6 @@ def _is_local(master: str) -> bool:
     return master == LOCAL or master.startswith(f"{LOCAL}[")
 
 
-def _send_program(spark: SparkSession, folder: Path) -> None:
-    package = write_package(folder)
-    if package is not None:
-        spark.addArtifacts(str(package), pyfile=True)
-
-
 def conf_settings(pairs: Sequence[str]) -> dict[str, str]:
     """Read the options `--conf KEY=VALUE`. Raises ValueError with a sentence."""
     settings = {}
@@ -237,12 +231,10 @@ def _reason(lines: Sequence[str]) -> str | None:
     if any(TOO_OLD in line for line in lines):
         return "this Java is too old, and Spark needs 17 or newer."
     for before, line in pairwise(("", *lines)):
+        if before and line.startswith(NO_JVM):
+            return before
         if line.startswith(("Error", "Exception")):
-            return (
-                before
-                if before and line.startswith(NO_JVM)
-                else line.rpartition("Exception: ")[2].removeprefix("Error: ")
-            )
+            return line.rpartition("Exception: ")[2].removeprefix("Error: ")
     return None
 
 

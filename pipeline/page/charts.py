@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ..periods import DAY
-from .drawing import COLOURS, FONT, Form, Mark, Plot, axes, plot
+from .drawing import COLOURS, FONT_PIXELS, Form, Mark, Plot, axes, plot
 from .sheet import shortened
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def bars(name: str, labels: Sequence[str], series: Sequence[Series], said: Seque
             ax.barh(rows, widths, 0.36, ends, linewidth=0.7, edgecolor=COLOURS["card"], color=COLOURS[part.colour])
             ends = [begin + width for begin, width in zip(ends, widths, strict=True)]
         longest = max([*ends, 1e-9])
-        room = 1 - (max(map(len, said), default=0) * 0.62 * FONT + 12) / form.width
+        room = 1 - (max(map(len, said), default=0) * 0.62 * FONT_PIXELS + 12) / form.width
         ax.set_xlim(0, longest / room)
         ax.set_ylim(len(labels), 0)
         for row, label in enumerate(labels):

@@ -45,8 +45,7 @@ class Form:
 
 
 FORMS = (Form("wide", 880, 8), Form("narrow", 340, 4))
-FONT = 12.5
-"""Pixels."""
+FONT_PIXELS = 12.5
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,6 @@ class Mark:
     """An entry of a legend."""
 
     colour: str
-    """Its role."""
     label: str
     line: str = ""
     """`solid` or `dashed`; empty for what is drawn as an area."""
@@ -123,8 +121,8 @@ def _style(salt: str) -> dict[str, Any]:
         "text.parse_math": False,
         "text.color": COLOURS["ink"],
         "font.family": "DejaVu Sans",
-        **dict.fromkeys(("font.size", "axes.titlesize"), FONT),
-        **dict.fromkeys(("axes.labelsize", "xtick.labelsize", "ytick.labelsize"), FONT - 1),
+        **dict.fromkeys(("font.size", "axes.titlesize"), FONT_PIXELS),
+        **dict.fromkeys(("axes.labelsize", "xtick.labelsize", "ytick.labelsize"), FONT_PIXELS - 1),
         **dict.fromkeys(("axes.labelcolor", "xtick.color", "ytick.color"), COLOURS["soft"]),
         **dict.fromkeys(("axes.edgecolor", "grid.color"), COLOURS["line"]),
         **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none"),

@@ -40,7 +40,6 @@ class Files:
         """Check that the page can be written at `out`. Raises UnwritableError."""
         self.out = out.absolute()
         self.written: list[Path] = []
-        """In the order of writing."""
         self.misplaced: list[str] = []
         """A sentence for each file that had to go elsewhere."""
         self._refuge: Path | None = None

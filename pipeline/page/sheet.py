@@ -34,7 +34,6 @@ class Kind(Enum):
     SHARE = "share"
     """Between 0 and 1."""
     MICROSECONDS = "microseconds"
-    """How long."""
     TIME = "time"
     """Microseconds since 1970."""
     NUMBER = "number"

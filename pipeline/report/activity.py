@@ -23,7 +23,6 @@ PARTS = (
     Part("errors", "in error", "s7"),
     Part("unknown", "in doubt", "s3"),
 )
-"""What became of changes."""
 CHANGES = Fact(
     "changes",
     ("cluster_id", "principal", "api", "operation", "software", "received_node", "way", "outcome"),
@@ -40,7 +39,6 @@ TOPICS = Fact(
 
 
 def _sum(condition: str) -> str:
-    """Add up what groups of changes meet a condition."""
     return f"coalesce(sum(changes) FILTER ({condition}), 0)"
 
 

@@ -19,10 +19,8 @@ from .reigns import drawn
 from .selection import Selection
 from .sheets import Asked
 
-NEAR = 60
-"""So many seconds before and after a change are looked at."""
-STEP = 5
-"""... in steps of so many."""
+NEAR, STEP = 60, 5
+"""How many seconds before and after a change are looked at, and in steps of how many."""
 
 _SINCE, _UNTIL = f"(time - change) / {SECOND}", f"(time - next_change) / {SECOND}"
 NEAR_CHANGES = Fact(
@@ -36,8 +34,6 @@ NEAR_CHANGES = Fact(
     ) WHERE distance IS NOT NULL""",
 )
 """What was carried out near a change of controllers, with the seconds from it."""
-
-
 _PLACES = "SELECT cluster_id, epoch, change, next_change FROM reigns WHERE coalesce(change, next_change) IS NOT NULL"
 
 

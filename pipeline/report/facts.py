@@ -32,8 +32,6 @@ SUM, LEAST, MOST = "sum({})::BIGINT", "min({})", "max({})"
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """A figure of a group."""
-
     partial: str
     """The aggregate over rows."""
     merge: str = SUM
@@ -63,23 +61,23 @@ class Fact(msgspec.Struct, frozen=True):
         figures = [f"{figure.partial} AS {name}" for name, figure in self.figures.items()]
         return f"SELECT {', '.join((*self.keys, *figures))} FROM {self.rows} GROUP BY ALL"
 
-    def merged(self, counted: str) -> str:
+    def merged(self, facts: "Facts", counted: Sequence[pa.Table]) -> duckdb.DuckDBPyRelation:
+        """Add up what was counted of parts."""
         keys = [key.rpartition(" AS ")[2] for key in self.keys]
         figures = [f"{figure.merge.format(name)} AS {name}" for name, figure in self.figures.items()]
-        return f"SELECT {', '.join((*keys, *figures))} FROM {counted} GROUP BY ALL"
+        return facts.from_arrow(pa.concat_tables(counted)).aggregate(", ".join((*keys, *figures)))
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """What is to be counted of a table."""
+    """What is to be counted of a table: the rows that the query `view` makes of `source`, which has
+    the columns that are named. `given` are small tables, which the query may name, too.
+    """
 
     table: Table
     columns: str
-    """Their names: what is read."""
     view: str
-    """The query that makes the rows which are counted out of `source`."""
     facts: tuple[Fact, ...]
     given: Mapping[str, pa.Table] = {}
-    """Small tables that the query names."""
 
 
 Facts = duckdb.DuckDBPyConnection
@@ -99,8 +97,7 @@ def facts_of(
         for name, found in answer.items():
             counted[name].append(found)
     for fact in chain.from_iterable(each.facts for each, _ in wanted):
-        facts.register("merged", merged(facts, fact, counted[fact.name]))
-        facts.execute(f"CREATE TABLE {fact.name} AS FROM merged")
+        fact.merged(facts, counted[fact.name]).create(fact.name)
 
 
 def shares(files: Sequence[DataFile], most: int) -> list[list[DataFile]]:
@@ -122,12 +119,7 @@ def count(tables: Location, piece: tuple[Wanted, Sequence[DataFile]]) -> dict[st
             found.execute(f"CREATE OR REPLACE TEMP VIEW rows AS {wanted.view}")
             for fact in wanted.facts:
                 counted[fact.name].append(found.sql(fact.counted()).to_arrow_table())
-        return {fact.name: merged(found, fact, counted[fact.name]) for fact in wanted.facts}
-
-
-def merged(found: Facts, fact: Fact, counted: Sequence[pa.Table]) -> pa.Table:
-    found.register("counted", pa.concat_tables(counted))
-    return found.sql(fact.merged("counted")).to_arrow_table()
+        return {fact.name: fact.merged(found, counted[fact.name]).to_arrow_table() for fact in wanted.facts}
 
 
 def connection() -> Facts:
@@ -153,6 +145,5 @@ def _read(tables: Location, wanted: Wanted, files: Sequence[DataFile]) -> pa.Tab
 
 
 def rows(facts: Facts, query: str, *values: Any) -> list[tuple[Any, ...]]:
-    """Ask the facts."""
     found: list[tuple[Any, ...]] = facts.execute(query, values or None).fetchall()
     return found

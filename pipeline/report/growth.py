@@ -41,7 +41,6 @@ before.
 TOLD = Fact(
     "told", ("cluster_id", "begun"), {"time": Figure("min(from_time)", LEAST)}, "rows WHERE from_cause = 'snapshot'"
 )
-"""The snapshots that began states."""
 LOST = Fact("lost", ("cluster_id", "topic", "partitions", "until"), {}, "rows WHERE lost AND NOT marked_for_deletion")
 """The topics that were there where events are missing."""
 FOLLOWED = Fact(

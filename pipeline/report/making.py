@@ -43,7 +43,6 @@ QUESTIONS = (
 
 
 def make(selection: Selection, progress: Stages) -> Report:
-    """Count all facts, and return the report."""
     with progress.stage("what there is"):
         selection.count(selection.days, BEGUN, QUARANTINED)
     selection.load(Table.PROBLEMS, Table.CONTROLLER_EPOCHS)
@@ -59,7 +58,6 @@ def make(selection: Selection, progress: Stages) -> Report:
 
 
 def save_figures(report: Report, files: Files) -> None:
-    """Write the figures as JSON and CSV."""
     files.save(files.json, as_json(document(report)))
     for sheet in report.sheets:
         files.save(files.csv_folder / f"{sheet.name}.csv", as_csv(sheet))
@@ -92,7 +90,6 @@ def document(report: Report) -> dict[str, Any]:
 
 
 def save_page(report: Report, files: Files) -> None:
-    """Draw all plots and write the page."""
     parts = [(question, question.draw(report)) for question in report.questions]
     untold = () if report.clusters.all_rows > 1 else ("cluster_id",)
     page = render(

@@ -17,7 +17,6 @@ from .selection import Selection
 from .sheets import Asked
 
 BARS = 10
-"""Names in a plot."""
 NOTHING_ASKED = "Nothing was asked for."
 _NAME_LETTERS = 60
 _RIGHT_TO_LEFT = {"R", "AL", "AN"}
@@ -28,7 +27,6 @@ class Report:
     """What was counted of a selection, as sheets."""
 
     def __init__(self, selection: Selection, questions: Sequence["Question"], *more: Asked) -> None:
-        """Ask for the sheets of all questions, and for others."""
         self.selection, self.axis, self.facts = selection, selection.axis, selection.facts
         self.questions = questions
         asked = (*more, *(each for question in questions for each in question.asked))
@@ -54,7 +52,6 @@ class Report:
 @dataclass(frozen=True)
 class Question:
     name: str
-    """As programs call it."""
     title: str
     answer: Callable[[Report], str]
     draw: Callable[[Report], Plot | None]

@@ -16,14 +16,15 @@ from ..periods import Axis, Spread, axis, worth_showing
 from ..schemas import CLUSTER, Table
 from .facts import COUNT, LEAST, MOST, Fact, Figure, Wanted, connection, facts_of, rows
 
-MILLISECOND = 1000
-"""Statistics of times may be cut off to milliseconds."""
-
 
 class NothingSelectedError(PipelineError):
     """There is nothing to report on."""
 
 
+_OUTCOME = """
+    CASE WHEN effect != 'none' THEN effect WHEN error_code = 0 THEN 'validated' WHEN enforced = false THEN 'error'
+    WHEN decision = 'violated' THEN 'refused' WHEN decision = 'broken' THEN 'broken' ELSE 'error' END
+"""
 DAYS = Fact(
     "days",
     ("cluster_id", "day"),
@@ -34,8 +35,6 @@ DAYS = Fact(
         "decisions": Figure("count_if(kind = 'decision')"),
     },
 )
-
-
 COLUMNS = (
     "cluster_id epoch sequence time kind principal api operation software received_node decided_node resource name latency_us "
     "effect error_code error message decision enforced rule policy policy_message findings"
@@ -57,19 +56,15 @@ class Selection:
         until: int | None = None,
         clusters: Sequence[str] = (),
     ) -> None:
-        self.spark = spark
-        self.since = since
-        self.until = until
-        self.clusters = tuple(dict.fromkeys(clusters))
+        self.since, self.until, self.clusters = since, until, tuple(dict.fromkeys(clusters))
         self.facts = connection()
-        self._tables = tables.location
-        self._snapshots = tables.snapshots()
+        self._spark, self._tables, self._snapshots = spark, tables.location, tables.snapshots()
 
     def count(self, *wanted: Wanted) -> None:
         """Count what is wanted of rows that belong to the clusters, or to none, in one go. Raises
         OSError and Spark's errors.
         """
-        facts_of(self.spark, self._tables, [(each, self.files(each.table)) for each in wanted], self.facts)
+        facts_of(self._spark, self._tables, [(each, self.files(each.table)) for each in wanted], self.facts)
 
     def files(self, table: Table) -> list[DataFile]:
         """Return the files of a table that may have rows of the clusters and, of events, of the
@@ -88,16 +83,14 @@ class Selection:
             found = dataset(self._tables, table, self.files(table))
             if self.clusters:
                 found = found.filter(ds.field(CLUSTER).is_null() | ds.field(CLUSTER).isin(self.clusters))
-            self.facts.register("source", found.to_table())
-            self.facts.execute(f"CREATE TABLE {table.value} AS FROM source")
-            self.facts.unregister("source")
+            self.facts.from_arrow(found.to_table()).create(table.value)
 
     def _may_hold(self, file: DataFile) -> bool:
         low, high = file.low.get("time"), file.high.get("time")
-        return not (
-            (self.until is not None and low is not None and int(low) >= self.until)
-            or (self.since is not None and high is not None and int(high) + MILLISECOND <= self.since)
-        )
+        is_later = self.until is not None and low is not None and int(low) >= self.until
+        cut_off = 1000  # statistics of times may be cut off to milliseconds
+        is_earlier = self.since is not None and high is not None and int(high) + cut_off <= self.since
+        return not (is_later or is_earlier)
 
     def within(self, first: str, last: str) -> str:
         """Return the condition that some of the time from `first` to `last` is in the period."""
@@ -108,9 +101,8 @@ class Selection:
     @property
     def events(self) -> str:
         """The query for the events of the period, with their time in microseconds."""
-        return (
-            f"SELECT * FROM (SELECT * REPLACE (epoch_us(time) AS time) FROM source) WHERE {self.within('time', 'time')}"
-        )
+        source = "(SELECT * REPLACE (epoch_us(time) AS time) FROM source)"
+        return f"SELECT * FROM {source} WHERE {self.within('time', 'time')}"
 
     @property
     def decisions(self) -> str:
@@ -139,7 +131,6 @@ class Selection:
 
     @property
     def number(self) -> int:
-        """How many events there are."""
         return sum(spread.count for spread in self._days)
 
     @cached_property
@@ -170,9 +161,3 @@ class Selection:
                 raise NothingSelectedError(
                     f"There is no cluster {missing[0]} in {self._tables}: there is {', '.join(known) or 'none'}."
                 )
-
-
-_OUTCOME = """
-    CASE WHEN effect != 'none' THEN effect WHEN error_code = 0 THEN 'validated' WHEN enforced = false THEN 'error'
-    WHEN decision = 'violated' THEN 'refused' WHEN decision = 'broken' THEN 'broken' ELSE 'error' END
-"""
