@@ -29,7 +29,7 @@ from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Tra
 from pyarrow import fs
 
 from .failures import PipelineError
-from .location import Location, output_stream, reason
+from .location import Location, advice, output_stream, reason
 from .schemas import CLUSTER, TIME, Table
 
 APPLICATION = "minicontroller"
@@ -119,9 +119,12 @@ class Snapshot:
 
     def commits(self, most: int) -> list[tuple[int, int]]:
         """Return when the table was changed, the newest first, in milliseconds since 1970, and how
-        many rows came.
+        many rows came. Raises TablesError, OSError.
         """
-        history = [] if self.delta is None else self.delta.history(most * MANY)
+        try:
+            history = [] if self.delta is None else self.delta.history(most * MANY)
+        except DeltaError as error:  # an entry of the log that no snapshot needs
+            raise TablesError(f"The log of {self.table.value} cannot be read: {reason(error)}: {ANEW}.") from None
         return [(each["timestamp"], each[ROWS]) for each in history if each.get(ROWS)][:most]
 
     def lags_behind(self, events: "Snapshot") -> bool:
@@ -148,8 +151,8 @@ class Tables:
         except TableNotFoundError:
             return Snapshot(table, None)
         except (DeltaError, OSError) as error:
-            advice = f": {ANEW}" if self.location.is_local else ""
-            raise TablesError(f"{self.folder(table)} cannot be read: {reason(error)}{advice}.") from None
+            damaged = f": {ANEW}" if isinstance(error, DeltaError) else ""
+            raise TablesError(f"{self.folder(table)} cannot be read: {reason(error)}{damaged}.") from None
         if not found.is_ours:
             raise TablesError(f"{self.folder(table)} is a table of another program: take another folder.")
         return found
@@ -340,7 +343,8 @@ def unreadable(tables: Location, table: Table, files: Sequence[DataFile], error:
     """Return the error that says which of some files of a table cannot be read, and what to do."""
     folder = tables.child(table.value)
     path = next((file.path for file in files if not _has_end(folder, file)), files[0].path)
-    return OSError(0, f"it is gone or broken ({reason(error)}): {ANEW}", folder.child(path).uri)
+    told = advice(error) or f"it is gone or broken ({reason(error)}): {ANEW}"
+    return OSError(0, told, folder.child(path).uri)
 
 
 def _has_end(folder: Location, file: DataFile) -> bool:

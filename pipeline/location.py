@@ -240,6 +240,7 @@ ADVICE = {
     "permission denied: who asks has to be allowed to list, read, write and delete what lies there": (
         "accessdenied 403forbidden necessaryprivileges authorizationfailure permissiondenied"
     ),
+    "too many files are open: allow more by ulimit -n": "toomanyopenfiles",
     "plain http is to be allowed: set AWS_ALLOW_HTTP=true": "urlschemeisnotallowed",
     "the store fails or is busy, even when it is asked again: try it later": (
         "slowdown serviceunavailable 503service internalerror internalfailure 500internal 429too toomanyrequests serverbusy"
@@ -255,17 +256,24 @@ def reason(error: BaseException) -> str:
     """Return what went wrong in one phrase, without a full stop and without secrets. It is also for
     errors of delta-rs, which may tell of every attempt.
     """
-    said = str(error)
-    if isinstance(error, OSError) and error.strerror:
-        if error.errno:
-            return os.strerror(error.errno)
-        said = error.strerror
-    text = COLOURS.sub("", said)
-    letters = "".join(filter(str.isalnum, text)).lower()
-    for advice, signs in ADVICE.items():
+    if isinstance(error, OSError) and error.strerror and error.errno:
+        return os.strerror(error.errno)
+    lines = [line.strip(" \t↳") for line in _said(error).splitlines()]
+    told = ": ".join([line for line in lines if line][:TOLD_LINES]) or type(error).__name__
+    return advice(error) or SECRET.sub("", MADE_UP.sub("", told)).rstrip(".")
+
+
+def advice(error: BaseException) -> str | None:
+    """Return what to do about an error of a system or a store that keeps somebody from what may be
+    whole; None for another one.
+    """
+    letters = "".join(filter(str.isalnum, _said(error))).lower()
+    for told, signs in ADVICE.items():
         if any(sign in letters for sign in signs.split()):
             store = next(name for name in CREDENTIALS if name in letters)
-            return advice.format(credentials=CREDENTIALS[store])
-    lines = [line.strip(" \t↳") for line in text.splitlines()]
-    told = ": ".join([line for line in lines if line][:TOLD_LINES]) or type(error).__name__
-    return SECRET.sub("", MADE_UP.sub("", told)).rstrip(".")
+            return told.format(credentials=CREDENTIALS[store])
+    return None
+
+
+def _said(error: BaseException) -> str:
+    return COLOURS.sub("", (isinstance(error, OSError) and error.strerror) or str(error))

@@ -2,13 +2,18 @@
 is lost or doubled.
 """
 
+import io
+import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
 from minicontroller.pipeline.commands import pipeline
@@ -26,10 +31,13 @@ from minicontroller.pipeline.ingest.files import listing
 from minicontroller.pipeline.ingest.state import Ledger, copied
 from minicontroller.pipeline.location import Location
 from minicontroller.pipeline.schemas import Table
+from minicontroller.pipeline.status import print_status
 from tests.audit.logs import CLUSTER, a_log, write
 from tests.pipeline.ingest.local import ingest_here, ingest_on, places, rows_of
 
 EVENTS = 5
+NOBODY = 65534
+DENIED = "permission denied: who asks has to be allowed to list, read, write and delete what lies there"
 
 
 def add(audit: Path, epoch: int) -> None:
@@ -93,6 +101,54 @@ def test_a_damaged_log_is_made_anew(tables: Path, audit: Path) -> None:
     cleared(tables, audit)
     ingest_here(tables, audit)
     assert_whole(tables)
+
+
+@contextmanager
+def forbidden(path: Path) -> Iterator[None]:
+    """Keep this process from a file or folder within the block, also if it is root's."""
+    user, mode = os.geteuid(), path.stat().st_mode
+    path.chmod(0)
+    try:
+        os.seteuid(user or NOBODY)
+        yield
+    finally:
+        os.seteuid(user)
+        path.chmod(mode)
+
+
+@pytest.fixture
+def reachable() -> Iterator[Path]:
+    """Give tables in a folder that everybody may enter."""
+    with TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        add(Path(name, "audit"), 1)
+        ingest_here(Path(name, "tables"), Path(name, "audit"))
+        yield Path(name, "tables")
+
+
+@pytest.mark.parametrize("what", ["events", "events/_delta_log", f"events/_delta_log/{1:020}.json"])
+def test_a_log_that_is_forbidden(reachable: Path, what: str) -> None:
+    """It may be whole, so it is told what is to be allowed, and not to make the tables anew."""
+    told = f"^{reachable}/events cannot be read: {DENIED}.$"
+    with forbidden(reachable / what), pytest.raises(TablesError, match=told):
+        begun(reachable)
+
+
+def test_a_file_that_is_forbidden(reachable: Path) -> None:
+    """It may be whole, so it is told what is to be allowed, and not to make the tables anew."""
+    files = begun(reachable).events.files
+    file = reachable / "events" / files[0].path
+    with forbidden(file), pytest.raises(OSError, match=DENIED) as told:
+        list(batches(Location.local(reachable), Table.EVENTS, files, ["epoch"]))
+    assert (told.value.filename, told.value.strerror) == (str(file), DENIED)
+
+
+def test_an_old_entry_of_the_log_that_is_damaged(tables: Path) -> None:
+    """The status says so, though no snapshot needs the entry any more."""
+    DeltaTable(tables / "events").create_checkpoint()
+    (tables / "events" / "_delta_log" / f"{1:020}.json").write_bytes(b"garbage")
+    with pytest.raises(TablesError, match=r"The log of events cannot be read: .*--anew"):
+        print_status(Location.local(tables), io.StringIO())
 
 
 def test_a_gap_in_the_log(tables: Path) -> None:

@@ -13,13 +13,13 @@ import zstandard
 from pyarrow.fs import FileSelector
 
 from minicontroller.audit.event import encode
-from minicontroller.pipeline.delta import ChangedMeanwhileError, Tables, TablesError
+from minicontroller.pipeline.delta import ChangedMeanwhileError, Tables, TablesError, batches
 from minicontroller.pipeline.ingest.anew import clear
 from minicontroller.pipeline.ingest.batches import StagingError
 from minicontroller.pipeline.ingest.files import Read, listing
 from minicontroller.pipeline.ingest.lines import Reader
 from minicontroller.pipeline.ingest.state import State, check
-from minicontroller.pipeline.location import READ_AHEAD_BYTES, File, Location, reason
+from minicontroller.pipeline.location import READ_AHEAD_BYTES, File, Location, output_stream, reason
 from minicontroller.pipeline.schemas import Table
 from tests.audit.logs import CLUSTER, a_log
 from tests.command_line.command import call
@@ -143,6 +143,24 @@ def test_a_store_that_may_not_be_written_to(bucket: Bucket) -> None:
     check(tables)
     assert tables.snapshot(Table.EVENTS).files == ()
     assert [info.path for info in bucket.tables.filesystem().get_file_info(LOCATED) if info.is_file] == []
+
+
+def test_tables_that_may_not_be_read(bucket: Bucket) -> None:
+    """They may be whole: only a log that is broken is to be made anew."""
+    fill(bucket)
+    ingest_here(bucket.tables, bucket.audit)
+    events = Tables(bucket.tables).snapshot(Table.EVENTS)
+    with bucket.store.faults(1.0, ("denied",), only="GET"):
+        with pytest.raises(TablesError) as refusal:
+            Tables(bucket.tables).snapshot(Table.EVENTS)
+        with pytest.raises(OSError, match="permission denied") as failure:
+            list(batches(bucket.tables, Table.EVENTS, events.files, ["epoch"]))
+    assert str(refusal.value) == f"{bucket.tables}/events cannot be read: {DENIED}."
+    assert failure.value.strerror == DENIED
+    with output_stream(bucket.tables, f"events/_delta_log/{1:020}.json") as stream:
+        stream.write(b"garbage")
+    with pytest.raises(TablesError, match=r"events cannot be read: .*--anew"):
+        Tables(bucket.tables).snapshot(Table.EVENTS)
 
 
 def test_status_and_tables_made_anew(bucket: Bucket, tmp_path: Path) -> None:
