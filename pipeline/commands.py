@@ -164,14 +164,14 @@ def _moment(_context: click.Context, _parameter: click.Parameter, value: str | N
 def failures_told(tables: "Location") -> Iterator[None]:
     """Turn a failure that nobody in the block has told into a sentence: click.ClickException."""
     from .failures import PipelineError, first_line, is_sparks
-    from .location import reason
+    from .location import advice, reason
 
     try:
         yield
     except PipelineError as error:
         raise click.ClickException(escaped(str(error))) from None
     except OSError as error:
-        raise click.ClickException(escaped(f"{error.filename or tables}: {reason(error)}.")) from None
+        raise click.ClickException(escaped(f"{error.filename or tables}: {advice(error) or reason(error)}.")) from None
     except Exception as error:
         if not is_sparks(error):
             raise

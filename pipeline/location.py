@@ -237,7 +237,7 @@ ADVICE = {
     ),
     "the address has to name the account: abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER": "accountmustbespecified",
     "credentials are missing: set {credentials} in the environment": "169254169254 nocredentials loadingcredentials imdssession",
-    "permission denied: who asks has to be allowed to list, read, write and delete what lies there": (
+    "permission denied: who asks has to be allowed to list and read what lies there, and to write and delete in tables": (
         "accessdenied 403forbidden necessaryprivileges authorizationfailure permissiondenied"
     ),
     "too many files are open: allow more by ulimit -n": "toomanyopenfiles",

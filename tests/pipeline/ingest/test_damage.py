@@ -37,7 +37,9 @@ from tests.pipeline.ingest.local import ingest_here, ingest_on, places, rows_of
 
 EVENTS = 5
 NOBODY = 65534
-DENIED = "permission denied: who asks has to be allowed to list, read, write and delete what lies there"
+DENIED = (
+    "permission denied: who asks has to be allowed to list and read what lies there, and to write and delete in tables"
+)
 
 
 def add(audit: Path, epoch: int) -> None:
@@ -132,6 +134,13 @@ def test_a_log_that_is_forbidden(reachable: Path, what: str) -> None:
     told = f"^{reachable}/events cannot be read: {DENIED}.$"
     with forbidden(reachable / what), pytest.raises(TablesError, match=told):
         begun(reachable)
+
+
+def test_a_state_that_is_forbidden(reachable: Path) -> None:
+    """A command says what is to be allowed."""
+    with forbidden(reachable / STATE):
+        told = CliRunner().invoke(pipeline, ["status", "--tables", str(reachable)])
+    assert (told.exit_code, told.output) == (1, f"Error: {reachable}: {DENIED}.\n")
 
 
 def test_a_file_that_is_forbidden(reachable: Path) -> None:

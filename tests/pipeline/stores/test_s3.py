@@ -30,7 +30,9 @@ from tests.support.s3 import S3
 LINES = [encode(event) for event in a_log(38)]
 PLACES = [(CLUSTER, 1, number) for number in range(1, len(LINES) + 1)]
 COMMAND_SECONDS = 120
-DENIED = "permission denied: who asks has to be allowed to list, read, write and delete what lies there"
+DENIED = (
+    "permission denied: who asks has to be allowed to list and read what lies there, and to write and delete in tables"
+)
 LOCATED = FileSelector("", recursive=True, allow_not_found=True)
 
 
