@@ -69,7 +69,7 @@ class Reached(msgspec.Struct, frozen=True, array_like=True):
     @property
     def size(self) -> int:
         """How many bytes were read, uncompressed."""
-        return self.consumed - self.read.begin
+        return max(0, self.consumed - self.read.begin)
 
 
 class Report(msgspec.Struct):

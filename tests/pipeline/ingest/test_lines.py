@@ -16,6 +16,7 @@ from minicontroller.audit.event import MAX_LINE_BYTES
 from minicontroller.audit.lines import KEPT_BYTES
 from minicontroller.pipeline.ingest.files import TO_THE_END, Read
 from minicontroller.pipeline.ingest.lines import Reader
+from minicontroller.pipeline.ingest.report import Reached
 
 CHUNK = 8
 
@@ -74,3 +75,19 @@ def test_a_line_of_50_mb_costs_no_such_memory(tmp_path: Path) -> None:
     ]
     assert len(blocks[1].lines[0]) == KEPT_BYTES
     assert peak < 3 * MAX_LINE_BYTES
+
+
+@given(data=st.text("ab\n").map(str.encode), begin=st.integers(1, 10), is_whole=st.booleans())
+def test_a_part_that_no_line_ends_before(data: bytes, begin: int, is_whole: bool) -> None:
+    """Nothing of it is told or counts as read, and a part that a line ends before is read."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "a.ndjson"
+        file.write_bytes(data)
+        read = Read(str(file), begin, TO_THE_END if is_whole else begin + 5)
+        reader = Reader(read)
+        told = b"".join(line + b"\n" for block in reader.blocks() for line in block.lines)
+    goes_on = data[begin - 1 : begin] == b"\n"
+    part = data[begin : None if is_whole else begin + 5]
+    assert told == (part[: part.rfind(b"\n") + 1] if goes_on else b"")
+    assert reader.consumed == (begin + len(told) if goes_on else 0)
+    assert Reached(read, reader.consumed, reader.rest).size == len(told)
