@@ -143,12 +143,13 @@ def selection_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def _settings(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    from .session import conf_settings
-
-    try:
-        return conf_settings(values)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
+    settings = {}
+    for pair in values:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.startswith("spark."):
+            raise click.UsageError(f"--conf {pair}: write it as spark.KEY=VALUE.")
+        settings[key] = value
+    return settings
 
 
 def _moment(_context: click.Context, _parameter: click.Parameter, value: str | None) -> int | None:

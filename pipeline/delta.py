@@ -323,9 +323,11 @@ def dataset(tables: Location, table: Table, files: Sequence[DataFile], schema: p
         dictionary_columns=[field.name for field in wanted if pa.types.is_dictionary(field.type)]
     )
     filesystem = tables.child(table.value).filesystem()
-    return ds.FileSystemDataset(
-        [form.make_fragment(file.path, filesystem, _of_cluster(file)) for file in files], wanted, form, filesystem
-    )
+    fragments = []
+    for file in files:
+        partition = None if file.cluster_id is None else ds.field(CLUSTER) == file.cluster_id
+        fragments.append(form.make_fragment(file.path, filesystem, partition))
+    return ds.FileSystemDataset(fragments, wanted, form, filesystem)
 
 
 def batches(
@@ -349,15 +351,10 @@ def unreadable(tables: Location, table: Table, files: Sequence[DataFile], error:
 
 def _has_end(folder: Location, file: DataFile) -> bool:
     try:
-        with folder.filesystem().open_input_file(file.path) as stream:
-            pq.read_metadata(stream)
+        pq.read_metadata(file.path, filesystem=folder.filesystem())
     except (OSError, pa.ArrowException):
         return False
     return True
-
-
-def _of_cluster(file: DataFile) -> ds.Expression | None:
-    return None if file.cluster_id is None else ds.field(CLUSTER) == file.cluster_id
 
 
 class NewFile:

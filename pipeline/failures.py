@@ -69,7 +69,7 @@ def lost() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if isinstance(error, (OSError, EOFError)) or type(error).__name__ == "Py4JNetworkError":
+        if isinstance(error, (OSError, EOFError)) or type(error).__name__ in {"Py4JError", "Py4JNetworkError"}:
             raise SparkLostError from error
         raise
 

@@ -92,7 +92,7 @@ class Table(Enum):
     @property
     def statistics(self) -> tuple[str, ...]:
         """The columns of which each file's lowest and highest value is in the table's log."""
-        return _STATISTICS.get(self, ())
+        return tuple(_STATISTICS.get(self, "").split())
 
 
 _COLUMNS = {
@@ -128,10 +128,7 @@ _COLUMNS = {
 }
 _SCHEMAS = {table: pa.schema(columns) for table, columns in _COLUMNS.items()}
 _STATISTICS = {
-    Table.EVENTS: ("epoch", "sequence", "time"),
-    Table.TOPIC_HISTORY: (
-        *("topic", "from_epoch", "from_sequence", "from_time"),
-        *("until_epoch", "until_sequence", "until_time"),
-    ),
-    Table.QUARANTINE: ("line",),
+    Table.EVENTS: "epoch sequence time",
+    Table.TOPIC_HISTORY: "topic from_epoch from_sequence from_time until_epoch until_sequence until_time",
+    Table.QUARANTINE: "line",
 }

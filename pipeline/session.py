@@ -5,6 +5,7 @@ Rule: a session lives as long as one command. Whatever is wrong with Java or the
 before anything is read or written.
 """
 
+import logging
 import os
 import shutil
 import signal
@@ -17,6 +18,8 @@ from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from urllib.parse import urlsplit
+from warnings import catch_warnings
 
 import pyspark
 from pyspark import SparkConf, SparkContext
@@ -31,9 +34,8 @@ from .shipping import write_package
 MASTER, REMOTE, PYTHON = "spark.master", "SPARK_REMOTE", "spark.pyspark.python"
 CONNECT = "sc://"
 LOCAL = "local"
-CONNECT_PORT = "15002"
-"""Where a server of Spark Connect listens if its address names no port."""
-LISTENING = {"spark": "Spark master", "sc": "Spark Connect server"}
+LISTENING = {"spark": ("Spark master", ""), "sc": ("Spark Connect server", "15002")}
+"""What an address of a scheme names, and the port that it need not name."""
 CONNECT_SECONDS = 5.0
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """Of spark-submit: where Java's side is."""
@@ -104,8 +106,15 @@ def spark_session(
             yield spark
         finally:
             if spark is not None:
-                with suppress(SparkLostError), lost():
-                    spark.stop()
+                _stop(spark)
+
+
+def _stop(spark: SparkSession) -> None:
+    """End Spark, in silence: its Java may have been ended by the signal that ended the command."""
+    logging.disable()
+    with suppress(SparkLostError), lost(), catch_warnings(action="ignore"):
+        spark.stop()
+    logging.disable(logging.NOTSET)
 
 
 @contextmanager
@@ -185,17 +194,6 @@ def _is_here(spark: SparkSession) -> bool:
 
 def _is_local(master: str) -> bool:
     return master == LOCAL or master.startswith(f"{LOCAL}[")
-
-
-def conf_settings(pairs: Sequence[str]) -> dict[str, str]:
-    """Read the options `--conf KEY=VALUE`. Raises ValueError with a sentence."""
-    settings = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key.startswith("spark."):
-            raise ValueError(f"--conf {pair}: write it as spark.KEY=VALUE.")
-        settings[key] = value
-    return settings
 
 
 def _quiet(folder: Path) -> str:
@@ -285,15 +283,17 @@ def _check_answers(address: str) -> None:
     scheme, _, hosts = address.partition("://")
     if scheme not in LISTENING:
         return
-    failures = []
+    name, usual_port = LISTENING[scheme]
+    failure = ""
     for each in hosts.partition("/")[0].split(","):
-        host, _, port = each.rpartition(":") if scheme == "spark" or ":" in each else (each, "", CONNECT_PORT)
         try:
-            socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
+            server = urlsplit(f"//{each}")
+            port = int(server.port or usual_port)
+            socket.create_connection((server.hostname, port), timeout=CONNECT_SECONDS).close()
         except ValueError:
             raise SparkUnavailableError(f"--master {address}: write it as {scheme}://HOST:PORT.") from None
         except OSError as error:
-            failures.append(error.strerror or str(error))
+            failure = error.strerror or str(error)
         else:
             return
-    raise SparkUnavailableError(f"No {LISTENING[scheme]} answers at {address}: {failures[-1]}.")
+    raise SparkUnavailableError(f"No {name} answers at {address}: {failure}.")

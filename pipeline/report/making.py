@@ -66,22 +66,17 @@ def save_figures(report: Report, files: Files) -> None:
 def document(report: Report) -> dict[str, Any]:
     """Return the report for JSON; docs/pipeline.md describes its fields."""
     selection = report.selection
-    limits = {"since": selection.since, "until": selection.until}
+    since, until = (
+        None if limit is None else moment(limit).replace(" ", "T") + "Z" for limit in (selection.since, selection.until)
+    )
     return {
         "schema_version": SCHEMA_VERSION,
-        **{name: None if limit is None else moment(limit).replace(" ", "T") + "Z" for name, limit in limits.items()},
+        "since": since,
+        "until": until,
         "clusters": list(selection.clusters),
         "events": report.clusters.totals["events"],
         "step": selection.axis.step.name,
-        "questions": [
-            {
-                "name": question.name,
-                "title": question.title,
-                "answer": question.answer(report),
-                "tables": [sheet.name for sheet in question.sheets(report)],
-            }
-            for question in report.questions
-        ],
+        "questions": [question.told(report) for question in report.questions],
         "tables": {sheet.name: plain_sheet(sheet) for sheet in report.sheets},
     }
 

@@ -67,16 +67,18 @@ class Question:
 
     def shown(self, report: Report) -> list[Sheet]:
         """Return the sheets for people."""
-        return [
-            report.sheet(each.name)
-            for each in self.on_page
-            if not each.compares or report.sheet(each.name).all_rows > 1
-        ]
+        sheets = [(each, report.sheet(each.name)) for each in self.on_page]
+        return [sheet for each, sheet in sheets if sheet.all_rows > 1 or not each.compares]
 
     def sheets(self, report: Report) -> list[Sheet]:
         """Return all sheets, and first those for people."""
         shown = self.shown(report)
         return [*shown, *(sheet for each in self.asked if (sheet := report.sheet(each.name)) not in shown)]
+
+    def told(self, report: Report) -> dict[str, Any]:
+        """Return the question with its answer, for JSON."""
+        tables = [sheet.name for sheet in self.sheets(report)]
+        return {"name": self.name, "title": self.title, "answer": self.answer(report), "tables": tables}
 
 
 @dataclass(frozen=True)
