@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ...audit.names import name_parts
 from ..location import reason
-from .files import Found, Progress, base_name, former_names, is_told, lasting_name
+from .files import Found, Progress, base_name, former_names, is_read, is_told, lasting_name
 from .state import State
 
 
@@ -58,7 +58,7 @@ def note_leftovers(state: State, found: Mapping[str, Found], left: Leftovers) ->
 def _why_not(name: str, file: Found, progress: Progress | None) -> str | None:
     if not is_told(name):
         return "its name is not UTF-8"
-    if progress is not None and progress.consumed:
+    if progress is not None and is_read(file, progress):
         return None
     try:
         file.file.open().close()

@@ -2,6 +2,7 @@
 is lost or doubled.
 """
 
+import gzip
 import io
 import os
 import shutil
@@ -28,6 +29,7 @@ from minicontroller.pipeline.delta import (
 )
 from minicontroller.pipeline.ingest.anew import clear
 from minicontroller.pipeline.ingest.files import listing
+from minicontroller.pipeline.ingest.leftovers import leftovers
 from minicontroller.pipeline.ingest.state import Ledger, copied
 from minicontroller.pipeline.location import Location
 from minicontroller.pipeline.schemas import Table
@@ -150,6 +152,19 @@ def test_a_file_that_is_forbidden(reachable: Path) -> None:
     with forbidden(file), pytest.raises(OSError, match=DENIED) as told:
         list(batches(Location.local(reachable), Table.EVENTS, files, ["epoch"]))
     assert (told.value.filename, told.value.strerror) == (str(file), DENIED)
+
+
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_an_audit_file_that_is_forbidden_after_some_of_it_was_read(reachable: Path, ending: str) -> None:
+    """It is told as unreadable, and not as one whose last line has no end."""
+    file = next((reachable.parent / "audit").iterdir())
+    text = file.read_bytes() + b"no event\n"
+    file.unlink()
+    file = file.with_name(file.name + ending)
+    file.write_bytes(gzip.compress(text) if ending else text)
+    with forbidden(file):
+        left = leftovers(listing([Location.local(file.parent)]), begun(reachable).state.files)
+    assert left == ({}, {}, {str(file): "Permission denied"})
 
 
 def test_an_old_entry_of_the_log_that_is_damaged(tables: Path) -> None:
