@@ -91,7 +91,8 @@ def overlapping(state: State, reports: Sequence[Report]) -> list[Share]:
         for stretch in report.stretches:
             place = stretch.cluster_id, stretch.epoch
             if place not in known:
-                known[place] = Runs.of(_runs_of(state, *place))
+                epochs = state.clusters.get(stretch.cluster_id, ClusterState()).epochs
+                known[place] = Runs.of(epochs[stretch.epoch].runs if stretch.epoch in epochs else [])
             there = own.setdefault(place, Runs())
             run = stretch.run
             has_known |= bool(known[place].within(run.first, run.last) or there.within(run.first, run.last))
@@ -103,12 +104,6 @@ def overlapping(state: State, reports: Sequence[Report]) -> list[Share]:
             for run in runs.runs:
                 known[place].add(run)
     return again
-
-
-def _runs_of(state: State, cluster: str, epoch: int) -> list[Run]:
-    if cluster not in state.clusters or epoch not in state.clusters[cluster].epochs:
-        return []
-    return state.clusters[cluster].epochs[epoch].runs
 
 
 def _places(known: Known, own: Known) -> dict[str, dict[int, list[tuple[int, int]]]]:

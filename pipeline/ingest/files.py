@@ -205,8 +205,9 @@ def _reads(name: str, file: Found, progress: Progress, piece_bytes: int) -> Iter
     except OSError:  # gone, or not for us: the run tells of it when it has read the rest
         return
     with stream:
-        is_other = file.size < progress.consumed or not _is_line_end(stream, progress.consumed)
-        begin = 0 if is_other else progress.consumed
+        known = progress.consumed
+        is_other = file.size < known or _last_line_end(stream, max(0, known - 1), known) != known
+        begin = 0 if is_other else known
         end = _last_line_end(stream, begin, file.size)
         if is_other and not end:  # what it gets yet is no continuation of what was read
             yield Read(name, 0, 0, again=True)
@@ -214,13 +215,6 @@ def _reads(name: str, file: Found, progress: Progress, piece_bytes: int) -> Iter
             after = end if end - begin <= piece_bytes else _next_line_end(stream, begin + piece_bytes, end)
             yield Read(name, begin, after, again=begin < progress.highest)
             begin = after
-
-
-def _is_line_end(stream: BinaryIO, offset: int) -> bool:
-    if offset == 0:
-        return True
-    stream.seek(offset - 1)
-    return stream.read(1) == b"\n"
 
 
 def _last_line_end(stream: BinaryIO, begin: int, size: int) -> int:
@@ -238,12 +232,6 @@ def _last_line_end(stream: BinaryIO, begin: int, size: int) -> int:
 
 def _next_line_end(stream: BinaryIO, offset: int, end: int) -> int:
     stream.seek(offset)
-    while offset < end:
-        chunk = stream.read(SEARCH_BYTES)
-        at = chunk.find(b"\n")
-        if at >= 0:
-            return min(end, offset + at + 1)
-        if not chunk:
-            break
-        offset += len(chunk)
-    return end
+    while stream.readline(SEARCH_BYTES)[-1:] not in {b"\n", b""}:
+        pass
+    return min(end, stream.tell())

@@ -27,7 +27,7 @@ class Leftovers(NamedTuple):
 def leftovers(found: Mapping[str, Found], files: Mapping[str, Progress]) -> Leftovers:
     left = Leftovers({}, {}, {})
     former = former_names(found, files)
-    newest = _newest(found)
+    newest = dict(sorted(filter(None, map(_key, found))))
     for name, file in found.items():
         told = _told(str(file.file))
         progress = files.get(former.get(name, name))
@@ -71,13 +71,6 @@ def _why_not(name: str, file: Found, progress: Progress | None) -> str | None:
 
 def _told(path: str) -> str:
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def _newest(found: Mapping[str, Found]) -> dict[tuple[str, int], tuple[int, int, int]]:
-    newest: dict[tuple[str, int], tuple[int, int, int]] = {}
-    for node, place in filter(None, map(_key, found)):
-        newest[node] = max(place, newest.get(node, place))
-    return newest
 
 
 def _key(name: str) -> tuple[tuple[str, int], tuple[int, int, int]] | None:
