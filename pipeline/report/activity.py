@@ -163,29 +163,26 @@ BY_PRINCIPAL = Question(
     "principals",
     "Who asks for changes?",
     lambda report: _most(report, "activity_by_principal", "principal", "asked", "that {} principals asked for"),
-    lambda report: ranking(
-        "principals", report.sheet("activity_by_principal"), lambda row: label_of(row["principal"]), PARTS
-    ),
+    ranking("principals", "activity_by_principal", lambda _, row: label_of(row["principal"]), *PARTS),
     (_by("principal", "activity_by_principal", "Changes by principal"),),
 )
 BY_TOPIC = Question(
     "topics",
     "Which topics are changed most?",
     lambda report: _most(report, "activity_by_topic", "topic", "was asked about", "of {} topics"),
-    lambda report: ranking(
-        "topics", report.sheet("activity_by_topic"), lambda row: row["topic"] + report.of_cluster(row), PARTS
-    ),
+    ranking("topics", "activity_by_topic", lambda report, row: row["topic"] + report.of_cluster(row), *PARTS),
     (_by("cluster_id topic", "activity_by_topic", "Changes by topic", fact="topics"),),
 )
 FORWARDING = Question(
     "forwarding",
     "How much is forwarded, and by which node?",
     _forwarding_answer,
-    lambda report: ranking(
+    ranking(
         "forwarding",
-        report.sheet("forwarding_by_node"),
-        lambda row: _node(report, row),
-        (Part("local", "decided where it arrived", "s0"), Part("forwarded", "forwarded to the controller", "s1")),
+        "forwarding_by_node",
+        _node,
+        Part("local", "decided where it arrived", "s0"),
+        Part("forwarded", "forwarded to the controller", "s1"),
     ),
     (
         Asked(
@@ -204,9 +201,7 @@ BY_CLIENT = Question(
     "clients",
     "Which clients ask?",
     _clients_answer,
-    lambda report: ranking(
-        "clients", report.sheet("activity_by_client"), lambda row: row["software"] or "(did not say)", PARTS
-    ),
+    ranking("clients", "activity_by_client", lambda _, row: row["software"] or "(did not say)", *PARTS),
     (_by("software", "activity_by_client", "Changes by client", principals=True),),
     note="Clients say their name and version since Kafka 2.4 (KIP-511).",
 )

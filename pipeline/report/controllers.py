@@ -73,18 +73,16 @@ def _answer(report: Report) -> str:
     )
     if behind := sum(silence < 0 for silence in silences):
         text += f" {times(behind).capitalize()} the clock of the next was behind."
-    found = {is_after: figures for is_after, *figures in rows(report.facts, _BEFORE_AND_AFTER)}
+    by_side = percentiles("is_after", "(SELECT *, seconds >= 0 AS is_after FROM near_changes)")
+    found = rows(report.facts, f"SELECT is_after, changes, p50_us, p99_us FROM ({by_side})")
     told = {
         is_after: f"{plural(number, 'change')} took {duration(p50)} at p50 and {duration(p99)} at p99"
-        for is_after, (number, p50, p99) in found.items()
+        for is_after, number, p50, p99 in found
     }
     if True in told:
         text += f" In the minute after a change, {told[True]}" + (f"; before, {told[False]}." if False in told else ".")
     return text
 
-
-_BY_SIDE = percentiles("is_after", "(SELECT *, seconds >= 0 AS is_after FROM near_changes)")
-_BEFORE_AND_AFTER = f"SELECT is_after, changes, p50_us, p99_us FROM ({_BY_SIDE})"
 
 CONTROLLERS = Question(
     "controllers",

@@ -59,51 +59,32 @@ BY_OPERATION = Fact("latencies_by_operation", ("cluster_id", "operation", "way",
 
 
 def _answer(report: Report) -> str:
-    by_way = f"{percentiles('way', 'latencies_by_operation')} UNION ALL BY NAME {_ALL}"
-    found = {
-        way: figures for way, *figures in rows(report.facts, f"SELECT way, changes, p50_us, p99_us FROM ({by_way})")
-    }
+    every = percentiles("way", "(SELECT * REPLACE ('all' AS way) FROM latencies_by_operation)")
+    by_way = f"{percentiles('way', 'latencies_by_operation')} UNION ALL BY NAME {every}"
+    asked = rows(report.facts, f"SELECT way, changes, p50_us, p99_us FROM ({by_way})")
+    found = {way: figures for way, *figures in asked}
     if not found:
         return "No change was carried out."
     changes, half, most = found["all"]
     if changes == 1:
         return f"The only change took {duration(half)}."
     text = f"Half of {plural(changes, 'change')} took at most {duration(half)}, and 99 of 100 at most {duration(most)}"
-    parts = [
-        f"{duration(found[way][1])} and {duration(found[way][2])} {where}"
-        for way, where in (
-            ("local", "if they arrived at the controller itself"),
-            ("forwarded", "if they were forwarded"),
-        )
-        if way in found
-    ]
+    ways = {"local": "if they arrived at the controller itself", "forwarded": "if they were forwarded"}
+    parts = [f"{duration(found[way][1])} and {duration(found[way][2])} {ways[way]}" for way in ways if way in found]
     return f"{text}: {', '.join(parts)}." if len(parts) > 1 else f"{text}."
-
-
-_ALL = percentiles("way", "(SELECT * REPLACE ('all' AS way) FROM latencies_by_operation)")
 
 
 def _drawn(report: Report) -> Plot | None:
     sheet, axis = report.sheet("durations_over_time"), report.axis
-    by_way = {way: {row["time"]: row for row in sheet.records if row["way"] == way} for way in _WAYS}
-    series = [
-        Series(
-            f"{label}, {name[:3]}",
-            colour,
-            [_drawable(found.get(start, {}).get(name)) for start in axis.starts[:-1]],
-            name == "p99_us",
-        )
-        for way, (label, colour) in _WAYS.items()
-        if (found := by_way[way])
-        for name in ("p50_us", "p99_us")
-    ]
+    series = []
+    for way, (label, colour) in _WAYS.items():
+        found = {row["time"]: row for row in sheet.records if row["way"] == way}
+        for name in ("p50_us", "p99_us") if found else ():
+            # a logarithmic axis has no place for 0
+            values = [max(found[start][name], 1) if start in found else None for start in axis.starts[:-1]]
+            series.append(Series(f"{label}, {name[:3]}", colour, values, name == "p99_us"))
     panel = Panel(f"Duration, by {axis.step.name}", series, duration, logarithmic=True)
     return lines_over_time("durations", axis.starts, [panel]) if series else None
-
-
-def _drawable(value: int | None) -> float | None:
-    """Return what a logarithmic axis has a place for."""
-    return None if value is None else max(float(value), 1.0)
 
 
 DURATIONS = Question(

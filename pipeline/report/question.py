@@ -95,16 +95,21 @@ class Part:
         return numbers[self.column] - (numbers[self.less] if self.less else 0)
 
 
-def ranking(name: str, sheet: Sheet, label: Callable[[Mapping[str, Any]], str], parts: Sequence[Part]) -> Plot | None:
-    """Plot a bar for each of the first rows of a sheet; the others are counted."""
-    if not sheet.rows:
-        return None
-    first = sheet.cut(BARS)
-    series = [Series(part.label, part.colour, [part.of(row) for row in first.records]) for part in parts]
-    sums = [sum(part.of(row) for part in parts) for row in first.records]
-    rest = rest_of(first, sum(part.of(first.of_others) for part in parts))
-    drawn = [each for each in series if any(each.values)]
-    return bars(name, list(map(label, first.records)), drawn, list(map(count, sums)), rest)
+def ranking(
+    name: str, sheet: str, label: Callable[[Report, Mapping[str, Any]], str], *parts: Part
+) -> Callable[[Report], Plot | None]:
+    """Return what plots a bar for each of the first rows of a sheet, and counts the others."""
+
+    def draw(report: Report) -> Plot | None:
+        first = report.sheet(sheet).cut(BARS)
+        series = [Series(part.label, part.colour, [part.of(row) for row in first.records]) for part in parts]
+        sums = [count(sum(part.of(row) for part in parts)) for row in first.records]
+        rest = rest_of(first, sum(part.of(first.of_others) for part in parts))
+        drawn = [each for each in series if any(each.values)]
+        labels = [label(report, row) for row in first.records]
+        return bars(name, labels, drawn, sums, rest) if first.rows else None
+
+    return draw
 
 
 def rest_of(sheet: Sheet, others: int) -> str:

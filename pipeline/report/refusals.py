@@ -91,11 +91,6 @@ def _warnings_answer(report: Report) -> str:
     return f"{text} {share(applied / findings)} of these changes were carried out."
 
 
-def _warnings_drawn(report: Report) -> Plot | None:
-    parts = [Part("applied", "carried out", "s0"), Part("findings", "not carried out", "s7", less="applied")]
-    return ranking("warnings", report.sheet("warnings_by_rule"), lambda row: f"{row['rule']} ({row['action']})", parts)
-
-
 REFUSALS = Question(
     "refusals",
     "Who is refused, by which rule, and why?",
@@ -141,7 +136,13 @@ WARNINGS = Question(
     "warnings",
     "What do rules warn of?",
     _warnings_answer,
-    _warnings_drawn,
+    ranking(
+        "warnings",
+        "warnings_by_rule",
+        lambda _, row: f"{row['rule']} ({row['action']})",
+        Part("applied", "carried out", "s0"),
+        Part("findings", "not carried out", "s7", less="applied"),
+    ),
     (
         Asked(
             "warnings_by_rule",
