@@ -45,9 +45,7 @@ TARGET_BYTES = 64 << 20
 """Of a file: one that has come to so much is followed by another one."""
 SMALL_BYTES = TARGET_BYTES // 8
 MANY = 16
-"""Where a cluster has so many small files, they are merged: so an event is written anew a few times
-at most, however often a little is added.
-"""
+"""So many small files of a cluster are merged, so that a row is rewritten a few times at most."""
 STATE = "_state"
 """The folder of what the ingest keeps for itself, beside the tables."""
 OLD_STATE = f"{STATE}/state.json"
@@ -118,9 +116,7 @@ class Snapshot:
         return DataFile(path, cluster_id, action["num_records"], action["size_bytes"], low, high, nulls)
 
     def commits(self, most: int) -> list[tuple[int, int]]:
-        """Return when the table was changed, the newest first, in milliseconds since 1970, and how
-        many rows came. Raises TablesError, OSError.
-        """
+        """Return the newest changes: milliseconds since 1970, rows. Raises TablesError, OSError."""
         try:
             history = [] if self.delta is None else self.delta.history(most * MANY)
         except DeltaError as error:  # an entry of the log that no snapshot needs
@@ -173,9 +169,7 @@ class Tables:
         return events
 
     def check_form(self) -> None:
-        """Raise TablesError if the tables are those of a version before Delta tables, or are being
-        removed.
-        """
+        """Raise TablesError for tables that are being removed, or of a version before Delta."""
         self.check_folders()
         for name, why in (
             (CLEARING, "is being made anew, or a run that did so was ended"),
@@ -202,9 +196,7 @@ class Tables:
         *,
         are_rows_new: bool = True,
     ) -> Snapshot:
-        """Change a table in one step, and return what it holds then. Raises ChangedMeanwhileError,
-        TablesError.
-        """
+        """Change a table in one step, and return it. Raises ChangedMeanwhileError, TablesError."""
         delta = before.delta or self._created(before.table)
         self._add_columns(delta, before.table)
         now = time.time_ns() // 1_000_000
@@ -406,9 +398,7 @@ class NewFile:
         return int(self._stream.tell())
 
     def __del__(self) -> None:
-        """Leave a file as it is that was given up, such as on a full disk: the library would try to
-        write its end, and complain.
-        """
+        """Leave a file that was given up: the library would try to write its end, and complain."""
         with suppress(AttributeError):  # it was not even begun
             self._writer.is_open = False
 

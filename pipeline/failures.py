@@ -63,9 +63,7 @@ class SparkLostError(Exception):
 
 @contextmanager
 def lost() -> Iterator[None]:
-    """Turn an error of the connection to Spark's Java into SparkLostError. Python would take it for
-    one of a file.
-    """
+    """Raise SparkLostError for errors of the connection to Java, which look like those of files."""
     try:
         yield
     except Exception as error:

@@ -28,14 +28,10 @@ AMBIGUOUS = re.compile(r"[\x00-\x20\x7f%?#\\]|//|/\.{1,2}(/|$)")
 """What some libraries take literally in an address, and others do not."""
 
 ATTEMPTS = 6
-"""How often a request is sent at most. Between two attempts the libraries wait, twice as long each
-time, some 15 seconds altogether.
-"""
+"""How often a request is sent; the pauses, each twice the one before, make some 15 seconds."""
 CONNECT_SECONDS, ANSWER_SECONDS, RETRY_SECONDS = 5, 30, 60
 READ_AHEAD_BYTES = 8 << 20
-"""How much of a file is asked for at once: an object store takes tens of milliseconds for an answer
-of whatever size.
-"""
+"""How much of a file is asked for at once, since each request takes tens of milliseconds."""
 
 
 class LocationError(ValueError):
@@ -152,9 +148,7 @@ class File:
 
 
 def output_stream(location: Location, path: str) -> pa.NativeFile:
-    """Open a new file at a place for writing; folders above it are made where a store has folders.
-    Raises OSError.
-    """
+    """Open a new file for writing, and make the folders above it if it is local. Raises OSError."""
     if location.is_local:
         (location.path / path).parent.mkdir(parents=True, exist_ok=True)
     return location.filesystem().open_output_stream(path, compression=None)

@@ -46,9 +46,7 @@ class Step:
         return (date(1970 + month // 12, month % 12 + 1, 1).toordinal() - _EPOCH) * DAY
 
     def column(self, time: str) -> str:
-        """Return the same number as `index` as an expression of DuckDB's, of microseconds since
-        1970.
-        """
+        """Return `index` as an expression of DuckDB's, for a time in microseconds since 1970."""
         if self.microseconds:
             return _divided(f"({time} - {self.offset})", self.microseconds)
         moment = f"make_timestamp({time})"
@@ -91,16 +89,12 @@ class Axis:
         return f"CASE WHEN {number} BETWEEN 0 AND {self.steps - 1} THEN {number} END"
 
     def clamped(self, time: str) -> str:
-        """Return an expression for the step of a time, -1 for all times before the axis, the number
-        of steps for all after it.
-        """
+        """Return an expression for a time's step: -1 before the axis, `steps` after it."""
         return f"greatest(-1, least({self.steps}, {self.step.column(time)} - {self.first}))"
 
 
 def axis(first: int, last: int, *, finest: int = SECOND) -> Axis:
-    """Make an axis over a stretch of time, of the finest steps that are not too many, and not finer
-    than `finest` microseconds.
-    """
+    """Make an axis of the finest steps, of `finest` microseconds at least, that are few enough."""
     for step in STEPS:
         if 0 < step.microseconds < finest:
             continue

@@ -35,9 +35,7 @@ class Amount(NamedTuple):
         return Amount(self.events + other.events * part, self.bytes + other.bytes * part)
 
     def of(self, whole: "Amount") -> float | None:
-        """Return the part that this is of a whole, by bytes if they are known; None if nothing
-        is.
-        """
+        """Return the part of a whole, by bytes if they are known; None if nothing is."""
         if whole.bytes:
             return min(1.0, self.bytes / whole.bytes)
         return min(1.0, self.events / whole.events) if whole.events else None
@@ -122,9 +120,7 @@ class Tasks:
             self._spark.removeProgressHandler(handler)
 
     def counted(self) -> tuple[int, int]:
-        """Return how many tasks are done, and how many there are; none if Spark cannot be asked any
-        more.
-        """
+        """Return how many tasks are done, and how many there are; 0 if Spark cannot be asked."""
         if is_remote():
             return _sums(self._told.values())
         try:
@@ -148,9 +144,7 @@ def _sums(counts: Iterable[tuple[int, int]]) -> tuple[int, int]:
 
 
 def told(done: Amount, seconds: float, part: float | None) -> str:
-    """Write how much is done, how much in a second, and when all of it will be; nothing of what is
-    not known yet.
-    """
+    """Write how much is done, how fast, and how long the rest takes, as far as it is known."""
     text = ""
     if done.events:
         text += f", {done.events:,.0f} events, {done.events / seconds:,.0f} a second"

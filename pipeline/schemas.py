@@ -79,9 +79,7 @@ class Table(Enum):
 
     @property
     def is_partitioned(self) -> bool:
-        """Whether each file holds the rows of one cluster, whose id is in the table's log and not
-        in the file.
-        """
+        """Whether a file holds rows of one cluster, whose id is in the log and not in the file."""
         return self in (Table.EVENTS, Table.TOPIC_HISTORY)
 
     @property

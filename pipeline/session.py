@@ -119,9 +119,7 @@ def _stop(spark: SparkSession) -> None:
 
 @contextmanager
 def _signals_held_back() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM wait for the end of the block: pyspark would leave the Java behind
-    that it is starting.
-    """
+    """Let Ctrl-C and SIGTERM wait for the end: else pyspark leaves the Java it starts behind."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -168,9 +166,7 @@ def _started(master: str | None, settings: Mapping[str, str], quiet: Path | None
 
 
 def _configured() -> dict[str, str]:
-    """Return what Spark has been told by others: by spark-submit, which only Java knows, or by
-    spark-defaults.conf.
-    """
+    """Return what Spark was told by spark-submit, which only Java knows, or spark-defaults.conf."""
     if SUBMITTED in os.environ:
         SparkContext._ensure_initialized()  # noqa: SLF001 - until then a SparkConf knows nothing of Java's side
         return dict(SparkConf(loadDefaults=True).getAll())
@@ -223,9 +219,7 @@ def _stderr_in(file: Path) -> Iterator[None]:
 
 
 def _reason(lines: Sequence[str]) -> str | None:
-    """Return what Java said before it ended; what it says of its own options stands before its
-    complaint.
-    """
+    """Return Java's complaint; one about options stands before the line that it cannot start."""
     if any(TOO_OLD in line for line in lines):
         return "this Java is too old, and Spark needs 17 or newer."
     for before, line in pairwise(("", *lines)):
@@ -256,9 +250,7 @@ def _start(address: str, settings: Mapping[str, str]) -> SparkSession:
 
 
 def _start_java(settings: Mapping[str, str]) -> None:
-    """Start Java in a process group of its own, so that a signal to ours ends it only when the
-    command has ended in good order.
-    """
+    """Start Java in its own process group, so that a signal to ours does not end it too early."""
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     untyped: Any = launch_gateway
     context = SparkContext(conf=conf, gateway=untyped(conf, {"process_group": 0}))

@@ -14,9 +14,7 @@ PACKAGES = ("audit", "pipeline", "policies", "protocol", "text")
 
 
 def write_package(folder: Path) -> Path | None:
-    """Write the zip into a folder, and return it; None if this program itself runs from a zip,
-    which Spark was given then.
-    """
+    """Write the zip into a folder; None if the program runs from one, which Spark was given."""
     if not ROOT.is_dir():
         return None
     target = folder / f"{NAME}.zip"

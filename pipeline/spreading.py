@@ -63,9 +63,7 @@ def parallelism(spark: SparkSession) -> int:
 def _answered(
     work: Callable[[Piece], Answer], pieces: Sequence[bytes], batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Do the pieces whose numbers a task is given. Each is pickled by itself, since every worker
-    gets all of them.
-    """
+    """Do the pieces with a task's numbers; each is pickled alone, since all workers get all."""
     for batch in batches:
         for number in batch.column(0).to_pylist():
             answer = _attempted(work, pickle.loads(pieces[number]))  # noqa: S301 - written by the driver

@@ -24,9 +24,7 @@ _LETTERS = {"wide": 100, "narrow": 40}
 """That fit above a bar."""
 _TIMES = ["%Y", "%b", "%d %b", "%H:%M", "%H:%M", "%H:%M:%S"]
 _FIRST_TIMES = ["%Y", "%Y", "%b", "%d %b", "%H:%M", "%H:%M"]
-"""For ticks of years, months, days, hours, minutes, seconds; and for those that begin something
-larger.
-"""
+"""For ticks of years, months, days, hours, minutes, seconds; and where something larger begins."""
 _UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -113,9 +111,7 @@ def bars_over_time(name: str, starts: Sequence[int], panel: Panel) -> Plot:
 
 
 def lines_over_time(name: str, starts: Sequence[int], panels: Sequence[Panel], *, at_ends: bool = False) -> Plot:
-    """Plot lines over time in panels below each other. A value is that of a step, or of its end if
-    `at_ends`.
-    """
+    """Plot panels of lines over time; a value is that of a step, or of its end if `at_ends`."""
     height = 190
 
     def draw(figure: "Figure", form: Form) -> None:

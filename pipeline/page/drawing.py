@@ -25,9 +25,7 @@ REST = SERIES - 1
 
 _ROLES = ("ink", "soft", "line", "card", "good", "bad", "warn", *(f"s{number}" for number in range(SERIES)))
 COLOURS = {role: f"#0000{index:02x}" for index, role in enumerate(_ROLES, start=0x11)}
-"""What the plots are drawn with: marks, in whose place the names of the style sheet's colours are
-put.
-"""
+"""Marks that plots are drawn with; the style sheet's names of colours take their places."""
 
 _NAMES = {mark: role for role, mark in COLOURS.items()}
 _XLINK_HREF = "{http://www.w3.org/1999/xlink}href"
@@ -85,9 +83,7 @@ def plot(name: str, height: float, draw: Draw, *, legend: tuple[Mark, ...] = ())
 def axes(
     figure: "Figure", form: Form, *, top: float, bottom: float, left: float = 46, right: float = 18, title: str = ""
 ) -> "Axes":
-    """Add axes with edges in the page's pixels from those of the figure, which do not depend on
-    fonts.
-    """
+    """Add axes with edges in the page's pixels from the figure's, whatever the fonts."""
     width, height = form.width, figure.get_figheight() * _POINTS
     edges = left / width, bottom / height, (width - left - right) / width, (height - top - bottom) / height
     added = figure.add_axes(edges)
@@ -112,9 +108,7 @@ def _svg(name: str, form: Form, height: float, draw: Draw) -> str:
 
 
 def _style(salt: str) -> dict[str, Any]:
-    """Return the settings of a plot; the salt is in all ids, which have to differ from those of the
-    page's other plots.
-    """
+    """Return the settings of a plot; the salt makes its ids differ from those of other plots."""
     return {
         "svg.fonttype": "none",
         "svg.hashsalt": salt,
@@ -161,9 +155,7 @@ def _fitted(document: str, form: Form) -> str:
 
 
 def _attributes(style: str) -> dict[str, str]:
-    """Return the declarations of a style as attributes, without fonts, and with the page's colours
-    in place of the marks.
-    """
+    """Return a style's declarations, without fonts, and with names of colours in place of marks."""
     declared = (declaration.partition(":")[::2] for declaration in style.split(";"))
     found = {key.strip(): value.strip() for key, value in declared if value.strip()}
     found.pop("font-family", None)

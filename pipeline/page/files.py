@@ -22,9 +22,7 @@ from ..location import reason
 from .sheet import Column, Kind, Sheet, Value, as_datetime
 
 FORMULA_STARTS = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
-"""What a spreadsheet begins a formula at: also in the wide forms of East Asian typing, and behind
-blanks and what nobody sees.
-"""
+"""What a spreadsheet begins a formula at, also in the wide forms of East Asian typing."""
 
 
 class UnwritableError(PipelineError):
@@ -32,9 +30,7 @@ class UnwritableError(PipelineError):
 
 
 class Files:
-    """The page at `out`, and the files beside it: of `report.html` these are `report.json` and the
-    folder `report-csv`.
-    """
+    """The page at `out`, and beside it, for `a.html`, `a.json` and the folder `a-csv`."""
 
     def __init__(self, out: Path) -> None:
         """Check that the page can be written at `out`. Raises UnwritableError."""
@@ -126,9 +122,7 @@ def plain_sheet(sheet: Sheet) -> dict[str, Any]:
 
 
 def as_csv(sheet: Sheet) -> bytes:
-    """Encode a sheet as CSV (RFC 4180, UTF-8). What a spreadsheet would take for a formula has an
-    apostrophe before it.
-    """
+    """Encode a sheet as CSV (RFC 4180, UTF-8), with an apostrophe before what may be a formula."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow([column.name for column in sheet.columns])

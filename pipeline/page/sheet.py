@@ -57,9 +57,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table for people and programs. Of a long table it has the first rows, while `all_rows` and
-    `totals` count all.
-    """
+    """A table for people and programs: its first rows, while `all_rows` and `totals` count all."""
 
     name: str
     title: str
@@ -123,9 +121,7 @@ class Sheet:
 
 
 def shown(value: Value, kind: Kind) -> str:
-    """Write a value as text; what a terminal or a page would obey, bidirectional marks too, is
-    escaped.
-    """
+    """Write a value as text, with escapes for what a terminal or a page would obey."""
     if value is None:
         return NOT_AUTHENTICATED if kind is Kind.PRINCIPAL else NOTHING
     if isinstance(value, str):
@@ -172,9 +168,7 @@ def moment(microseconds: int) -> str:
 
 
 def shortened(name: str, width: int) -> str:
-    """Shorten a name to so many columns of a terminal in its middle, since names often differ at
-    their ends.
-    """
+    """Shorten a name to so many columns of a terminal, in its middle, since ends often differ."""
     text = escaped(name)
     if _width(text) <= width:
         return text

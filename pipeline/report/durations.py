@@ -20,9 +20,7 @@ NOTE = (
 )
 _WAYS = {"local": ("at the controller itself", "s0"), "forwarded": ("forwarded", "s1"), "unknown": ("not known", "s7")}
 _BITS = 7
-"""The leading ones that a bucket keeps: its width is at most 1/64 of where it begins, and its
-middle at most 1/128 off.
-"""
+"""The leading bits that a bucket keeps: it is at most 1/64 as wide as where it begins."""
 
 
 def _shift(value: str) -> str:
@@ -36,9 +34,7 @@ def bucket(microseconds: str) -> str:
 
 
 def percentiles(keys: str, counted: str) -> str:
-    """Return the query for the number of changes, the least latency that 50, 90 and 99 percent of
-    them do not exceed, and the slowest, of each group of counted buckets.
-    """
+    """Return the query for the changes, percentiles and slowest of each group of buckets."""
     figures = (
         f"least(min(middle) FILTER (upto * 100 >= every * {percent}), max(slowest)) AS p{percent}_us"
         for percent in (50, 90, 99)

@@ -2,7 +2,7 @@
 
 Rule: figures are sums, lowest and highest values only, so counts of parts add up to the counts of
 the whole, however the files are dealt out. Different values are counted by keeping them as keys,
-and percentiles by buckets (`latencies.py`). A task goes once over each of its files and holds one
+and percentiles by buckets (`durations.py`). A task goes once over each of its files and holds one
 file's rows at a time.
 """
 
@@ -87,9 +87,7 @@ Facts = duckdb.DuckDBPyConnection
 def facts_of(
     spark: SparkSession, tables: Location, wanted: Sequence[tuple[Wanted, Sequence[DataFile]]], facts: Facts
 ) -> None:
-    """Count in one go what is wanted of some tables' files, and add each fact to `facts` as a
-    table. Raises OSError and Spark's errors.
-    """
+    """Count what is wanted of files, as tables of `facts`. Raises OSError and Spark's errors."""
     most = TASKS * parallelism(spark)
     pieces = [(each, share) for each, files in wanted for share in shares(files, most)]
     counted = defaultdict[str, list[pa.Table]](list)

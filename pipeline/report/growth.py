@@ -35,9 +35,7 @@ FIRST_CHANGES = Fact(
     {"first": Figure("min(begun)", LEAST)},
     "rows WHERE from_cause != 'snapshot' AND NOT marked_for_deletion",
 )
-"""Where the topics of each cluster changed first: what snapshots showed until then was there
-before.
-"""
+"""Where each cluster's topics changed first; what snapshots showed until then was there before."""
 TOLD = Fact(
     "told", ("cluster_id", "begun"), {"time": Figure("min(from_time)", LEAST)}, "rows WHERE from_cause = 'snapshot'"
 )
@@ -72,9 +70,7 @@ BEGUN = Wanted(Table.TOPIC_HISTORY, COLUMNS, STATES, (FIRST_CHANGES, TOLD, LOST)
 
 
 def grown(selection: Selection) -> Wanted:
-    """Return what is counted of the topics, after BEGUN was: the steps in which states began and
-    ended.
-    """
+    """Return what is counted after BEGUN was: topics by the steps where states began and ended."""
     axis, given = selection.axis, (FIRST_CHANGES.name, LOST.name)
     states = f"""
         SELECT states.*, {axis.clamped("epoch_us(until_time)")} AS end_step,

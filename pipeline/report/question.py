@@ -122,9 +122,7 @@ def label_of(name: Value) -> str:
 
 
 def named(name: Value) -> str:
-    """Write a foreign name within a sentence: shortened, and without influence on the direction of
-    the text around it.
-    """
+    """Write a foreign name in a sentence: shortened, and isolated if it reads right to left."""
     text = shortened(label_of(name), _NAME_LETTERS) or "(empty)"
     if any(unicodedata.bidirectional(character) in _RIGHT_TO_LEFT for character in text):
         return text.join(_ISOLATED)

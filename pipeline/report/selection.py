@@ -61,15 +61,11 @@ class Selection:
         self._spark, self._tables, self._snapshots = spark, tables.location, tables.snapshots()
 
     def count(self, *wanted: Wanted) -> None:
-        """Count what is wanted of rows that belong to the clusters, or to none, in one go. Raises
-        OSError and Spark's errors.
-        """
+        """Count what is wanted of the clusters' rows in one go. Raises OSError, Spark's errors."""
         facts_of(self._spark, self._tables, [(each, self.files(each.table)) for each in wanted], self.facts)
 
     def files(self, table: Table) -> list[DataFile]:
-        """Return the files of a table that may have rows of the clusters and, of events, of the
-        period.
-        """
+        """Return a table's files that may have rows of the clusters and, of events, the period."""
         return [
             file
             for file in self._snapshots[table].files
@@ -135,9 +131,7 @@ class Selection:
 
     @cached_property
     def axis(self) -> Axis:
-        """The axis of the time of nearly all events; a few whose clock was wrong may be beside it.
-        The facts get its steps as a table.
-        """
+        """The axis of the time of nearly all events, whose steps the facts get as a table."""
         found = axis(*worth_showing(self._days)) if self._days else axis(self.since or 0, self.since or 0)
         steps = "SELECT unnest(range($1))::INTEGER AS step, unnest($2::BIGINT[]) AS time"
         self.facts.execute(f"CREATE TABLE steps AS {steps}", (found.steps, found.starts[:-1]))
@@ -150,9 +144,7 @@ class Selection:
         return sum(spread.count for spread in self._days if spread.last < first or spread.first >= last)
 
     def check(self) -> None:
-        """Raise NothingSelectedError for a cluster that is not there, or an end before the
-        beginning.
-        """
+        """Raise NothingSelectedError for an unknown cluster, or an end before the beginning."""
         if self.since is not None and self.until is not None and self.since >= self.until:
             raise NothingSelectedError("--until has to be later than --since.")
         if self.clusters:
