@@ -65,6 +65,18 @@ class Place(click.Path):
         return place
 
 
+class Moment(click.ParamType[int]):
+    """A time in UTC, or an age, as microseconds since 1970."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            return round(parse_time(value, UTC).timestamp() * 1_000_000)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
 FOLDER = Place(file_okay=False)
 EXISTING = Place(exists=True, file_okay=False)
 
@@ -130,13 +142,8 @@ def selection_options(function: Callable[..., None]) -> Callable[..., None]:
     """Give a command `clusters`, and `since` and `until`, in microseconds since 1970 or None."""
     for option in (
         click.option("--cluster", "clusters", multiple=True, metavar="ID", help="Only this cluster; repeatable."),
-        click.option("--until", metavar="TIME", callback=_moment, help="Only events before this time."),
-        click.option(
-            "--since",
-            metavar="TIME",
-            callback=_moment,
-            help="Only events since this time in UTC, or this age, such as 7d.",
-        ),
+        click.option("--until", type=Moment(), help="Only events before this time."),
+        click.option("--since", type=Moment(), help="Only events since this time in UTC, or this age, such as 7d."),
     ):
         function = option(function)
     return function
@@ -150,15 +157,6 @@ def _settings(_context: click.Context, _parameter: click.Parameter, values: tupl
             raise click.UsageError(f"--conf {pair}: write it as spark.KEY=VALUE.")
         settings[key] = value
     return settings
-
-
-def _moment(_context: click.Context, _parameter: click.Parameter, value: str | None) -> int | None:
-    if value is None:
-        return None
-    try:
-        return round(parse_time(value, UTC).timestamp() * 1_000_000)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
 
 
 @contextmanager

@@ -155,9 +155,6 @@ def _alone(values: Sequence[float | None]) -> list[int]:
     return [at for at, value in enumerate(values) if value is not None and around[at] is around[at + 2] is None]
 
 
-# ------------------------------------------------------------------ axes
-
-
 def over_time(ax: "Axes", starts: Sequence[int], form: Form) -> None:
     """Put a few times below the axis, each as exact as the distance to the next."""
     from matplotlib import dates

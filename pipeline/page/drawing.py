@@ -130,9 +130,6 @@ def _style(salt: str) -> dict[str, Any]:
     }
 
 
-# ------------------ from a file of its own to a part of a page
-
-
 def _fitted(document: str, form: Form) -> str:
     root = ET.fromstring(document)  # noqa: S314 - it was drawn a moment ago, of texts without control characters
     for parent in root.iter():

@@ -102,9 +102,6 @@ def _write_whole(path: Path, content: bytes) -> None:
         raise
 
 
-# ------------------------------------------------------------------ for programs
-
-
 def as_json(document: Any) -> bytes:
     """Encode a document as JSON for people, too: indented, and with an end of line."""
     return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"

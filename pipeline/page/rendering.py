@@ -9,13 +9,12 @@ import hashlib
 from base64 import b64encode
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from .files import as_csv
 from .sheet import Sheet, plural, shown
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 _TEMPLATES = Path(__file__).parents[1]
 """A template's name is its path from here: `page/base.html`, `report/report.html`."""
@@ -27,9 +26,7 @@ def render(template: str, **values: Any) -> bytes:
 
 
 @cache
-def _environment() -> "Environment":
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
+def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,

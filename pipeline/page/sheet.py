@@ -117,9 +117,6 @@ class Sheet:
         }
 
 
-# ------------------------------------------------------------------ for eyes
-
-
 def shown(value: Value, kind: Kind) -> str:
     """Write a value as text, with escapes for what a terminal or a page would obey."""
     if value is None:

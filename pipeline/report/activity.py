@@ -68,9 +68,6 @@ def _by(keys: str, name: str, title: str, *, fact: str = "changes", principals: 
     )
 
 
-# ------------------------------------------------------------------ sentences
-
-
 def _over_time_answer(report: Report) -> str:
     by_api, steps, step = report.sheet("activity_by_api"), report.sheet("activity_over_time"), report.axis.step
     asked, applied = by_api.totals["asked"], by_api.totals["applied"]
@@ -139,8 +136,6 @@ def _drawn_over_time(report: Report) -> Plot | None:
     panel = Panel(f"Changes, by {axis.step.name}", series, short_count)
     return bars_over_time("activity", axis.starts, panel) if series else None
 
-
-# ------------------------------------------------------------------ questions
 
 OVER_TIME = Question(
     "activity",

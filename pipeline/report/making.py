@@ -54,9 +54,6 @@ def make(selection: Selection, progress: Stages) -> Report:
     return Report(selection, QUESTIONS, CLUSTERS)
 
 
-# ------------------------------------------------------------------ for programs
-
-
 def save_figures(report: Report, files: Files) -> None:
     files.save(files.json, as_json(document(report)))
     for sheet in report.sheets:
@@ -79,9 +76,6 @@ def document(report: Report) -> dict[str, Any]:
         "questions": [question.told(report) for question in report.questions],
         "tables": {sheet.name: plain_sheet(sheet) for sheet in report.sheets},
     }
-
-
-# ------------------------------------------------------------------ for people
 
 
 def save_page(report: Report, files: Files) -> None:

@@ -4,15 +4,15 @@ change.
 Rule: many reigns are told by their number in each step of time, not by slivers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 from ..page.charts import Panel, Series, bars_over_time, decades, over_time, short_count
 from ..page.drawing import COLOURS, REST, Form, Mark, Plot, axes, plot, series_colour
 from ..page.sheet import Sheet, duration, plural, shortened
 from ..periods import DAY
-from .facts import rows
 from .question import Report
 
 if TYPE_CHECKING:
@@ -25,22 +25,14 @@ _ROW = 44
 _AROUND = 190
 
 
-class Reign(NamedTuple):
-    """The time of one controller, in microseconds since 1970."""
-
-    cluster_id: str
-    node: int
-    began: int
-    ended: int
-    change: int | None
-    """When it began, if another one was before it."""
+Reign = Mapping[str, Any]
+"""A row of the table `reigns`: the times of one controller are in microseconds since 1970."""
 
 
 def drawn(report: Report, step: int) -> Plot | None:
     """Plot the controllers of each cluster; nothing if none changed."""
-    query = "SELECT cluster_id, node, began, ended, change FROM reigns ORDER BY cluster_id, epoch"
-    reigns = [Reign(*row) for row in rows(report.facts, query)]
-    changes = [reign.change for reign in reigns if reign.change is not None]
+    reigns: list[Reign] = report.facts.sql("FROM reigns ORDER BY cluster_id, epoch").to_arrow_table().to_pylist()
+    changes = [reign["change"] for reign in reigns if reign["change"] is not None]
     starts, around = report.axis.starts, report.sheet("durations_around_controller_changes")
     if not changes:
         return None
@@ -48,9 +40,9 @@ def drawn(report: Report, step: int) -> Plot | None:
         values = [sum(begin <= change < end for change in changes) for begin, end in pairwise(starts)]
         panel = Panel("Changes of controllers", [Series("", "s0", values)], short_count)
         return bars_over_time("controllers", starts, panel)
-    nodes = sorted({reign.node for reign in reigns})
+    nodes = sorted({reign["node"] for reign in reigns})
     colours = {node: series_colour(index) for index, node in enumerate(nodes)}
-    held = [list(found) for _, found in groupby(reigns, lambda reign: reign.cluster_id)][:_MOST_CLUSTERS]
+    held = [list(found) for _, found in groupby(reigns, itemgetter("cluster_id"))][:_MOST_CLUSTERS]
     below = _AROUND if around.rows else 0
     timeline = _ROW * len(held) + 32
 
@@ -73,10 +65,10 @@ def _draw_timeline(ax: "Axes", held: Sequence[Sequence[Reign]], colours: dict[in
     ax.grid(visible=True, axis="x")
     for number, reigns in enumerate(held):
         if len(held) > 1:
-            label = shortened(reigns[0].cluster_id, 40)
+            label = shortened(reigns[0]["cluster_id"], 40)
             ax.annotate(label, (0, number + 0.3), xycoords=("axes fraction", "data"), va="baseline")
-        spans = [(reign.began / DAY, max(reign.ended - reign.began, 0) / DAY) for reign in reigns]
-        painted = [COLOURS[colours[reign.node]] for reign in reigns]
+        spans = [(reign["began"] / DAY, max(reign["ended"] - reign["began"], 0) / DAY) for reign in reigns]
+        painted = [COLOURS[colours[reign["node"]]] for reign in reigns]
         ax.broken_barh(spans, (number + 0.42, 0.36), facecolors=painted, edgecolors=painted, linewidth=1.2)
 
 

@@ -113,8 +113,6 @@ class Selection:
             FROM ({self.events}) WHERE kind = 'decision'
         """
 
-    # ------------------------------------------------------------------ what there is
-
     @property
     def days(self) -> Wanted:
         """What has to be counted before anything is known of the selection."""
