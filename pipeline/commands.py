@@ -14,7 +14,6 @@ from datetime import UTC
 from functools import wraps
 from importlib.util import find_spec
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -92,11 +91,7 @@ def pipeline() -> None:
             f"The pipeline needs {', '.join(missing)}, not installed here: pip install 'minicontroller[pipeline]'."
         )
     signal.signal(signal.SIGINT, signal.default_int_handler)  # an interrupted run must not look like a finished one
-    signal.signal(signal.SIGTERM, _ended)
-
-
-def _ended(_number: int, _frame: FrameType | None) -> None:
-    sys.exit(TERMINATED)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
 
 
 def spark_options(function: Callable[..., None]) -> Callable[..., None]:

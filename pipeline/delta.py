@@ -11,6 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import chain
@@ -136,9 +137,9 @@ class Snapshot:
         return dict(sorted(found.items()))
 
 
+@dataclass(frozen=True)
 class Tables:
-    def __init__(self, location: Location) -> None:
-        self.location = location
+    location: Location
 
     def snapshot(self, table: Table) -> Snapshot:
         """Read what a table holds now; nothing if it was never written. Raises TablesError."""

@@ -32,6 +32,7 @@ PORT = (
     "A port of Spark's is taken ({}): leave the choice to Spark, or name another one by --conf spark.driver.port=PORT."
 )
 ENDED = "Spark's master ended the application, or went away: look there, and run it again."
+LOST = "its Java process ended; if it was out of memory, give it more by --conf spark.driver.memory=8g."
 REMEDIES = (
     ("No module named '", "'", LIBRARIES),
     ('Cannot run program "', '"', NO_PYTHON),
@@ -55,11 +56,6 @@ class PipelineError(Exception):
 class SparkLostError(Exception):
     """Spark's Java, or the server of Spark Connect, has gone."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "its Java process ended; if it was out of memory, give it more by --conf spark.driver.memory=8g."
-        )
-
 
 @contextmanager
 def lost() -> Iterator[None]:
@@ -68,7 +64,7 @@ def lost() -> Iterator[None]:
         yield
     except Exception as error:
         if isinstance(error, (OSError, EOFError)) or type(error).__name__ in {"Py4JError", "Py4JNetworkError"}:
-            raise SparkLostError from error
+            raise SparkLostError(LOST) from error
         raise
 
 

@@ -36,9 +36,8 @@ class Amount(NamedTuple):
 
     def of(self, whole: "Amount") -> float | None:
         """Return the part of a whole, by bytes if they are known; None if nothing is."""
-        if whole.bytes:
-            return min(1.0, self.bytes / whole.bytes)
-        return min(1.0, self.events / whole.events) if whole.events else None
+        done, every = (self.bytes, whole.bytes) if whole.bytes else (self.events, whole.events)
+        return min(1.0, done / every) if every else None
 
 
 class Stages:

@@ -30,12 +30,10 @@ _UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 @dataclass(frozen=True)
 class Series:
-    """Values of one colour, None where there is nothing to draw."""
+    """Values in one of `drawing.COLOURS`; in the legend if there is a label. None draws nothing."""
 
     label: str
-    """In the legend; empty for what needs no name there."""
     colour: str
-    """A role: see `drawing.COLOURS`."""
     values: Sequence[float | None]
     dashed: bool = False
 

@@ -11,7 +11,6 @@ import logging
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
@@ -133,12 +132,12 @@ def _style(salt: str) -> dict[str, Any]:
 def _fitted(document: str, form: Form) -> str:
     root = ET.fromstring(document)  # noqa: S314 - it was drawn a moment ago, of texts without control characters
     for parent in root.iter():
-        for style in [child for child in parent if _local(child.tag) == "style"]:
+        for style in [child for child in parent if child.tag.endswith("}style")]:
             parent.remove(style)
     references = [element.get(_XLINK_HREF) or element.get("clip-path") or "" for element in root.iter()]
     used = {reference.removeprefix("url(").removesuffix(")") for reference in references}
     for element in root.iter():
-        element.tag = _local(element.tag)
+        element.tag = element.tag.rpartition("}")[2]
         attributes = element.attrib
         attributes |= _attributes(attributes.pop("style", ""))
         if f"#{attributes.get('id')}" not in used:
@@ -157,8 +156,3 @@ def _attributes(style: str) -> dict[str, str]:
     found = {key.strip(): value.strip() for key, value in declared if value.strip()}
     found.pop("font-family", None)
     return {key: f"var(--{_NAMES[value]})" if value in _NAMES else value for key, value in found.items()}
-
-
-@cache
-def _local(tag: str) -> str:
-    return tag.rpartition("}")[2]

@@ -22,22 +22,19 @@ NOTHING = "\N{EN DASH}"
 
 
 class Kind(Enum):
-    """What the values of a column are."""
+    """What the values of a column are. A name is somebody else's; a principal is null for a caller
+    who is not authenticated; a share is between 0 and 1; a time is in microseconds since 1970; and
+    a number is one that names something: a node, an epoch, a line.
+    """
 
     TEXT = "text"
-    """Words: ours, or a message."""
     NAME = "name"
-    """Somebody else's name for something."""
     PRINCIPAL = "principal"
-    """The name of a caller; null for one who is not authenticated."""
     COUNT = "count"
     SHARE = "share"
-    """Between 0 and 1."""
     MICROSECONDS = "microseconds"
     TIME = "time"
-    """Microseconds since 1970."""
     NUMBER = "number"
-    """That names something: a node, an epoch, a line."""
 
     @property
     def is_number(self) -> bool:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from ..page.sheet import duration, plural
 from ..periods import SECOND
 from .durations import BUCKET, COLUMNS, LATENCIES, percentiles
-from .facts import Fact, rows
+from .facts import Fact
 from .question import Question, Report, times
 from .reigns import drawn
 from .selection import Selection
@@ -54,7 +54,7 @@ def find_reigns(selection: Selection) -> pa.Table:
 
 
 def _answer(report: Report) -> str:
-    reigns = rows(report.facts, "SELECT cluster_id, node, silence_us FROM reigns ORDER BY ALL")
+    reigns = report.facts.execute("SELECT cluster_id, node, silence_us FROM reigns ORDER BY ALL").fetchall()
     changes = [reign for reign in reigns if reign[2] is not None]
     if not reigns:
         return "No controller left an event."
@@ -74,7 +74,7 @@ def _answer(report: Report) -> str:
     if behind := sum(silence < 0 for silence in silences):
         text += f" {times(behind).capitalize()} the clock of the next was behind."
     by_side = percentiles("is_after", "(SELECT *, seconds >= 0 AS is_after FROM near_changes)")
-    found = rows(report.facts, f"SELECT is_after, changes, p50_us, p99_us FROM ({by_side})")
+    found = report.facts.execute(f"SELECT is_after, changes, p50_us, p99_us FROM ({by_side})").fetchall()
     told = {
         is_after: f"{plural(number, 'change')} took {duration(p50)} at p50 and {duration(p99)} at p99"
         for is_after, number, p50, p99 in found

@@ -8,7 +8,7 @@ what was carried out only, since a refusal is quick. A percentile is less than 1
 from ..page.charts import Panel, Series, lines_over_time
 from ..page.drawing import Plot
 from ..page.sheet import duration, plural
-from .facts import COUNT, MOST, Fact, Figure, rows
+from .facts import COUNT, MOST, Fact, Figure
 from .question import Question, Report
 from .sheets import Asked
 
@@ -57,7 +57,7 @@ BY_OPERATION = Fact("latencies_by_operation", ("cluster_id", "operation", "way",
 def _answer(report: Report) -> str:
     every = percentiles("way", "(SELECT * REPLACE ('all' AS way) FROM latencies_by_operation)")
     by_way = f"{percentiles('way', 'latencies_by_operation')} UNION ALL BY NAME {every}"
-    asked = rows(report.facts, f"SELECT way, changes, p50_us, p99_us FROM ({by_way})")
+    asked = report.facts.execute(f"SELECT way, changes, p50_us, p99_us FROM ({by_way})").fetchall()
     found = {way: figures for way, *figures in asked}
     if not found:
         return "No change was carried out."

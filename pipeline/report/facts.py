@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any
 
 import duckdb
 import msgspec
@@ -140,8 +139,3 @@ def _read(tables: Location, wanted: Wanted, files: Sequence[DataFile]) -> pa.Tab
         return dataset(tables, wanted.table, files, schema).to_table(names, use_threads=False)
     except (OSError, pa.ArrowException) as error:
         raise unreadable(tables, wanted.table, files, error) from None
-
-
-def rows(facts: Facts, query: str, *values: Any) -> list[tuple[Any, ...]]:
-    found: list[tuple[Any, ...]] = facts.execute(query, values or None).fetchall()
-    return found

@@ -14,7 +14,7 @@ from ..delta import DataFile, Tables, dataset
 from ..failures import PipelineError
 from ..periods import Axis, Spread, axis, worth_showing
 from ..schemas import CLUSTER, Table
-from .facts import COUNT, LEAST, MOST, Fact, Figure, Wanted, connection, facts_of, rows
+from .facts import COUNT, LEAST, MOST, Fact, Figure, Wanted, connection, facts_of
 
 
 class NothingSelectedError(PipelineError):
@@ -121,7 +121,8 @@ class Selection:
     @cached_property
     def _days(self) -> list[Spread]:
         """How the events of each cluster and day are spread."""
-        return [Spread(*row) for row in rows(self.facts, "SELECT first, last, events FROM days ORDER BY ALL")]
+        days = self.facts.execute("SELECT first, last, events FROM days ORDER BY ALL")
+        return [Spread(*row) for row in days.fetchall()]
 
     @property
     def number(self) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import msgspec
 
 from ..page.sheet import Column, Kind, Sheet
-from .facts import Facts, rows
+from .facts import Facts
 
 MOST_ROWS = 1000
 """Of a sheet: whoever wants more asks the tables themselves."""
@@ -40,18 +40,17 @@ _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A sheet, as it is asked of the facts."""
+    """A sheet, as it is asked of the facts: the query gives its columns, and others to sort by. In
+    the title `{step}` stands for the axis' step; `titles` are those of columns that are called
+    otherwise here than in all other sheets.
+    """
 
     name: str
     title: str
-    """`{step}` stands for the step of the report's axis."""
     columns: str
-    """Their names, of which each stands for the same in all sheets."""
     query: str
-    """Gives these columns, and others to sort by."""
     order: str
     titles: Mapping[str, str] = {}
-    """Of columns that are called otherwise here."""
     most: int | None = MOST_ROWS
     compares: bool = False
     """Whether a single row tells people nothing."""
@@ -63,9 +62,9 @@ class Asked(msgspec.Struct, frozen=True):
         facts.execute(f"CREATE OR REPLACE TEMP TABLE asked AS {self.query}")
         names = ", ".join(column.name for column in columns)
         limit = "" if self.most is None else f" LIMIT {self.most}"
-        first = rows(facts, f"SELECT {names} FROM asked ORDER BY {self.order}{limit}")
+        first = facts.execute(f"SELECT {names} FROM asked ORDER BY {self.order}{limit}").fetchall()
         sums = ", ".join(("count(*)", *(f"coalesce(sum({name}), 0)" for name in summed)))
-        [(number, *totals)] = rows(facts, f"SELECT {sums} FROM asked")
+        [(number, *totals)] = facts.execute(f"SELECT {sums} FROM asked").fetchall()
         totals_by_name = dict(zip(summed, totals, strict=True))
         return Sheet(self.name, self.title.format(step=step), columns, first, number, totals_by_name)
 
