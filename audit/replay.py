@@ -6,7 +6,7 @@ applied, `question` returns exactly what the policy was asked about the decision
 reported when its event is applied. What the log lacks is never guessed.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -77,6 +77,13 @@ class Replay:
     def topics(self) -> Mapping[str, RecordedState]:
         """The topics as they are now, unchanged by the further replay."""
         return self._known.states
+
+    @property
+    def validated(self) -> Collection[str]:
+        """The topics that the next element of the current request sees as earlier elements of it,
+        which were only validated, would have made them.
+        """
+        return self._validated.keys()
 
     def apply(self, event: AuditEvent) -> Iterator[str]:
         """Apply the next event, and yield a sentence for each contradiction to the

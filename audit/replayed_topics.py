@@ -111,6 +111,13 @@ class ReplayedCluster:
         self.cluster_size = cluster_size
         self._seen = seen
 
+    def changed(self, states: Mapping[str, RecordedState | None]) -> "ReplayedCluster":
+        """Return the cluster with these topics in other states; None stands for no topic."""
+        topics = self._topics
+        for name, state in states.items():
+            topics = topics.changed(name, state)
+        return ReplayedCluster(topics, self.cluster_size, self._seen)
+
     @property
     def counts(self) -> TopicCounts:
         return self._topics.counts

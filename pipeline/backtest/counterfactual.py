@@ -70,10 +70,13 @@ class Otherwise:
     def lost(self) -> None:
         self._recorded.lost()
 
-    def follows(self, topic: str, before: bytes, after: bytes) -> bool:
-        """Take nothing: what was before may not be what would have been."""
-        del topic, before, after
+    def fits(self, topic: str, before: bytes) -> bool:
+        """Say no: what was before may not be what would have been."""
+        del topic, before
         return False
+
+    def takes(self, topic: str, after: bytes) -> None:
+        """Take nothing, since nothing is certain to fit."""
 
     def wrote(self, topic: str, after: bytes) -> None:
         """Ignore how the log wrote what was."""

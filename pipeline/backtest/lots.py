@@ -1,9 +1,9 @@
-"""A lot of consecutive events, replayed: where columns tell what the candidate says of a request,
-it is compared and counted in columns, and the rest is put to the candidate.
+"""A lot of consecutive events, replayed: what the candidate says is compared and counted in
+columns, and where columns tell what it says, it is not even asked.
 
-Rule: the result is the same as if each event were put to the candidate. Each event is applied to
-the topics in its order, so what the candidate is asked, and what contradicts what, is the same as
-well.
+Rule: the result is the same as if each event were put to the candidate by itself. Each event is
+applied to the topics in its order, so what the candidate is asked, and what contradicts what, is
+the same as well.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,100 +15,137 @@ import pyarrow.compute as pc
 
 from ...audit.event import RuleFinding
 from ...policies.rules.vocabulary import ADMIN
+from ...policies.verdict import Verdict
 from .encoded import Encoded, Flags, Numbers, flags, within
-from .prefilter import UNKNOWN, Prefilter
+from .prefilter import COLUMNS, UNKNOWN, OfCode, Prefilter, asked, prefilter_of
 from .reading import decoded, lines_of, numbers_of
 from .replaying import DAY_MS, Backtest, Settled, Window
-from .verdicts import ALLOWED, NO_POLICY, VIOLATED, Difference, Opinion, Outcome, difference_between
+from .verdicts import NO_POLICY, Difference, Opinion, Outcome, difference_between, opinion
+from .watching import Watched
 
 CHANGES = pa.array(["removal", "observed"])
 """Events that change a topic, and that no policy was asked about."""
 COMPARED = ("decision", "rule", "policy_message")
 COUNTED = ("principal", "operation", "day", "policy", "policy_hash", "outcome")
-COLUMNS = frozenset(
-    {
-        *COMPARED,
-        *COUNTED,
-        "findings",
-        "time",
-        "kind",
-        "resource",
-        "validate_only",
-        "elements",
-        "effect",
-        "asked_ms",
-        "error",
-    }
-    - {"day", "outcome"}
-)
+MADE = {"day", "outcome"}
+READ = {*COLUMNS, *COMPARED, *COUNTED, "findings", "time", "validate_only", "elements", "effect", "error"} - MADE
+
+
+def one_by_one(backtest: Backtest, table: pa.Table) -> Iterator[Difference]:
+    """Put each of the next events to a candidate by itself. Raises UnreadableTableError."""
+    for line in lines_of(table):
+        if (difference := backtest.feed(decoded(line), line)) is not None:
+            yield difference
 
 
 class Sieve:
     """Puts a candidate's opinions on the events of some time beside the recorded ones."""
 
-    def __init__(self, prefilter: Prefilter | None, window: Window) -> None:
-        self._prefilter = prefilter
+    def __init__(self, watched: Watched, window: Window) -> None:
+        self._watched = watched
         self._window = window
-        self.columns = () if prefilter is None else tuple(sorted(COLUMNS.union(prefilter.columns)))
+        self._prefilter = prefilter_of(watched)
+        self.columns = tuple(sorted(READ.union(() if self._prefilter is None else self._prefilter.columns)))
         """What it needs, for `encoded.projection`."""
 
     def differences(self, backtest: Backtest, table: pa.Table) -> Iterator[Difference]:
         """Put the next events to a candidate, and yield where it differs. Raises
         UnreadableTableError.
         """
-        if self._prefilter is None:
-            fed = (backtest.feed(decoded(line), line) for line in lines_of(table))
-            yield from (difference for difference in fed if difference is not None)
-            return
-        lot = _Lot(self._prefilter, table, self._window)
-        is_light = lot.is_light
-        rows = zip(lines_of(table), is_light.tolist(), lot.outcomes.tolist(), lot.doubts.tolist(), strict=True)
-        for number, (line, may_be_carried, outcome, doubts) in enumerate(rows):
-            if may_be_carried and backtest.carries(line):
-                difference = None if outcome == UNKNOWN else backtest.settled(lot.outcome[outcome], line)
+        lot = _Lot(self._watched, self._prefilter, table, self._window)
+        ways = zip(lines_of(table), lot.is_light, lot.differs, lot.is_asked, strict=True)
+        for number, (line, is_light, differs, is_asked) in enumerate(ways):
+            if is_light and backtest.carries(line):
+                difference = backtest.settled(lot.outcome(number), line) if differs else None
             else:
-                is_light[number] = False
-                difference = backtest.feed(decoded(line), line, self._prefilter.judge(doubts))
+                judge = self._prefilter.judge(lot.doubts[number])
+                if is_asked and (question := backtest.question(line)) is not None:
+                    verdict = backtest.ask(question, judge)
+                    outcome = lot.compared(number, verdict, self._watched.timed_out)
+                    difference = backtest.answered(question, verdict, outcome, line)
+                else:
+                    lot.leaves_out(number)
+                    difference = backtest.feed(decoded(line), line, judge)
             if difference is not None:
                 yield difference
-        backtest.count(lot.settled(is_light), lot.unasked(is_light))
+        backtest.count(lot.settled(), lot.unasked())
 
 
 class _Lot:
-    """What columns tell of consecutive events."""
+    """What columns tell of consecutive events, and what became of them."""
 
-    def __init__(self, prefilter: Prefilter, table: pa.Table, window: Window) -> None:
+    def __init__(self, watched: Watched, prefilter: Prefilter | OfCode, table: pa.Table, window: Window) -> None:
+        self._names = watched.names
         self._encoded = encoded = Encoded(table)
-        opinions, self.doubts = prefilter.sift(table, encoded)
-        times = numbers_of(table, "time") // 1000
-        is_within, is_plain = within(times, window), _plain(table)
-        self._is_unasked = is_plain & is_within & _unasked(table)
-        self.outcomes = np.full(table.num_rows, UNKNOWN)
-        """The numbers of the outcomes of requests that are settled if the topic was as the event
-        says.
-        """
-        rows = np.flatnonzero(is_plain & is_within & (opinions != UNKNOWN) & _comparable(table))
-        self.outcome, self.outcomes[rows] = _outcomes(encoded, table, rows, prefilter.opinions, opinions[rows])
-        self._is_settled = self.outcomes != UNKNOWN
-        self.is_light = self._is_settled | self._is_unasked | (is_plain & ~is_within)
-        """Which events need no more than to be carried."""
-        self.is_light |= flags(pc.is_in(table.column("kind"), CHANGES))
+        times, is_asked = numbers_of(table, "time") // 1000, asked(table)
+        is_plain, is_within = _plain(table), within(times, window)
+        self._is_unasked = is_plain & is_within & flags(pc.is_null(table.column("asked_ms")))
+        is_told = is_plain & is_within & is_asked
+        self._then, recorded = _recorded(encoded, table, np.flatnonzero(is_told))
+        opinions, doubts = prefilter.sift(table, encoded, is_asked)
+        is_settled = is_told & (opinions != UNKNOWN)
+        self._outcome: list[Outcome] = []
+        self._numbers: dict[object, int] = {}
+        """Of outcomes, by what they come of."""
+        outcomes, differs = np.full(table.num_rows, UNKNOWN), np.zeros(table.num_rows, np.bool_)
+        outcomes[is_settled] = self._outcomes_of(recorded[is_settled], opinions[is_settled], prefilter.opinions)
+        differs[is_settled] = np.array([each.kind is not None for each in self._outcome], np.bool_)[
+            outcomes[is_settled]
+        ]
+        is_light = is_settled | self._is_unasked | (is_plain & ~is_within)
+        is_light |= flags(pc.is_in(table.column("kind"), CHANGES))
+        self.is_light, self.differs = is_light.tolist(), differs.tolist()
+        """Which events need no more than to be carried, and which of them differ."""
+        self.is_asked, self.doubts = (is_told & ~is_settled).tolist(), doubts.tolist()
+        """Which events are requests that the candidate is asked about, and by which rules."""
+        self._outcomes, self._recorded = outcomes.tolist(), recorded.tolist()
         encoded.add("day", times // DAY_MS)
-        encoded.add("outcome", self.outcomes)
 
-    def settled(self, carried: Flags) -> Iterator[tuple[Settled, int]]:
-        """Count requests that are settled, among those that were carried."""
+    def _outcomes_of(self, recorded: Numbers, now: Numbers, opinions: Sequence[Opinion]) -> Numbers:
+        """Return the numbers of the outcomes of requests, given those of the recorded opinions and
+        of the candidate's.
+        """
+        pairs, which = np.unique(recorded * len(opinions) + now, return_inverse=True)
+        for number, of_candidate in (divmod(pair, len(opinions)) for pair in pairs.tolist()):
+            then, other = self._then[number], opinions[of_candidate]
+            self._outcome.append(Outcome(then, other, difference_between(then, other)))
+        return which
+
+    def outcome(self, number: int) -> Outcome:
+        """Return what the request of an event has come to, which columns tell."""
+        return self._outcome[self._outcomes[number]]
+
+    def compared(self, number: int, verdict: Verdict, timed_out: bool) -> Outcome:
+        """Compare the candidate's verdict on an event with the recorded one."""
+        of = self._recorded[number]
+        is_plain = verdict.message is None and not verdict.findings
+        key = of if is_plain else (of, verdict.decision, verdict.message, verdict.findings, timed_out)
+        found = self._numbers.get(key)
+        if found is None:
+            found = self._numbers[key] = len(self._outcome)
+            then, now = self._then[of], opinion(verdict, names=self._names)
+            self._outcome.append(Outcome(then, now, difference_between(then, now, timed_out=timed_out)))
+        self._outcomes[number] = found
+        return self._outcome[found]
+
+    def leaves_out(self, number: int) -> None:
+        """Count an event no more: somebody else does."""
+        self._outcomes[number] = UNKNOWN
+        self._is_unasked[number] = False
+
+    def settled(self) -> Iterator[tuple[Settled, int]]:
+        """Count requests by what they have come to."""
+        outcomes = np.array(self._outcomes, np.int64)
+        self._encoded.add("outcome", outcomes)
         for (principal, operation, day, policy, policy_hash, outcome), count in self._counted(
-            COUNTED, self._is_settled & carried
+            COUNTED, outcomes != UNKNOWN
         ):
-            yield (
-                Settled(principal or "", operation, day, policy or "", policy_hash or "", self.outcome[outcome]),
-                count,
-            )
+            named = principal or "", operation, day, policy or "", policy_hash or ""
+            yield Settled(*named, self._outcome[outcome]), count
 
-    def unasked(self, carried: Flags) -> Iterator[tuple[str, int]]:
+    def unasked(self) -> Iterator[tuple[str, int]]:
         """Count decisions that no policy was asked about, by their errors."""
-        for (error,), count in self._counted(("error",), self._is_unasked & carried):
+        for (error,), count in self._counted(("error",), self._is_unasked):
             yield error, count
 
     def _counted(self, names: Sequence[str], wanted: Flags) -> Iterator[tuple[tuple[Any, ...], int]]:
@@ -117,45 +154,18 @@ class _Lot:
 
 
 def _plain(table: pa.Table) -> Flags:
-    """Return which events are decisions about topics that did what they say. A validated element
-    changes what later elements of its request see.
+    """Return which events are decisions that change topics, and did what they say. A validated
+    element changes what later elements of its request see.
     """
     is_plain = flags(pc.equal(table.column("kind"), "decision")) & flags(pc.equal(table.column("resource"), "topic"))
+    is_plain &= ~flags(pc.is_in(table.column("operation"), pa.array(sorted(ADMIN))))
     is_plain &= ~flags(table.column("validate_only")) | flags(pc.equal(table.column("elements"), 1))
     return is_plain & flags(pc.not_equal(table.column("effect"), "unknown"))
 
 
-def _unasked(table: pa.Table) -> Flags:
-    """Return which decisions about topics are none that a policy was asked about."""
-    is_administration = flags(pc.is_in(table.column("operation"), pa.array(sorted(ADMIN))))
-    return flags(pc.is_null(table.column("asked_ms"))) & ~is_administration
-
-
-def _comparable(table: pa.Table) -> Flags:
-    """Return which recorded opinions are compared without a look at why a policy failed."""
-    decision = table.column("decision")
-    return flags(pc.is_null(decision)) | flags(pc.is_in(decision, pa.array([ALLOWED, VIOLATED])))
-
-
-def _outcomes(
-    encoded: Encoded, table: pa.Table, rows: Numbers, opinions: Sequence[Opinion], now: Numbers
-) -> tuple[list[Outcome], Numbers]:
-    """Return the different outcomes in these rows, and for each row the number of its own, given
-    the numbers of the candidate's opinions.
-    """
-    then, recorded = _recorded(encoded, table, rows)
-    pairs, which = np.unique(recorded * len(opinions) + now, return_inverse=True)
-    outcomes = []
-    for pair in pairs.tolist():
-        number, of_candidate = divmod(pair, len(opinions))
-        one, other = then[number], opinions[of_candidate]
-        outcomes.append(Outcome(one, other, difference_between(one, other)))
-    return outcomes, which
-
-
 def _recorded(encoded: Encoded, table: pa.Table, rows: Numbers) -> tuple[list[Opinion], Numbers]:
-    """Return the different recorded opinions in these rows, and for each row the number of its
-    own.
+    """Return the different recorded opinions in these rows, and for each event the number of its
+    own, or UNKNOWN.
     """
     values, which = encoded.combinations(COMPARED, rows)
     findings: dict[tuple[RuleFinding, ...], int] = {(): 0}
@@ -169,4 +179,6 @@ def _recorded(encoded: Encoded, table: pa.Table, rows: Numbers) -> tuple[list[Op
     for number, of_findings in (divmod(each, len(known)) for each in different.tolist()):
         decision, rule, message = values[number]
         opinions.append(NO_POLICY if decision is None else Opinion(decision, rule, message, known[of_findings]))
-    return opinions, which
+    recorded = np.full(table.num_rows, UNKNOWN)
+    recorded[rows] = which
+    return opinions, recorded

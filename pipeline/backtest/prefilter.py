@@ -17,6 +17,13 @@ import pyarrow.compute as pc
 
 from ...audit.event import REDACTED
 from ...audit.replay import ALTERATIONS, CREATE_TOPIC, CREATE_TOPICS, DELETE_RECORDS, DELETE_TOPIC
+from ...policies.interface import (
+    AlterTopicRequest,
+    CreateTopicRequest,
+    DeleteRecordsRequest,
+    DeleteTopicRequest,
+    PolicyRequest,
+)
 from ...policies.judging import Judge
 from ...policies.rules.facts import Facts
 from ...policies.rules.rule import Rule
@@ -25,7 +32,7 @@ from ...policies.rules.vocabulary import REASSIGN
 from ...policies.verdict import Finding
 from .encoded import Encoded, Flags, Numbers, flags, mention
 from .questions import PARTITIONS_BEFORE, Question, inputs_of
-from .verdicts import Opinion, opinion
+from .verdicts import NO_POLICY, Opinion, opinion
 from .watching import ALLOWED, Watched
 
 ALL = -1
@@ -46,6 +53,13 @@ OPERATIONS: Mapping[str, Sequence[str]] = {
     "delete_records": (DELETE_RECORDS,),
 }
 """The operations of rules, and of events."""
+KINDS: Mapping[str, type[PolicyRequest]] = {
+    CREATE_TOPIC: CreateTopicRequest,
+    **dict.fromkeys(ALTERATIONS, AlterTopicRequest),
+    DELETE_TOPIC: DeleteTopicRequest,
+    DELETE_RECORDS: DeleteRecordsRequest,
+}
+"""The requests that policies are asked about, by the operations of events."""
 ESCAPE = rb"\u"
 """Any character of REDACTED may be written so in JSON."""
 COLUMNS = frozenset({"kind", "resource", "operation", "api", "asked_ms", "internal", "reassignments", "event"})
@@ -91,12 +105,12 @@ class Prefilter:
         self._numbers.clear()
         assert self._number(()) == SILENT
 
-    def sift(self, table: pa.Table, encoded: Encoded) -> Sifted:
+    def sift(self, table: pa.Table, encoded: Encoded, is_asked: Flags) -> Sifted:
         if len(self.opinions) > MOST_KEPT:
             self._forget()
         opinions, doubts = np.full(table.num_rows, UNKNOWN), np.full(table.num_rows, ALL)
         is_kafkas_own = _kafkas_own(table)
-        for operation, rows in _by_operation(table, np.flatnonzero(_asked(table))):
+        for operation, rows in _by_operation(table, np.flatnonzero(is_asked)):
             asked = [(number, rule) for number, rule in enumerate(self._rules) if operation in rule.operations]
             said = [rule.said(encoded, rows, operation) for _, rule in asked]
             may_object = np.zeros(len(rows), np.int64)
@@ -145,15 +159,37 @@ def _bit(number: int) -> int:
     return 1 << min(number, LAST_BIT)
 
 
+class OfCode:
+    """The prefilter of a candidate with Python code: certain is what nobody asks the code about,
+    unless there are rules beside it.
+    """
+
+    columns = tuple(sorted(COLUMNS))
+    opinions = (NO_POLICY,)
+
+    def __init__(self, watched: Watched) -> None:
+        kinds = {} if watched.rules is not None else KINDS
+        self._unasked = pa.array(
+            [each for each, kind in kinds.items() if kind.__name__ not in watched.kinds], pa.string()
+        )
+
+    def sift(self, table: pa.Table, _encoded: Encoded, is_asked: Flags) -> Sifted:
+        is_certain = is_asked & flags(pc.is_in(table.column("operation"), self._unasked))
+        return Sifted(np.where(is_certain, SILENT, UNKNOWN), np.full(table.num_rows, ALL))
+
+    def judge(self, _doubts: int) -> None:
+        """Leave the judgement to the candidate."""
+
+
 _kept: dict[tuple[object, ...], Prefilter] = {}
 """The last one: a worker's next slice asks the same rules about much the same values."""
 
 
-def prefilter_of(watched: Watched) -> Prefilter | None:
-    """Return the prefilter of a candidate; None if it has Python code, too."""
+def prefilter_of(watched: Watched) -> Prefilter | OfCode:
+    """Return the prefilter of a candidate."""
     rules = watched.rules
     if not isinstance(rules, RuleSet) or watched.has_code:
-        return None
+        return OfCode(watched)
     key = (rules.hash, *sorted(watched.names.items()))
     if key not in _kept:
         _kept.clear()
@@ -161,7 +197,7 @@ def prefilter_of(watched: Watched) -> Prefilter | None:
     return _kept[key]
 
 
-def _asked(table: pa.Table) -> Flags:
+def asked(table: pa.Table) -> Flags:
     """Return which events are requests about topics that hide nothing."""
     is_asked = flags(pc.equal(table.column("kind"), "decision")) & flags(pc.equal(table.column("resource"), "topic"))
     is_asked &= flags(pc.is_valid(table.column("asked_ms")))

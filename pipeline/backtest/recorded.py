@@ -8,6 +8,7 @@ is not told of the change. What is not certain by this comparison is replayed as
 from collections.abc import Iterator, Mapping
 
 import msgspec
+from immutables import Map
 
 from ...audit.event import AuditEvent, Decision, RecordedState
 from ...audit.replay import Replay
@@ -17,7 +18,8 @@ from ...policies.topic_counts import TopicCounts
 from .worlds import Asked
 
 NONE = b"null"
-_decoded = msgspec.json.Decoder(RecordedState | None).decode
+state_of = msgspec.json.Decoder(RecordedState | None).decode
+"""Reads a state from its JSON."""
 
 
 class AsRecorded:
@@ -27,55 +29,57 @@ class AsRecorded:
         self._replay = Replay(topics)
         self._told: dict[str, bytes] = {}
         """How the log wrote states that the replay knows."""
-        self._untold: dict[str, bytes] = {}
+        self.untold: Map[str, bytes] = Map()
         """How it wrote newer ones that the replay was not told yet."""
+        self.moment = 0
+        """How many events were taken."""
 
     @property
     def is_known(self) -> bool:
         return self._replay.is_known
 
-    def follows(self, topic: str, before: bytes, after: bytes) -> bool:
-        """Take a change of a topic by the JSON of its states. Return False, and take nothing, if it
-        is not certain that the change fits what was before.
-        """
-        if not self.is_known or not self._is(topic, before):
+    def fits(self, topic: str, before: bytes) -> bool:
+        """Whether it is certain that a topic is as this JSON says."""
+        if not self.is_known:
             return False
-        if after == NONE and topic not in self._replay.topics:
-            self._untold.pop(topic, None)
-        else:
-            self._untold[topic] = after
-        return True
-
-    def _is(self, topic: str, text: bytes) -> bool:
-        known = self._untold.get(topic) or self._told.get(topic)
+        known = self.untold.get(topic) or self._told.get(topic)
         if known is not None:
-            return text == known
+            return before == known
         state = self._replay.topics.get(topic)
-        return text == NONE if state is None else text != NONE and _decoded(text) == state
+        return before == NONE if state is None else before != NONE and state_of(before) == state
+
+    def takes(self, topic: str, after: bytes) -> None:
+        """Take a change that fits, by the JSON of the topic's new state."""
+        self.moment += 1
+        if after != NONE or topic in self._replay.topics:
+            self.untold = self.untold.set(topic, after)
+        elif topic in self.untold:
+            self.untold = self.untold.delete(topic)
 
     def question(self, event: Decision) -> Asked | None:
         """Return what a policy was asked, or would have been."""
-        if event.validate_only or event.assumed:
-            self._catch_up(*self._untold)
-        else:
-            self._catch_up(event.name)
+        self.catch_up(*(each.topic for each in event.assumed))
         question = self._replay.question(event)
         if question is None:
             return None
         request, cluster = question
-        return Asked(request, _Cluster(self, event, cluster) if self._untold else cluster)
+        untold = self.untold
+        for topic in filter(untold.__contains__, self._replay.validated):
+            untold = untold.delete(topic)
+        return Asked(request, _Cluster(self, event, cluster, untold) if untold else cluster)
 
     def decided(self, event: Decision, *, allowed: bool | None) -> None:
         """Ignore the candidate's verdict."""
 
     def apply(self, event: AuditEvent) -> Iterator[str]:
         """Apply the next event, and yield a sentence for each contradiction."""
+        self.moment += 1
         topic = event.name if isinstance(event, Decision) else getattr(event, "topic", None)
         if topic is not None:
-            self._catch_up(topic)
+            self.catch_up(topic)
             self._told.pop(topic, None)
         else:  # a snapshot compares all topics
-            self._catch_up(*self._untold)
+            self.catch_up(*self.untold)
             self._told.clear()
         yield from self._replay.apply(event)
 
@@ -88,18 +92,19 @@ class AsRecorded:
         """Note that events are missing."""
         self._replay.lost()
 
-    def whole(self, event: Decision) -> ReplayedCluster:
-        """Return the cluster that `question` shows, all topics up to date."""
-        self._catch_up(*self._untold)
+    def cluster(self, event: Decision, *topics: str) -> ReplayedCluster:
+        """Return the cluster that `question` shows, these topics up to date."""
+        self.catch_up(*topics)
         return self._replay.cluster(event)
 
-    def _catch_up(self, *topics: str) -> None:
+    def catch_up(self, *topics: str) -> None:
         """Tell the replay the newest states of topics."""
         for topic in topics:
-            text = self._untold.pop(topic, None)
+            text = self.untold.get(topic)
             if text is None:
                 continue
-            self._replay.becomes(topic, _decoded(text))
+            self.untold = self.untold.delete(topic)
+            self._replay.becomes(topic, state_of(text))
             if text == NONE:
                 self._told.pop(topic, None)
             else:
@@ -107,15 +112,16 @@ class AsRecorded:
 
 
 class _Cluster(ClusterState):
-    """A cluster of which the topic that a question is about is up to date, and the others when they
-    are looked at. It holds until the next event.
+    """A cluster whose topics are read when they are looked at. Whoever keeps it sees the same ones
+    after the next event, too.
     """
 
-    def __init__(self, world: AsRecorded, event: Decision, cluster: ReplayedCluster) -> None:
-        self._world = world
+    def __init__(self, world: AsRecorded, event: Decision, cluster: ReplayedCluster, untold: Map[str, bytes]) -> None:
+        """`untold` is how the log wrote what `cluster` does not have yet."""
+        self._world, self._moment = world, world.moment
         self._event = event
         self._cluster = cluster
-        self._is_whole = False
+        self._untold = untold
 
     @property
     def cluster_size(self) -> int:
@@ -123,17 +129,25 @@ class _Cluster(ClusterState):
 
     @property
     def counts(self) -> TopicCounts:
-        return self._whole().counts
+        return self._with(*self._untold).counts
 
     def topic_state(self, topic: str) -> TopicState | None:
-        return (self._cluster if topic == self._event.name else self._whole()).topic_state(topic)
+        return self._with(topic).topic_state(topic)
 
     def topics(self, *, include_internal: bool = False, include_marked_for_deletion: bool = False) -> frozenset[str]:
-        return self._whole().topics(
+        return self._with(*self._untold).topics(
             include_internal=include_internal, include_marked_for_deletion=include_marked_for_deletion
         )
 
-    def _whole(self) -> ReplayedCluster:
-        if not self._is_whole:
-            self._cluster, self._is_whole = self._world.whole(self._event), True
+    def _with(self, *topics: str) -> ReplayedCluster:
+        """Return the cluster with these topics up to date; the world is as well, as long as it is
+        the same.
+        """
+        states = {topic: text for topic in topics if (text := self._untold.get(topic)) is not None}
+        for topic in states:
+            self._untold = self._untold.delete(topic)
+        if states and self._world.moment == self._moment:
+            self._cluster = self._world.cluster(self._event, *states)
+        elif states:
+            self._cluster = self._cluster.changed({topic: state_of(text) for topic, text in states.items()})
         return self._cluster

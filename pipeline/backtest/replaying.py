@@ -12,16 +12,27 @@ slices.
 """
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import msgspec
 
-from ...audit.event import REDACTED, AuditEvent, Decision, Dropped, Observed, Removal, encode
+from ...audit.event import (
+    REDACTED,
+    AuditEvent,
+    Decision,
+    Dropped,
+    Observed,
+    RecordedState,
+    Removal,
+    Requested,
+    encode,
+)
+from ...audit.replay import DELETE_TOPIC
 from ...policies.judging import Judge
 from ...policies.rules.vocabulary import ADMIN
 from ...policies.verdict import Verdict
-from .recorded import AsRecorded
+from .recorded import AsRecorded, state_of
 from .tally import Note, Tally
 from .verdicts import (
     ALLOWED,
@@ -30,7 +41,6 @@ from .verdicts import (
     Kind,
     Opinion,
     Outcome,
-    are_plainly_allowed,
     difference_between,
     opinion,
     recorded,
@@ -79,21 +89,6 @@ class _Named(msgspec.Struct, frozen=True, gc=False):
     topic: str
 
 
-class _Request(msgspec.Struct, frozen=True, gc=False):
-    """What a difference says of its request."""
-
-    cluster_id: str
-    epoch: int
-    sequence: int
-    time_ms: int
-    principal: str | None
-    operation: str
-    name: str
-
-
-_request = msgspec.json.Decoder(_Request).decode
-
-
 class _Step(msgspec.Struct, frozen=True, gc=False):
     """What an event makes of its topic."""
 
@@ -106,7 +101,39 @@ class _Step(msgspec.Struct, frozen=True, gc=False):
     assumed: tuple[_Named, ...] = ()
 
 
+class _Request(msgspec.Struct, frozen=True, gc=False):
+    """What a difference says of its request."""
+
+    cluster_id: str
+    epoch: int
+    sequence: int
+    time_ms: int
+    principal: str | None
+    operation: str
+    name: str
+    resource: str = "topic"
+
+
+def _with_states_as_json() -> Any:
+    """Return the type of a decision whose states are left as JSON."""
+    fields = [
+        (each.name, msgspec.Raw if each.name in {"before", "after"} else each.type, msgspec.field(default=each.default))
+        for each in msgspec.structs.fields(Decision)
+    ]
+    return msgspec.defstruct("Decision", fields, kw_only=True, frozen=True, gc=False)
+
+
 _step = msgspec.json.Decoder(_Step).decode
+_request = msgspec.json.Decoder(_Request).decode
+_decision: Callable[[bytes | memoryview], Any] = msgspec.json.Decoder(_with_states_as_json()).decode
+
+
+class Question(NamedTuple):
+    """A request about a topic that is as its event says, and what a candidate is asked about it."""
+
+    event: Any
+    """The decision, with its states as JSON."""
+    asked: Asked
 
 
 class Backtest:
@@ -129,7 +156,6 @@ class Backtest:
         self._window = window
         self._tally = Tally()
         self._cells: Counter[tuple[str, str, int, str]] = Counter()
-        self._plainly_allowed = 0
 
     def feed(
         self, event: AuditEvent, line: bytes | memoryview | None = None, judge: Judge | None = None
@@ -142,41 +168,70 @@ class Backtest:
             return None
         difference = self._decided(event, line, judge) if type(event) is Decision else None
         self._apply(event)
-        if line is not None and not self._watched.has_code and (topic := _topic_of(event)):
+        if line is not None and (topic := _topic_of(event)):
             self._world.wrote(topic, bytes(_step(line).after))
         return difference
 
     def carries(self, line: bytes | memoryview) -> bool:
         """Take the next event without reading its states: one whose topic it changes and no more,
         or a decision of which `count` is told, if the topic is what the policy saw. Return False,
-        and take nothing, if `feed` has to look at it. It is not for candidates with code, which may
-        keep the clusters that they are shown.
+        and take nothing, if `feed` has to look at it.
         """
         try:
             step = _step(line)
         except msgspec.DecodeError:
             return False  # whoever decodes it says what is wrong
-        epoch, sequence = self._last
-        if step.epoch != epoch or step.sequence != sequence + 1:
+        topic = step.name or step.topic
+        if not self._is_next(step) or not self._world.fits(topic, bytes(step.before)):
             return False
-        if step.assumed and any(each.topic == step.name for each in step.assumed):
-            return False
-        if not self._world.follows(step.name or step.topic, bytes(step.before), bytes(step.after)):
-            return False
-        self._last = epoch, step.sequence
+        self._takes(step, topic)
         return True
 
-    def settled(self, outcome: Outcome, line: bytes | memoryview) -> Difference | None:
-        """Return the difference that a request which `carries` took has come to, if any."""
-        then, now, kind = outcome
-        if kind is None:
+    def question(self, line: bytes | memoryview) -> Question | None:
+        """Return what the candidate is to be asked about the next event, a request about a topic,
+        without reading the topic's states; None if `feed` has to look at it.
+        """
+        try:
+            event = _decision(line)
+        except msgspec.DecodeError:
             return None
-        request = _request(line)
-        return Difference(
-            cluster_id=request.cluster_id, epoch=request.epoch, sequence=request.sequence, time_ms=request.time_ms, kind=kind,
-            principal=request.principal, operation=request.operation, topic=request.name, rule=rule_behind(then, now), recorded=then,
-            candidate=now, hidden=(), is_certain=True, is_steady=True, event=msgspec.Raw(bytes(line).strip()),
-        )  # fmt: skip
+        if not self._is_next(event) or not self._world.fits(event.name, bytes(event.before)):
+            return None
+        if (
+            event.operation == DELETE_TOPIC and event.asked_created_ms is None
+        ):  # then the topic's own time is asked about
+            event = msgspec.structs.replace(event, before=state_of(bytes(event.before)))
+        asked = self._world.question(event)
+        return Question(event, asked) if isinstance(asked, Asked) else None
+
+    def ask(self, question: Question, judge: Judge | None = None) -> Verdict:
+        """Ask the candidate, or in its place a `judge` by some of its rules."""
+        asked = question.asked
+        return (self._watched.ask if judge is None else judge.judge)(asked.request, asked.cluster)
+
+    def answered(
+        self, question: Question, verdict: Verdict, outcome: Outcome, line: bytes | memoryview
+    ) -> Difference | None:
+        """Take the event of a question to which the candidate has given this verdict, of whose
+        outcome `count` is told. Return the difference, if any.
+        """
+        event, asked = question
+        is_steady = self._is_steady(asked, verdict, event) if self._is_asked_again(event, asked, outcome) else True
+        self._takes(event, event.name)
+        return None if outcome.kind is None else self._difference(event, outcome, line, is_steady=is_steady)
+
+    def settled(self, outcome: Outcome | None, line: bytes | memoryview) -> Difference | None:
+        """Return the difference that a request which `carries` took has come to, if any."""
+        return None if outcome is None or outcome.kind is None else self._difference(_request(line), outcome, line)
+
+    def _is_next(self, event: Any) -> bool:
+        """Whether an event follows the last one, and its topic is what the policy saw."""
+        is_next = event.sequence == self._last[1] + 1 and event.epoch == self._last[0]
+        return is_next and not (event.assumed and any(each.topic == event.name for each in event.assumed))
+
+    def _takes(self, event: Any, topic: str) -> None:
+        self._world.takes(topic, bytes(event.after))
+        self._last = event.epoch, event.sequence
 
     def count(self, settled: Iterable[tuple[Settled, int]], unasked: Iterable[tuple[str, int]]) -> None:
         """Count decisions that `carries` took, and those among them that no policy was asked about,
@@ -193,10 +248,8 @@ class Backtest:
         whole = Tally()
         whole.add(self._tally)
         whole.deeds |= self._watched.deeds
-        if self._plainly_allowed:
-            whole.counts["verdicts", ALLOWED, ALLOWED] += self._plainly_allowed
         for (principal, operation, day, label), count in self._cells.items():
-            if label != Kind.MOOT.value:
+            if label != Kind.MOOT:
                 whole.counts["asked",] += count
             whole.counts["label", label] += count
             whole.counts["principal", label, principal] += count
@@ -249,12 +302,6 @@ class Backtest:
         hidden = hidden_in(event)
         for key in hidden:
             counts["hidden", key] += 1
-        if are_plainly_allowed(event, verdict):
-            self._plainly_allowed += 1
-            self._cells[(*_cell(event), SAME)] += 1
-            if self._watched.has_code and event.sequence % ASKED_AGAIN == 0:
-                self._is_steady(asked, verdict, event)
-            return None
         return self._compared(event, asked, verdict, hidden, line)
 
     def _never_asked(self, event: Decision) -> tuple[str, str] | None:
@@ -269,39 +316,48 @@ class Backtest:
     def _compared(
         self, event: Decision, asked: Asked, verdict: Verdict, hidden: tuple[str, ...], line: bytes | memoryview | None
     ) -> Difference | None:
-        timed_out = self._watched.timed_out
         then, now = recorded(event), opinion(verdict, names=self._watched.names)
-        kind = difference_between(then, now, timed_out=timed_out)
-        self._count(_cell(event), Outcome(then, now, kind), 1)
-        is_steady = True
-        if self._watched.has_code and not timed_out and (kind is not None or event.sequence % ASKED_AGAIN == 0):
-            is_steady = self._is_steady(asked, verdict, event)
-        if kind is None:
+        outcome = Outcome(then, now, difference_between(then, now, timed_out=self._watched.timed_out))
+        self._count(_cell(event), outcome, 1)
+        is_steady = self._is_steady(asked, verdict, event) if self._is_asked_again(event, asked, outcome) else True
+        if outcome.kind is None:
             return None
         if hidden:
             self._tally.counts["hidden-differences",] += 1
-        return Difference(
-            cluster_id=event.cluster_id, epoch=event.epoch, sequence=event.sequence, time_ms=event.time_ms, kind=kind,
-            principal=event.principal, operation=event.operation, topic=subject_of(event), rule=rule_behind(then, now), recorded=then,
-            candidate=now, hidden=hidden, is_certain=self._world.is_known, is_steady=is_steady, before=asked.before,
-            requested=asked.requested, event=msgspec.Raw(encode(event).strip() if line is None else bytes(line).strip()),
-        )  # fmt: skip
+        asked_about = asked.before, asked.requested
+        return self._difference(event, outcome, line, hidden=hidden, is_steady=is_steady, asked_about=asked_about)
 
     def _mooted(self, event: Decision, moot: Moot, line: bytes | memoryview | None) -> Difference:
-        then = recorded(event)
         self._tally.counts["moot", moot.why] += 1
-        self._cells[(*_cell(event), Kind.MOOT.value)] += 1
+        self._cells[(*_cell(event), Kind.MOOT)] += 1
+        outcome = Outcome(recorded(event), Opinion("", message=moot.text), Kind.MOOT)
+        return self._difference(event, outcome, line)
+
+    def _difference(
+        self,
+        event: Any,
+        outcome: Outcome,
+        line: bytes | memoryview | None,
+        *,
+        hidden: tuple[str, ...] = (),
+        is_steady: bool = True,
+        asked_about: tuple[RecordedState | None, Requested | None] = (None, None),
+    ) -> Difference:
+        then, now, kind = outcome
+        assert kind is not None
+        before, requested = asked_about
+        text = encode(event) if line is None else bytes(line)
         return Difference(
-            cluster_id=event.cluster_id, epoch=event.epoch, sequence=event.sequence, time_ms=event.time_ms, kind=Kind.MOOT,
-            principal=event.principal, operation=event.operation, topic=event.name, rule="", recorded=then,
-            candidate=Opinion("", message=moot.text), hidden=(), is_certain=self._world.is_known, is_steady=True,
-            event=msgspec.Raw(encode(event).strip() if line is None else bytes(line).strip()),
+            cluster_id=event.cluster_id, epoch=event.epoch, sequence=event.sequence, time_ms=event.time_ms, kind=kind,
+            principal=event.principal, operation=event.operation, topic=subject_of(event),
+            rule="" if kind is Kind.MOOT else rule_behind(then, now), recorded=then, candidate=now, hidden=hidden,
+            is_certain=self._world.is_known, is_steady=is_steady, before=before, requested=requested, event=msgspec.Raw(text.strip()),
         )  # fmt: skip
 
     def _count(self, cell: tuple[str, str, int], outcome: Outcome, count: int) -> None:
         counts = self._tally.counts
         then, now, kind = outcome
-        self._cells[(*cell, SAME if kind is None else kind.value)] += count
+        self._cells[(*cell, kind or SAME)] += count
         counts["verdicts", then.decision, now.decision] += count
         for which, said in (("recorded", then), ("candidate", now)):
             for finding in said.findings:
@@ -310,6 +366,12 @@ class Backtest:
                     counts["rule-error", which, finding.rule] += count
         if now.decision == BROKEN:
             counts["errors",] += count
+
+    def _is_asked_again(self, event: Any, asked: Asked, outcome: Outcome) -> bool:
+        """Whether code that answered a question is to answer it once more."""
+        if not self._watched.asks(asked.request) or self._watched.timed_out:
+            return False
+        return outcome.kind is not None or event.sequence % ASKED_AGAIN == 0
 
     def _is_steady(self, asked: Asked, verdict: Verdict, event: Decision) -> bool:
         """Ask the candidate once more: if it answers otherwise, it looks at more than
@@ -354,7 +416,7 @@ def _topic_of(event: AuditEvent) -> str:
     return event.topic if isinstance(event, Removal | Observed) else ""
 
 
-def subject_of(event: Decision) -> str:
+def subject_of(event: Any) -> str:
     """Name what an event is about, a topic by its name."""
     return event.name if event.resource == "topic" else f"{event.resource} {event.name or '(default)'}"
 

@@ -7,7 +7,7 @@ addresses in memory, and the names under which policies were loaded.
 
 import re
 from collections.abc import Mapping
-from enum import Enum
+from enum import StrEnum
 from typing import NamedTuple
 
 import msgspec
@@ -26,7 +26,7 @@ MODULE = re.compile(r"\bpolicy_[0-9a-f]{8}_")
 """What `class_lookup` puts before the name of a policy's file: something else in each folder."""
 
 
-class Kind(Enum):
+class Kind(StrEnum):
     """How two verdicts differ."""
 
     NEWLY_DENIED = "newly-denied"
@@ -121,16 +121,6 @@ def opinion(verdict: Verdict, *, names: Mapping[str, str]) -> Opinion:
     if message is not None:
         message = _everywhere_alike(message, names)
     return Opinion(verdict.decision.value, verdict.rule, message, findings)
-
-
-def are_plainly_allowed(event: Decision, verdict: Verdict) -> bool:
-    """Whether both allow the request without a word, which is the usual case."""
-    policy = event.policy
-    return (
-        verdict.decision is Decided.ALLOWED
-        and not verdict.findings
-        and (policy is None or (policy.decision == ALLOWED and not policy.findings))
-    )
 
 
 def difference_between(then: Opinion, now: Opinion, *, timed_out: bool = False) -> Kind | None:

@@ -48,9 +48,13 @@ class Watched:
         """Whether the last question took too long."""
         self.deeds: set[str] = set()
         """What the policy did besides judging, while it was asked."""
+        self._allowed = judge.verdict((), None, ALLOWED)
         self.rules = judge.rules
         self.has_code = judge.has_code
         self.judged_apis = judge.judged_apis
+        self.kinds = judge.policy.kinds
+        """The class names of the requests that Python code is asked about."""
+        self.asks = judge.asks
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -77,7 +81,10 @@ class Watched:
         judge = self._judge
         findings, fault = judge.found(request, cluster)
         question = judge.question(request, cluster)
-        return judge.verdict(findings, fault, ALLOWED if question is None else self._said(question))
+        said = ALLOWED if question is None else self._said(question)
+        if said == ALLOWED and not findings and fault is None:  # mostly
+            return self._allowed
+        return judge.verdict(findings, fault, said)
 
     def _said(self, question: Callable[[], PolicyReply]) -> PolicyReply:
         global _listener  # noqa: PLW0603 - a process has one audit hook for good
@@ -112,11 +119,12 @@ class Watched:
             signal.signal(signal.SIGALRM, handler)
 
     def _tick(self, seconds: float) -> None:
-        """Have `_interrupt` called once. To set the clock for each question would take longer than
-        many a question.
+        """Have `_interrupt` called soon. To set the clock for each question would take longer than
+        many a question. It rings again, because a sleep does not notice a signal that came just
+        before it.
         """
         self._is_ticking = True
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+        signal.setitimer(signal.ITIMER_REAL, seconds, self._seconds)
 
     def _interrupt(self, _signal: int, frame: FrameType | None) -> None:
         self._is_ticking = False

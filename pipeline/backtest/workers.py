@@ -23,8 +23,7 @@ from ...policies.rules.mistakes import RuleFileError
 from .candidate import Candidate
 from .counterfactual import Otherwise
 from .existing import Now, refused
-from .lots import Sieve
-from .prefilter import prefilter_of
+from .lots import Sieve, one_by_one
 from .reading import UnreadableTableError, tables_of
 from .recorded import AsRecorded
 from .replaying import ALWAYS, NOWHERE, Backtest, Window
@@ -83,7 +82,7 @@ class Row(NamedTuple):
     is_certain: bool | None = None
     is_steady: bool | None = None
     hidden: tuple[str, ...] | None = None
-    body: str = ""
+    body: bytes = b""
 
 
 Head = TypeVar("Head")
@@ -156,14 +155,14 @@ def replay(job: Job, task: Task[Slice]) -> Iterator[Row]:
     with job.candidate.watched() as watched:
         world: World = Otherwise(known) if job.counterfactual else AsRecorded(known)
         backtest = Backtest(watched, world, after=slice_.after, window=job.window)
-        sieve = Sieve(None if job.counterfactual else prefilter_of(watched), job.window)
-        for table in tables_of(slice_.pieces, sieve.columns):
-            for difference in sieve.differences(backtest, table):
+        sieve = None if job.counterfactual else Sieve(watched, job.window)
+        for table in tables_of(slice_.pieces, () if sieve is None else sieve.columns):
+            for difference in one_by_one(backtest, table) if sieve is None else sieve.differences(backtest, table):
                 yield _difference(difference)
     tally = backtest.tally()
     if isinstance(world, Otherwise):
         world.tell(tally, slice_.cluster_id)
-    yield Row(TALLY, slice_.cluster_id, body=tally.encode())
+    yield Row(TALLY, slice_.cluster_id, body=tally.encode().encode())
 
 
 def scan(job: Job, task: Task[Now]) -> Iterator[Row]:
@@ -175,18 +174,27 @@ def scan(job: Job, task: Task[Now]) -> Iterator[Row]:
         for each in refused(watched, there, now):
             yield Row(
                 REFUSED, each.cluster_id, topic=each.topic, principal=each.principal, rule=each.candidate.rule,
-                candidate=each.candidate.decision, candidate_message=each.candidate.message, body=msgspec.json.encode(each).decode(),
+                candidate=each.candidate.decision, candidate_message=each.candidate.message, body=_as_json(each),
             )  # fmt: skip
     tally = Tally()
     tally.counts["existing",] = len(there)
     tally.deeds |= watched.deeds
-    yield Row(TALLY, now.cluster_id, body=tally.encode())
+    yield Row(TALLY, now.cluster_id, body=tally.encode().encode())
+
+
+def _as_json(value: object) -> bytes:
+    _encoder.encode_into(value, _buffer)
+    return bytes(_buffer)
+
+
+_encoder, _buffer = msgspec.json.Encoder(), bytearray()
+"""A buffer that has room for the last value saves most of the time for the next."""
 
 
 def _difference(difference: Difference) -> Row:
     then, now = difference.recorded, difference.candidate
     return Row(
-        DIFFERENCE, difference.cluster_id, difference.epoch, difference.sequence, difference.time_ms * 1000, difference.kind.value,
+        DIFFERENCE, difference.cluster_id, difference.epoch, difference.sequence, difference.time_ms * 1000, difference.kind,
         difference.principal, difference.operation, difference.topic, difference.rule, then.decision, then.message, now.decision,
-        now.message, difference.is_certain, difference.is_steady, difference.hidden, msgspec.json.encode(difference).decode(),
+        now.message, difference.is_certain, difference.is_steady, difference.hidden, _as_json(difference),
     )  # fmt: skip

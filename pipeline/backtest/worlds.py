@@ -47,11 +47,11 @@ class World(Protocol):
         was not asked, because its verdict does not count at that time.
         """
 
-    def follows(self, topic: str, before: bytes, after: bytes) -> bool:
-        """Take a change of a topic that nobody is asked about, by the JSON of its states. Return
-        False, and take nothing, if it is not certain that the change fits what was before: then
-        its event is to be applied.
-        """
+    def fits(self, topic: str, before: bytes) -> bool:
+        """Whether it is certain that a topic is as this JSON says."""
+
+    def takes(self, topic: str, after: bytes) -> None:
+        """Take a change that fits, by the JSON of the topic's new state."""
 
     def wrote(self, topic: str, after: bytes) -> None:
         """Note the JSON of what the event that was applied last made of its topic."""

@@ -14,12 +14,12 @@ from minicontroller.audit.event import AuditEvent, Decision, NamedState, encode
 from minicontroller.pipeline.backtest.candidate import Candidate
 from minicontroller.pipeline.backtest.encoded import Encoded
 from minicontroller.pipeline.backtest.lots import Sieve
-from minicontroller.pipeline.backtest.prefilter import UNKNOWN, Prefilter, prefilter_of
+from minicontroller.pipeline.backtest.prefilter import UNKNOWN, Prefilter, asked, prefilter_of
 from minicontroller.pipeline.backtest.reading import tables_of
 from minicontroller.pipeline.backtest.replaying import ALWAYS, Backtest, Window
 from minicontroller.pipeline.backtest.verdicts import Difference
 from tests.audit.logs import a_state
-from tests.pipeline.backtest.asking import in_rules
+from tests.pipeline.backtest.asking import in_python, in_rules
 from tests.pipeline.backtest.by_words import ALLOWED, History, broken, denied
 from tests.pipeline.backtest.files import written
 
@@ -153,7 +153,7 @@ def said_of(
     with candidate.watched() as watched:
         backtest = Backtest(watched, window=window)
         if is_sifted:
-            sieve, piece = Sieve(prefilter_of(watched), window), written(folder / "events.parquet", events)
+            sieve, piece = Sieve(watched, window), written(folder / "events.parquet", events)
             found = [each for table in tables_of([piece], sieve.columns) for each in sieve.differences(backtest, table)]
         else:
             found = [each for event in events if (each := backtest.feed(event, encode(event))) is not None]
@@ -173,13 +173,54 @@ def test_prefilter_and_judge_say_what_the_judge_says(
     assert said_of(folder, events, candidate, window, is_sifted=True) == alone
 
 
+KEEPING = """
+def validate_create_topic(self, request, cluster):
+    self.seen = [*getattr(self, "seen", ()), (cluster, cluster.topics(), cluster.topic_state("a.orders"))][-3:]
+    for earlier, names, state in self.seen[::2]:
+        assert (earlier.topics(), earlier.topic_state("a.orders")) == (names, state)
+    if request.requested_state.num_partitions > 2:
+        raise PolicyViolation(f"{request.topic}: {len(cluster.topics(include_internal=True))} topics")
+
+def validate_alter_topic(self, request, cluster):
+    self.last = getattr(self, "last", cluster)
+    before, states = cluster.topic_state(request.topic), [self.last.topic_state(name) for name in NAMES]
+    self.last = cluster
+    if before is None or before.num_partitions > 2 or request.requested_state.configs.get("retention.ms") == "1":
+        raise PolicyViolation(f"{before} {states}")
+""".replace("NAMES", repr(NAMES))
+"""Looks at topics late, also at those of clusters that it was shown before."""
+DELETING = """
+def validate_delete_topic(self, request, cluster):
+    if cluster.topic_state(request.topic).internal or request.created_ms % 2:
+        raise PolicyViolation(f"created at {request.created_ms}")
+
+def validate_delete_records(self, request, cluster):
+    return len(cluster.topics()) if request.client_id else None
+"""
+
+
+@given(st.integers(0, 1_000_000), st.booleans(), st.sampled_from([KEEPING, DELETING]))
+def test_a_class_is_asked_the_same(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, is_windowed: bool, body: str
+) -> None:
+    """A class sees the same requests and topics, also those that it looks at later, and is compared
+    and counted the same.
+    """
+    folder, chance = tmp_path_factory.mktemp("class"), Random(seed)
+    candidate, events = in_python(folder, body), some_events(chance)
+    times = [event.time_ms for event in events]
+    window = Window(times[len(times) // 3], times[len(times) * 2 // 3]) if is_windowed else ALWAYS
+    alone = said_of(folder, events, candidate, window, is_sifted=False)
+    assert said_of(folder, events, candidate, window, is_sifted=True) == alone
+
+
 def settled_by(folder: Path, events: list[AuditEvent], rules: str) -> list[str | None]:
     """What the rules say of each request; None where it is left to the judge."""
     with in_rules(folder, rules).watched() as watched:
         prefilter = prefilter_of(watched)
         assert isinstance(prefilter, Prefilter)
         [table] = tables_of([written(folder / "events.parquet", events)], prefilter.columns)
-        numbers = prefilter.sift(table, Encoded(table)).opinions.tolist()
+        numbers = prefilter.sift(table, Encoded(table), asked(table)).opinions.tolist()
         return [None if number == UNKNOWN else prefilter.opinions[number].message or "" for number in numbers[2:]]
 
 

@@ -50,6 +50,13 @@ def test_a_policy_that_hangs_is_cut_short(body: str, tmp_path: Path) -> None:
     assert tally.by("label") == {"same": 2, "timed-out": 1}
 
 
+def test_the_clock_rings_again(tmp_path: Path) -> None:
+    """A signal that comes just before a policy sleeps does not wake it, so another one follows."""
+    body = "import signal\nassert signal.getitimer(signal.ITIMER_REAL)[1] == 0.05"
+    differences, _ = backtested(histories(), in_python(tmp_path, code(body), "policy.timeout.ms=50"))
+    assert differences == []
+
+
 def test_the_clock_is_given_back(tmp_path: Path) -> None:
     """Whoever had an alarm set before has it afterwards."""
     rings = []
