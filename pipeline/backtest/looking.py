@@ -1,30 +1,66 @@
-"""What of a history there is, bucket by bucket, as a few columns of the table `events` tell it.
+"""What there is of a history, bucket by bucket, as a few columns of the table `events` tell it.
 
 Rule: file by file, so memory is that of one file's few columns; then what files have of the same
-bucket is put together.
+bucket, or of the same request, is put together.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterable
 
+import duckdb
 import msgspec
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from ..ingest.barriers import Numbers
-from ..ingest.limits import LONG_MAX
 from ..schemas import Table
-from .encoded import Flags, flags, within
-from .reading import NOTHING, columns_of, numbers_of
+from .reading import columns_of
 from .replaying import Window
-from .slices import Bucket, Span, joined
+from .slices import Bucket
 
 COLUMNS = (
     *("epoch", "sequence", "time", "kind", "effect", "cluster_size"),
     *("request", "element", "elements", "validate_only"),
 )
-BEGINS = pa.array(["removal", "observed", "snapshot_begin"])
+OF_FILE = """
+    WITH told AS (
+        SELECT *, coalesce(epoch_ms(time) >= $since_ms, true) AND coalesce(epoch_ms(time) < $until_ms, true) AS is_wanted,
+            kind IN ('removal', 'observed', 'snapshot_begin') OR (element = 0 AND validate_only IS NOT TRUE) AS may_begin
+        FROM events
+    )
+    SELECT $cluster_id AS cluster_id, epoch, (sequence - 1) // $bucket_events AS number, NULL AS request,
+        min(sequence) AS first, max(sequence) AS last, count(*) AS events,
+        min(sequence) FILTER (may_begin) AS start,
+        min(sequence) FILTER (kind = 'snapshot_begin') AS snapshot_begin,
+        max(sequence) FILTER (kind = 'snapshot_end') AS snapshot_end,
+        max(sequence) FILTER (kind = 'dropped' OR effect = 'unknown') AS doubt,
+        min(sequence) FILTER (is_wanted) AS first_wanted, max(sequence) FILTER (is_wanted) AS last_wanted,
+        max({'sequence': sequence, 'nodes': cluster_size}) FILTER (cluster_size IS NOT NULL) AS cluster_size,
+        arg_max(epoch_ms(time), sequence) AS newest_ms, $file AS file
+    FROM told GROUP BY ALL
+    UNION ALL BY NAME
+    SELECT $cluster_id AS cluster_id, epoch, request, min(sequence) AS first, max(sequence) AS last
+    FROM told WHERE validate_only AND elements > 1 GROUP BY ALL
+"""
+"""Buckets, and requests of several elements that were only validated: these have a `request`."""
+TOGETHER = """
+    WITH told AS (
+        SELECT cluster_id, epoch, number, request, sum(events)::BIGINT AS events,
+            coalesce(min(COLUMNS(['first', 'start', 'snapshot_begin', 'first_wanted'])), 0),
+            coalesce(max(COLUMNS(['last', 'snapshot_end', 'doubt', 'last_wanted'])), 0),
+            max(cluster_size).nodes AS cluster_size, arg_max(newest_ms, last) AS newest_ms,
+            list_sort(list(DISTINCT file)) AS files
+        FROM found GROUP BY ALL
+    ),
+    requests AS (
+        SELECT cluster_id, epoch, first, max(last) OVER (PARTITION BY cluster_id, epoch ORDER BY first) AS last
+        FROM told WHERE request IS NOT NULL
+    )
+    SELECT told.* REPLACE (if(requests.last >= told.start, 0, told.start) AS start)
+    FROM told ASOF LEFT JOIN requests
+        ON told.cluster_id = requests.cluster_id AND told.epoch = requests.epoch AND told.start > requests.first
+    WHERE told.request IS NULL ORDER BY told.cluster_id, told.epoch, told.number
+"""
+"""Nowhere between the elements of such a request may a slice begin: they may be decided with others
+in between, and a later one sees what the earlier ones would have made.
+"""
 
 
 class EventFiles(msgspec.Struct, frozen=True):
@@ -34,119 +70,21 @@ class EventFiles(msgspec.Struct, frozen=True):
     paths: tuple[str, ...]
 
 
-def buckets_of(files: EventFiles, window: Window, bucket_events: int) -> list[Bucket]:
-    """Return what these files hold of each bucket. Raises UnreadableTableError."""
-    found: list[Bucket] = []
-    for path in files.paths:
-        table = columns_of([path], Table.EVENTS.in_files, COLUMNS)
-        if table.num_rows:
-            found += _Columns(table).buckets(files.cluster_id, path, window, bucket_events)
-    return together(found)
+def buckets_of(files: EventFiles, window: Window, bucket_events: int) -> list[pa.Table]:
+    """Return what each of these files holds of each bucket. Raises UnreadableTableError."""
+    asked = {**msgspec.structs.asdict(window), "cluster_id": files.cluster_id, "bucket_events": bucket_events}
+    found = []
+    with duckdb.connect(config={"threads": 1}) as connection:
+        for path in files.paths:
+            connection.register("events", columns_of([path], Table.EVENTS.in_files, COLUMNS))
+            found.append(connection.sql(OF_FILE, params={**asked, "file": path}).to_arrow_table())
+    return found
 
 
-def together(found: Iterable[Bucket]) -> list[Bucket]:
+def together(found: Iterable[pa.Table]) -> list[Bucket]:
     """Join the buckets of several files, in the order of the log and each once."""
-    return [_one(list(same)) for _, same in groupby(sorted(found, key=_key), _key)]
-
-
-def _key(bucket: Bucket) -> tuple[str, int, int]:
-    return bucket.cluster_id, bucket.epoch, bucket.number
-
-
-def _one(same: Sequence[Bucket]) -> Bucket:
-    last, wanted = max(same, key=lambda bucket: bucket.last), [each.wanted for each in same if each.wanted is not None]
-    return Bucket(
-        *_key(last),
-        events=sum(each.events for each in same),
-        first=min(each.first for each in same),
-        last=last.last,
-        start=min((each.start for each in same if each.start is not None), default=None),
-        snapshot_begin=min((each.snapshot_begin for each in same if each.snapshot_begin is not None), default=None),
-        snapshot_end=max((each.snapshot_end for each in same if each.snapshot_end is not None), default=None),
-        doubt=max((each.doubt for each in same if each.doubt is not None), default=None),
-        wanted=(min(wanted)[0], max(last for _, last in wanted)) if wanted else None,
-        cluster_size=max((each.cluster_size for each in same if each.cluster_size is not None), default=None),
-        newest_ms=last.newest_ms,
-        files=tuple(sorted({file for each in same for file in each.files})),
-        spans=tuple(joined(span for each in same for span in each.spans)),
-    )
-
-
-class _Columns:
-    """The columns of one file, in the order of the log. `n` is the number of its events, `b` that
-    of its buckets.
-    """
-
-    def __init__(self, table: pa.Table) -> None:
-        epoch, sequence = (table.column(name).to_numpy() for name in COLUMNS[:2])
-        self._table = table.take(pa.array(np.lexsort((sequence, epoch)))).combine_chunks()
-        self._sequence = numbers_of(self._table, "sequence")
-
-    def buckets(self, cluster_id: str, file: str, window: Window, bucket_events: int) -> Iterator[Bucket]:
-        kind, effect = self._table.column("kind"), self._table.column("effect")
-        is_validated = flags(self._table.column("validate_only"))
-        is_first = flags(pc.equal(self._table.column("element"), 0)) & ~is_validated
-        starts = flags(pc.is_in(kind, BEGINS)) | is_first
-        doubts = flags(pc.equal(kind, "dropped")) | flags(pc.equal(effect, "unknown"))
-        times, sizes = numbers_of(self._table, "time") // 1000, numbers_of(self._table, "cluster_size")
-        epoch, number = numbers_of(self._table, "epoch"), (self._sequence - 1) // bucket_events
-        first = np.flatnonzero(np.r_[True, (np.diff(epoch) != 0) | (np.diff(number) != 0)])
-        end = np.r_[first[1:], len(epoch)]
-        start = self._first(starts, first)
-        snapshot_begin = self._first(flags(pc.equal(kind, "snapshot_begin")), first)
-        snapshot_end = self._last(flags(pc.equal(kind, "snapshot_end")), first)
-        doubt = self._last(doubts, first)
-        told = self._last(sizes != NOTHING, first)
-        is_wanted = within(times, window)
-        first_wanted, last_wanted = self._first(is_wanted, first), self._last(is_wanted, first)
-        spans = self._spans(is_validated, end)
-        for index, (begin, last) in enumerate(zip(first, end - 1, strict=True)):
-            size_at = begin + np.searchsorted(self._sequence[begin : last + 1], told[index])
-            yield Bucket(
-                cluster_id=cluster_id,
-                epoch=int(epoch[begin]),
-                number=int(number[begin]),
-                events=int(last + 1 - begin),
-                first=int(self._sequence[begin]),
-                last=int(self._sequence[last]),
-                start=_or_none(start[index], LONG_MAX),
-                snapshot_begin=_or_none(snapshot_begin[index], LONG_MAX),
-                snapshot_end=_or_none(snapshot_end[index], NOTHING),
-                doubt=_or_none(doubt[index], NOTHING),
-                wanted=(int(first_wanted[index]), int(last_wanted[index])) if last_wanted[index] != NOTHING else None,
-                cluster_size=None if told[index] == NOTHING else (int(told[index]), int(sizes[size_at])),
-                newest_ms=int(times[last]),
-                files=(file,),
-                spans=tuple(spans.get(index, ())),
-            )
-
-    def _spans(self, is_validated: Flags, end: Numbers) -> dict[int, list[Span]]:
-        """Return the requests of several elements that were only validated, by the bucket's index.
-        Among them are the first and the last ones of each bucket, because a request may have single
-        elements in two buckets.
-        """
-        rows = np.flatnonzero(is_validated)
-        if not len(rows):
-            return {}
-        bucket = np.searchsorted(end, rows, side="right")
-        request = numbers_of(self._table, "request")[rows]
-        _, same, counts = np.unique(np.stack([bucket, request]), axis=1, return_inverse=True, return_counts=True)
-        is_at_edge = np.r_[True, np.diff(bucket) != 0] | np.r_[np.diff(bucket) != 0, True]
-        is_kept = is_at_edge | (numbers_of(self._table, "elements")[rows] > 1) | (counts[same.ravel()] > 1)
-        found: dict[int, list[Span]] = {}
-        for index, number, row in zip(bucket[is_kept], request[is_kept], rows[is_kept], strict=True):
-            sequence = int(self._sequence[row])
-            found.setdefault(int(index), []).append((int(number), sequence, sequence))
-        return {index: joined(spans) for index, spans in found.items()}
-
-    def _first(self, flags: Flags, first: Numbers) -> Numbers:
-        """Return the sequence of the first event in each bucket that has the flag. [b]"""
-        return np.minimum.reduceat(np.where(flags, self._sequence, LONG_MAX), first)
-
-    def _last(self, flags: Flags, first: Numbers) -> Numbers:
-        """Return the sequence of the last event in each bucket that has the flag. [b]"""
-        return np.maximum.reduceat(np.where(flags, self._sequence, NOTHING), first)
-
-
-def _or_none(number: np.int64, nothing: int) -> int | None:
-    return None if number == nothing else int(number)
+    if not (tables := list(found)):
+        return []
+    with duckdb.connect() as connection:
+        connection.register("found", pa.concat_tables(tables))
+        return msgspec.convert(connection.sql(TOGETHER).to_arrow_table().to_pylist(), list[Bucket])

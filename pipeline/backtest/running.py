@@ -77,7 +77,7 @@ class Backtesting:
         shares = [tuple(history[number::cores]) for number in range(min(cores, len(history)))]
         _succeeded(by_workers(self._spark, partial(workers.told, looked_into), shares, self._tables.location))
         parts = _succeeded(by_workers(self._spark, work, self._shares(cores * PER_CORE), self._tables.location))
-        self._buckets = together(bucket for part in parts for bucket in part)
+        self._buckets = together(table for part in parts for table in part)
         unknown = sorted(set(wish.clusters) - set(self.clusters))
         if unknown:
             raise BacktestError(f"There is no event of the cluster {', '.join(unknown)} in the tables.")

@@ -11,10 +11,8 @@ slice's events lie is noted, piece by piece, so that whoever replays it reads th
 most of the table travels nowhere.
 """
 
-from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import groupby
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import groupby, pairwise
 
 import msgspec
 
@@ -33,41 +31,33 @@ PIECE_EVENTS = 20_000
 """Of a slice, held in memory at once by who replays it."""
 
 
-Span = tuple[int, int, int]
-"""The number of a request, and the first and the last place that is known of it."""
-
-
-class Bucket(msgspec.Struct, frozen=True):
-    """Consecutive events of one epoch."""
+class Bucket(msgspec.Struct, frozen=True, kw_only=True):
+    """Consecutive events of one epoch, with sequences among them: 0 where there is none."""
 
     cluster_id: str
     epoch: int
-    number: int
     events: int
     first: int
     last: int
-    start: int | None
+    start: int = 0
     """The first place at which a slice may begin."""
-    snapshot_begin: int | None
+    snapshot_begin: int = 0
     """The first one."""
-    snapshot_end: int | None
+    snapshot_end: int = 0
     """The last one."""
-    doubt: int | None
+    doubt: int = 0
     """The last place from which on not all topics are known: events were dropped, or an effect is
     unknown.
     """
-    wanted: tuple[int, int] | None
-    """The first and the last event within the window."""
-    cluster_size: tuple[int, int] | None = None
-    """The last of them that tells it, and what it tells."""
+    first_wanted: int = 0
+    """The first event within the window."""
+    last_wanted: int = 0
+    cluster_size: int | None = None
+    """What the last event says that tells it."""
     newest_ms: int = 0
-    """The time of the last one."""
+    """The time of the last event."""
     files: tuple[str, ...] = ()
     """Of the table, where they lie."""
-    spans: tuple[Span, ...] = ()
-    """Of its requests that were only validated: a later element sees what the earlier ones would
-    have made.
-    """
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -100,20 +90,13 @@ class Plan(msgspec.Struct, frozen=True):
         return sum(piece.events for each in self.slices for piece in each.pieces)
 
 
-def planned(
-    found: Sequence[Bucket],
-    *,
-    slice_events: int | None,
-    whole: Collection[str] = (),
-) -> Plan:
+def planned(found: Sequence[Bucket], *, slice_events: int | None, whole: Collection[str] = ()) -> Plan:
     """Cut history into slices of about so many events; without a number a cluster is replayed in
     one slice to the end of the window, and one of `whole` also from its beginning.
     """
     slices: list[Slice] = []
     for cluster_id, group in groupby(found, lambda bucket: bucket.cluster_id):
-        buckets = list(group)
-        starts: list[int | None] = [None] * len(buckets) if cluster_id in whole else list(_starts(buckets))
-        slices += (Slice(cluster_id, after, pieces) for after, pieces in _parts(buckets, starts, slice_events))
+        slices += _slices(cluster_id, _sections(group, may_be_cut=cluster_id not in whole), slice_events)
     return Plan(tuple(slices))
 
 
@@ -123,112 +106,51 @@ def good_size(found: Iterable[Bucket], cores: int) -> int:
     return max(BUCKET_EVENTS, min(MOST_EVENTS, -(-events // (cores * PER_CORE))))
 
 
-def ends(found: Iterable[Bucket]) -> tuple[Now, ...]:
+def ends(found: Sequence[Bucket]) -> tuple[Now, ...]:
     """Return the state of each cluster at the end of its log."""
-    newest: dict[str, Now] = {}
-    for bucket in found:
-        known = newest[bucket.cluster_id].cluster_size if bucket.cluster_id in newest else 1
-        size = known if bucket.cluster_size is None else bucket.cluster_size[1]
-        newest[bucket.cluster_id] = Now(bucket.cluster_id, size, bucket.newest_ms)
-    return tuple(newest.values())
+    sizes = {bucket.cluster_id: bucket.cluster_size for bucket in found if bucket.cluster_size is not None}
+    newest = {bucket.cluster_id: bucket.newest_ms for bucket in found}
+    return tuple(Now(cluster_id, sizes.get(cluster_id, 1), newest_ms) for cluster_id, newest_ms in newest.items())
 
 
-def _parts(
-    buckets: Sequence[Bucket], starts: Sequence[int | None], most: int | None
-) -> Iterator[tuple[Place, tuple[Piece, ...]]]:
-    """Cut one cluster's buckets where enough has come together, and yield each part that has events
-    of the window, up to the last of them, with the event before it.
+def _slices(cluster_id: str, sections: Iterable["Section"], most: int | None) -> Iterator[Slice]:
+    """Cut one cluster's sections where enough has come together, and yield each slice that has
+    events of the window, up to the last of them.
     """
-    after, part, is_wanted = NOWHERE, list[_Section](), False
-    for section in _sections(buckets, starts):
-        is_full = most is not None and sum(each.piece.events for each in part) >= most
-        if section.may_begin and (is_full or not is_wanted):
-            if is_wanted:
-                yield after, _joined(part)
-            epoch, first = section.piece.first
-            after, part, is_wanted = (epoch, first - 1), [], False
-        part.append(section)
-        is_wanted = is_wanted or section.wanted is not None
-    if is_wanted:
-        yield after, _joined(part)
+    after, part, wanted, end = NOWHERE, list[Piece](), 0, NOWHERE
+    for piece, may_begin, last_wanted in sections:
+        if may_begin and (not wanted or (most is not None and sum(each.events for each in part) >= most)):
+            if wanted:
+                yield Slice(cluster_id, after, _joined(part[:wanted], end))
+            epoch, first = piece.first
+            after, part, wanted = (epoch, first - 1), [], 0
+        part.append(piece)
+        if last_wanted:
+            wanted, end = len(part), (piece.first[0], last_wanted)
+    if wanted:
+        yield Slice(cluster_id, after, _joined(part[:wanted], end))
 
 
-class _Section(NamedTuple):
-    """A bucket, or the part of one before or after a cut."""
-
-    piece: Piece
-    may_begin: bool
-    """Whether a slice may begin with it."""
-    wanted: int | None
-    """Its last event within the window."""
+Section = tuple[Piece, bool, int]
+"""A bucket, or the part of one before or after a cut; whether a slice may begin with it; and its
+last event within the window, or 0.
+"""
 
 
-def _sections(buckets: Sequence[Bucket], starts: Sequence[int | None]) -> Iterator[_Section]:
-    for bucket, start in zip(buckets, starts, strict=True):
-        begin = bucket.first if start is None else start
-        first, last = bucket.wanted or (bucket.last + 1, bucket.first - 1)
-        if begin > bucket.first:
-            head = Piece((bucket.epoch, bucket.first), (bucket.epoch, begin - 1), bucket.files, begin - bucket.first)
-            yield _Section(head, False, min(last, begin - 1) if first < begin else None)
-        events = bucket.events - (begin - bucket.first)
-        tail = Piece((bucket.epoch, begin), (bucket.epoch, bucket.last), bucket.files, events)
-        yield _Section(tail, start is not None, last if last >= begin else None)
-
-
-def _joined(part: Sequence[_Section]) -> tuple[Piece, ...]:
-    """Join the sections of a part, up to the last event within the window."""
-    pieces: list[Piece] = []
-    *_, (count, end) = ((number, each.wanted) for number, each in enumerate(part, 1) if each.wanted is not None)
-    for piece, _, _ in part[:count]:
-        if pieces and pieces[-1].events + piece.events <= PIECE_EVENTS:
-            before = pieces[-1]
-            files = tuple(dict.fromkeys((*before.files, *piece.files)))
-            pieces[-1] = Piece(before.first, piece.last, files, before.events + piece.events)
-        else:
-            pieces.append(piece)
-    last = pieces.pop()
-    return (*pieces, msgspec.structs.replace(last, last=(last.last[0], end)))
-
-
-def _starts(buckets: Sequence[Bucket]) -> Iterator[int | None]:
-    """Yield for each of one cluster's buckets where a slice may begin in it."""
+def _sections(buckets: Iterable[Bucket], *, may_be_cut: bool) -> Iterator[Section]:
+    """Divide each of one cluster's buckets where a slice may begin in it."""
     is_known, has_begun, last = False, False, NOWHERE
-    is_within = _requests(buckets)
     for bucket in buckets:
-        is_whole = _follows(bucket, last) and bucket.last - bucket.first + 1 == bucket.events
-        start = bucket.start if is_known and is_whole else None
-        is_doubtful = start is not None and bucket.doubt is not None and bucket.doubt < start
-        yield None if start is None or is_doubtful or is_within(bucket.epoch, start) else start
+        follows = bucket.first == (last[1] + 1 if bucket.epoch == last[0] else 1)
+        is_whole = follows and bucket.last - bucket.first + 1 == bucket.events
+        start = bucket.start if may_be_cut and is_known and is_whole and not 0 < bucket.doubt < bucket.start else 0
+        for first, end in pairwise(sorted({bucket.first, start or bucket.first, bucket.last + 1})):
+            piece = Piece((bucket.epoch, first), (bucket.epoch, end - 1), bucket.files, min(bucket.events, end - first))
+            is_wanted = bucket.first_wanted < end and bucket.last_wanted >= first
+            yield piece, first == start, min(bucket.last_wanted, end - 1) if is_wanted else 0
         is_known = is_whole and _is_known_after(bucket, is_known, has_begun=has_begun)
-        has_begun = is_whole and (has_begun or bucket.snapshot_begin is not None)
+        has_begun = is_whole and (has_begun or bucket.snapshot_begin > 0)
         last = bucket.epoch, bucket.last
-
-
-def joined(spans: Iterable[Span]) -> list[Span]:
-    """Join what is known of the same requests."""
-    found: dict[int, Span] = {}
-    for number, first, last in spans:
-        _, least, most = found.get(number, (number, first, last))
-        found[number] = number, min(least, first), max(most, last)
-    return sorted(found.values())
-
-
-def _requests(group: Sequence[Bucket]) -> Callable[[int, int], bool]:
-    """Return a function that tells whether a place is within a request that was only validated."""
-    edges: dict[int, tuple[list[int], list[int]]] = {}
-    for epoch, buckets in groupby(group, lambda bucket: bucket.epoch):
-        spans = joined(span for bucket in buckets for span in bucket.spans)
-        edges[epoch] = sorted(first for _, first, _ in spans), sorted(last for _, _, last in spans)
-
-    def is_within(epoch: int, place: int) -> bool:
-        begun, ended = edges[epoch]
-        return bisect_left(begun, place) > bisect_left(ended, place)
-
-    return is_within
-
-
-def _follows(bucket: Bucket, last: Place) -> bool:
-    return bucket.first == (last[1] + 1 if bucket.epoch == last[0] else 1)
 
 
 def _is_known_after(bucket: Bucket, was_known: bool, *, has_begun: bool) -> bool:
@@ -236,7 +158,20 @@ def _is_known_after(bucket: Bucket, was_known: bool, *, has_begun: bool) -> bool
     and after the last gap. A bucket with gaps does not say what came last: the next snapshot has to
     begin in another.
     """
-    begin, end, doubt = bucket.snapshot_begin, bucket.snapshot_end, bucket.doubt
-    if end is not None and (has_begun or (begin is not None and begin < end)) and (doubt is None or end > doubt):
+    end = bucket.snapshot_end
+    if end > bucket.doubt and (has_begun or 0 < bucket.snapshot_begin < end):
         return True
-    return was_known and doubt is None
+    return was_known and not bucket.doubt
+
+
+def _joined(pieces: Iterable[Piece], end: Place) -> tuple[Piece, ...]:
+    """Join small pieces, up to an event of the last one."""
+    joined: list[Piece] = []
+    for piece in pieces:
+        if joined and joined[-1].events + piece.events <= PIECE_EVENTS:
+            before = joined.pop()
+            files = tuple(dict.fromkeys((*before.files, *piece.files)))
+            joined.append(Piece(before.first, piece.last, files, before.events + piece.events))
+        else:
+            joined.append(piece)
+    return (*joined[:-1], msgspec.structs.replace(joined[-1], last=end))

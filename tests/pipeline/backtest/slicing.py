@@ -18,7 +18,7 @@ from minicontroller.pipeline.backtest.candidate import Candidate, read_candidate
 from minicontroller.pipeline.backtest.counterfactual import Otherwise
 from minicontroller.pipeline.backtest.recorded import AsRecorded
 from minicontroller.pipeline.backtest.replaying import ALWAYS, NOWHERE, Backtest, Place, Window
-from minicontroller.pipeline.backtest.slices import Bucket, Piece, joined, planned
+from minicontroller.pipeline.backtest.slices import Bucket, Piece, planned
 from minicontroller.pipeline.backtest.tally import Tally
 from minicontroller.pipeline.backtest.verdicts import Difference
 from minicontroller.pipeline.backtest.worlds import World
@@ -93,37 +93,33 @@ def buckets(
 ) -> Iterator[Bucket]:
     """As `looking` finds them in the tables' files, if each event lies in one of these."""
     shares: dict[tuple[int, int], list[AuditEvent]] = {}
+    requests: dict[tuple[int, int], list[int]] = {}
     for event in events:
         shares.setdefault((event.epoch, (event.sequence - 1) // size), []).append(event)
-    for (epoch, number), share in sorted(shares.items()):
+        if isinstance(event, Decision) and event.validate_only:
+            requests.setdefault((event.epoch, event.request), []).append(event.sequence)
+    for (epoch, _), share in sorted(shares.items()):
         sequences = [event.sequence for event in share]
-        doubts = [event.sequence for event in share if is_doubt(event)]
-        told = ((event.sequence, getattr(event, "cluster_size", None)) for event in share)
-        sizes = [(sequence, nodes) for sequence, nodes in told if nodes is not None]
-        snapshot_begins = [event.sequence for event in share if isinstance(event, SnapshotBegin)]
-        snapshot_ends = [event.sequence for event in share if isinstance(event, SnapshotEnd)]
+        start = min((event.sequence for event in share if may_begin(event)), default=0)
+        validated = [places for (of, _), places in requests.items() if of == epoch]
         wanted = [event.sequence for event in share if window.has(event.time_ms)]
+        sizes = [nodes for event in share if (nodes := getattr(event, "cluster_size", None)) is not None]
         yield Bucket(
             cluster_id=share[0].cluster_id,
             epoch=epoch,
-            number=number,
             events=len(share),
             first=min(sequences),
             last=max(sequences),
-            start=min((event.sequence for event in share if may_begin(event)), default=None),
-            snapshot_begin=min(snapshot_begins, default=None),
-            snapshot_end=max(snapshot_ends, default=None),
-            doubt=max(doubts, default=None),
-            wanted=(wanted[0], wanted[-1]) if wanted else None,
-            cluster_size=max(sizes, default=None),
+            start=0 if any(min(places) < start <= max(places) for places in validated) else start,
+            snapshot_begin=min((each.sequence for each in share if isinstance(each, SnapshotBegin)), default=0),
+            snapshot_end=max((each.sequence for each in share if isinstance(each, SnapshotEnd)), default=0),
+            doubt=max((each.sequence for each in share if is_doubt(each)), default=0),
+            first_wanted=min(wanted, default=0),
+            last_wanted=max(wanted, default=0),
+            cluster_size=sizes[-1] if sizes else None,
             newest_ms=share[-1].time_ms,
             files=tuple(sorted({files[event.epoch, event.sequence] for event in share})) if files else (),
-            spans=tuple(joined((each.request, each.sequence, each.sequence) for each in validated(share))),
         )
-
-
-def validated(share: Sequence[AuditEvent]) -> list[Decision]:
-    return [each for each in share if isinstance(each, Decision) and each.validate_only]
 
 
 def may_begin(event: AuditEvent) -> bool:

@@ -32,8 +32,6 @@ def test_buckets_are_found_in_any_files(
         written(folder / f"{edges[number]}.parquet", share)
     cut = chance.randrange(len(shares) + 1)
     halves = (tuple(shares)[:cut], tuple(shares)[cut:])
-    found = together(
-        bucket for half in halves for bucket in buckets_of(EventFiles(CLUSTER, half), window, bucket_events)
-    )
+    found = together(table for half in halves for table in buckets_of(EventFiles(CLUSTER, half), window, bucket_events))
     files = {(event.epoch, event.sequence): file for file, share in shares.items() for event in share}
     assert found == list(buckets(events, bucket_events, window, files))

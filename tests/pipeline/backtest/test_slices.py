@@ -223,8 +223,12 @@ def test_nothing_is_cut_before_the_first_snapshot_and_after_a_loss(candidate: Ca
 def a_bucket(number: int, cluster_id: str = "c", *, is_wanted: bool = True) -> Bucket:
     """Five events; the first ones are a snapshot."""
     first, last = number * 5 + 1, number * 5 + 5
-    begin, end, wanted = (None if number else first), (None if number else last), (first, last) if is_wanted else None
-    return Bucket(cluster_id, 1, number, 5, first, last, first, begin, end, None, wanted)
+    begin, end = (0, 0) if number else (first, last)
+    first_wanted, last_wanted = (first, last) if is_wanted else (0, 0)
+    return Bucket(
+        cluster_id=cluster_id, epoch=1, events=5, first=first, last=last, start=first, snapshot_begin=begin, snapshot_end=end,
+        first_wanted=first_wanted, last_wanted=last_wanted,
+    )  # fmt: skip
 
 
 def test_what_is_outside_of_the_time_is_not_replayed() -> None:
@@ -248,7 +252,7 @@ def test_slices_are_of_a_size_that_keeps_all_processors_busy() -> None:
     """Few events are not cut finely, and of many each processor has several slices."""
 
     def size(events: int) -> int:
-        return good_size([Bucket("a", 1, 0, events, 1, events, 1, None, None, None, (1, events))], cores=2)
+        return good_size([Bucket(cluster_id="a", epoch=1, events=events, first=1, last=events)], cores=2)
 
     assert (size(100), size(400_000), size(10_000_000)) == (5_000, 50_000, 100_000)
 
