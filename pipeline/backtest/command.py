@@ -81,7 +81,8 @@ def backtest(spark: SparkSession, tables: Tables, found: Found, wish: Wish, file
             plan = _by_spark(running.look)
         for cluster in running.lagging:
             click.echo(LAGS.format(shown(cluster, Kind.NAME)), err=True)
-        with progress.stage(f"replaying {plan.events:,} events", events=plan.events):
+        events = sum(each.events for each in plan)
+        with progress.stage(f"replaying {events:,} events", events=events):
             replayed = _by_spark(running.replay)
         with progress.stage("asking for the topics of today"):
             existing = _by_spark(running.scan)

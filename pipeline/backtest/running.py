@@ -22,7 +22,7 @@ from . import workers
 from .candidate import Candidate
 from .looking import EventFiles, buckets_of, together
 from .replaying import NOWHERE, Place, Window
-from .slices import BUCKET_EVENTS, PER_CORE, Bucket, Plan, ends, good_size, planned
+from .slices import BUCKET_EVENTS, PER_CORE, Bucket, Slice, ends, good_size, planned
 from .topics import looked_into, may_tell
 from .workers import Failure, Job, Task
 
@@ -67,9 +67,9 @@ class Backtesting:
         """Clusters whose topic history is older than their events: it is not relied on where they
         could be cut.
         """
-        self.plan = Plan(())
+        self.plan: Sequence[Slice] = ()
 
-    def look(self) -> Plan:
+    def look(self) -> Sequence[Slice]:
         """Find out which history there is, and cut it into slices."""
         wish, cores = self._wish, parallelism(self._spark)
         work = partial(workers.told, partial(buckets_of, window=wish.window, bucket_events=wish.bucket_events))
@@ -92,7 +92,7 @@ class Backtesting:
 
     def replay(self) -> list[Path]:
         """Put all recorded requests to the candidate, and return the files of the answers."""
-        wish, slices = self._wish, self.plan.slices
+        wish, slices = self._wish, self.plan
         tasks = [Task(each, self._history_of(each.cluster_id, each.after)) for each in slices]
         job = Job(wish.candidate, wish.window, wish.counterfactual)
         return self._answers("replayed", tasks, partial(workers.replay, job))

@@ -80,24 +80,20 @@ class Slice(msgspec.Struct, frozen=True):
     pieces: tuple[Piece, ...] = ()
     """All of it, in its order."""
 
-
-class Plan(msgspec.Struct, frozen=True):
-    slices: tuple[Slice, ...]
-    """All that has to be replayed; of each cluster one after the other."""
-
     @property
     def events(self) -> int:
-        return sum(piece.events for each in self.slices for piece in each.pieces)
+        return sum(piece.events for piece in self.pieces)
 
 
-def planned(found: Sequence[Bucket], *, slice_events: int | None, whole: Collection[str] = ()) -> Plan:
-    """Cut history into slices of about so many events; without a number a cluster is replayed in
-    one slice to the end of the window, and one of `whole` also from its beginning.
+def planned(found: Sequence[Bucket], *, slice_events: int | None, whole: Collection[str] = ()) -> list[Slice]:
+    """Cut history into slices of about so many events, cluster by cluster; without a number a
+    cluster is replayed in one slice to the end of the window, and one of `whole` also from its
+    beginning.
     """
     slices: list[Slice] = []
     for cluster_id, group in groupby(found, lambda bucket: bucket.cluster_id):
         slices += _slices(cluster_id, _sections(group, may_be_cut=cluster_id not in whole), slice_events)
-    return Plan(tuple(slices))
+    return slices
 
 
 def good_size(found: Iterable[Bucket], cores: int) -> int:

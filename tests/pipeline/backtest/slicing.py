@@ -73,14 +73,14 @@ def sliced(
         list(replay.apply(event))
     differences: list[Difference] = []
     tally = Tally()
-    for each in plan.slices:
+    for each in plan:
         share = [event for piece in each.pieces for event in within(piece, events)]
         topics = None if each.after == NOWHERE else known[each.after]
         world = AsRecorded(topics) if slice_events is not None else Otherwise(topics)
         found, counted = backtested(share, candidate, world, after=each.after, window=window)
         differences += found
         tally.add(counted)
-    return (differences, tally), len(plan.slices)
+    return (differences, tally), len(plan)
 
 
 def within(piece: Piece, events: Sequence[AuditEvent]) -> Sequence[AuditEvent]:
