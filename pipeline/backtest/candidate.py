@@ -22,18 +22,8 @@ from ...policies.loading import ALTER_KEY, CREATE_KEY, POLICY_KEY, build_policy,
 from ...policies.rules.mistakes import RuleFileError, RuleSource
 from ...policies.rules.ruleset import load_rules
 from ...text.properties import PropertiesError, parse_properties
-from .suspicions import Suspicion, suspicions
-from .travelling import (
-    Folder,
-    Origin,
-    TooMuchError,
-    forgotten_after,
-    is_file,
-    is_installed,
-    origin_of,
-    packed,
-    unpacked,
-)
+from .suspicions import suspicions
+from .travelling import Files, absolute, folder_of, forgotten_after, is_file, is_installed, packed, unpacked
 from .watching import Watched, listening, opened
 
 RULES_KEY = "policy.rules.files"
@@ -53,12 +43,13 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """Of its class, of its files, or both."""
     policy_hash: str
     configs: dict[str, str]
-    """What it is configured with."""
+    """What it is configured with; its files are named by absolute paths."""
     timeout_ms: int
     rules: tuple[RuleSource, ...] = ()
-    origins: dict[str, Origin] = {}
-    """Of its classes, by the keys that name them."""
-    folders: tuple[Folder, ...] = ()
+    folders: dict[str, Files] = {}
+    """What travels with it, by where it was."""
+    searched: tuple[str, ...] = ()
+    """The folders of its modules."""
 
     @contextmanager
     def watched(self) -> Iterator[Watched]:
@@ -66,10 +57,14 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
         RuleFileError.
         """
         rules = load_rules(self.rules) if self.rules else None
-        with unpacked(self.folders) as places, _searched(self.origins.values(), places):
-            specs = {key: origin.elsewhere(places) for key, origin in self.origins.items()}
+        with unpacked(self.folders, self.searched) as places:
+            configs = dict(self.configs)
+            for key in configs.keys() & CLASS_KEYS:
+                folder, _, name = configs[key].rpartition("/")
+                if folder in places:
+                    configs[key] = f"{places[folder]}/{name}"
             with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-                policy = build_policy({**self.configs, **specs})
+                policy = build_policy(configs)
             names = {str(place): folder for folder, place in places.items()}
             watched = Watched(Judge(policy, rules), timeout_ms=self.timeout_ms, names=names)
             with watched.watching():
@@ -81,7 +76,7 @@ class Found(msgspec.Struct, frozen=True):
     """A candidate, and what can be said of it before it is asked anything."""
 
     candidate: Candidate
-    suspicions: tuple[Suspicion, ...]
+    suspicions: tuple[str, ...]
     """Where its code may answer otherwise tomorrow."""
     reads: tuple[str, ...]
     """Files beside its own that it read while it was loaded: they have to be on every machine."""
@@ -93,28 +88,29 @@ def read_candidate(policy: str, settings: Sequence[str] = ()) -> Found:
     visible = dict(without_secrets(configs))
     timeout_ms = _timeout(visible)
     rules = _rules(visible)
-    specs = {key: visible[key] for key in CLASS_KEYS if key in visible and not is_rule_file(visible[key])}
+    specs = {key: absolute(visible[key]) for key in CLASS_KEYS if key in visible and not is_rule_file(visible[key])}
     if not rules and not specs:
         raise CandidateError(f"{policy} names no policy: {', '.join((*CLASS_KEYS, RULES_KEY))} would.")
     read: set[str] = set()
-    own: list[str] = []
+    folders: dict[str, Files] = {}
+    searched: list[str] = []
     try:
-        with _noting(read), forgotten_after(own), redirect_stdout(sys.stderr):
-            known = set(sys.modules)
+        with _noting(read), forgotten_after(folders) as known, redirect_stdout(sys.stderr):
             loaded = build_policy(visible)
             judge = Judge(loaded, load_rules(rules) if rules else None)
-            new = sorted(set(sys.modules) - known)
-            origins = {key: origin_of(spec) for key, spec in specs.items()}
-            own += [origin.folder for origin in origins.values() if origin.folder is not None]
-            folders = _merged(packed(origin, read, new) for origin in origins.values())
+            new = sys.modules.keys() - known
+            for spec in specs.values():
+                if (folder := folder_of(spec)) is not None:
+                    folders.setdefault(folder, {}).update(packed(spec, folder, read, new))
+                    searched += [] if is_file(spec) else [folder]
             call_policy((loaded or TopicManagementPolicy()).close)
-    except (PolicyLoadError, TooMuchError) as error:
+    except PolicyLoadError as error:
         raise CandidateError(str(error)) from None
     except RuleFileError as error:
         raise CandidateError(f"The rules cannot be used:\n{error}") from None
     candidate = Candidate(
-        name=judge.name, policy_hash=judge.policy_hash, configs=visible, timeout_ms=timeout_ms, rules=rules,
-        origins=origins, folders=folders,
+        name=judge.name, policy_hash=judge.policy_hash, configs={**visible, **specs}, timeout_ms=timeout_ms, rules=rules,
+        folders=folders, searched=tuple(searched),
     )  # fmt: skip
     return Found(candidate, suspicions(folders), _elsewhere(read, folders))
 
@@ -190,25 +186,7 @@ def _noting(read: set[str]) -> Iterator[None]:
         yield
 
 
-def _merged(folders: Iterator[Folder | None]) -> tuple[Folder, ...]:
-    merged: dict[str, dict[str, bytes]] = {}
-    for folder in folders:
-        if folder is not None:
-            merged.setdefault(folder.path, {}).update(folder.files)
-    return tuple(Folder(path, files) for path, files in merged.items())
-
-
-def _elsewhere(read: set[str], folders: Sequence[Folder]) -> tuple[str, ...]:
-    sent = {str(Path(folder.path) / name) for folder in folders for name in folder.files}
+def _elsewhere(read: Iterable[str], folders: Mapping[str, Files]) -> tuple[str, ...]:
+    sent = {Path(folder, name) for folder, files in folders.items() for name in files}
     files = {path: Path(path).resolve() for path in read}
-    return tuple(sorted(path for path, file in files.items() if str(file) not in sent and not is_installed(file)))
-
-
-@contextmanager
-def _searched(origins: Iterable[Origin], places: Mapping[str, Path]) -> Iterator[None]:
-    """Import the policy's modules from where its folder was unpacked, and forget them after the
-    block.
-    """
-    first = [places[each.folder] for each in origins if each.folder is not None and not is_file(each.place)]
-    with forgotten_after(tuple(map(str, places.values())), first=first):
-        yield
+    return tuple(sorted(path for path, file in files.items() if file not in sent and not is_installed(file)))

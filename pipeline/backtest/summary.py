@@ -144,7 +144,7 @@ def summarized(found: Found, wish: Wish, clusters: Iterable[str], results: Resul
         policy_hash=candidate.policy_hash,
         timeout_ms=candidate.timeout_ms,
         in_force=sum(count for _, count in in_force),
-        suspicions=[str(suspicion) for suspicion in found.suspicions],
+        suspicions=list(found.suspicions),
         reads=list(found.reads),
         deeds=sorted(tally.deeds),
         asked_again=tally.of("asked-again"),

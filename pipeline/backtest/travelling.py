@@ -6,162 +6,141 @@ loaded, it is loaded anew, and nothing that it imported from its folder stays.
 """
 
 import ast
-import importlib.machinery
 import site
 import sys
 import sysconfig
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import msgspec
+from ...policies.load_errors import PolicyLoadError
 
 MAX_BYTES = 50_000_000
 """Of what a folder sends along."""
-INSTALLED = tuple(
-    {
-        *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
-        *site.getsitepackages(),
-        site.getusersitepackages(),
-    }
+INSTALLED = (
+    *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+    *site.getsitepackages(),
+    site.getusersitepackages(),
 )
 OURS = "minicontroller"
+MODULES = ("/__init__.py", ".py", *EXTENSION_SUFFIXES)
+"""How the file of a module may go on after its name."""
+
+Files = dict[str, bytes]
+"""The content of a part of a folder, by paths within it."""
 
 
-class TooMuchError(Exception):
-    """The policy's files are too large to send; the message is a sentence."""
-
-
-class Folder(msgspec.Struct, frozen=True):
-    """The content of a part of a folder."""
-
-    path: str
-    """Where it was."""
-    files: dict[str, bytes]
-    """By their paths within it."""
-
-
-class Origin(msgspec.Struct, frozen=True):
-    """Where a class comes from, `path/to/file.py:Class` or `module:Class`."""
-
-    place: str
-    name: str
-    folder: str | None
-    """Whose files travel; None for what is installed."""
-
-    def elsewhere(self, places: Mapping[str, Path]) -> str:
-        """Return the origin of the same class after its folder was unpacked elsewhere."""
-        if self.folder is None or not is_file(self.place):
-            return f"{self.place}:{self.name}"
-        return f"{places[self.folder] / Path(self.place).name}:{self.name}"
-
-
-def is_file(place: str) -> bool:
-    """Whether a policy's place is a file and not a module, as policies/class_lookup.py decides."""
+def is_file(spec: str) -> bool:
+    """Whether a class is named with its file and not with a module, as policies/class_lookup.py
+    decides.
+    """
+    place = spec.rpartition(":")[0]
     return place.endswith(".py") or "/" in place
 
 
-def origin_of(spec: str) -> Origin:
-    """Return the origin of a class that has been loaded."""
+def absolute(spec: str) -> str:
+    """Return the name of a class, with the absolute path of its file if it is named by one."""
     place, _, name = spec.strip().rpartition(":")
-    if is_file(place):
-        file = Path(place).resolve()
-        return Origin(str(file), name, str(file.parent))
-    top_name = place.partition(".")[0]
-    top = sys.modules[top_name]
-    found = [*getattr(top, "__path__", []), *([top.__file__] if getattr(top, "__file__", None) else [])]
-    folder = str(Path(found[0]).resolve().parent) if found else None
-    own = top_name != OURS and folder is not None and not is_installed(Path(folder))
-    return Origin(place, name, folder if own else None)
+    return f"{Path(place).resolve()}:{name}" if is_file(spec) else spec.strip()
 
 
-def packed(origin: Origin, read: Iterable[str], imported: Iterable[str]) -> Folder | None:
-    """Return the files that must travel with a policy which read these files and imported these
-    modules when it was loaded. Raises TooMuchError.
+def folder_of(spec: str) -> str | None:
+    """Return the folder whose files travel with a class that has been loaded; None if the class is
+    installed.
     """
-    if origin.folder is None:
+    if is_file(spec):
+        return str(Path(spec.rpartition(":")[0]).parent)
+    top = sys.modules[spec.partition(":")[0].partition(".")[0]]
+    found = next(iter(getattr(top, "__path__", ())), None) or getattr(top, "__file__", None)
+    if top.__name__ == OURS or found is None or is_installed(Path(found).resolve().parent):
         return None
-    root = Path(origin.folder)
-    first = Path(origin.place) if is_file(origin.place) else _file_of(root, origin.place)
-    sources = [sys.modules[name].__file__ or "" for name in imported if lies_in(name, (origin.folder,))]
-    wanted = {*_needed(root, first), *(Path(file).resolve() for file in (*read, *sources))}
+    return str(Path(found).resolve().parent)
+
+
+def packed(spec: str, folder: str, read: Iterable[str], imported: Iterable[str]) -> Files:
+    """Return the files of a folder that must travel with a class which read these files and
+    imported these modules when it was loaded. Raises PolicyLoadError.
+    """
+    root = Path(folder)
+    wanted = {*_needed(root, spec), *(Path(file).resolve() for file in read), *_own(imported, (folder,)).values()}
     inside = sorted(file for file in wanted if file.is_relative_to(root) and file.is_file() and not is_installed(file))
     files = {file.relative_to(root).as_posix(): file.read_bytes() for file in inside}
     size = sum(map(len, files.values()))
     if size > MAX_BYTES:
-        raise TooMuchError(
+        raise PolicyLoadError(
             f"The policy's files in {root} have {size:,} bytes, but at most {MAX_BYTES:,} are sent to the workers: what it reads while it "
             "is loaded has to be smaller, or to lie elsewhere, at the same place on every machine."
         )
-    return Folder(origin.folder, files)
+    return files
 
 
 @contextmanager
-def unpacked(folders: Iterable[Folder]) -> Iterator[Mapping[str, Path]]:
-    """Unpack the files of each folder on this machine for the time of the block."""
+def unpacked(folders: Mapping[str, Files], searched: Iterable[str]) -> Iterator[Mapping[str, Path]]:
+    """Unpack the files of each folder on this machine for the time of the block, and yield where.
+    Modules are looked for first in the folders that are `searched`, and forgotten after the block.
+    """
     with TemporaryDirectory(prefix="minicontroller-policy-") as temporary:
-        places = {}
-        for number, folder in enumerate(folders):
-            place = places[folder.path] = Path(temporary).resolve() / str(number)
-            for name, data in folder.files.items():
-                file = place / name
+        places = {folder: Path(temporary).resolve() / str(number) for number, folder in enumerate(folders)}
+        for folder, files in folders.items():
+            for name, data in files.items():
+                file = places[folder] / name
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(data)
-        yield places
+        with forgotten_after([str(place) for place in places.values()]):
+            sys.path[:0] = [str(places[folder]) for folder in searched]
+            yield places
 
 
 @contextmanager
-def forgotten_after(folders: Collection[str], *, first: Iterable[Path] = ()) -> Iterator[None]:
-    """Forget, after the block, what was imported from these folders within it. Modules are looked
-    for in `first` first.
+def forgotten_after(folders: Collection[str]) -> Iterator[Collection[str]]:
+    """Forget, after the block, what was imported from these folders within it. The block gets the
+    names of the modules that are known before.
     """
     path, writes = list(sys.path), sys.dont_write_bytecode
     known = set(sys.modules)
-    sys.path[:0] = map(str, first)
     sys.dont_write_bytecode = True
     try:
-        yield
+        yield known
     finally:
         sys.path[:] = path
         sys.dont_write_bytecode = writes
-        for name in sorted(set(sys.modules) - known):
-            if lies_in(name, folders):
-                del sys.modules[name]
-
-
-def lies_in(module: str, folders: Collection[str]) -> bool:
-    """Whether an imported module is a user's own and lies in one of the folders."""
-    name = getattr(sys.modules.get(module), "__file__", None)
-    if name is None or module.partition(".")[0] == OURS:
-        return False
-    file = Path(name).resolve()
-    return any(file.is_relative_to(folder) for folder in folders) and not is_installed(file)
+        for name in _own(set(sys.modules) - known, folders):
+            del sys.modules[name]
 
 
 def is_installed(file: Path) -> bool:
     return str(file).startswith(INSTALLED)
 
 
+def _own(modules: Iterable[str], folders: Collection[str]) -> dict[str, Path]:
+    """Return the files of those imported modules that are a user's own and lie in these folders."""
+    named = {name: getattr(sys.modules[name], "__file__", None) for name in modules if name.partition(".")[0] != OURS}
+    files = {name: Path(file).resolve() for name, file in named.items() if file is not None}
+    return {
+        name: file for name, file in files.items() if any(map(file.is_relative_to, folders)) and not is_installed(file)
+    }
+
+
 # ------------------------------------------------------------------ what a file imports
 
 
-def _needed(root: Path, first: Path | None) -> set[Path]:
-    """Return the first file and all files of its folder that it imports, directly or not."""
+def _needed(root: Path, spec: str) -> set[Path]:
+    """Return the files of a folder that define a class, directly or not."""
     found: set[Path] = set()
-    waiting = [first] if first is not None else []
+    place = spec.rpartition(":")[0]
+    waiting = [Path(place)] if is_file(spec) else list(_files_of(root, place.split(".")))
     while waiting:
         file = waiting.pop()
-        if file in found or not file.is_file():
-            continue
-        found.add(file)
-        for name in _imports(file, root):
-            waiting += _files_of(root, name)
+        if file not in found:
+            found.add(file)
+            waiting += (each for name in _imports(file, root) for each in _files_of(root, name))
     return found
 
 
-def _imports(file: Path, root: Path) -> Iterator[str]:
-    """Yield the names that a file imports, of modules or of what may be modules."""
+def _imports(file: Path, root: Path) -> Iterator[Sequence[str]]:
+    """Yield the parts of names that a file imports, of modules or of what may be modules."""
     try:
         tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError):
@@ -169,25 +148,15 @@ def _imports(file: Path, root: Path) -> Iterator[str]:
     package = file.relative_to(root).parent.parts
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            yield from (alias.name.split(".") for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             above = package[: len(package) + 1 - node.level] if node.level else ()
-            module = ".".join((*above, *((node.module,) if node.module else ())))
-            yield module
-            yield from (f"{module}.{alias.name}".strip(".") for alias in node.names)
+            module = node.module.split(".") if node.module else ()
+            yield from ((*above, *module, alias.name) for alias in node.names)
 
 
-def _files_of(root: Path, name: str) -> Iterator[Path]:
+def _files_of(root: Path, name: Sequence[str]) -> Iterator[Path]:
     """Yield the files of a module and of the packages around it."""
-    parts = name.split(".")
-    for count in range(1, len(parts) + 1):
-        file = _file_of(root, ".".join(parts[:count]))
-        if file is not None:
-            yield file
-
-
-def _file_of(root: Path, name: str) -> Path | None:
-    base = root.joinpath(*name.split("."))
-    candidates = [base / "__init__.py", base.with_name(f"{base.name}.py")]
-    candidates += [base.with_name(base.name + suffix) for suffix in importlib.machinery.EXTENSION_SUFFIXES]
-    return next((file for file in candidates if file.is_file()), None)
+    for count in range(1, len(name) + 1):
+        base = root.joinpath(*name[:count])
+        yield from (file for suffix in MODULES if (file := Path(f"{base}{suffix}")).is_file())

@@ -72,8 +72,8 @@ def test_what_a_policy_needs_travels_and_nothing_else(folder: Path) -> None:
     found = read_candidate(
         f"{folder}/candidate.py:Candidate", ["topic.management.policy.config.k=v", "ssl.key.password=p"]
     )
-    [sent] = found.candidate.folders
-    assert sorted(sent.files) == [
+    [sent] = found.candidate.folders.values()
+    assert sorted(sent) == [
         "a_neighbour.py", "a_package/__init__.py", "a_package/deep.py", "a_package/later.py", "a_package/other.py", "candidate.py",
         "data.json",
     ]  # fmt: skip
@@ -115,7 +115,7 @@ def test_a_module_is_named_as_the_controller_takes_it(folder: Path, monkeypatch:
 def test_what_is_installed_does_not_travel() -> None:
     """A policy of an installed package is imported where it is asked."""
     found = read_candidate("minicontroller.controller.command_line.demo_policy:DemoPolicy")
-    assert found.candidate.folders == ()
+    assert found.candidate.folders == {}
     assert ask(found.candidate, "x").decision is not None
 
 
@@ -220,7 +220,7 @@ def unsteady(tmp_path: Path, text: str) -> Found:
 )
 def test_code_that_looks_unsteady_is_named(text: str, said: str, tmp_path: Path) -> None:
     """A look at the names that its modules use, with file and line."""
-    assert [str(each) for each in unsteady(tmp_path, text).suspicions] == [f"{tmp_path}/candidate.py:{said}"]
+    assert unsteady(tmp_path, text).suspicions == (f"{tmp_path}/candidate.py:{said}",)
 
 
 def test_code_that_looks_steady_is_not_named(tmp_path: Path) -> None:
