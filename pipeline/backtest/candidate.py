@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -91,17 +90,21 @@ def read_candidate(policy: str, settings: Sequence[str] = ()) -> Found:
     specs = {key: absolute(visible[key]) for key in CLASS_KEYS if key in visible and not is_rule_file(visible[key])}
     if not rules and not specs:
         raise CandidateError(f"{policy} names no policy: {', '.join((*CLASS_KEYS, RULES_KEY))} would.")
-    read: set[str] = set()
+    read: set[str | None] = set()
     folders: dict[str, Files] = {}
     searched: list[str] = []
     try:
-        with _noting(read), forgotten_after(folders) as known, redirect_stdout(sys.stderr):
+        with (
+            listening(lambda event, arguments: read.add(opened(event, arguments))),
+            forgotten_after(folders) as known,
+            redirect_stdout(sys.stderr),
+        ):
             loaded = build_policy(visible)
             judge = Judge(loaded, load_rules(rules) if rules else None)
             new = sys.modules.keys() - known
             for spec in specs.values():
                 if (folder := folder_of(spec)) is not None:
-                    folders.setdefault(folder, {}).update(packed(spec, folder, read, new))
+                    folders.setdefault(folder, {}).update(packed(spec, folder, filter(None, read), new))
                     searched += [] if is_file(spec) else [folder]
             call_policy((loaded or TopicManagementPolicy()).close)
     except PolicyLoadError as error:
@@ -112,7 +115,7 @@ def read_candidate(policy: str, settings: Sequence[str] = ()) -> Found:
         name=judge.name, policy_hash=judge.policy_hash, configs={**visible, **specs}, timeout_ms=timeout_ms, rules=rules,
         folders=folders, searched=tuple(searched),
     )  # fmt: skip
-    return Found(candidate, suspicions(folders), _elsewhere(read, folders))
+    return Found(candidate, suspicions(folders), _elsewhere(filter(None, read), folders))
 
 
 # ------------------------------------------------------------------ what is named
@@ -121,7 +124,7 @@ def read_candidate(policy: str, settings: Sequence[str] = ()) -> Found:
 def _named(policy: str) -> dict[str, str]:
     if policy.endswith(".properties"):
         return _properties(Path(policy))
-    parts = [part.strip() for part in policy.split(",") if part.strip()]
+    parts = _listed(policy)
     files = [part for part in parts if is_rule_file(part)]
     classes = [part for part in parts if not is_rule_file(part)]
     if len(classes) > 1:
@@ -144,6 +147,10 @@ def _properties(file: Path) -> dict[str, str]:
     return {key: entry.value for key, entry in found.entries.items()}
 
 
+def _listed(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 def _setting(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
@@ -160,11 +167,10 @@ def _timeout(configs: Mapping[str, str]) -> int:
 
 def _rules(configs: Mapping[str, str]) -> tuple[RuleSource, ...]:
     """Return the rule files as the controller reads them: a file that is named twice is one."""
-    named = configs.get(POLICY_KEY, "").strip()
-    listed = [name.strip() for name in configs.get(RULES_KEY, "").split(",") if name.strip()]
-    names = dict.fromkeys([*([named] if is_rule_file(named) else []), *listed])
+    policy = configs.get(POLICY_KEY, "").strip()
+    named = [policy] if is_rule_file(policy) else []
     sources = []
-    for name in names:
+    for name in dict.fromkeys([*named, *_listed(configs.get(RULES_KEY, ""))]):
         try:
             sources.append(RuleSource(name, Path(name).read_bytes()))
         except OSError as error:
@@ -173,17 +179,6 @@ def _rules(configs: Mapping[str, str]) -> tuple[RuleSource, ...]:
 
 
 # ------------------------------------------------------------------ what it needs
-
-
-@contextmanager
-def _noting(read: set[str]) -> Iterator[None]:
-    def listener(event: str, arguments: tuple[Any, ...]) -> None:
-        path = opened(event, arguments)
-        if path is not None:
-            read.add(path)
-
-    with listening(listener):
-        yield
 
 
 def _elsewhere(read: Iterable[str], folders: Mapping[str, Files]) -> tuple[str, ...]:

@@ -18,9 +18,7 @@ from ...audit.replay import (
     DELETE_TOPIC,
     REASSIGN,
     Replay,
-    admin_request,
-    entity_request,
-    policy_request,
+    judged_request,
     same,
 )
 from ...audit.replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates, ValidatedElements
@@ -33,8 +31,6 @@ from .worlds import Asked, Moot
 
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 """Of a topic that nobody ever made."""
-
-
 POLICY_ERRORS = frozenset({ErrorCode.POLICY_VIOLATION, ErrorCode.UNKNOWN_SERVER_ERROR})
 """Of requests that a policy refused, or could not judge."""
 
@@ -99,48 +95,23 @@ class Otherwise:
     def question(self, event: Decision) -> Asked | Moot | None:
         self._begin(event)
         self._allowed = None
-        if event.entity is not None:  # about no topic: what became of those does not change it
-            if event.asked_ms is None:
-                return None
-            self._states.forget_beyond(len(self.topics))
-            asked_about = entity_request(event)
-            return Asked(asked_about, ReplayedCluster(self._seen(event), event.cluster_size, self._states))
-        if event.operation in ADMIN:
-            return self._administration(event)
         before, was = self._before(event)
         parted = not same(before, was)
-        if event.asked_ms is None:
-            return (
-                Moot("unknown-request", f"{event.name} would be otherwise, and the log does not tell what was asked.")
-                if parted
-                else None
+        if parted and event.asked_ms is None and event.operation not in ADMIN:
+            return Moot(
+                "unknown-request", f"{event.name} would be otherwise, and the log does not tell what was asked."
             )
-        moot = _moot(event, before) if parted else None
-        if moot is not None:
+        if parted and (moot := _moot(event, before)) is not None:
             return moot
         wanted = _requested(event, before) if parted else event.requested
-        request = policy_request(event if wanted is event.requested else _otherwise(event, before, wanted))
+        request = judged_request(event if wanted is event.requested else _otherwise(event, before, wanted))
         if request is None:
             return None
         seen = self._seen(event)
         self._states.forget_beyond(len(seen.states))
         cluster = ReplayedCluster(seen, event.cluster_size, self._states)
-        return Asked(request, cluster, before, wanted) if parted else Asked(request, cluster)
-
-    def _administration(self, event: Decision) -> Asked | Moot | None:
-        """Return the question about a change of what is no topic's state. An election is one of a
-        topic, which may not be there.
-        """
-        before, was = self._before(event)
-        if event.resource == "topic" and not same(before, was):
-            moot = _moot(event, before)
-            if moot is not None:
-                return moot
-        asked_about = admin_request(event)
-        if asked_about is None:
-            return None
-        self._states.forget_beyond(len(self.topics))
-        return Asked(asked_about, ReplayedCluster(self._seen(event), event.cluster_size, self._states))
+        is_changed = parted and event.operation not in ADMIN  # which change no topic's state
+        return Asked(request, cluster, before, wanted) if is_changed else Asked(request, cluster)
 
     def decided(self, event: Decision, *, allowed: bool | None) -> None:
         self._allowed = _was_made(event) if allowed is None else allowed
@@ -148,10 +119,12 @@ class Otherwise:
             self._prevented.add(event.name)
 
     def _before(self, event: Decision) -> tuple[RecordedState | None, RecordedState | None]:
-        """Return the topic of a decision before it, as it would be and as it was. Where not all
-        topics are known, nothing but the event tells of it.
+        """Return the topic of a decision before it, as it would be and as it was; None if it is
+        about something else. Where not all topics are known, nothing but the event tells of it.
         """
-        if event.resource == "topic" and not self._recorded.is_known:
+        if event.resource != "topic":
+            return None, None
+        if not self._recorded.is_known:
             self._becomes(event.name, event.before)
             return event.before, event.before
         return self.topics.get(event.name), self._recorded.topics.get(event.name)
@@ -258,11 +231,8 @@ def _was_refused(event: Decision) -> bool:
 def _moot(event: Decision, before: RecordedState | None) -> Moot | None:
     """Say why a request that was possible would not be possible here; None if it would."""
     if event.operation == CREATE_TOPIC:
-        return (
-            None
-            if before is None
-            else Moot("topic-exists", f"{event.name} would be there already: it would not have been deleted.")
-        )
+        there = f"{event.name} would be there already: it would not have been deleted."
+        return None if before is None else Moot("topic-exists", there)
     if before is None or before.marked_for_deletion:
         return Moot("no-topic", f"There would be no topic {event.name}.")
     wanted, has = event.requested, len(before.replicas)
@@ -278,17 +248,19 @@ def _requested(event: Decision, before: RecordedState | None) -> Requested | Non
     wanted = event.requested
     if wanted is None or before is None or event.operation == CREATE_TOPIC:
         return wanted
-    if event.operation == REASSIGN:
-        return msgspec.structs.replace(wanted, replicas=_reassigned(event, before), configs=before.configs)
-    if event.operation == "create_partitions":
-        replicas = before.replicas + wanted.replicas[len(before.replicas) :]
-        return msgspec.structs.replace(wanted, replicas=replicas, configs=before.configs)
-    configs = wanted.configs
-    if event.operation == "incremental_alter_configs":
+    replicas, configs = before.replicas, before.configs
+    if event.operation == REASSIGN:  # where one is cancelled, they stay as they are here: another topic was moved then
+        moved = {partition: row for partition, row in (event.reassignments or {}).items() if row is not None}
+        replicas = tuple((dict(enumerate(replicas)) | moved).values())
+    elif event.operation == "create_partitions":
+        replicas += wanted.replicas[len(replicas) :]
+    elif event.operation == "incremental_alter_configs":
         named = event.config_operations or {}
-        kept = {key: value for key, value in before.configs.items() if key not in named}
+        kept = {key: value for key, value in configs.items() if key not in named}
         configs = kept | {key: wanted.configs[key] for key in named if key in wanted.configs}
-    return msgspec.structs.replace(wanted, replicas=before.replicas, configs=configs)
+    else:
+        configs = wanted.configs
+    return msgspec.structs.replace(wanted, replicas=replicas, configs=configs)
 
 
 def _otherwise(event: Decision, before: RecordedState | None, wanted: Requested | None) -> Decision:
@@ -298,15 +270,6 @@ def _otherwise(event: Decision, before: RecordedState | None, wanted: Requested 
         left_out = {key: "delete" for key in before.configs if key not in wanted.configs}
         kinds = left_out | {key: kinds[key] for key in event.config_operations or {}}
     return msgspec.structs.replace(event, requested=wanted, config_operation_kinds=kinds)
-
-
-def _reassigned(event: Decision, before: RecordedState) -> tuple[tuple[int, ...], ...]:
-    """Return the replicas after a reassignment. Where it is cancelled they stay as they are here,
-    because another topic was moved then.
-    """
-    rows = dict(enumerate(before.replicas))
-    rows |= {partition: row for partition, row in (event.reassignments or {}).items() if row is not None}
-    return tuple(rows.values())
 
 
 def _made(event: Decision, before: RecordedState | None, wanted: Requested | None) -> RecordedState | None:

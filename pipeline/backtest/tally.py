@@ -57,21 +57,15 @@ class Tally:
         yield from sorted((found[length:], count) for found, count in self.counts.items() if found[:length] == key)
 
     def encode(self) -> str:
-        plain = Plain(counts=sorted(self.counts.items()), notes=self.notes, deeds=sorted(self.deeds)[:MOST_NOTES])
-        return msgspec.json.encode(plain).decode()
+        return msgspec.json.encode((sorted(self.counts.items()), self.notes, sorted(self.deeds)[:MOST_NOTES])).decode()
 
     @classmethod
     def decode(cls, text: str | bytes) -> "Tally":
-        plain, tally = msgspec.json.decode(text, type=Plain), cls()
-        tally.counts.update(dict(plain.counts))
-        tally.notes.update(plain.notes)
-        tally.deeds.update(plain.deeds)
+        tally = cls()
+        counts, tally.notes, tally.deeds = msgspec.json.decode(text, type=Plain)
+        tally.counts.update(dict(counts))
         return tally
 
 
-class Plain(msgspec.Struct):
-    """A tally as JSON holds it."""
-
-    counts: list[tuple[tuple[str, ...], int]]
-    notes: dict[str, list[Note]]
-    deeds: list[str]
+Plain = tuple[list[tuple[tuple[str, ...], int]], dict[str, list[Note]], set[str]]
+"""A tally as JSON holds it."""
