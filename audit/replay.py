@@ -116,7 +116,7 @@ class Replay:
         self.is_known = False
 
     def _decided(self, event: Decision) -> Iterator[str]:
-        self._begin(event)
+        self.begin(event)
         if event.resource != "topic":
             return
         yield from self._was(event.name, event.before)
@@ -124,10 +124,16 @@ class Replay:
             self._doubtful.add(event.name)
         self.becomes(event.name, event.after)
         if event.validate_only and event.error_code == 0 and (supposed := _supposed(event)) is not None:
-            self._validated[event.name] = supposed
-            self._seen = self._seen.changed(event.name, supposed)
+            self.suppose(event.name, supposed)
 
-    def _begin(self, event: Decision) -> None:
+    def suppose(self, topic: str, state: RecordedState) -> None:
+        """Show a topic to the later elements of the current request as a validated one would have
+        made it.
+        """
+        self._validated[topic] = state
+        self._seen = self._seen.changed(topic, state)
+
+    def begin(self, event: Decision) -> None:
         """Go on with the request of a decision, if the last one was of another."""
         validated = self._elements.of(event)
         if (event.epoch, event.request) != self._request:
@@ -189,7 +195,7 @@ class Replay:
 
     def cluster(self, event: Decision) -> ReplayedCluster:
         """Return the cluster that the policy is asked about, or would be, for such a decision."""
-        self._begin(event)
+        self.begin(event)
         seen = self._seen
         if (
             event.resource == "topic"

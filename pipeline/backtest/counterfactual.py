@@ -12,16 +12,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from ...audit.event import AuditEvent, Decision, Effect, Observed, RecordedState, Removal, Requested, SnapshotEnd
-from ...audit.replay import (
-    CREATE_TOPIC,
-    DELETE_RECORDS,
-    DELETE_TOPIC,
-    REASSIGN,
-    Replay,
-    judged_request,
-    same,
-)
-from ...audit.replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates, ValidatedElements
+from ...audit.replay import CREATE_TOPIC, DELETE_RECORDS, DELETE_TOPIC, REASSIGN, Replay, judged_request, same
 from ...policies.rules.vocabulary import ADMIN
 from ...protocol.error_codes import ErrorCode
 from ...text.plurals import plural
@@ -40,11 +31,7 @@ class Otherwise:
 
     def __init__(self, topics: Mapping[str, RecordedState] | None = None) -> None:
         self._recorded = Replay(topics)
-        self._topics = ReplayedTopics.of(topics or {})
-        self._states = SeenStates()
-        self._request = (-1, -1)
-        self._elements = ValidatedElements()
-        self._validated: dict[str, RecordedState] = {}
+        self._other = Replay(topics or {})
         self._allowed: bool | None = None
         """What the candidate said of the decision that is applied next; None where it was not
         asked.
@@ -61,7 +48,7 @@ class Otherwise:
     @property
     def topics(self) -> Mapping[str, RecordedState]:
         """The topics as they would be now."""
-        return self._topics.states
+        return self._other.topics
 
     def lost(self) -> None:
         self._recorded.lost()
@@ -93,23 +80,21 @@ class Otherwise:
     # ------------------------------------------------------------------ asking
 
     def question(self, event: Decision) -> Asked | Moot | None:
-        self._begin(event)
+        self._other.begin(event)
         self._allowed = None
         before, was = self._before(event)
         parted = not same(before, was)
         if parted and event.asked_ms is None and event.operation not in ADMIN:
-            return Moot(
-                "unknown-request", f"{event.name} would be otherwise, and the log does not tell what was asked."
-            )
+            told = f"{event.name} would be otherwise, and the log does not tell what was asked."
+            return Moot("unknown-request", told)
         if parted and (moot := _moot(event, before)) is not None:
             return moot
         wanted = _requested(event, before) if parted else event.requested
         request = judged_request(event if wanted is event.requested else _otherwise(event, before, wanted))
         if request is None:
             return None
-        seen = self._seen(event)
-        self._states.forget_beyond(len(seen.states))
-        cluster = ReplayedCluster(seen, event.cluster_size, self._states)
+        assumed = tuple(each for each in event.assumed if not self._is_parted(each.topic))
+        cluster = self._other.cluster(msgspec.structs.replace(event, assumed=assumed) if event.assumed else event)
         is_changed = parted and event.operation not in ADMIN  # which change no topic's state
         return Asked(request, cluster, before, wanted) if is_changed else Asked(request, cluster)
 
@@ -125,18 +110,12 @@ class Otherwise:
         if event.resource != "topic":
             return None, None
         if not self._recorded.is_known:
-            self._becomes(event.name, event.before)
+            self._other.becomes(event.name, event.before)
             return event.before, event.before
         return self.topics.get(event.name), self._recorded.topics.get(event.name)
 
-    def _seen(self, event: Decision) -> ReplayedTopics:
-        seen = self._topics
-        for name, state in self._validated.items():
-            seen = seen.changed(name, state)
-        for each in event.assumed:
-            if same(self.topics.get(each.topic), self._recorded.topics.get(each.topic)):
-                seen = seen.changed(each.topic, each.state)
-        return seen
+    def _is_parted(self, name: str) -> bool:
+        return not same(self.topics.get(name), self._recorded.topics.get(name))
 
     # ------------------------------------------------------------------ going on
 
@@ -147,12 +126,11 @@ class Otherwise:
                     self._decide(event)
             case Removal():
                 topic = self.topics.get(event.topic)
-                if same(topic, self._recorded.topics.get(event.topic)) or (topic and topic.marked_for_deletion):
-                    self._becomes(event.topic, None)
+                if not self._is_parted(event.topic) or (topic and topic.marked_for_deletion):
+                    self._other.becomes(event.topic, None)
             case Observed():
-                was = self._recorded.topics.get(event.topic)
-                if not event.reassignment or same(self.topics.get(event.topic), was):
-                    self._observe(event.topic, was, event.after)
+                if not (event.reassignment and self._is_parted(event.topic)):
+                    self._observe(event.topic, self._recorded.topics.get(event.topic), event.after)
             case SnapshotEnd():
                 yield from self._end_snapshot(event)
                 return
@@ -166,24 +144,24 @@ class Otherwise:
         before, was = self._before(event)
         if allowed is None or event.operation in {*ADMIN, DELETE_RECORDS}:  # these leave a topic as it is
             if same(before, was):
-                self._becomes(event.name, event.after)
+                self._other.becomes(event.name, event.after)
             return
         was_made = _was_made(event)
         is_made = allowed and (was_made or _was_refused(event))
         parted = not same(before, was)
         is_as_recorded = is_made == was_made and not parted
         if is_as_recorded:
-            self._becomes(event.name, event.after)
+            self._other.becomes(event.name, event.after)
         if not is_made:
             return
         state = _made(event, before, _requested(event, before) if parted else event.requested)
         if event.validate_only:
             if state is not None:
-                self._validated[event.name] = state
+                self._other.suppose(event.name, state)
         elif event.operation == DELETE_TOPIC and not was_made:
-            self._becomes(event.name, None)  # no removal follows, which the log would have
+            self._other.becomes(event.name, None)  # no removal follows, which the log would have
         elif not is_as_recorded:
-            self._becomes(event.name, state)
+            self._other.becomes(event.name, state)
 
     def _observe(self, name: str, was: RecordedState | None, after: RecordedState | None) -> None:
         """Apply a change by others, whatever the policy says; what does not exist here, nobody can
@@ -193,7 +171,7 @@ class Otherwise:
         if name in self._prevented:
             self._prevented.remove(name)
         elif same(before, was) or (was is not None and before is not None):
-            self._becomes(name, after)
+            self._other.becomes(name, after)
 
     def _end_snapshot(self, event: SnapshotEnd) -> Iterator[str]:
         """Compare a complete snapshot with what is known: what differs was changed by others."""
@@ -204,15 +182,6 @@ class Otherwise:
             if before.get(name) != after.get(name):
                 self._observe(name, before.get(name), after.get(name))
         self._prevented.clear()
-
-    def _begin(self, event: Decision) -> None:
-        validated = self._elements.of(event)
-        if (event.epoch, event.request) != self._request:
-            self._request, self._validated = (event.epoch, event.request), validated
-
-    def _becomes(self, name: str, state: RecordedState | None) -> None:
-        if self.topics.get(name) != state:
-            self._topics = self._topics.changed(name, state)
 
 
 def _was_made(event: Decision) -> bool:
