@@ -10,43 +10,38 @@ from contextlib import contextmanager
 CAUSE, TRACE = "Caused by: ", "Traceback (most recent call last)"
 SENTENCE = 500
 """Characters; some of what Spark says holds a whole plan."""
-LIBRARIES = (
-    "Spark's workers have no Python module {}: install there what minicontroller[pipeline] needs, or send an environment by --archives "
-    "(docs/pipeline-on-a-cluster.md)."
-)
-NO_PYTHON = "Spark's workers have no {}: set PYSPARK_PYTHON to a Python that every worker has."
-OTHER_PYTHON = (
-    "Spark's workers have another version of Python than this one: set PYSPARK_PYTHON to one that every worker has."
-)
-KILLED = (
-    "A worker's Python was ended, as by a machine that is out of memory: let fewer tasks run at once, by --master local[N] or "
-    "--conf spark.executor.cores=N, or give a cluster's workers more by --conf spark.executor.memoryOverhead=4g."
-)
-EXECUTORS = (
-    "Spark's workers ended again and again ({}): their own logs say why. If they were out of memory, give them more by "
-    "--conf spark.executor.memory=4g and --conf spark.executor.memoryOverhead=4g."
-)
-DISK = "There is no space left on a disk: free some, or give Spark's own files another one by --conf spark.local.dir=FOLDER."
-MEMORY = "Spark's Java has too little memory: give it more by --conf spark.driver.memory=8g --conf spark.driver.maxResultSize=4g."
-PORT = (
-    "A port of Spark's is taken ({}): leave the choice to Spark, or name another one by --conf spark.driver.port=PORT."
-)
-ENDED = "Spark's master ended the application, or went away: look there, and run it again."
 LOST = "its Java process ended; if it was out of memory, give it more by --conf spark.driver.memory=8g."
-REMEDIES = (
-    ("No module named '", "'", LIBRARIES),
-    ('Cannot run program "', '"', NO_PYTHON),
-    ("PYTHON_VERSION_MISMATCH", "", OTHER_PYTHON),
-    ("Python worker exited unexpectedly", "", KILLED),
-    ("caused by one of the running tasks) Reason: ", "\n", EXECUTORS),
-    ("No space left on device", "", DISK),
-    ("java.lang.OutOfMemoryError", "", MEMORY),
-    ("spark.driver.maxResultSize", "", MEMORY),
-    ("Address already in use: Service '", "'", PORT),
-    ("SparkContext was shut down", "", ENDED),
-    ("stopped SparkContext", "", ENDED),
-)
-"""What stands in an error, how what is told of it ends, and what is said."""
+MEMORY = "Spark's Java has too little memory: give it more by --conf spark.driver.memory=8g --conf spark.driver.maxResultSize=4g."
+ENDED = "Spark's master ended the application, or went away: look there, and run it again."
+REMEDIES = {
+    ("No module named '", "'"): (
+        "Spark's workers have no Python module {}: install there what minicontroller[pipeline] needs, or send an environment by --archives "
+        "(docs/pipeline-on-a-cluster.md)."
+    ),
+    ('Cannot run program "', '"'): "Spark's workers have no {}: set PYSPARK_PYTHON to a Python that every worker has.",
+    ("PYTHON_VERSION_MISMATCH", "\n"): (
+        "Spark's workers have another version of Python than this one: set PYSPARK_PYTHON to one that every worker has."
+    ),
+    ("Python worker exited unexpectedly", "\n"): (
+        "A worker's Python was ended, as by a machine that is out of memory: let fewer tasks run at once, by --master local[N] or "
+        "--conf spark.executor.cores=N, or give a cluster's workers more by --conf spark.executor.memoryOverhead=4g."
+    ),
+    ("caused by one of the running tasks) Reason: ", "\n"): (
+        "Spark's workers ended again and again ({}): their own logs say why. If they were out of memory, give them more by "
+        "--conf spark.executor.memory=4g and --conf spark.executor.memoryOverhead=4g."
+    ),
+    ("No space left on device", "\n"): (
+        "There is no space left on a disk: free some, or give Spark's own files another one by --conf spark.local.dir=FOLDER."
+    ),
+    ("java.lang.OutOfMemoryError", "\n"): MEMORY,
+    ("spark.driver.maxResultSize", "\n"): MEMORY,
+    ("Address already in use: Service '", "'"): (
+        "A port of Spark's is taken ({}): leave the choice to Spark, or name another one by --conf spark.driver.port=PORT."
+    ),
+    ("SparkContext was shut down", "\n"): ENDED,
+    ("stopped SparkContext", "\n"): ENDED,
+}
+"""What is said where this stands in an error; {} is what follows there, up to the second text."""
 
 
 class PipelineError(Exception):
@@ -76,10 +71,10 @@ def is_sparks(error: BaseException) -> bool:
 def first_line(error: BaseException) -> str:
     """Return what went wrong in the first place, out of all that Spark says, and what to do."""
     text = str(error)
-    for begin, end, sentence in REMEDIES:
+    for (begin, end), sentence in REMEDIES.items():
         _, found, rest = text.partition(begin)
         if found:
-            return sentence.format(rest.partition(end)[0] if end else "")
+            return sentence.format(rest.partition(end)[0])
     lines = [line.strip() for line in text.splitlines() if line.strip() and TRACE not in line]
     told = [line for line in lines if "Exception: " in line or "Error: " in line]
     causes = [line for line in told if line.startswith(CAUSE)]

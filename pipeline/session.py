@@ -45,13 +45,9 @@ ENDED = "JAVA_GATEWAY_EXITED"
 NO_JVM = "Error: Could not create the Java Virtual Machine"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 QUIET = """
-rootLogger.level = off
-rootLogger.appenderRef.stderr.ref = stderr
-appender.stderr.type = Console
-appender.stderr.name = stderr
-appender.stderr.target = SYSTEM_ERR
-appender.stderr.layout.type = PatternLayout
-appender.stderr.layout.pattern = %m%n
+rootLogger = off, none
+appender.none.type = Null
+appender.none.name = none
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
 logger.gateway.level = off
 """
@@ -101,7 +97,8 @@ def spark_session(
         try:
             with _signals_held_back():
                 spark = _started(master, settings or {}, None if verbose else folder)
-            if not _is_here(spark) and (package := write_package(folder)) is not None:
+            is_here = not is_remote() and _is_local(spark.sparkContext.master or "")
+            if not is_here and (package := write_package(folder)) is not None:
                 spark.addArtifacts(str(package), pyfile=True)
             yield spark
         finally:
@@ -151,18 +148,21 @@ def _started(master: str | None, settings: Mapping[str, str], quiet: Path | None
         chosen[MASTER] = master
     if quiet is None:
         return _start(address, chosen)
-    options = f"{chosen.get(JAVA_OPTIONS, configured.get(JAVA_OPTIONS, ''))} {_quiet(quiet)}".strip()
+    log = quiet / "log4j2.properties"
+    log.write_text(QUIET, encoding="utf-8")
+    given = chosen.get(JAVA_OPTIONS, configured.get(JAVA_OPTIONS, ""))
+    chosen[JAVA_OPTIONS] = f"{given} -Dlog4j2.configurationFile={log.as_uri()}".strip()
     classes = archive() if _is_local(address or LOCAL) else None  # of other masters a session may not come about
     if classes is not None:
         try:
             with _stderr_in(quiet / "stderr"):
-                return _start(address, chosen | {JAVA_OPTIONS: f"{options} {java_options(classes)}"})
+                return _start(address, chosen | {JAVA_OPTIONS: f"{chosen[JAVA_OPTIONS]} {java_options(classes)}"})
         except SparkUnavailableError as error:
             if ENDED not in str(error):
                 raise
             classes.unlink(missing_ok=True)  # Java may have crashed on an archive that was cut off
     with _stderr_in(quiet / "stderr"):
-        return _start(address, chosen | {JAVA_OPTIONS: options})
+        return _start(address, chosen)
 
 
 def _configured() -> dict[str, str]:
@@ -183,20 +183,8 @@ def _configured() -> dict[str, str]:
     return {key: entry.value for key, entry in found.entries.items()}
 
 
-def _is_here(spark: SparkSession) -> bool:
-    """Whether the workers are processes of this machine with the Python of this one."""
-    return not is_remote() and _is_local(spark.sparkContext.master or "")
-
-
 def _is_local(master: str) -> bool:
-    return master == LOCAL or master.startswith(f"{LOCAL}[")
-
-
-def _quiet(folder: Path) -> str:
-    """Make an option with which Java logs nothing."""
-    file = folder / "log4j2.properties"
-    file.write_text(QUIET, encoding="utf-8")
-    return f"-Dlog4j2.configurationFile={file.as_uri()}"
+    return master.partition("[")[0] == LOCAL
 
 
 @contextmanager
@@ -260,13 +248,11 @@ def _start_java(settings: Mapping[str, str]) -> None:
 
 def _check_java() -> None:
     home = os.environ.get("JAVA_HOME")
-    if home and not (Path(home) / "bin" / "java").exists():
+    if shutil.which("java", path=f"{home}/bin" if home else None) is None:
         raise SparkUnavailableError(
             f"JAVA_HOME is {home}, but there is no bin/java in it: Spark needs Java, 17 or newer."
-        )
-    if not home and shutil.which("java") is None:
-        raise SparkUnavailableError(
-            "Spark needs Java, 17 or newer, and there is none: install one (Debian: apt install default-jre-headless)."
+            if home
+            else "Spark needs Java, 17 or newer, and there is none: install one (Debian: apt install default-jre-headless)."
         )
 
 

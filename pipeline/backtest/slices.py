@@ -1,14 +1,11 @@
 """Where a history may be cut, so that its parts can be replayed side by side and give what the
 whole gives.
 
-Rule: a slice begins where all topics are known from the events before it, and at no place within a
-request or a snapshot: at the first element of a request, at a removal, at what was observed, at a
-snapshot's begin. A request may be decided in parts, with others in between, so it is also no place
-between two elements of a request that was only validated. After a loss, a change of unknown effect
-or a late begin there is no cut until a snapshot has begun and is complete. Nothing is replayed
-before the last cut that has all of the window behind it, and nothing after the window. Where a
-slice's events lie is noted, piece by piece, so that whoever replays it reads them there: what is
-most of the table travels nowhere.
+Rule: a slice begins where all topics are known from the events before it, and at no place within
+a request or a snapshot. After a loss, a change of unknown effect or a late begin there is no cut
+until a snapshot has begun and is complete. Nothing is replayed before the last cut that has all of
+the window behind it, and nothing after the window. Where a slice's events lie is noted, piece by
+piece, so that whoever replays it reads them there: what is most of the table travels nowhere.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence

@@ -28,9 +28,8 @@ FROM, UNTIL = ("from_epoch", "from_sequence"), ("until_epoch", "until_sequence")
 
 def may_tell(file: DataFile, after: Place) -> bool:
     """Whether a file may have states that held after an event, as far as its statistics tell."""
-    (from_epoch, _), (until_epoch, _) = FROM, UNTIL
-    begins_later = file.nulls.get(from_epoch) == 0 and _number(file.low, from_epoch, 0) > after[0]
-    ended_before = file.nulls.get(until_epoch) == 0 and _number(file.high, until_epoch, after[0]) < after[0]
+    begins_later = file.nulls.get(FROM[0]) == 0 and int(file.low.get(FROM[0], 0)) > after[0]
+    ended_before = file.nulls.get(UNTIL[0]) == 0 and int(file.high.get(UNTIL[0], after[0])) < after[0]
     return not (begins_later or ended_before)
 
 
@@ -53,8 +52,8 @@ def topics_today(files: Sequence[str]) -> Iterator[Existing]:
     is_creation = pc.field("from_cause") == "create_topic"
     creations = columns_of(files, SCHEMA, ("topic", "topic_id", "from_principal"), is_creation & are_theirs)
     creators: dict[tuple[str, str], str | None] = {}
-    for topic, topic_id, principal in _rows(creations, "topic", "topic_id", "from_principal"):
-        creators.setdefault((topic, topic_id), principal)
+    for row in creations.to_pylist():
+        creators.setdefault((row["topic"], row["topic_id"]), row["from_principal"])
     for topic, state in _states(there):
         yield Existing(topic, state, creators.get((topic, state.topic_id)))
 
@@ -69,18 +68,9 @@ def looked_into(files: Sequence[str]) -> None:
             pq.read_metadata(found.name, filesystem=found.folder.filesystem())
 
 
-def _number(statistics: "dict[str, int | str]", name: str, otherwise: int) -> int:
-    found = statistics.get(name)
-    return found if isinstance(found, int) else otherwise
-
-
 def _is_later(names: tuple[str, str], place: Place) -> pc.Expression:
     epoch, sequence = map(pc.field, names)
     return (epoch > place[0]) | ((epoch == place[0]) & (sequence > place[1]))
-
-
-def _rows(table: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
-    return zip(*(table.column(name).to_pylist() for name in names), strict=True)
 
 
 def _states(table: pa.Table) -> Iterator[tuple[str, RecordedState]]:
