@@ -78,6 +78,9 @@ class Moment(click.ParamType[int]):
 
 FOLDER = Place(file_okay=False)
 EXISTING = Place(exists=True, file_okay=False)
+tables_option = click.option(
+    "--tables", required=True, type=FOLDER, help="Folder of the tables, or its address, such as s3://BUCKET/FOLDER."
+)
 
 
 @click.group("pipeline")
@@ -97,24 +100,14 @@ def pipeline() -> None:
 def spark_options(function: Callable[..., None]) -> Callable[..., None]:
     """Give a command `tables`, and as `spark` what starts Spark, slowly, when it is entered."""
 
-    @click.option(
-        "--tables",
-        required=True,
-        type=FOLDER,
-        help="The folder of the tables, or its address, such as s3://BUCKET/FOLDER.",
-    )
+    @tables_option
     @click.option(
         "--master",
         show_default="what spark-submit was told, else local[*]",
         help="Spark master URL: local[N], spark://HOST:PORT ...",
     )
     @click.option(
-        "--conf",
-        "settings",
-        multiple=True,
-        metavar="KEY=VALUE",
-        callback=_settings,
-        help="A Spark setting; repeatable.",
+        "--conf", "settings", multiple=True, metavar="KEY=VALUE", callback=_settings, help="Spark setting; repeatable."
     )
     @click.option("-v", "--verbose", is_flag=True, help="Show Spark's log on stderr.")
     @wraps(function)
@@ -304,7 +297,7 @@ def report(*, spark: AbstractContextManager["SparkSession"], tables: "Location",
 
 
 @pipeline.command()
-@click.option("--tables", required=True, type=FOLDER, help="The folder of the tables, or its address.")
+@tables_option
 def status(*, tables: "Location") -> None:
     """Show what the tables hold, and what is not in them yet.
 
