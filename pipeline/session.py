@@ -12,8 +12,8 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -39,7 +39,8 @@ LISTENING = {"spark": ("Spark master", ""), "sc": ("Spark Connect server", "1500
 CONNECT_SECONDS = 5.0
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """Of spark-submit: where Java's side is."""
-STDERR = 2
+STDERR = "stderr"
+"""The file with what Java says, which warns of modules that Spark asks for."""
 TOO_OLD = "UnsupportedClassVersionError"
 ENDED = "JAVA_GATEWAY_EXITED"
 NO_JVM = "Error: Could not create the Java Virtual Machine"
@@ -155,14 +156,12 @@ def _started(master: str | None, settings: Mapping[str, str], quiet: Path | None
     classes = archive() if _is_local(address or LOCAL) else None  # of other masters a session may not come about
     if classes is not None:
         try:
-            with _stderr_in(quiet / "stderr"):
-                return _start(address, chosen | {JAVA_OPTIONS: f"{chosen[JAVA_OPTIONS]} {java_options(classes)}"})
+            return _start(address, chosen | {JAVA_OPTIONS: f"{chosen[JAVA_OPTIONS]} {java_options(classes)}"}, quiet)
         except SparkUnavailableError as error:
             if ENDED not in str(error):
                 raise
             classes.unlink(missing_ok=True)  # Java may have crashed on an archive that was cut off
-    with _stderr_in(quiet / "stderr"):
-        return _start(address, chosen)
+    return _start(address, chosen, quiet)
 
 
 def _configured() -> dict[str, str]:
@@ -187,44 +186,13 @@ def _is_local(master: str) -> bool:
     return master.partition("[")[0] == LOCAL
 
 
-@contextmanager
-def _stderr_in(file: Path) -> Iterator[None]:
-    """Give what is started in the block this file as its stderr: Java warns of modules that Spark
-    asks for. If the start fails, the error says what the file holds.
-    """
-    sys.stderr.flush()
-    ours = os.dup(STDERR)
-    with file.open("wb") as stream:
-        os.dup2(stream.fileno(), STDERR)
-    try:
-        yield
-    except SparkUnavailableError as error:
-        said = _reason(file.read_text(encoding="utf-8", errors="replace").splitlines())
-        raise SparkUnavailableError(f"Spark cannot be started: {said}" if said else str(error)) from None
-    finally:
-        os.dup2(ours, STDERR)
-        os.close(ours)
-
-
-def _reason(lines: Sequence[str]) -> str | None:
-    """Return Java's complaint; one about options stands before the line that it cannot start."""
-    if any(TOO_OLD in line for line in lines):
-        return "this Java is too old, and Spark needs 17 or newer."
-    for before, line in pairwise(("", *lines)):
-        if before and line.startswith(NO_JVM):
-            return before
-        if line.startswith(("Error", "Exception")):
-            return line.rpartition("Exception: ")[2].removeprefix("Error: ")
-    return None
-
-
-def _start(address: str, settings: Mapping[str, str]) -> SparkSession:
+def _start(address: str, settings: Mapping[str, str], quiet: Path | None = None) -> SparkSession:
     builder = SparkSession.builder
     try:
         if address.startswith(CONNECT):
             builder = builder.remote(address)
         elif SparkContext._gateway is None:  # noqa: SLF001 - there is no other way to know whether Java runs
-            _start_java(settings)
+            _start_java(settings, quiet)
         for key, value in settings.items():
             builder = builder.config(key, value)
         return builder.getOrCreate()
@@ -233,17 +201,34 @@ def _start(address: str, settings: Mapping[str, str]) -> SparkSession:
     except Exception as error:
         if not is_sparks(error):
             raise
-        where = f" with --master {address}" if address else ""
-        raise SparkUnavailableError(f"Spark cannot be started{where}: {first_line(error)}") from None
+        told = f"{f' with --master {address}' if address else ''}: {first_line(error)}"
+        if quiet is not None and (said := _reason(quiet / STDERR)):
+            told = f": {said}"
+        raise SparkUnavailableError(f"Spark cannot be started{told}") from None
 
 
-def _start_java(settings: Mapping[str, str]) -> None:
+def _start_java(settings: Mapping[str, str], quiet: Path | None) -> None:
     """Start Java in its own process group, so that a signal to ours does not end it too early."""
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     untyped: Any = launch_gateway
-    context = SparkContext(conf=conf, gateway=untyped(conf, {"process_group": 0}))
+    with nullcontext() if quiet is None else (quiet / STDERR).open("wb") as stderr:
+        gateway = untyped(conf, {"process_group": 0, "stderr": stderr})
+    context = SparkContext(conf=conf, gateway=gateway)
     server = context._accumulatorServer  # noqa: SLF001 - its thread would print a trace when Java has gone
     vars(server)["handle_error"] = lambda *_: None
+
+
+def _reason(stderr: Path) -> str | None:
+    """Return Java's complaint; one about options stands before the line that it cannot start."""
+    lines = stderr.read_text(encoding="utf-8", errors="replace").splitlines() if stderr.exists() else []
+    if any(TOO_OLD in line for line in lines):
+        return "this Java is too old, and Spark needs 17 or newer."
+    for before, line in pairwise(("", *lines)):
+        if before and line.startswith(NO_JVM):
+            return before
+        if line.startswith(("Error", "Exception")):
+            return line.rpartition("Exception: ")[2].removeprefix("Error: ")
+    return None
 
 
 def _check_java() -> None:
