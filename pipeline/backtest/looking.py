@@ -21,7 +21,7 @@ COLUMNS = (
 )
 OF_FILE = """
     WITH told AS (
-        SELECT *, coalesce(epoch_ms(time) >= $since_ms, true) AND coalesce(epoch_ms(time) < $until_ms, true) AS is_wanted,
+        SELECT *, coalesce(epoch_us(time) // 1000 >= $since_ms, true) AND coalesce(epoch_us(time) // 1000 < $until_ms, true) AS is_wanted,
             kind IN ('removal', 'observed', 'snapshot_begin') OR (element = 0 AND validate_only IS NOT TRUE) AS may_begin
         FROM events
     )
@@ -33,7 +33,7 @@ OF_FILE = """
         max(sequence) FILTER (kind = 'dropped' OR effect = 'unknown') AS doubt,
         min(sequence) FILTER (is_wanted) AS first_wanted, max(sequence) FILTER (is_wanted) AS last_wanted,
         max({'sequence': sequence, 'nodes': cluster_size}) FILTER (cluster_size IS NOT NULL) AS cluster_size,
-        arg_max(epoch_ms(time), sequence) AS newest_ms, $file AS file
+        arg_max(epoch_us(time) // 1000, sequence) AS newest_ms, $file AS file
     FROM told GROUP BY ALL
     UNION ALL BY NAME
     SELECT $cluster_id AS cluster_id, epoch, request, min(sequence) AS first, max(sequence) AS last

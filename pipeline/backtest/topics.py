@@ -6,9 +6,10 @@ with it or before.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
-from typing import Any
+from functools import cache
 
+import duckdb
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -23,7 +24,12 @@ from .replaying import Place
 
 SCHEMA = Table.TOPIC_HISTORY.in_files
 STATE = ("topic", "topic_id", "replicas", "configs", "marked_for_deletion", "internal", "created")
+STATES = """
+    topic, to_json({'topic_id': topic_id, 'replicas': replicas, 'configs': configs, 'internal': internal,
+        'marked_for_deletion': marked_for_deletion, 'created_ms': epoch_us(created) // 1000})
+"""
 FROM, UNTIL = ("from_epoch", "from_sequence"), ("until_epoch", "until_sequence")
+_decoded = msgspec.json.Decoder(RecordedState).decode
 
 
 def may_tell(file: DataFile, after: Place) -> bool:
@@ -74,30 +80,11 @@ def _is_later(names: tuple[str, str], place: Place) -> pc.Expression:
 
 
 def _states(table: pa.Table) -> Iterator[tuple[str, RecordedState]]:
-    """Yield the states of a table. Nested columns are taken apart as a whole: value by value, Arrow
-    would make an object of each.
-    """
-    of = {name: table.column(name).combine_chunks() for name in STATE}
-    rows = of["replicas"].flatten()
-    partitions = _parts(rows.flatten().to_pylist(), rows)
-    names, values = (texts.to_pylist() for texts in (of["configs"].keys, of["configs"].items))
-    created = pc.divide(of["created"].cast(pa.int64()), 1000).to_pylist()
-    for topic, topic_id, replicas, configs, marked_for_deletion, internal, created_ms in zip(
-        of["topic"].to_pylist(),
-        of["topic_id"].to_pylist(),
-        _parts(partitions, of["replicas"]),
-        _parts(list(zip(names, values, strict=True)), of["configs"]),
-        of["marked_for_deletion"].to_pylist(),
-        of["internal"].to_pylist(),
-        created,
-        strict=True,
-    ):
-        yield topic, RecordedState(
-            topic_id=topic_id, replicas=replicas, configs=dict(configs), marked_for_deletion=marked_for_deletion, internal=internal,
-            created_ms=created_ms,
-        )  # fmt: skip
+    """Yield the states of a table, by way of JSON: Arrow would make an object of each value."""
+    for topic, state in _duckdb().from_arrow(table).project(STATES).fetchall():
+        yield topic, _decoded(state)
 
 
-def _parts(values: list[Any], lists: pa.ListArray) -> list[tuple[Any, ...]]:
-    """Divide values into lists."""
-    return [tuple(values[begin:end]) for begin, end in pairwise(lists.offsets.to_pylist())]
+@cache
+def _duckdb() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(config={"threads": 1})
