@@ -1,12 +1,14 @@
 """Time in steps: which steps suit a range of times, and in which step an event is.
 
-Rule: steps begin where calendars begin them, in UTC. Clocks say anything, so a few events far from
-all others do not stretch the axis: they are left of it or right of it.
+Steps begin where calendars begin them, in UTC. Clocks say anything, so a few events far from all
+others do not stretch the axis: they are left of it or right of it.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date
+from itertools import accumulate
+
+import numpy as np
 
 SECOND = 1_000_000
 """Times are in microseconds since 1970."""
@@ -17,94 +19,76 @@ FAR_OFF = 0.001
 """So few events may be left aside at either end, if that makes the rest readable."""
 READABLE = 2.0
 """... if all is so much longer than the rest."""
-_EPOCH = date(1970, 1, 1).toordinal()
-_MONDAY = 4 * DAY
-"""The first one of 1970 is the 5th of January."""
-_LAST_MONTH = (9999 - 1970) * 12 + 11
-_FIRST_MONTH = (1 - 1970) * 12
+_CALENDAR = np.array(["0001-01-01", "9999-12-01"], "M8[us]")
+"""The times that a plot has a place for."""
+_MONDAY = np.timedelta64(4, "D")
+"""The first one of 1970 is the 5th of January; numpy's weeks begin on Thursdays."""
 
-
-@dataclass(frozen=True)
-class Step:
-    """A step of time, of so many microseconds or months."""
-
-    name: str
-    microseconds: int = 0
-    months: int = 0
-    offset: int = 0
-
-    def index(self, time: int) -> int:
-        """Return the number of the step that a time is in."""
-        if self.microseconds:
-            return (time - self.offset) // self.microseconds
-        return _month(time) // self.months
-
-    def start(self, index: int) -> int:
-        if self.microseconds:
-            return index * self.microseconds + self.offset
-        month = min(max(index * self.months, _FIRST_MONTH), _LAST_MONTH)
-        return (date(1970 + month // 12, month % 12 + 1, 1).toordinal() - _EPOCH) * DAY
-
-    def column(self, time: str) -> str:
-        """Return `index` as an expression of DuckDB's, for a time in microseconds since 1970."""
-        if self.microseconds:
-            return _divided(f"({time} - {self.offset})", self.microseconds)
-        moment = f"make_timestamp({time})"
-        return _divided(f"((year({moment}) - 1970) * 12 + month({moment}) - 1)", self.months)
-
-
-def _divided(number: str, by: int) -> str:
-    """Return an expression for a number divided by another one, rounded down."""
-    return f"({number} // {by} - CASE WHEN {number} % {by} < 0 THEN 1 ELSE 0 END)"
-
-
-STEPS = (
-    *(Step(name, size * SECOND) for name, size in (("second", 1), ("5 seconds", 5), ("15 seconds", 15))),
-    *(Step(name, size * 60 * SECOND) for name, size in (("minute", 1), ("5 minutes", 5), ("15 minutes", 15))),
-    *(Step(name, size * 3600 * SECOND) for name, size in (("hour", 1), ("3 hours", 3), ("12 hours", 12))),
-    Step("day", DAY),
-    Step("week", 7 * DAY, offset=_MONDAY),
-    *(Step(name, months=size) for name, size in (("month", 1), ("quarter", 3), ("year", 12), ("10 years", 120))),
-    Step("100 years", months=1200),
-    Step("1000 years", months=12000),
-)
+_UNITS = {
+    "second": "s", "5 seconds": "5s", "15 seconds": "15s", "minute": "m", "5 minutes": "5m", "15 minutes": "15m",
+    "hour": "h", "3 hours": "3h", "12 hours": "12h", "day": "D", "week": "W", "month": "M", "quarter": "3M",
+    "year": "Y", "10 years": "10Y", "100 years": "100Y", "1000 years": "1000Y",
+}  # fmt: skip
+"""The steps that there are, as units of numpy's."""
 
 
 @dataclass(frozen=True)
 class Axis:
     """Consecutive steps of time, at least one."""
 
-    step: Step
-    first: int
-    steps: int
+    step: str
+    """What a step is called, such as `5 minutes`."""
+    months: int
+    """How many months a step has; 0 for steps of one length."""
+    starts: list[int]
+    """The start of each step, and of the one behind the last."""
 
     @property
-    def starts(self) -> list[int]:
-        """The start of each step, and of the one behind the last."""
-        return [self.step.start(self.first + number) for number in range(self.steps + 1)]
+    def steps(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def has_days(self) -> bool:
+        """Whether no step is shorter than a day."""
+        return self.starts[1] - self.starts[0] >= DAY
 
     def column(self, time: str) -> str:
-        """Return an expression for the step of a time from 0; null for what is not on the axis."""
-        number = f"({self.step.column(time)} - {self.first})"
-        return f"CASE WHEN {number} BETWEEN 0 AND {self.steps - 1} THEN {number} END"
+        """Return an expression of DuckDB's for the step of a time from 0; null for what is not on
+        the axis.
+        """
+        return f"CASE WHEN {time} >= {self.starts[0]} AND {time} < {self.starts[-1]} THEN {self._number(time)} END"
 
     def clamped(self, time: str) -> str:
         """Return an expression for a time's step: -1 before the axis, `steps` after it."""
-        return f"greatest(-1, least({self.steps}, {self.step.column(time)} - {self.first}))"
+        first, last = self.starts[0], self.starts[-1]
+        return (
+            f"CASE WHEN {time} < {first} THEN -1 WHEN {time} < {last} THEN {self._number(time)} ELSE {self.steps} END"
+        )
+
+    def _number(self, time: str) -> str:
+        first, second = self.starts[:2]
+        if self.months:
+            # counted from the second start, because the first one may be cut off by the calendar
+            passed = f"datediff('month', make_timestamp({second}), make_timestamp({time}))"
+            return f"({passed} + {self.months}) // {self.months}"
+        return f"({time} - {first}) // {second - first}"
 
 
-def axis(first: int, last: int, *, finest: int = SECOND) -> Axis:
-    """Make an axis of the finest steps, of `finest` microseconds at least, that are few enough."""
-    for step in STEPS:
-        if 0 < step.microseconds < finest:
-            continue
-        begin, end = step.index(first), step.index(last)
-        if end - begin < MOST_STEPS:
-            return Axis(step, begin, end - begin + 1)
+def axis(first: int, last: int, *, finest: str = "second") -> Axis:
+    """Make an axis of the finest steps, no finer than `finest`, that are few enough."""
+    within = np.clip(np.array([first, last], "M8[us]"), _CALENDAR[0], _CALENDAR[1] - 1)
+    names = list(_UNITS)
+    for name in names[names.index(finest) :]:
+        unit, shift = f"M8[{_UNITS[name]}]", _MONDAY if name == "week" else np.timedelta64(0, "D")
+        begin, end = (within - shift).astype(unit)
+        if (end - begin).astype(int) < MOST_STEPS:
+            starts = np.clip(np.arange(begin, end + 2).astype("M8[us]") + shift, *_CALENDAR)
+            months = (begin + 1).astype("M8[M]") - begin.astype("M8[M]") if unit[-2] in "MY" else 0
+            return Axis(name, int(months), starts.astype(int).tolist())
     raise AssertionError("a thousand years suit every calendar")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Spread:
     """How many of something there were in a stretch of time, such as a day."""
 
@@ -115,7 +99,7 @@ class Spread:
 
 def worth_showing(spreads: Iterable[Spread]) -> tuple[int, int]:
     """Return from when until when nearly all happened. There has to be one."""
-    ordered = sorted(spreads, key=lambda spread: (spread.first, spread.last))
+    ordered = sorted(spreads)
     every = ordered[0].first, max(spread.last for spread in ordered)
     aside = sum(spread.count for spread in ordered) * FAR_OFF
     core = _without_few(_without_few(ordered, aside)[::-1], aside)
@@ -124,14 +108,5 @@ def worth_showing(spreads: Iterable[Spread]) -> tuple[int, int]:
 
 
 def _without_few(spreads: list[Spread], few: float) -> list[Spread]:
-    passed = 0
-    for number, spread in enumerate(spreads):
-        passed += spread.count
-        if passed > few:
-            return spreads[number:]
-    return spreads
-
-
-def _month(time: int) -> int:
-    day = date.fromordinal(min(max(time // DAY + _EPOCH, 1), date.max.toordinal()))
-    return (day.year - 1970) * 12 + day.month - 1
+    passed = accumulate(spread.count for spread in spreads)
+    return [spread for spread, number in zip(spreads, passed, strict=True) if number > few] or spreads

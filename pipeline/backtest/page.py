@@ -1,11 +1,9 @@
 """The page of a back-test: what it comes to, by whom and by what, and each difference with all that
-was asked and said.
-
-Rule: all of it stands in the files beside it; the page has room for so many differences, and says
-where the others are.
+was asked and said. It has room for so many differences; the files beside it have all.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -17,13 +15,13 @@ from ..page.files import Files
 from ..page.rendering import render
 from ..page.sheet import Column, Sheet, count, moment, plural
 from ..page.sheet import Kind as Holds
-from .plots import TITLE, over_time, refusals_over_time
-from .results import Results, Written
-from .summary import DENIED_BY, TITLES, Summary
+from .plots import differences_over_time, plotted, refusals_over_time
+from .results import DENIED_BY, EXISTING, LINES, ROWS, Results
+from .summary import TITLES, Summary
 from .verdicts import ALLOWED, BROKEN, VIOLATED, Difference, Kind, Opinion
 from .wording import answer, lacks, steadiness
 
-ROWS = 20
+MOST_ROWS = 20
 """Of a table."""
 PARTITIONS = 12
 """Whose replicas are shown."""
@@ -49,50 +47,47 @@ Line = tuple[str, str]
 def page(summary: Summary, results: Results, files: Files) -> bytes:
     """Make the page; the same results give the same bytes."""
     shown = [_entry(body) for body in results.differences()]
-    kinds = {kind.value: TITLES[kind] for kind in Kind if summary.totals.differences[kind.value]}
     return render(
         "backtest/backtest.html",
         summary=summary,
-        figures=_figures(summary),
+        figures=list(_figures(summary)),
         answer=answer(summary),
         lacks=lacks(summary),
         steadiness=steadiness(summary),
         entries=shown,
-        kinds=kinds,
+        kinds={kind.value: TITLES[kind] for kind in Kind if summary.totals["differences"][kind.value]},
         others=summary.differences - len(shown),
         plots=list(_plots(summary)),
         existing=_existing(summary, results),
-        written=Written(files),
-        json=files.json.name,
-        rows=ROWS,
+        lines_name=files.beside(LINES).name,
+        table_name=files.beside(ROWS).name,
+        existing_name=files.beside(EXISTING).name,
+        json_name=files.json.name,
+        most_rows=MOST_ROWS,
     )
 
 
 def _plots(summary: Summary) -> Iterator[tuple[str, Plot]]:
     """Yield the plots over time, each with its title."""
     days = next(sheet for sheet in summary.sheets if sheet.name == "by_day")
-    if (differences := over_time(days)) is not None:
-        yield TITLE, differences
+    if differences := plotted("differences", "Requests", differences_over_time(days)):
+        yield "When the candidate differs", differences
     for sheet in summary.sheets:
-        if sheet.name.startswith(DENIED_BY) and (refusals := refusals_over_time(sheet, days)) is not None:
+        drawn = refusals_over_time(sheet, days) if sheet.name.startswith(DENIED_BY) else None
+        if refusals := plotted(sheet.name, "Refusals", drawn):
             yield sheet.title.partition(" and ")[0], refusals
 
 
-def _figures(summary: Summary) -> list[tuple[str, str, str]]:
-    """Return title, value and tone of the figures at the top of the page."""
-    kinds = summary.totals.differences
-    figures = [("requests asked", count(summary.history.asked), "")]
-    always = {Kind.NEWLY_DENIED, Kind.NEWLY_ALLOWED, Kind.OTHER_MESSAGE}
+def _figures(summary: Summary) -> Iterator[tuple[str, str, str]]:
+    """Yield title, value and tone of the figures at the top of the page."""
+    yield "requests asked", count(summary.history["asked"]), ""
     for kind in Kind:
-        number = kinds[kind.value]
-        if number or kind in always:
-            figures.append((TITLES[kind], count(number), TONES.get(kind, "") if number else ""))
-    if summary.existing.topics:
-        tone = "bad" if summary.existing.refused else ""
-        figures.append(
-            ("existing topics refused", f"{count(summary.existing.refused)} of {count(summary.existing.topics)}", tone)
-        )
-    return figures
+        number = summary.totals["differences"][kind.value]
+        if number or kind in {Kind.NEWLY_DENIED, Kind.NEWLY_ALLOWED, Kind.OTHER_MESSAGE}:
+            yield TITLES[kind], count(number), TONES.get(kind, "") if number else ""
+    topics, refused = summary.existing["topics"], summary.existing["refused"]
+    if topics:
+        yield "existing topics refused", f"{count(refused)} of {count(topics)}", "bad" if refused else ""
 
 
 def _existing(summary: Summary, results: Results) -> Sheet:
@@ -103,12 +98,10 @@ def _existing(summary: Summary, results: Results) -> Sheet:
         Column("rule", "Rule", Holds.NAME),
         Column("message", "Why", Holds.TEXT),
     )
-    rows: list[tuple[Any, ...]] = []
-    for each in map(msgspec.json.decode, results.refused):
-        said = each["candidate"]
-        rows.append((each["topic"], each["principal"], each["partitions"], said["rule"], said["message"]))
-    sheet = Sheet("existing", "Existing topics that would be refused today", columns, rows)
-    return Sheet(sheet.name, sheet.title, columns, rows, max(summary.existing.refused, len(rows)))
+    found = [each | each["candidate"] for each in map(msgspec.json.decode, results.refused)]
+    rows = [tuple(each[column.name] for column in columns) for each in found]
+    title = "Existing topics that would be refused today"
+    return Sheet("existing", title, columns, rows, max(summary.existing["refused"], len(rows)))
 
 
 # ------------------------------------------------------------------ one difference
@@ -116,7 +109,6 @@ def _existing(summary: Summary, results: Results) -> Sheet:
 
 def _entry(body: str) -> Mapping[str, Any]:
     difference = _differences.decode(body)
-    event = _decisions.decode(difference.event)
     return {
         "kind": difference.kind.value,
         "title": TITLES[difference.kind],
@@ -127,67 +119,55 @@ def _entry(body: str) -> Mapping[str, Any]:
         "topic": difference.topic,
         "rule": difference.rule,
         "place": f"{difference.cluster_id} {difference.epoch}/{difference.sequence}",
-        "lines": _lines(difference, event),
+        "lines": list(_lines(difference, _decisions.decode(difference.event))),
     }
 
 
-def _lines(difference: Difference, event: Decision) -> Sequence[Line]:
-    lines: list[Line] = [("then", _said(difference.recorded))]
+def _lines(difference: Difference, event: Decision) -> Iterator[Line]:
+    yield "then", _said(difference.recorded)
     if difference.kind is Kind.MOOT:
-        lines.append(("now", f"moot: {difference.candidate.message}"))
+        yield "now", f"moot: {difference.candidate.message}"
     else:
-        lines.append(("candidate", _said(difference.candidate)))
+        yield "candidate", _said(difference.candidate)
     via = ", ".join(filter(None, (event.client_id, event.software, event.client_host)))
-    lines.append(
-        (
-            "by",
-            f"{difference.principal or NOT_AUTHENTICATED} ({via})"
-            if via
-            else difference.principal or NOT_AUTHENTICATED,
-        )
-    )
+    yield "by", (difference.principal or NOT_AUTHENTICATED) + (f" ({via})" if via else "")
     asked = f"{event.api} version {event.api_version}, element {event.element + 1} of {event.elements}"
-    lines.append(("request", asked + (", only to validate" if event.validate_only else "")))
+    yield "request", asked + (", only to validate" if event.validate_only else "")
     if operations := operands_of(event):
         kinds = event.config_operation_kinds or {}
         named = (
             f"{key} {SIGNS.get(kinds.get(key, ''), '=')} {value}" if value is not None else f"{key} deleted"
             for key, value in operations.items()
         )
-        lines.append(("configs named", "\n".join(named)))
-    lines += _partitions_named(event)
+        yield "configs named", "\n".join(named)
+    if moved := event.reassignments:
+        yield "reassigned", _first((f"{number}: {_row(row)}" for number, row in moved.items()), len(moved))
+    if deleted := event.delete_records_offsets:
+        yield "records deleted", _first((f"{number}: {_offset(at)}" for number, at in deleted.items()), len(deleted))
     if event.entity is not None:
-        entity = event.entity
-        states = (("wanted", entity.requested), ("before", entity.before), ("after", entity.after))
-        lines += [(name, _configs(configs)) for name, configs in states]
+        yield "wanted", _configs(event.entity.requested)
+        yield "before", _configs(event.entity.before)
+        yield "after", _configs(event.entity.after)
     else:
-        lines += _states(difference, event)
+        yield from _states(difference, event)
     refused = f", {event.error}" + (f": {event.message}" if event.message else "") if event.error_code else ""
-    outcome = EFFECTS[event.effect] + refused
-    lines.append(("outcome then", outcome))
+    yield "outcome then", EFFECTS[event.effect] + refused
     if difference.hidden:
-        lines.append(
-            (
-                "hidden",
-                f"The log does not show the values of {', '.join(difference.hidden)}: the candidate was not asked about them as they were.",
-            )
+        keys = ", ".join(difference.hidden)
+        yield (
+            "hidden",
+            f"The log does not show the values of {keys}: the candidate was not asked about them as they were.",
         )
     if not difference.is_certain:
-        lines.append(("uncertain", "Events are missing before this one: other topics may have been otherwise."))
+        yield "uncertain", "Events are missing before this one: other topics may have been otherwise."
     if not difference.is_steady:
-        lines.append(("unsteady", "Asked again, the candidate said something else."))
-    return lines
+        yield "unsteady", "Asked again, the candidate said something else."
 
 
-def _partitions_named(event: Decision) -> Iterator[Line]:
-    """Yield the partitions that a reassignment or a deletion of records names."""
-    for title, named in (
-        ("reassigned", {number: _row(row) for number, row in (event.reassignments or {}).items()}),
-        ("records deleted", {number: _offset(at) for number, at in (event.delete_records_offsets or {}).items()}),
-    ):
-        if named:
-            parts = [f"{number}: {text}" for number, text in list(named.items())[:PARTITIONS]]
-            yield title, "  ".join(parts) + (f"  and {len(named) - PARTITIONS} more" if len(named) > PARTITIONS else "")
+def _first(partitions: Iterable[str], number: int) -> str:
+    """List the first of so many partitions."""
+    text = "  ".join(islice(partitions, PARTITIONS))
+    return text + (f"  and {number - PARTITIONS} more" if number > PARTITIONS else "")
 
 
 def _row(replicas: Sequence[int] | None) -> str:
@@ -229,17 +209,12 @@ def _state(state: RecordedState | Requested | None) -> str:
     if state is None:
         return "no topic"
     replicas = state.replicas
-    parts = [f"{plural(len(replicas), 'partition')}, replication factor {len(replicas[0]) if replicas else 0}"]
+    text = f"{plural(len(replicas), 'partition')}, replication factor {len(replicas[0]) if replicas else 0}"
     if state.marked_for_deletion:
-        parts[0] += ", marked for deletion"
+        text += ", marked for deletion"
     if isinstance(state, Requested):
-        parts[0] += (
-            ", replicas chosen by the controller"
-            if state.generated_replica_assignments
-            else ", replicas named by the request"
-        )
-    parts += [f"{key} = {value}" for key, value in sorted(state.configs.items())]
-    rows = [f"{number}: {','.join(map(str, row))}" for number, row in enumerate(replicas[:PARTITIONS])]
-    left = len(replicas) - len(rows)
-    parts.append("replicas " + "  ".join(rows) + (f"  and {left} more" if left else ""))
-    return "\n".join(parts)
+        is_generated = state.generated_replica_assignments
+        text += f", replicas {'chosen by the controller' if is_generated else 'named by the request'}"
+    configs = [f"{key} = {value}" for key, value in sorted(state.configs.items())]
+    rows = _first((f"{number}: {_row(row)}" for number, row in enumerate(replicas)), len(replicas))
+    return "\n".join([text, *configs, f"replicas {rows}"])

@@ -1,20 +1,20 @@
 """The plots of a back-test: when the candidate would have said something else, and whom it would
 have refused then.
 
-Rule: they are drawn of the tables of days and of nothing else. A few days far from all others,
-which a wrong clock makes, are in the table only.
+They are drawn of the tables of days and of nothing else. A few days far from all others, which a
+wrong clock makes, are in the table only.
 """
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping
+from datetime import date
 
 from ..page.charts import Panel, Series, bars_over_time, short_count
 from ..page.drawing import REST, Plot, series_colour
-from ..page.sheet import Sheet, Value, plural, shortened
+from ..page.sheet import Sheet, plural, shortened
 from ..periods import DAY, Axis, Spread, axis, worth_showing
 
-TITLE = "When the candidate differs"
 COLOURS: Mapping[str, str] = {
     "newly_denied": "bad",
     "newly_allowed": "warn",
@@ -28,87 +28,57 @@ COLOURS: Mapping[str, str] = {
 MOST_NAMES = REST
 """That have a colour of their own, beside one for all others."""
 
-Row = Sequence[Value]
+Drawn = tuple[Axis, list[Series]] | None
+"""None for fewer than two days, or without differences."""
 
 
-def over_time(days: Sheet) -> Plot | None:
-    """Draw the table `by_day`; None if there is nothing to draw."""
-    found = series_over_time(days)
-    if found is None:
+def plotted(name: str, title: str, drawn: Drawn) -> Plot | None:
+    if drawn is None:
         return None
-    steps, series = found
-    return bars_over_time("differences", steps.starts, Panel(f"Requests, by {steps.step.name}", series, short_count))
+    steps, series = drawn
+    return bars_over_time(name, steps.starts, Panel(f"{title}, by {steps.step}", series, short_count))
 
 
-def series_over_time(days: Sheet) -> tuple[Axis, list[Series]] | None:
-    """Return a series for each kind of difference; None for fewer than two days, or without
-    differences.
+def differences_over_time(days: Sheet) -> Drawn:
+    """Return a series for each kind of difference in the table `by_day`."""
+    kinds = [column for column in days.columns if column.name in COLOURS]
+    counts = [(row["day"], kind.title, row[kind.name]) for row in days.records for kind in kinds]
+    return _series(days, counts, {kind.title: COLOURS[kind.name] for kind in kinds})
+
+
+def refusals_over_time(denied: Sheet, days: Sheet) -> Drawn:
+    """Return a series for each of the names with the most refusals, and one for all others, over
+    the same time as the table `by_day`.
     """
-    columns = [column for column in days.columns if column.name not in {"day", "requests"}]
-    steps = _axis(days)
-    if not columns or steps is None:
-        return None
-    counts: dict[str, Counter[int]] = {column.name: Counter() for column in columns}
-    for start, row in _dated(days):
-        for column, number in zip(columns, row[1:-1], strict=True):
-            counts[column.name][steps.step.index(start) - steps.first] += int(number or 0)
-    return steps, [
-        Series(column.title, COLOURS[column.name], [counts[column.name][step] for step in range(steps.steps)])
-        for column in columns
-    ]
-
-
-def refusals_over_time(denied: Sheet, days: Sheet) -> Plot | None:
-    """Draw what is newly denied by day and name, over the same time as the table `by_day`; None if
-    there is nothing to draw.
-    """
-    found = refusal_series(denied, days)
-    if found is None:
-        return None
-    steps, series = found
-    return bars_over_time(denied.name, steps.starts, Panel(f"Refusals, by {steps.step.name}", series, short_count))
-
-
-def refusal_series(denied: Sheet, days: Sheet) -> tuple[Axis, list[Series]] | None:
-    """Return a series for each of the names with the most refusals, and one for all others."""
-    steps = _axis(days)
-    if steps is None or not denied.rows:
-        return None
     totals = Counter[str]()
     for _, name, number in denied.rows:
-        totals[str(name)] += int(number or 0)
+        totals[name] += number
     most = sorted(totals, key=lambda name: (-totals[name], name))[:MOST_NAMES]
     others = f"{plural(len(totals) - len(most), 'other')} together"
-    counts: dict[str, Counter[int]] = {name: Counter() for name in (*most, others)}
-    for start, (_, name, number) in _dated(denied):
-        label = str(name) if name in most else others
-        counts[label][steps.step.index(start) - steps.first] += int(number or 0)
+    counts = [(day, name if name in most else others, number) for day, name, number in denied.rows]
     labels = most if len(most) == len(totals) else [*most, others]
-    return steps, [
-        Series(shortened(label, 60), series_colour(index), [counts[label][step] for step in range(steps.steps)])
-        for index, label in enumerate(labels)
-    ]
+    return _series(days, counts, {label: series_colour(index) for index, label in enumerate(labels)})
 
 
-def _axis(days: Sheet) -> Axis | None:
-    """Return the steps of the table `by_day`; None for fewer than two days."""
-    rows = list(_dated(days))
-    if len(rows) < 2:
+def _series(days: Sheet, counts: Iterable[tuple[str, str, int]], colours: Mapping[str, str]) -> Drawn:
+    """Add up counts of (day, label, number) by step, as a series for each label."""
+    asked = [Spread(start, start, row[-1]) for row in days.rows if (start := _start(row[0])) is not None]
+    if len(asked) < 2 or not colours:
         return None
-    first, last = worth_showing(Spread(start, start, int(row[-1] or 0)) for start, row in rows)
-    return axis(first, last, finest=DAY)
-
-
-def _dated(days: Sheet) -> Iterator[tuple[int, Row]]:
-    """Yield the rows of days that a calendar has, each with the day's start."""
-    for row in days.rows:
-        if (start := _start(str(row[0]))) is not None:
-            yield start, row
+    steps = axis(*worth_showing(asked), finest="day")
+    found = Counter[tuple[str, int]]()
+    for day, label, number in counts:
+        if (start := _start(day)) is not None:
+            found[label, bisect_right(steps.starts, start) - 1] += number
+    return steps, [
+        Series(shortened(label, 60), colour, [found[label, step] for step in range(steps.steps)])
+        for label, colour in colours.items()
+    ]
 
 
 def _start(day: str) -> int | None:
     """Return the start of a day in microseconds since 1970; None for a day that no calendar has."""
     try:
-        return int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp()) * 1_000_000
+        return (date.fromisoformat(day) - date(1970, 1, 1)).days * DAY
     except ValueError:
         return None

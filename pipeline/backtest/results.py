@@ -1,36 +1,34 @@
 """From the workers' answers to files: every difference as NDJSON and as Parquet, and what was
 counted.
 
-Rule: bounded memory, whatever the number of differences; the same answers give the same bytes,
-however they came. A file is there whole or not at all, and while it is not, the answers stay where
-the workers left them.
+Memory is bounded, whatever the number of differences, and the same answers give the same bytes,
+however they came.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ..page.files import Files
+from ..page.files import Files, whole
+from ..periods import DAY
 from .reading import numbers_of
 from .tally import Tally
 from .verdicts import Kind
-from .workers import DIFFERENCE, OUT_ARROW, REFUSED, REPEATED, TALLY
+from .workers import OUT_ARROW, REFUSED, REPEATED, TALLY
 
+LINES, ROWS, EXISTING = "differences.ndjson", "differences.parquet", "existing.ndjson"
+"""The files beside the page."""
+DENIED_BY = "denied_by_"
+"""Before `rule` or `principal`: what is newly denied by each, on each day since 1970."""
 ROW_GROUP = 10_000
 ON_THE_PAGE = 5_000
 """Differences that a page has room for; of each kind the same share, if there are more."""
 ON_THE_PAGE_EXISTING = 1_000
-DAY = 86_400_000_000
-"""In microseconds."""
-_COLUMNS = [field for field in OUT_ARROW if field.name not in {"what", "body"}]
-PARQUET = pa.schema([*_COLUMNS, pa.field("difference", pa.string())])
+PARQUET = pa.schema([*list(OUT_ARROW)[1:-1], pa.field("difference", pa.string())])
 
 
 class Results:
@@ -38,142 +36,103 @@ class Results:
 
     def __init__(self) -> None:
         self.tally = Tally()
-        self.counts: Counter[tuple[str, str, str]] = Counter()
-        """By `rule` or `topic`, its name, and the kind of difference."""
-        self.denied: Counter[tuple[str, int, str]] = Counter()
-        """What is newly denied, by `rule` or `principal`, the day since 1970, and the name."""
+        """Of the workers, and of what they answered: ("rule" or "topic", kind of difference, name),
+        (DENIED_BY "rule" or "principal", day, name), and of topics ("refused", cluster, rule).
+        """
         self.shown: dict[str, list[str]] = {kind.value: [] for kind in Kind}
         """The first differences of each kind, as JSON."""
         self.refused: list[str] = []
         """The first existing topics that are refused, as JSON."""
-        self.refused_by_rule: Counter[tuple[str, str]] = Counter()
-        """By cluster and rule."""
 
     def read(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Read the tallies among the answers, and pass on the others."""
         for batch in batches:
-            tallies = batch.filter(pc.equal(batch.column("what"), TALLY))
-            for body in tallies.column("body").to_pylist():
+            is_tally = pc.equal(batch.column("what"), TALLY)
+            for body in batch.filter(is_tally).column("body").to_pylist():
                 self.tally.add(Tally.decode(body))
-            rest = batch.filter(pc.not_equal(batch.column("what"), TALLY))
+            rest = batch.filter(pc.invert(is_tally))
             if rest.num_rows:
-                self._count(rest)
+                self._count(pa.Table.from_batches([rest]))
                 yield rest
 
     def differences(self) -> list[str]:
         """Return differences for the page, in the order of kinds and of the log; each kind has its
         share of the room, more if others need less.
         """
-        chosen: list[str] = []
-        left = ON_THE_PAGE
-        kinds = sorted(self.shown, key=lambda kind: len(self.shown[kind]))
-        shares: dict[str, int] = {}
-        for index, kind in enumerate(kinds):
-            shares[kind] = min(len(self.shown[kind]), left // (len(kinds) - index))
+        left, shares = ON_THE_PAGE, dict[str, int]()
+        for others, kind in zip(range(len(self.shown), 0, -1), sorted(self.shown, key=self._number), strict=True):
+            shares[kind] = min(self._number(kind), left // others)
             left -= shares[kind]
-        for kind, bodies in self.shown.items():
-            chosen += bodies[: shares[kind]]
-        return chosen
+        return [body for kind, bodies in self.shown.items() for body in bodies[: shares[kind]]]
 
-    def _count(self, batch: pa.RecordBatch) -> None:
-        if batch.column("what")[0].as_py() == REFUSED:
-            pairs = zip(batch.column("cluster_id").to_pylist(), batch.column("rule").to_pylist(), strict=True)
-            self.refused_by_rule.update((cluster, rule or "") for cluster, rule in pairs)
-            room = ON_THE_PAGE_EXISTING - len(self.refused)
-            self.refused += batch.column("body").slice(0, max(room, 0)).to_pylist()
+    def _number(self, kind: str) -> int:
+        return len(self.shown[kind])
+
+    def _count(self, answers: pa.Table) -> None:
+        if answers.column("what")[0].as_py() == REFUSED:
+            self._add("refused", answers, "cluster_id", "rule")
+            _fill(self.refused, answers, ON_THE_PAGE_EXISTING)
             return
-        table = pa.Table.from_batches([batch])
         for about in ("rule", "topic"):
-            for name, kind, count in _rows(table.group_by([about, "kind"]).aggregate([([], "count_all")])):
-                self.counts[about, name or "", kind] += count
-        self._count_denied(table.filter(pc.equal(table.column("kind"), Kind.NEWLY_DENIED.value)))
-        for kind, shown in self.shown.items():
-            if (room := ON_THE_PAGE - len(shown)) > 0:
-                bodies = table.filter(pc.equal(table.column("kind"), kind)).column("body")
-                shown.extend(bodies.slice(0, room).to_pylist())
-
-    def _count_denied(self, table: pa.Table) -> None:
-        days = pa.array(numbers_of(table, "time") // DAY)
+            self._add(about, answers, "kind", about)
+        denied = answers.filter(pc.equal(answers.column("kind"), Kind.NEWLY_DENIED.value))
+        denied = denied.append_column("day", pa.array(numbers_of(denied, "time") // DAY))
         for about in ("rule", "principal"):
-            names = table.select([about]).append_column("day", days)
-            for name, day, count in _rows(names.group_by([about, "day"]).aggregate([([], "count_all")])):
-                self.denied[about, day, name or ""] += count
+            self._add(f"{DENIED_BY}{about}", denied, "day", about)
+        for kind, shown in self.shown.items():
+            if len(shown) < ON_THE_PAGE:
+                _fill(shown, answers.filter(pc.equal(answers.column("kind"), kind)), ON_THE_PAGE)
+
+    def _add(self, about: str, answers: pa.Table, *keys: str) -> None:
+        counted = answers.group_by(list(keys)).aggregate([([], "count_all")])
+        for first, second, number in zip(*counted.to_pydict().values(), strict=True):
+            self.tally.counts[about, str(first), second or ""] += number
 
 
-def _rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
-    return zip(*(column.to_pylist() for column in table.columns), strict=True)
+def _fill(shown: list[str], answers: pa.Table, most: int) -> None:
+    shown += answers.column("body").slice(0, most - len(shown)).to_pylist()
 
 
-class Written:
-    """The names of the files beside the page `report.html`."""
-
-    def __init__(self, files: Files) -> None:
-        stem = files.out.stem
-        self.ndjson = files.out.with_name(f"{stem}-differences.ndjson")
-        self.parquet = files.out.with_name(f"{stem}-differences.parquet")
-        self.existing = files.out.with_name(f"{stem}-existing.ndjson")
-
-
-def write_differences(batches: Iterator[pa.RecordBatch], written: Written) -> None:
+def write_differences(batches: Iterator[pa.RecordBatch], files: Files) -> None:
     """Write a line and a row for each difference, the rows in a thread of their own. Raises
     OSError.
     """
     with (
-        _whole(written.ndjson) as lines,
-        _whole(written.parquet) as table,
+        whole(files.beside(LINES)) as lines,
+        whole(files.beside(ROWS)) as table,
         pq.ParquetWriter(table, PARQUET, compression="zstd", use_dictionary=REPEATED) as writer,
         ThreadPoolExecutor(1) as beside,
     ):
-        waiting: list[pa.RecordBatch] = []
-        writing: Future[list[pa.RecordBatch]] = beside.submit(list)
-        for batch in batches:
-            assert batch.column("what")[0].as_py() == DIFFERENCE
-            _write_lines(lines, batch)
-            waiting.append(batch)
-            if sum(each.num_rows for each in waiting) >= ROW_GROUP:
-                writing = beside.submit(_write_rows, writer, [*writing.result(), *waiting], ROW_GROUP)
-                waiting = []
-        _write_rows(writer, [*writing.result(), *waiting], 0)
+        writing: Future[Any] = beside.submit(bool)
+        for group in _groups(_lined(batches, lines)):
+            writing.result()
+            rows = group.drop_columns("what").rename_columns(PARQUET.names)
+            writing = beside.submit(writer.write_table, rows.combine_chunks())
+        writing.result()
 
 
-def write_existing(batches: Iterator[pa.RecordBatch], written: Written) -> None:
+def write_existing(batches: Iterator[pa.RecordBatch], files: Files) -> None:
     """Write a line for each topic. Raises OSError."""
-    with _whole(written.existing) as lines:
-        for batch in batches:
-            _write_lines(lines, batch)
+    with whole(files.beside(EXISTING)) as lines:
+        for _ in _lined(batches, lines):
+            pass
 
 
-def _write_lines(lines: IO[bytes], batch: pa.RecordBatch) -> None:
-    texts = pc.binary_join_element_wise(batch.column("body"), "\n", "")
-    _, ends, data = texts.buffers()
-    lines.write(memoryview(data)[: memoryview(ends).cast("i")[len(texts)]])
+def _lined(batches: Iterator[pa.RecordBatch], lines: IO[bytes]) -> Iterator[pa.RecordBatch]:
+    """Write a line for each row, and pass the rows on."""
+    for batch in batches:
+        _, ends, data = pc.binary_join_element_wise(batch.column("body"), "\n", "").buffers()
+        lines.write(memoryview(data)[: memoryview(ends).cast("i")[len(batch)]])
+        yield batch
 
 
-def _write_rows(writer: pq.ParquetWriter, waiting: list[pa.RecordBatch], least: int) -> list[pa.RecordBatch]:
-    """Write row groups of one size, however the batches came, and return what is left."""
-    if not waiting:
-        return []
-    table = pa.Table.from_batches(waiting)
-    while table.num_rows and table.num_rows >= least:
-        group = table.slice(0, ROW_GROUP)
-        columns: list[Any] = [group.column(field.name) for field in _COLUMNS]
-        writer.write_table(
-            pa.Table.from_arrays([*columns, group.column("body")], schema=PARQUET).combine_chunks(), ROW_GROUP
-        )
-        table = table.slice(ROW_GROUP)
-    left: list[pa.RecordBatch] = table.to_batches()
-    return left
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file that gets its name when it is complete; an error names it."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with part.open("wb") as file:
-            yield file
-        part.replace(path)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror or str(error), error.filename or str(path)) from None
-    finally:
-        part.unlink(missing_ok=True)
+def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Yield the rows in groups of one size, however they came."""
+    waiting = OUT_ARROW.empty_table()
+    for batch in batches:
+        waiting = pa.concat_tables([waiting, pa.Table.from_batches([batch])])
+        while waiting.num_rows >= ROW_GROUP:
+            yield waiting.slice(0, ROW_GROUP)
+            waiting = waiting.slice(ROW_GROUP)
+    if waiting.num_rows:
+        yield waiting

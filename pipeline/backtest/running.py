@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from ..delta import DataFile, Tables
+from ..failures import PipelineError
 from ..schemas import Table
 from ..spreading import by_workers, parallelism
 from . import workers
@@ -30,7 +31,7 @@ READ_ROWS = 2_000
 UNFINISHED = ".unfinished"
 
 
-class BacktestError(Exception):
+class BacktestError(PipelineError):
     """The back-test cannot be done; the message is a sentence that says why."""
 
 

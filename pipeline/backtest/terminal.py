@@ -1,18 +1,17 @@
 """What came of a back-test, on a terminal: the numbers, who is hit, and how far that can be
-trusted.
-
-Rule: names are somebody else's: nothing in them is obeyed, neither by the terminal nor by what
+trusted. Names are somebody else's: nothing in them is obeyed, neither by the terminal nor by what
 draws the tables.
 """
 
-from typing import IO
+from collections.abc import Iterator
+from typing import IO, Literal
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..page.sheet import Kind, Sheet, count, plural, shortened, shown
+from ..page.sheet import Kind, Sheet, Value, count, plural, shortened, shown
 from .summary import TITLES, Summary
 from .verdicts import Kind as Differs
 from .wording import ABOUT, answer, lacks, steadiness
@@ -27,42 +26,34 @@ PLAIN_WIDTH = 140
 def print_summary(summary: Summary, file: IO[str]) -> None:
     console = Console(file=file, highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
-        console = Console(file=file, highlight=False, markup=False, emoji=False, width=PLAIN_WIDTH)
-    console.print(_totals(summary))
-    console.print()
-    for sheet in summary.sheets:
-        if sheet.name in TABLES and sheet.rows and summary.differences:
-            console.print(_table(sheet))
-            console.print()
-    if summary.existing.topics:
-        refused, topics = summary.existing.refused, plural(summary.existing.topics, "topic")
-        verb = "exists" if summary.existing.topics == 1 else "exist"
-        console.print(Text(f"{topics} {verb} today; {count(refused)} would be refused."))
-        for cluster, rule, number in summary.existing.by_rule[:ROWS]:
-            console.print(
-                Text(
-                    f"  {count(number)} by {shown(rule, Kind.NAME) if rule else 'the policy'} in {shown(cluster, Kind.NAME)}"
-                )
-            )
-    console.print(Text(answer(summary)))
-    for sentence in (*lacks(summary), *steadiness(summary)):
+        console.width = PLAIN_WIDTH
+    sheets = [sheet for sheet in summary.sheets if sheet.name in TABLES and sheet.rows and summary.differences]
+    for table in (_totals(summary), *map(_table, sheets)):
+        console.print(table)
+        console.print()
+    for sentence in (*_existing(summary), answer(summary), *lacks(summary), *steadiness(summary)):
         console.print(Text(sentence))
-    for about, notes in summary.history.notes.items():
-        console.print(
-            Text(
-                f"{ABOUT.get(about, about)}: {count(summary.history.counts[about])}, first {shown(notes[0].text, Kind.TEXT)}"
-            )
-        )
+    for about, notes in summary.history["notes"].items():
+        number, first = summary.history["counts"][about], shown(notes[0].text, Kind.TEXT)
+        console.print(Text(f"{ABOUT.get(about, about)}: {count(number)}, first {first}"))
+
+
+def _existing(summary: Summary) -> Iterator[str]:
+    topics, refused = summary.existing["topics"], summary.existing["refused"]
+    if topics:
+        yield f"{plural(topics, 'topic exists', 'topics exist')} today; {count(refused)} would be refused."
+        for cluster, rule, number in summary.existing["by_rule"][:ROWS]:
+            who = shown(rule, Kind.NAME) if rule else "the policy"
+            yield f"  {count(number)} by {who} in {shown(cluster, Kind.NAME)}"
 
 
 def _totals(summary: Summary) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column("Requests")
-    table.add_column("", justify="right")
-    table.add_row("put to the candidate", count(summary.history.asked))
-    table.add_row("the same verdict", count(summary.totals.same))
+    table = Table("Requests", "", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.columns[1].justify = "right"
+    table.add_row("put to the candidate", count(summary.history["asked"]))
+    table.add_row("the same verdict", count(summary.totals["same"]))
     for kind in Differs:
-        number = summary.totals.differences[kind.value]
+        number = summary.totals["differences"][kind.value]
         if number or kind in {Differs.NEWLY_DENIED, Differs.NEWLY_ALLOWED}:
             table.add_row(TITLES[kind], count(number))
     return table
@@ -70,11 +61,10 @@ def _totals(summary: Summary) -> Table:
 
 def _table(sheet: Sheet) -> Table:
     cut = sheet.cut(ROWS)
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, title_justify="left")
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for column in cut.columns:
-        table.add_column(
-            column.title, justify="right" if column.kind.is_number else "left", no_wrap=column.kind.is_number
-        )
+        justify: Literal["left", "right"] = "right" if column.kind.is_number else "left"
+        table.add_column(column.title, justify=justify, no_wrap=column.kind.is_number)
     for row in cut.rows:
         table.add_row(*(Text(_shown(value, column.kind)) for value, column in zip(row, cut.columns, strict=True)))
     if cut.others:
@@ -82,5 +72,5 @@ def _table(sheet: Sheet) -> Table:
     return table
 
 
-def _shown(value: object, kind: Kind) -> str:
-    return shortened(value, NAME_WIDTH) if isinstance(value, str) else shown(value, kind)  # type: ignore[arg-type]
+def _shown(value: Value, kind: Kind) -> str:
+    return shortened(value, NAME_WIDTH) if isinstance(value, str) else shown(value, kind)

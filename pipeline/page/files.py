@@ -1,25 +1,23 @@
 """Results on their way to the disk.
 
-Rule: whether a result can be written is found out before the work, and when it cannot be written
-after all it goes to a folder for temporary files instead: no work is lost. A file is there whole or
-not at all.
+Whether a result can be written is found out before the work, and when it cannot be written after
+all it goes to a folder for temporary files instead. A file is there whole or not at all.
 """
 
 import csv
 import io
-import os
 import tempfile
 import unicodedata
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 
 from ..failures import PipelineError
 from ..location import reason
-from .sheet import Column, Kind, Sheet, Value, as_datetime
+from .sheet import Kind, Sheet, Value, as_datetime
 
 FORMULA_STARTS = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 """What a spreadsheet begins a formula at, also in the wide forms of East Asian typing."""
@@ -35,25 +33,23 @@ class Files:
     def __init__(self, out: Path) -> None:
         """Check that the page can be written at `out`. Raises UnwritableError."""
         self.out = out.absolute()
+        self.json = self.out.with_suffix(".json")
+        self.csv_folder = self.beside("csv")
         self.written: list[Path] = []
         self.misplaced: list[str] = []
         """A sentence for each file that had to go elsewhere."""
         self._refuge: Path | None = None
         self._check()
 
-    @property
-    def json(self) -> Path:
-        return self.out.with_suffix(".json")
-
-    @property
-    def csv_folder(self) -> Path:
-        return self.out.with_name(f"{self.out.stem}-csv")
+    def beside(self, name: str) -> Path:
+        return self.out.with_name(f"{self.out.stem}-{name}")
 
     def save(self, path: Path, content: bytes) -> Path:
         """Write a file, elsewhere if need be, and return where it is. Raises UnwritableError."""
         try:
             path.parent.mkdir(exist_ok=True)
-            _write_whole(path, content)
+            with whole(path) as file:
+                file.write(content)
         except OSError as error:
             path = self._saved_elsewhere(path, content, error)
         self.written.append(path)
@@ -61,8 +57,7 @@ class Files:
 
     def _saved_elsewhere(self, path: Path, content: bytes, why: OSError) -> Path:
         try:
-            if self._refuge is None:
-                self._refuge = Path(tempfile.mkdtemp(prefix="minicontroller-"))
+            self._refuge = self._refuge or Path(tempfile.mkdtemp(prefix="minicontroller-"))
             refuge = self._refuge / path.name
             refuge.write_bytes(content)
         except OSError as error:
@@ -91,15 +86,19 @@ class Files:
                 raise UnwritableError(f"Nothing can be written into {place}: {reason(error)}.") from None
 
 
-def _write_whole(path: Path, content: bytes) -> None:
-    part = path.with_name(f".{os.getpid()}.part")
+@contextmanager
+def whole(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file that gets its name when it is complete. Raises OSError, which names it."""
+    part = path.with_name(f".{path.name}.part")
     try:
-        part.write_bytes(content)
+        with part.open("wb") as file:
+            yield file
         part.replace(path)
-    except BaseException:
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), error.filename or str(path)) from None
+    finally:
         with suppress(OSError):
             part.unlink()
-        raise
 
 
 def as_json(document: Any) -> bytes:
@@ -109,39 +108,35 @@ def as_json(document: Any) -> bytes:
 
 def plain_sheet(sheet: Sheet) -> dict[str, Any]:
     """Convert a sheet for JSON, with texts as they are."""
-    return {
-        "name": sheet.name,
-        "title": sheet.title,
-        "all_rows": sheet.all_rows,
-        "totals": dict(sheet.totals),
-        "rows": list(_plain_rows(sheet)),
-    }
+    about = {name: getattr(sheet, name) for name in ("name", "title", "all_rows", "totals")}
+    return about | {"rows": [dict(zip(sheet.names, row, strict=True)) for row in _plain_rows(sheet)]}
 
 
 def as_csv(sheet: Sheet) -> bytes:
     """Encode a sheet as CSV (RFC 4180, UTF-8), with an apostrophe before what may be a formula."""
     text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow([column.name for column in sheet.columns])
-    writer.writerows(map(_cell, row.values()) for row in _plain_rows(sheet))
+    csv.writer(text).writerows([sheet.names, *(map(_cell, row) for row in _plain_rows(sheet))])
     return text.getvalue().encode()
 
 
-def _plain_rows(sheet: Sheet) -> Iterator[dict[str, Value]]:
+def iso(microseconds: int) -> str | None:
+    """Write a time in ISO 8601; None for what no calendar has."""
+    when = as_datetime(microseconds)
+    return None if when is None else when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _plain_rows(sheet: Sheet) -> Iterator[list[Value]]:
     for row in sheet.rows:
-        yield {column.name: _plain(value, column) for column, value in zip(sheet.columns, row, strict=True)}
+        yield [_plain(value, column.kind) for column, value in zip(sheet.columns, row, strict=True)]
 
 
-def _plain(value: Value, column: Column) -> Value:
-    if column.kind is Kind.TIME and isinstance(value, int):
-        when = as_datetime(value)
-        return None if when is None else when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def _plain(value: Value, kind: Kind) -> Value:
+    if kind is Kind.TIME and isinstance(value, int):
+        return iso(value)
     return round(value, 6) if isinstance(value, float) else value
 
 
 def _cell(value: Value) -> Value:
-    if isinstance(value, bool):
-        return str(value).lower()
     return f"'{value}" if isinstance(value, str) and _may_be_formula(value) else value
 
 

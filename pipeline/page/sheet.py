@@ -1,7 +1,5 @@
 """A table for people: its columns say what kind of value they hold, and page, JSON and CSV follow
-from that.
-
-Rule: a sheet holds values as they are. How they look is decided where they are shown: for eyes
+from that. A sheet holds values as they are; how they look is decided where they are shown: for eyes
 here, for programs in `files.py`.
 """
 
@@ -16,7 +14,7 @@ from ...audit.event import NOT_AUTHENTICATED
 from ...text.escaping import escaped
 from ...text.plurals import noun
 
-Value = str | int | float | bool | None
+Value = str | int | float | None
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NOTHING = "\N{EN DASH}"
 
@@ -95,13 +93,17 @@ class Sheet:
         return {name: total - self._sums[name] for name, total in self.totals.items()}
 
     @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    @property
     def records(self) -> list[dict[str, Any]]:
         """The rows, with the columns' names."""
-        return [{column.name: value for column, value in zip(self.columns, row, strict=True)} for row in self.rows]
+        return [dict(zip(self.names, row, strict=True)) for row in self.rows]
 
     def values(self, name: str) -> list[Any]:
         """Return the values of one column."""
-        index = [column.name for column in self.columns].index(name)
+        index = self.names.index(name)
         return [row[index] for row in self.rows]
 
     def _tells(self, column: Column) -> bool:
@@ -109,9 +111,8 @@ class Sheet:
 
     @property
     def _sums(self) -> dict[str, int]:
-        return {
-            column.name: sum(value or 0 for value in self.values(column.name)) for column in self.columns if column.sums
-        }
+        added = [column.name for column in self.columns if column.sums]
+        return {name: sum(value or 0 for value in self.values(name)) for name in added}
 
 
 def shown(value: Value, kind: Kind) -> str:

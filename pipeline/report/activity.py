@@ -11,7 +11,6 @@ from typing import Any
 from ..page.charts import Panel, Series, bars_over_time, short_count
 from ..page.drawing import Plot
 from ..page.sheet import count, moment, plural, share
-from ..periods import DAY
 from .facts import COUNT, MOST, Fact, Figure
 from .question import NOTHING_ASKED, Part, Question, Report, label_of, named, ranking, times
 from .sheets import Asked, different
@@ -80,8 +79,8 @@ def _over_time_answer(report: Report) -> str:
     text += f"{share(most / asked)} came by {named(api)}."
     if len(steps.rows) > 1:
         time, number = max(steps.rows, key=lambda row: int(row[1]))[:2]
-        began = moment(time)[: 10 if step.months or step.microseconds >= DAY else 19]
-        text += f" The busiest {step.name} began on {began}, with {count(number)}."
+        began = moment(time)[: 10 if report.axis.has_days else 19]
+        text += f" The busiest {step} began on {began}, with {count(number)}."
     return text
 
 
@@ -133,7 +132,7 @@ def _node(report: Report, row: Mapping[str, Any]) -> str:
 def _drawn_over_time(report: Report) -> Plot | None:
     sheet, axis = report.sheet("activity_over_time"), report.axis
     series = [Series(part.label, part.colour, sheet.values(part.column)) for part in PARTS if sheet.totals[part.column]]
-    panel = Panel(f"Changes, by {axis.step.name}", series, short_count)
+    panel = Panel(f"Changes, by {axis.step}", series, short_count)
     return bars_over_time("activity", axis.starts, panel) if series else None
 
 

@@ -79,7 +79,7 @@ def _drawn(report: Report) -> Plot | None:
             # a logarithmic axis has no place for 0
             values = [max(found[start][name], 1) if start in found else None for start in axis.starts[:-1]]
             series.append(Series(f"{label}, {name[:3]}", colour, values, name == "p99_us"))
-    panel = Panel(f"Duration, by {axis.step.name}", series, duration, logarithmic=True)
+    panel = Panel(f"Duration, by {axis.step}", series, duration, logarithmic=True)
     return lines_over_time("durations", axis.starts, [panel]) if series else None
 
 

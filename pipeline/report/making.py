@@ -72,7 +72,7 @@ def document(report: Report) -> dict[str, Any]:
         "until": until,
         "clusters": list(selection.clusters),
         "events": report.clusters.totals["events"],
-        "step": selection.axis.step.name,
+        "step": selection.axis.step,
         "questions": [question.told(report) for question in report.questions],
         "tables": {sheet.name: plain_sheet(sheet) for sheet in report.sheets},
     }

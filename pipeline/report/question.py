@@ -30,7 +30,7 @@ class Report:
         self.selection, self.axis, self.facts = selection, selection.axis, selection.facts
         self.questions = questions
         asked = (*more, *(each for question in questions for each in question.asked))
-        self._sheets = {each.name: each.of(self.facts, self.axis.step.name) for each in asked}
+        self._sheets = {each.name: each.of(self.facts, self.axis.step) for each in asked}
 
     def sheet(self, name: str) -> Sheet:
         return self._sheets[name]

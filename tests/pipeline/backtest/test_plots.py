@@ -5,10 +5,9 @@ from datetime import date, timedelta
 
 from minicontroller.pipeline.backtest.plots import (
     COLOURS,
-    over_time,
-    refusal_series,
+    differences_over_time,
+    plotted,
     refusals_over_time,
-    series_over_time,
 )
 from minicontroller.pipeline.backtest.verdicts import Kind as Difference
 from minicontroller.pipeline.page.sheet import Column, Kind, Sheet
@@ -29,10 +28,10 @@ def test_a_day_without_requests_has_its_place() -> None:
     """A bar is where its day is, whatever days the table lacks; a refusal has the colour of
     something bad.
     """
-    found = series_over_time(days([("2026-03-01", 3, 1, 10), ("2026-03-04", 5, 0, 10)]))
+    found = differences_over_time(days([("2026-03-01", 3, 1, 10), ("2026-03-04", 5, 0, 10)]))
     assert found is not None
     axis, [denied, moot] = found
-    assert (axis.step.name, denied.values, moot.values) == ("day", [3, 0, 0, 5], [1, 0, 0, 0])
+    assert (axis.step, denied.values, moot.values) == ("day", [3, 0, 0, 5], [1, 0, 0, 0])
     assert (denied.label, denied.colour) == ("Newly denied", "bad")
 
 
@@ -45,28 +44,28 @@ def test_each_kind_of_difference_has_its_own_colour() -> None:
 def test_a_long_history_is_shown_in_longer_steps() -> None:
     """Nothing of it is lost."""
     rows = [((date(2025, 1, 1) + timedelta(days=number)).isoformat(), 1, 0, 7) for number in range(365)]
-    found = series_over_time(days(rows))
+    found = differences_over_time(days(rows))
     assert found is not None
     axis, [denied, _] = found
-    assert axis.step.name == "week"
+    assert axis.step == "week"
     assert sum(value or 0 for value in denied.values) == 365
-    assert over_time(days(rows)) is not None
+    assert plotted("differences", "Requests", found) is not None
 
 
 def test_a_clock_that_went_wrong_does_not_stretch_it() -> None:
     """Days that no calendar has, and a few requests of 1970, are in the table only."""
     usual = [(f"2026-03-{number:02}", 1, 0, 5000) for number in range(1, 11)]
-    found = series_over_time(days([("1970-01-01", 1, 0, 1), *usual, ("beyond all years", 1, 0, 1)]))
+    found = differences_over_time(days([("1970-01-01", 1, 0, 1), *usual, ("beyond all years", 1, 0, 1)]))
     assert found is not None
     assert found[1][0].values == [1] * 10
 
 
 def test_nothing_to_draw() -> None:
     """One day is told by the table, and without differences there is no plot."""
-    assert over_time(days([("2026-03-01", 3, 1, 10)])) is None
-    assert over_time(days([], COLUMNS)) is None
+    assert differences_over_time(days([("2026-03-01", 3, 1, 10)])) is None
+    assert differences_over_time(days([], COLUMNS)) is None
     plain = Sheet("by_day", "Days", (COLUMNS[0], COLUMNS[3]), [("2026-03-01", 10), ("2026-03-02", 10)])
-    assert over_time(plain) is None
+    assert differences_over_time(plain) is None
 
 
 def denied(rows: Sequence[tuple[str, str, int]]) -> Sheet:
@@ -78,7 +77,7 @@ def test_the_names_with_the_most_refusals_have_colours() -> None:
     """Each has its own, over the same days as all differences; the others are together."""
     days_ = days([("2026-03-01", 3, 1, 10), ("2026-03-04", 5, 0, 10)])
     many = [("2026-03-01", f"rule {number}", 10 - number) for number in range(10)]
-    found = refusal_series(denied([*many, ("2026-03-04", "rule 1", 5), ("beyond all years", "rule 0", 1)]), days_)
+    found = refusals_over_time(denied([*many, ("2026-03-04", "rule 1", 5), ("beyond all years", "rule 0", 1)]), days_)
     assert found is not None
     axis, series = found
     assert axis.steps == 4
@@ -87,7 +86,7 @@ def test_the_names_with_the_most_refusals_have_colours() -> None:
     assert series[-1].label.endswith("others together")
     assert len({each.colour for each in series}) == len(series)
     assert sum(sum(value or 0 for value in each.values) for each in series) == sum(range(1, 11)) + 5
-    assert refusals_over_time(denied(many), days_) is not None
+    assert plotted("denied", "Refusals", found) is not None
 
 
 def test_no_refusals_to_draw() -> None:

@@ -19,7 +19,7 @@ from minicontroller.pipeline.backtest import running
 from minicontroller.pipeline.backtest.candidate import Candidate, Found
 from minicontroller.pipeline.backtest.page import page
 from minicontroller.pipeline.backtest.replaying import ALWAYS, NOWHERE
-from minicontroller.pipeline.backtest.results import ON_THE_PAGE, Results, Written, write_differences
+from minicontroller.pipeline.backtest.results import ON_THE_PAGE, ROW_GROUP, Results, write_differences
 from minicontroller.pipeline.backtest.running import Wish
 from minicontroller.pipeline.backtest.slices import Slice
 from minicontroller.pipeline.backtest.summary import Summary, summarized
@@ -46,7 +46,7 @@ def answers(candidate: Candidate, events: Sequence[AuditEvent], folder: Path) ->
 def made(tmp_path: Path, candidate: Candidate, answered: Sequence[pa.RecordBatch]) -> tuple[Summary, str]:
     files = Files(tmp_path / "page.html")
     results = Results()
-    write_differences(results.read(answered), Written(files))
+    write_differences(results.read(answered), files)
     summary = summarized(Found(candidate, (), ()), Wish(candidate=candidate, window=ALWAYS), ["c"], results)
     return summary, page(summary, results, files).decode()
 
@@ -57,7 +57,7 @@ def test_a_class_and_deletions_are_told_in_words(tmp_path: Path) -> None:
     """
     history = History().create("t", 9).refuse("t", "NONE")
     summary, told = made(tmp_path, at_most(tmp_path, 5), answers(at_most(tmp_path, 5), history.events, tmp_path))
-    existing = msgspec.structs.replace(summary.existing, topics=1, refused=1, by_rule=[("c", "", 1)])
+    existing = {"topics": 1, "refused": 1, "by_rule": [("c", "", 1)]}
     said = io.StringIO()
     print_summary(msgspec.structs.replace(summary, existing=existing), said)
     assert "1 topic exists today; 1 would be refused.\n  1 by the policy in c" in said.getvalue()
@@ -77,10 +77,12 @@ def test_a_hundred_thousand_differences(tmp_path: Path) -> None:
     repeated = [batch for _ in range(334) for batch in many]
     summary, text = made(tmp_path, candidate, [*repeated, tally])
     lines = (tmp_path / "page-differences.ndjson").read_bytes().count(b"\n")
-    assert lines == pq.read_metadata(tmp_path / "page-differences.parquet").num_rows >= 100_000
+    table = pq.read_metadata(tmp_path / "page-differences.parquet")
+    assert lines == table.num_rows >= 100_000
+    assert {table.row_group(number).num_rows for number in range(table.num_row_groups - 1)} == {ROW_GROUP}
     assert text.count("<details data-kind=") == ON_THE_PAGE
     assert "page-differences.ndjson" in text
-    assert summary.totals.differences["newly-denied"] == 300
+    assert summary.totals["differences"]["newly-denied"] == 300
 
 
 def test_names_of_the_log_are_text(tmp_path: Path) -> None:
@@ -137,7 +139,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing_half(tmp_path: Path) -> No
         raise OSError(28, "No space left on device")
 
     with pytest.raises(OSError, match=r"No space left on device: '.*/page-differences\.(ndjson|parquet)'"):
-        write_differences(failing(), Written(Files(tmp_path / "page.html")))
+        write_differences(failing(), Files(tmp_path / "page.html"))
     assert list(tmp_path.glob("*page*")) == [] == list(tmp_path.glob(".*"))
 
 

@@ -121,7 +121,7 @@ def test_decades_have_years(decades: Report) -> None:
     """The axis holds the years in few steps, without the one event of 1970, which is counted beside
     it (P-3).
     """
-    assert decades.selection.axis.step.name == "year"
+    assert decades.selection.axis.step == "year"
     assert decades.selection.axis.steps == 29
     assert decades.selection.beside_the_axis == 1
     assert "1970" not in answer(decades, "activity")
