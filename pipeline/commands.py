@@ -289,7 +289,7 @@ def report(*, spark: AbstractContextManager["SparkSession"], tables: "Location",
     as JSON and CSV, too.
     """
     from .delta import Tables
-    from .report.command import run_command
+    from .report.making import run_command
 
     Tables(tables).require()
     with spark as session:

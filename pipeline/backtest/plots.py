@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import date
 
-from ..page.charts import Panel, Series, bars_over_time, short_count
-from ..page.drawing import REST, Plot, series_colour
+from ..page.charts import Panel, bars_over_time
+from ..page.drawing import REST, Plot, Series, series_colour
 from ..page.sheet import Sheet, plural, shortened
 from ..periods import DAY, Axis, Spread, axis, worth_showing
 
@@ -36,7 +36,7 @@ def plotted(name: str, title: str, drawn: Drawn) -> Plot | None:
     if drawn is None:
         return None
     steps, series = drawn
-    return bars_over_time(name, steps.starts, Panel(f"{title}, by {steps.step}", series, short_count))
+    return bars_over_time(name, steps.starts, Panel(f"{title}, by {steps.step}", series))
 
 
 def differences_over_time(days: Sheet) -> Drawn:

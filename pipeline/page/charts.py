@@ -1,18 +1,16 @@
-"""The kinds of plots that a page has: bars for names, bars and lines over time.
-
-Rule: a plot answers one question, and needs no reading of fine print: names stand above their bars,
-figures beside them, and lines have few marks on their axes.
+"""The kinds of plots that a page has: bars for names, bars and lines over time. They need no fine
+print: names stand above their bars, figures beside them, and axes have few marks.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ..periods import DAY
-from .drawing import COLOURS, FONT_PIXELS, Form, Mark, Plot, axes, plot
-from .sheet import shortened
+from .drawing import COLOURS, FONT_PIXELS, LINES, Form, Plot, Series, axes, plot
+from .sheet import duration, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,25 +18,9 @@ if TYPE_CHECKING:
 
 _ROW = 40
 """Pixels of a bar with its name."""
-_LETTERS = {"wide": 100, "narrow": 40}
-"""That fit above a bar."""
 _TIMES = ["%Y", "%b", "%d %b", "%H:%M", "%H:%M", "%H:%M:%S"]
 _FIRST_TIMES = ["%Y", "%Y", "%b", "%d %b", "%H:%M", "%H:%M"]
 """For ticks of years, months, days, hours, minutes, seconds; and where something larger begins."""
-_UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
-
-
-@dataclass(frozen=True)
-class Series:
-    """Values in one of `drawing.COLOURS`; in the legend if there is a label. None draws nothing."""
-
-    label: str
-    colour: str
-    values: Sequence[float | None]
-    dashed: bool = False
-
-    def mark(self, line: str = "") -> Mark:
-        return Mark(self.colour, self.label, "dashed" if self.dashed else line)
 
 
 @dataclass(frozen=True)
@@ -47,9 +29,8 @@ class Panel:
 
     title: str
     series: Sequence[Series]
-    form: Callable[[float], str]
-    """Of a value on the axis."""
-    logarithmic: bool = False
+    durations: bool = False
+    """Whether values are microseconds, on a logarithmic axis; otherwise they are counts, from 0."""
 
 
 def bars(name: str, labels: Sequence[str], series: Sequence[Series], said: Sequence[str], rest: str = "") -> Plot:
@@ -71,13 +52,13 @@ def bars(name: str, labels: Sequence[str], series: Sequence[Series], said: Seque
         ax.set_xlim(0, longest / room)
         ax.set_ylim(len(labels), 0)
         for row, label in enumerate(labels):
-            ax.text(0, row + 0.38, shortened(label, _LETTERS[form.name]), va="baseline")
+            ax.text(0, row + 0.38, shortened(label, form.letters), va="baseline")
             ax.text(ends[row] + longest * 0.012, row + 0.66, said[row], va="center_baseline", color=COLOURS["soft"])
         if rest:
             ax.text(0, len(labels) + 0.5, rest, va="baseline", color=COLOURS["soft"])
 
     height = 4 + _ROW * len(labels) + (26 if rest else 0)
-    return plot(name, height, draw, legend=tuple(part.mark() for part in series))
+    return plot(name, height, draw, legend=series)
 
 
 def bars_over_time(name: str, starts: Sequence[int], panel: Panel) -> Plot:
@@ -103,9 +84,9 @@ def bars_over_time(name: str, starts: Sequence[int], panel: Panel) -> Plot:
             ax.add_collection(bars, autolim=False)
             below = above
         over_time(ax, starts, size)
-        upright(ax, max(below), panel.form)
+        upright(ax, max(below))
 
-    return plot(name, 248, draw, legend=tuple(part.mark() for part in series))
+    return plot(name, 248, draw, legend=series)
 
 
 def lines_over_time(name: str, starts: Sequence[int], panels: Sequence[Panel], *, at_ends: bool = False) -> Plot:
@@ -120,8 +101,8 @@ def lines_over_time(name: str, starts: Sequence[int], panels: Sequence[Panel], *
             _draw_lines(ax, starts, panel, at_ends=at_ends)
             over_time(ax, starts, form)
 
-    marks = tuple(dict.fromkeys(part.mark("solid") for panel in panels for part in panel.series))
-    return plot(name, height * len(panels), draw, legend=marks)
+    lines = {part.label: part for panel in panels for part in panel.series}
+    return plot(name, height * len(panels), draw, legend=tuple(lines.values()))
 
 
 def _draw_lines(ax: "Axes", starts: Sequence[int], panel: Panel, *, at_ends: bool) -> None:
@@ -134,17 +115,17 @@ def _draw_lines(ax: "Axes", starts: Sequence[int], panel: Panel, *, at_ends: boo
             values,
             color=COLOURS[part.colour],
             linewidth=1.8,
-            linestyle=(0, (4, 2)) if part.dashed else "solid",
+            linestyle=LINES[part.line],
             marker="o",
             markevery=None if few or len(xs) <= 31 else _alone(part.values),
             markersize=4 if few else 2.5,
             clip_on=False,
         )
     known = [value for part in panel.series for value in part.values if value is not None]
-    if panel.logarithmic:
-        decades(ax, known, panel.form)
+    if panel.durations:
+        decades(ax, known)
     else:
-        upright(ax, max(known, default=0), panel.form)
+        upright(ax, max(known, default=0))
 
 
 def _alone(values: Sequence[float | None]) -> list[int]:
@@ -166,17 +147,17 @@ def over_time(ax: "Axes", starts: Sequence[int], form: Form) -> None:
     )
 
 
-def upright(ax: "Axes", highest: float, form: Callable[[float], str]) -> None:
-    """Scale a vertical axis from 0, with few lines."""
-    from matplotlib.ticker import MaxNLocator
+def upright(ax: "Axes", highest: float) -> None:
+    """Scale a vertical axis of counts from 0, with few lines."""
+    from matplotlib.ticker import EngFormatter, MaxNLocator
 
     ax.set_ylim(0, highest * 1.05 or 1)
     ax.yaxis.set_major_locator(MaxNLocator(4, integer=True))
-    ax.yaxis.set_major_formatter(lambda value, _: form(value))
+    ax.yaxis.set_major_formatter(EngFormatter(sep=""))
 
 
-def decades(ax: "Axes", values: Sequence[float], form: Callable[[float], str]) -> None:
-    """Scale an axis logarithmically, ten times as much with each line."""
+def decades(ax: "Axes", values: Sequence[float]) -> None:
+    """Scale an axis of durations logarithmically, ten times as much with each line."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
     positive = [value for value in values if value > 0] or [1.0]
@@ -187,12 +168,4 @@ def decades(ax: "Axes", values: Sequence[float], form: Callable[[float], str]) -
     every = max(1, math.ceil((high - low) / 5))
     ax.yaxis.set_major_locator(FixedLocator([10.0**power for power in range(low, high + 1, every)]))
     ax.yaxis.set_minor_locator(NullLocator())
-    ax.yaxis.set_major_formatter(lambda value, _: form(value))
-
-
-def short_count(value: float) -> str:
-    """Write a count briefly: `12`, `3.4k`, `5M`."""
-    for size, unit in _UNITS:
-        if abs(value) >= size:
-            return f"{value / size:.3g}{unit}"
-    return f"{value:.3g}"
+    ax.yaxis.set_major_formatter(lambda value, _: duration(value))

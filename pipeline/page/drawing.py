@@ -1,15 +1,14 @@
 """Plots as SVG within a page: matplotlib draws, and what it drew is made to fit in.
 
-Rule: a plot takes its colours and its font from the page's style sheet, so that it is dark where
-the page is; its texts are texts, and nothing in them means anything; each is drawn twice, for wide
-and for narrow, so that its letters are as large as those around it; and the same input gives the
-same bytes.
+A plot takes its colours and its font from the page's style sheet, so that it is dark where the page
+is. It is drawn twice, for wide and for narrow, so that its letters are as large as those around it;
+nothing in its texts means anything, and the same input gives the same bytes.
 """
 
 import io
 import logging
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
@@ -39,20 +38,24 @@ class Form:
     width: int
     ticks: int
     """How many labels of times fit side by side."""
+    letters: int
+    """How many fit above a bar."""
 
 
-FORMS = (Form("wide", 880, 8), Form("narrow", 340, 4))
+FORMS = (Form("wide", 880, 8, 100), Form("narrow", 340, 4, 40))
 FONT_PIXELS = 12.5
+LINES: Mapping[str, Any] = {"solid": "solid", "dashed": (0, (4, 2))}
 
 
 @dataclass(frozen=True)
-class Mark:
-    """An entry of a legend."""
+class Series:
+    """Values in one of COLOURS; in the legend if there is a label. None draws nothing."""
 
-    colour: str
     label: str
+    colour: str
+    values: Sequence[float | None] = ()
     line: str = ""
-    """`solid` or `dashed`; empty for what is drawn as an area."""
+    """One of LINES; empty for what is drawn as an area."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class Plot:
     wide: str
     """SVG elements, escaped."""
     narrow: str
-    legend: tuple[Mark, ...]
+    legend: Sequence[Series]
 
 
 Draw = Callable[["Figure", Form], None]
@@ -71,12 +74,12 @@ def series_colour(index: int) -> str:
     return f"s{min(index, REST)}"
 
 
-def plot(name: str, height: float, draw: Draw, *, legend: tuple[Mark, ...] = ()) -> Plot:
+def plot(name: str, height: float, draw: Draw, *, legend: Sequence[Series]) -> Plot:
     """Draw a plot in each form by `draw`, which gets an empty figure; the height is in the page's
-    pixels, and a mark without a label is not in the legend.
+    pixels, and what has no label is not in the legend.
     """
     wide, narrow = (_svg(f"{name}-{form.name}", form, height, draw) for form in FORMS)
-    return Plot(wide, narrow, tuple(mark for mark in legend if mark.label))
+    return Plot(wide, narrow, [series for series in legend if series.label])
 
 
 def axes(

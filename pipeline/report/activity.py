@@ -8,10 +8,10 @@ which there may be as many as events, are counted apart.
 from collections.abc import Mapping
 from typing import Any
 
-from ..page.charts import Panel, Series, bars_over_time, short_count
-from ..page.drawing import Plot
+from ..page.charts import Panel, bars_over_time
+from ..page.drawing import Plot, Series
 from ..page.sheet import count, moment, plural, share
-from .facts import COUNT, MOST, Fact, Figure
+from .facts import COUNT, Fact
 from .question import NOTHING_ASKED, Part, Question, Report, label_of, named, ranking, times
 from .sheets import Asked, different
 
@@ -25,14 +25,14 @@ PARTS = (
 CHANGES = Fact(
     "changes",
     ("cluster_id", "principal", "api", "operation", "software", "received_node", "way", "outcome"),
-    {"changes": COUNT, "last": Figure("max(time)", MOST)},
+    {"changes": COUNT, "last": "max(time)"},
 )
 """The changes, counted by all that has few values."""
 BY_TIME = Fact("changes_by_time", ("step", "outcome"), {"changes": COUNT})
 TOPICS = Fact(
     "topics",
     ("cluster_id", "name AS topic", "outcome"),
-    {"changes": COUNT, "last": Figure("max(time)", MOST)},
+    {"changes": COUNT, "last": "max(time)"},
     "rows WHERE resource = 'topic' AND name != ''",
 )
 
@@ -132,7 +132,7 @@ def _node(report: Report, row: Mapping[str, Any]) -> str:
 def _drawn_over_time(report: Report) -> Plot | None:
     sheet, axis = report.sheet("activity_over_time"), report.axis
     series = [Series(part.label, part.colour, sheet.values(part.column)) for part in PARTS if sheet.totals[part.column]]
-    panel = Panel(f"Changes, by {axis.step}", series, short_count)
+    panel = Panel(f"Changes, by {axis.step}", series)
     return bars_over_time("activity", axis.starts, panel) if series else None
 
 

@@ -1,26 +1,41 @@
 """When controllers changed, and what waited then.
 
-Rule: a change of controllers is where an epoch begins and the one before it is in the tables, too.
-The clocks of two nodes differ, so the time between their events is what they say, and may be
-negative.
+A change of controllers is where an epoch begins and the one before it is in the tables, too. The
+clocks of two nodes differ, so the time between their events is what they say, and may be negative.
 """
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import groupby, pairwise
+from operator import itemgetter
 from statistics import median_low
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..page.sheet import duration, plural
-from ..periods import SECOND
+from ..page.charts import Panel, bars_over_time, decades, over_time
+from ..page.drawing import COLOURS, LINES, REST, Form, Plot, Series, axes, plot, series_colour
+from ..page.sheet import Sheet, duration, plural, shortened
+from ..periods import DAY, SECOND
 from .durations import BUCKET, COLUMNS, LATENCIES, percentiles
 from .facts import Fact
 from .question import Question, Report, times
-from .reigns import drawn
 from .selection import Selection
 from .sheets import Asked
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 NEAR, STEP = 60, 5
 """How many seconds before and after a change are looked at, and in steps of how many."""
+MOST_REIGNS, MOST_CLUSTERS = 200, 6
+"""That are drawn one by one."""
+ROW, AROUND = 44, 190
+"""Pixels of a cluster's controllers, and of the durations."""
+
+Reign = Mapping[str, Any]
+"""A row of the table `reigns`: the times of one controller are in microseconds since 1970."""
 
 _SINCE, _UNTIL = f"(time - change) / {SECOND}", f"(time - next_change) / {SECOND}"
 NEAR_CHANGES = Fact(
@@ -84,11 +99,69 @@ def _answer(report: Report) -> str:
     return text
 
 
+def _drawn(report: Report) -> Plot | None:
+    """Plot the controllers of each cluster, and how long changes took around each change; nothing
+    if none changed. Many are told by their number in each step of time, not by slivers.
+    """
+    reigns: list[Reign] = report.facts.sql("FROM reigns ORDER BY cluster_id, epoch").to_arrow_table().to_pylist()
+    changes = [reign["change"] for reign in reigns if reign["change"] is not None]
+    starts, around = report.axis.starts, report.sheet("durations_around_controller_changes")
+    if not changes:
+        return None
+    if len(reigns) > MOST_REIGNS:
+        values = [sum(begin <= change < end for change in changes) for begin, end in pairwise(starts)]
+        panel = Panel("Changes of controllers", [Series("", "s0", values)])
+        return bars_over_time("controllers", starts, panel)
+    nodes = sorted({reign["node"] for reign in reigns})
+    colours = {node: series_colour(index) for index, node in enumerate(nodes)}
+    held = [list(found) for _, found in groupby(reigns, itemgetter("cluster_id"))][:MOST_CLUSTERS]
+    below = AROUND if around.rows else 0
+    timeline = ROW * len(held) + 32
+
+    def draw(figure: "Figure", form: Form) -> None:
+        _draw_timeline(axes(figure, form, top=2, bottom=below + 24, left=1), held, colours)
+        over_time(figure.axes[0], starts, form)
+        if around.rows:
+            title = "Durations around a change"
+            _draw_around(axes(figure, form, title=title, top=timeline + 40, bottom=24, right=32), around)
+
+    legend = [Series(f"node {node}", colours[node]) for node in nodes[:REST]]
+    if len(nodes) > REST:
+        legend.append(Series(plural(len(nodes) - REST, "other node"), series_colour(REST)))
+    return plot("controllers", timeline + below, draw, legend=legend)
+
+
+def _draw_timeline(ax: "Axes", held: Sequence[Sequence[Reign]], colours: dict[int, str]) -> None:
+    ax.set_ylim(len(held), 0)
+    ax.set_yticks([])
+    ax.grid(visible=True, axis="x")
+    for number, reigns in enumerate(held):
+        if len(held) > 1:
+            label = shortened(reigns[0]["cluster_id"], 40)
+            ax.annotate(label, (0, number + 0.3), xycoords=("axes fraction", "data"), va="baseline")
+        spans = [(reign["began"] / DAY, max(reign["ended"] - reign["began"], 0) / DAY) for reign in reigns]
+        painted = [COLOURS[colours[reign["node"]]] for reign in reigns]
+        ax.broken_barh(spans, (number + 0.42, 0.36), facecolors=painted, edgecolors=painted, linewidth=1.2)
+
+
+def _draw_around(ax: "Axes", around: Sheet) -> None:
+    seconds = [value + STEP / 2 for value in around.values("seconds")]
+    for name, line in (("p50_us", LINES["solid"]), ("p99_us", LINES["dashed"])):
+        values = around.values(name)
+        ax.plot(seconds, values, "o", color=COLOURS["ink"], linewidth=1.6, linestyle=line, markersize=3, clip_on=False)
+        at = (seconds[-1], values[-1])
+        ax.annotate(name[:3], at, (5, 0), textcoords="offset points", va="center", annotation_clip=False)
+    ax.axvline(0, color=COLOURS["bad"], linewidth=1)
+    ax.set_xlim(-60, 60)
+    ax.set_xticks([-60, -30, 0, 30, 60], ["\N{MINUS SIGN}60 s", "\N{MINUS SIGN}30 s", "change", "+30 s", "+60 s"])
+    decades(ax, [*around.values("p50_us"), *around.values("p99_us")])
+
+
 CONTROLLERS = Question(
     "controllers",
     "When did controllers change, and what waited then?",
     _answer,
-    lambda report: drawn(report, STEP),
+    _drawn,
     (
         Asked(
             "controller_changes",

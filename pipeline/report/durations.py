@@ -5,10 +5,10 @@ what was carried out only, since a refusal is quick. A percentile is less than 1
 128 us exact; and it is the same however the events are dealt out.
 """
 
-from ..page.charts import Panel, Series, lines_over_time
-from ..page.drawing import Plot
+from ..page.charts import Panel, lines_over_time
+from ..page.drawing import Plot, Series
 from ..page.sheet import duration, plural
-from .facts import COUNT, MOST, Fact, Figure
+from .facts import COUNT, Fact
 from .question import Question, Report
 from .sheets import Asked
 
@@ -47,7 +47,7 @@ def percentiles(keys: str, counted: str) -> str:
         ) GROUP BY {keys}"""
 
 
-LATENCIES = {"changes": COUNT, "slowest": Figure("greatest(max(latency_us), 0)", MOST)}
+LATENCIES = {"changes": COUNT, "slowest": "max(greatest(latency_us, 0))"}
 _APPLIED = "rows WHERE outcome = 'applied'"
 BUCKET = f"{bucket('latency_us')} AS bucket"
 BY_STEP = Fact("latencies_by_step", ("step", "way", BUCKET), LATENCIES, _APPLIED)
@@ -78,8 +78,8 @@ def _drawn(report: Report) -> Plot | None:
         for name in ("p50_us", "p99_us") if found else ():
             # a logarithmic axis has no place for 0
             values = [max(found[start][name], 1) if start in found else None for start in axis.starts[:-1]]
-            series.append(Series(f"{label}, {name[:3]}", colour, values, name == "p99_us"))
-    panel = Panel(f"Duration, by {axis.step}", series, duration, logarithmic=True)
+            series.append(Series(f"{label}, {name[:3]}", colour, values, "dashed" if name == "p99_us" else "solid"))
+    panel = Panel(f"Duration, by {axis.step}", series, durations=True)
     return lines_over_time("durations", axis.starts, [panel]) if series else None
 
 

@@ -1,9 +1,8 @@
 """What is counted of the tables: partial counts in Spark's tasks, merged to facts at the driver.
 
-Rule: figures are sums, lowest and highest values only, so counts of parts add up to the counts of
-the whole, however the files are dealt out. Different values are counted by keeping them as keys,
-and percentiles by buckets (`durations.py`). A task goes once over each of its files and holds one
-file's rows at a time.
+Figures are sums, lowest and highest values only, so counts of parts add up to the counts of the
+whole, however the files are dealt out. Different values are counted by keeping them as keys, and
+percentiles by buckets (`durations.py`). A task holds one file's rows at a time.
 """
 
 from collections import defaultdict
@@ -27,23 +26,13 @@ MEMORY = "1GB"
 """Of DuckDB in a task; beyond it, it writes to a temporary folder."""
 
 TEXTS = pa.dictionary(pa.int32(), pa.string())
-SUM, LEAST, MOST = "sum({})::BIGINT", "min({})", "max({})"
+COUNT = "count(*)"
 
 
-class Figure(msgspec.Struct, frozen=True):
-    partial: str
-    """The aggregate over rows."""
-    merge: str = SUM
-    """The aggregate over partial figures."""
-
-
-COUNT = Figure("count(*)")
-
-
-def last_event(text: str) -> Figure:
-    """The place of a group's last event, with a column's value there."""
+def last_event(text: str) -> str:
+    """Return the figure of a group's last event: its place, with a column's value there."""
     places = ", ".join(f"'{name}': {name}" for name in ("time", "cluster_id", "epoch", "sequence"))
-    return Figure(f"max({{{places}, 'text': {text}}})", MOST)
+    return f"max({{{places}, 'text': {text}}})"
 
 
 class Fact(msgspec.Struct, frozen=True):
@@ -52,19 +41,22 @@ class Fact(msgspec.Struct, frozen=True):
     name: str
     keys: tuple[str, ...]
     """Columns, or expressions with a name: `rule AS who`."""
-    figures: Mapping[str, Figure]
+    figures: Mapping[str, str]
+    """Aggregates over rows: counts and sums, whose parts are added, or `min` and `max`."""
     rows: str = "rows"
     """What is counted: the table's view, with conditions."""
 
     def counted(self) -> str:
-        figures = [f"{figure.partial} AS {name}" for name, figure in self.figures.items()]
+        figures = [f"{figure} AS {name}" for name, figure in self.figures.items()]
         return f"SELECT {', '.join((*self.keys, *figures))} FROM {self.rows} GROUP BY ALL"
 
     def merged(self, facts: "Facts", counted: Sequence[pa.Table]) -> duckdb.DuckDBPyRelation:
-        """Add up what was counted of parts."""
-        keys = [key.rpartition(" AS ")[2] for key in self.keys]
-        figures = [f"{figure.merge.format(name)} AS {name}" for name, figure in self.figures.items()]
-        return facts.from_arrow(pa.concat_tables(counted)).aggregate(", ".join((*keys, *figures)))
+        """Put together what was counted of parts."""
+        merged = [key.rpartition(" AS ")[2] for key in self.keys]
+        for name, figure in self.figures.items():
+            kind = figure.partition("(")[0]
+            merged.append(f"{kind}({name}) AS {name}" if kind in {"min", "max"} else f"sum({name})::BIGINT AS {name}")
+        return facts.from_arrow(pa.concat_tables(counted)).aggregate(", ".join(merged))
 
 
 class Wanted(msgspec.Struct, frozen=True):

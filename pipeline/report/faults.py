@@ -3,11 +3,11 @@
 Rule: a line that is no event may hold anything, so the page tells why and where, and not what.
 """
 
-from ..page.charts import Series, bars
-from ..page.drawing import Plot
+from ..page.charts import bars
+from ..page.drawing import Plot, Series
 from ..page.sheet import count, plural
 from ..schemas import Table
-from .facts import COUNT, LEAST, Fact, Figure, Wanted
+from .facts import COUNT, Fact, Wanted
 from .question import Question, Report, listed, named, times
 from .sheets import Asked
 
@@ -27,7 +27,7 @@ QUARANTINED = Wanted(
     Table.QUARANTINE,
     "reason file line",
     "FROM source",
-    (Fact("quarantine", ("reason", "file"), {"lines": COUNT, "line": Figure("min(line)", LEAST)}),),
+    (Fact("quarantine", ("reason", "file"), {"lines": COUNT, "line": "min(line)"}),),
 )
 
 

@@ -5,11 +5,11 @@ and where events are missing, a topic that was there stays counted until an even
 the next snapshot says what is there.
 """
 
-from ..page.charts import Panel, Series, lines_over_time, short_count
-from ..page.drawing import REST, Plot, series_colour
+from ..page.charts import Panel, lines_over_time
+from ..page.drawing import REST, Plot, Series, series_colour
 from ..page.sheet import count, plural
 from ..schemas import Table
-from .facts import LEAST, Fact, Figure, Wanted
+from .facts import Fact, Wanted
 from .question import Question, Report, named
 from .selection import Selection
 from .sheets import Asked
@@ -32,19 +32,17 @@ STATES = """
 FIRST_CHANGES = Fact(
     "first_changes",
     ("cluster_id",),
-    {"first": Figure("min(begun)", LEAST)},
+    {"first": "min(begun)"},
     "rows WHERE from_cause != 'snapshot' AND NOT marked_for_deletion",
 )
 """Where each cluster's topics changed first; what snapshots showed until then was there before."""
-TOLD = Fact(
-    "told", ("cluster_id", "begun"), {"time": Figure("min(from_time)", LEAST)}, "rows WHERE from_cause = 'snapshot'"
-)
+TOLD = Fact("told", ("cluster_id", "begun"), {"time": "min(from_time)"}, "rows WHERE from_cause = 'snapshot'")
 LOST = Fact("lost", ("cluster_id", "topic", "partitions", "until"), {}, "rows WHERE lost AND NOT marked_for_deletion")
 """The topics that were there where events are missing."""
 FOLLOWED = Fact(
     "followed",
     LOST.keys,
-    {"next": Figure("min({'begun': begun, 'step': first_step})", LEAST)},
+    {"next": "min({'begun': begun, 'step': first_step})"},
     """(
         SELECT lost.*, begun, first_step FROM lost ASOF JOIN (FROM rows SEMI JOIN lost USING (cluster_id, topic)) AS later
         ON lost.cluster_id = later.cluster_id AND lost.topic = later.topic AND lost.until <= begun
@@ -55,10 +53,10 @@ COURSES = Fact(
     "courses",
     ("cluster_id", "prefix", "step"),
     {
-        "topics": Figure("sum(sign)"),
-        "partitions": Figure("sum(sign * partitions)"),
-        "created": Figure("count_if(sign = 1 AND from_cause = 'create_topic')"),
-        "deleted": Figure("count_if(sign = -1 AND until_cause = 'delete_topic')"),
+        "topics": "sum(sign)",
+        "partitions": "sum(sign * partitions)",
+        "created": "count_if(sign = 1 AND from_cause = 'create_topic')",
+        "deleted": "count_if(sign = -1 AND until_cause = 'delete_topic')",
     },
     f"""(
         SELECT *, {PREFIX} AS prefix FROM (
@@ -150,8 +148,10 @@ def _drawn(report: Report) -> Plot | None:
         series = []
         for index, (label, together) in enumerate(lines.items()):
             sizes = [[row[which] for row in over_time if row["cluster_id"] == name] for name in together]
-            series.append(Series(label, series_colour(index), [sum(held) for held in zip(*sizes, strict=True)]))
-        panels.append(Panel(title, series, short_count))
+            series.append(
+                Series(label, series_colour(index), [sum(held) for held in zip(*sizes, strict=True)], "solid")
+            )
+        panels.append(Panel(title, series))
     return lines_over_time("growth", report.axis.starts, panels, at_ends=True)
 
 

@@ -1,12 +1,16 @@
-"""The report: all questions, in their order, as one document for programs and one page for people.
-
-Rule: the figures are on the disk before the page is made, so whatever goes wrong with a drawing
-costs no hour of counting.
+"""What `minicontroller pipeline report` makes: all questions, in their order, as one document for
+programs and one page for people. The figures are on the disk before the page is made, so whatever
+goes wrong with a drawing costs no hour of counting.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import click
+from pyspark.sql import SparkSession
+
+from ..delta import Tables
+from ..location import Location
 from ..page.files import Files, as_csv, as_json, plain_sheet
 from ..page.rendering import render
 from ..page.sheet import Kind, count, moment, plural, share, shown
@@ -40,6 +44,24 @@ QUESTIONS = (
     *(REFUSALS, WARNINGS, OVER_TIME, BY_PRINCIPAL, BY_TOPIC, GROWTH, DURATIONS),
     *(FORWARDING, CONTROLLERS, BY_CLIENT, FAULTS),
 )
+
+
+def run_command(
+    spark: SparkSession, place: Location, files: Files, *, since: int | None, until: int | None, clusters: Sequence[str]
+) -> None:
+    """Make the report, and print where it is. Raises PipelineError, OSError and Spark's errors."""
+    selection = Selection(spark, Tables(place), since=since, until=until, clusters=clusters)
+    selection.check()
+    with Stages(spark, STAGES + 1).shown() as progress:
+        report = make(selection, progress)
+        save_figures(report, files)
+        with progress.stage("the page"):
+            save_page(report, files)
+    for sentence in files.misplaced:
+        click.echo(sentence, err=True)
+    click.echo(
+        f"{report.clusters.totals['events']} events: {files.written[-1]}, with figures in {files.json.name} and {files.csv_folder.name}."
+    )
 
 
 def make(selection: Selection, progress: Stages) -> Report:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...audit.event import NOT_AUTHENTICATED
-from ..page.charts import Series, bars
-from ..page.drawing import Plot
+from ..page.charts import bars
+from ..page.drawing import Plot, Series
 from ..page.sheet import Sheet, Value, count, plural, shortened
 from .selection import Selection
 from .sheets import Asked

@@ -3,17 +3,17 @@
 Rule: a refusal is a policy's: it said no, or it failed. What was refused without one is told apart.
 """
 
-from ..page.charts import Series, bars
-from ..page.drawing import REST, Plot, series_colour
+from ..page.charts import bars
+from ..page.drawing import REST, Plot, Series, series_colour
 from ..page.sheet import count, plural, share
-from .facts import COUNT, Fact, Figure, last_event
+from .facts import COUNT, Fact, last_event
 from .question import BARS, NOTHING_ASKED, Part, Question, Report, label_of, named, ranking, rest_of, times
 from .sheets import Asked, different
 
 REFUSED = Fact(
     "refused",
     ("principal", "blamed AS rule", "name"),
-    {"changes": COUNT, "broken": Figure("count_if(outcome = 'broken')"), "event": last_event("policy_message")},
+    {"changes": COUNT, "broken": "count_if(outcome = 'broken')", "event": last_event("policy_message")},
     "rows WHERE outcome IN ('refused', 'broken')",
 )
 ERRORS = Fact(
@@ -25,7 +25,7 @@ ERRORS = Fact(
 FINDINGS = Fact(
     "findings",
     ("finding.rule AS rule", "finding.action AS action", "principal", "name"),
-    {"findings": COUNT, "applied": Figure("count_if(outcome = 'applied')"), "event": last_event("finding.message")},
+    {"findings": COUNT, "applied": "count_if(outcome = 'applied')", "event": last_event("finding.message")},
     "(SELECT *, unnest(findings) AS finding FROM rows) WHERE finding.action != 'deny'",
 )
 

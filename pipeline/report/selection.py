@@ -14,7 +14,7 @@ from ..delta import DataFile, Tables, dataset
 from ..failures import PipelineError
 from ..periods import Axis, Spread, axis, worth_showing
 from ..schemas import CLUSTER, Table
-from .facts import COUNT, LEAST, MOST, Fact, Figure, Wanted, connection, facts_of
+from .facts import COUNT, Fact, Wanted, connection, facts_of
 
 
 class NothingSelectedError(PipelineError):
@@ -28,12 +28,7 @@ _OUTCOME = """
 DAYS = Fact(
     "days",
     ("cluster_id", "day"),
-    {
-        "first": Figure("min(time)", LEAST),
-        "last": Figure("max(time)", MOST),
-        "events": COUNT,
-        "decisions": Figure("count_if(kind = 'decision')"),
-    },
+    {"first": "min(time)", "last": "max(time)", "events": COUNT, "decisions": "count_if(kind = 'decision')"},
 )
 COLUMNS = (
     "cluster_id epoch sequence time kind principal api operation software received_node decided_node resource name latency_us "

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from minicontroller.pipeline.page.charts import Panel, Series, bars, bars_over_time, lines_over_time, short_count
-from minicontroller.pipeline.page.drawing import COLOURS, SERIES, Plot, series_colour
+from minicontroller.pipeline.page.charts import Panel, bars, bars_over_time, lines_over_time
+from minicontroller.pipeline.page.drawing import COLOURS, SERIES, Plot, Series, series_colour
 from minicontroller.pipeline.page.files import Files, UnwritableError, as_csv, as_json, plain_sheet
 from minicontroller.pipeline.page.sheet import Column, Kind, Sheet, Value, duration, moment, share, shortened, shown
 
@@ -269,10 +269,10 @@ def test_any_values_can_be_drawn(values: list[float | None]) -> None:
     different ones.
     """
     starts = [0, 1_000_000, 2_000_000]
-    series = [Series("a", "s0", values), Series("b", "s1", values, dashed=True)]
+    series = [Series("a", "s0", values, "solid"), Series("b", "s1", values, "dashed")]
     assert bars("bars", ["a", "b"], series, ["", ""]).wide
-    assert bars_over_time("over-time", starts, Panel("Changes", series, short_count)).narrow
-    panels = [Panel("A", series, short_count), Panel("B", series, duration, logarithmic=True)]
+    assert bars_over_time("over-time", starts, Panel("Changes", series)).narrow
+    panels = [Panel("A", series), Panel("B", series, durations=True)]
     plot = lines_over_time("lines", starts, panels)
     assert [mark.label for mark in plot.legend] == ["a", "b"]
 
@@ -281,7 +281,7 @@ def test_a_single_series_is_named_too() -> None:
     """A plot with one rule says which it is; only a series without a name is not in the legend."""
     named, nameless = Series("partitions", "s0", [1]), Series("", "s1", [1])
     assert [mark.label for mark in bars("bars", ["a"], [named], ["1"]).legend] == ["partitions"]
-    assert bars("bars", ["a"], [nameless], ["1"]).legend == ()
+    assert bars("bars", ["a"], [nameless], ["1"]).legend == []
 
 
 def test_an_isolated_value_has_a_mark() -> None:
@@ -290,7 +290,7 @@ def test_an_isolated_value_has_a_mark() -> None:
     joined: list[float | None] = [5.0] * 30 + [None] * 30
     apart = [*joined[:-1], 7.0]
     drawn = [
-        lines_over_time("lines", starts, [Panel("A", [Series("a", "s0", values)], short_count)]).wide
+        lines_over_time("lines", starts, [Panel("A", [Series("a", "s0", values, "solid")])]).wide
         for values in (joined, apart)
     ]
     assert [svg.count('"#m') for svg in drawn] == [ticks := drawn[0].count('"#m'), ticks + 1]
