@@ -1,8 +1,7 @@
 """The topics that are there today, each put to the candidate as if somebody asked for it now.
 
-Rule: a topic is asked for as it is, replicas and configs included, by whoever created it if the log
-tells, beside all other topics. It is asked for by counts, as most topics are, and not with replicas
-of its own, which a policy may refuse in itself.
+A topic is asked for by whoever created it if the log tells, beside all other topics; and by counts,
+as most topics are, and not with replicas of its own, which a policy may refuse in itself.
 """
 
 from collections.abc import Iterator, Mapping
@@ -50,20 +49,17 @@ class Refused(msgspec.Struct, frozen=True):
 
 def refused(watched: Watched, topics: Mapping[str, Existing], now: Now) -> Iterator[Refused]:
     """Yield the topics that the candidate would not allow, in the order of their names."""
-    there = ReplayedTopics.of({name: existing.state for name, existing in topics.items()})
-    states = SeenStates()
-    for name in sorted(topics):
-        existing = topics[name]
-        if existing.state.marked_for_deletion:
-            continue
+    there, states = ReplayedTopics.of({name: existing.state for name, existing in topics.items()}), SeenStates()
+    for name, existing in sorted(topics.items()):
         state = existing.state
+        if state.marked_for_deletion:
+            continue
         wanted = requested_state(state.replicas, state.configs, internal=state.internal)
         request = CreateTopicRequest(
             topic=name, principal=existing.principal, api="CreateTopics", time_ms=now.time_ms, requested_state=wanted
         )
         verdict = watched.ask(request, ReplayedCluster(there.changed(name, None), now.cluster_size, states))
         if verdict.decision is not PolicyOutcome.ALLOWED:
-            yield Refused(
-                now.cluster_id, name, existing.principal, wanted.num_partitions, wanted.replication_factor, state.configs,
-                opinion(verdict, names=watched.names),
-            )  # fmt: skip
+            said = opinion(verdict, names=watched.names)
+            size = wanted.num_partitions, wanted.replication_factor
+            yield Refused(now.cluster_id, name, existing.principal, *size, state.configs, said)

@@ -143,11 +143,11 @@ def _lines(difference: Difference, event: Decision) -> Iterator[Line]:
     if moved := event.reassignments:
         yield "reassigned", _first((f"{number}: {_row(row)}" for number, row in moved.items()), len(moved))
     if deleted := event.delete_records_offsets:
-        yield "records deleted", _first((f"{number}: {_offset(at)}" for number, at in deleted.items()), len(deleted))
-    if event.entity is not None:
-        yield "wanted", _configs(event.entity.requested)
-        yield "before", _configs(event.entity.before)
-        yield "after", _configs(event.entity.after)
+        offsets = {number: "all" if at == HIGH_WATERMARK else f"before {at}" for number, at in deleted.items()}
+        yield "records deleted", _first((f"{number}: {text}" for number, text in offsets.items()), len(offsets))
+    if entity := event.entity:
+        for title, configs in (("wanted", entity.requested), ("before", entity.before), ("after", entity.after)):
+            yield title, "\n".join(f"{key} = {value}" for key, value in configs.items()) or "nothing of its own"
     else:
         yield from _states(difference, event)
     refused = f", {event.error}" + (f": {event.message}" if event.message else "") if event.error_code else ""
@@ -174,10 +174,6 @@ def _row(replicas: Sequence[int] | None) -> str:
     return "cancelled" if replicas is None else ",".join(map(str, replicas))
 
 
-def _offset(offset: int) -> str:
-    return "all" if offset == HIGH_WATERMARK else f"before {offset}"
-
-
 def _states(difference: Difference, event: Decision) -> Iterator[Line]:
     """Yield the topic's states around the request, as recorded and as they would have been."""
     if event.requested is not None:
@@ -188,10 +184,6 @@ def _states(difference: Difference, event: Decision) -> Iterator[Line]:
         if difference.requested is not None:
             yield "wanted, as it would have been", _state(difference.requested)
     yield "after", _state(event.after)
-
-
-def _configs(configs: Mapping[str, str]) -> str:
-    return "\n".join(f"{key} = {value}" for key, value in configs.items()) or "nothing of its own"
 
 
 def _said(opinion: Opinion) -> str:

@@ -1,12 +1,12 @@
 """A back-test on Spark: which work goes to which worker, and where the answers lie until they are
 results.
 
-Rule: one pass over the events. Each slice is one task, which is told where its events lie and which
-files may tell of the topics at its begin; what it answers is on the disk before anybody looks at
-it, and is looked at in the order of the slices, which is the order of the log.
+Each slice is one task, which is told where its events lie and which files may tell of the topics at
+its begin. What it answers is on the disk before anybody looks at it, and is looked at in the order
+of the slices, which is the order of the log.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -50,18 +50,21 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
 
 class Backtesting:
     """A back-test that runs. Its answers lie in `folder`, which every worker can write. All methods
-    raise BacktestError and OSError.
+    raise BacktestError, OSError and Spark's errors.
     """
 
     def __init__(self, spark: SparkSession, tables: Tables, wish: Wish, folder: Path) -> None:
-        self._spark = spark
-        self._tables = tables
-        self._wish = wish
-        self._folder = folder
+        self._spark, self._tables, self._wish, self._folder = spark, tables, wish, folder
         snapshots = tables.snapshots()
         events, history = snapshots[Table.EVENTS], snapshots[Table.TOPIC_HISTORY]
-        self._events = _of_clusters(events.of_clusters(), wish.clusters)
-        self._history = _of_clusters(history.of_clusters(), wish.clusters)
+        self._events, self._history = (
+            {
+                cluster: of
+                for cluster, of in table.of_clusters().items()
+                if not wish.clusters or cluster in wish.clusters
+            }
+            for table in (events, history)
+        )
         self._history_lags = history.lags_behind(events)
         self._buckets: Sequence[Bucket] = ()
         self.lagging: tuple[str, ...] = ()
@@ -73,14 +76,13 @@ class Backtesting:
     def look(self) -> Sequence[Slice]:
         """Find out which history there is, and cut it into slices."""
         wish, cores = self._wish, parallelism(self._spark)
-        work = partial(workers.told, partial(buckets_of, window=wish.window, bucket_events=wish.bucket_events))
         history = [self._named(Table.TOPIC_HISTORY, file) for files in self._history.values() for file in files]
         shares = [tuple(history[number::cores]) for number in range(min(cores, len(history)))]
-        _succeeded(by_workers(self._spark, partial(workers.told, looked_into), shares, self._tables.location))
-        parts = _succeeded(by_workers(self._spark, work, self._shares(cores * PER_CORE), self._tables.location))
+        self._done(partial(workers.told, looked_into), shares)
+        work = partial(workers.told, partial(buckets_of, window=wish.window, bucket_events=wish.bucket_events))
+        parts = self._done(work, self._shares(cores * PER_CORE))
         self._buckets = together(table for part in parts for table in part)
-        unknown = sorted(set(wish.clusters) - set(self.clusters))
-        if unknown:
+        if unknown := sorted(set(wish.clusters) - set(self.clusters)):
             raise BacktestError(f"There is no event of the cluster {', '.join(unknown)} in the tables.")
         size = wish.slice_events or good_size(self._buckets, cores)
         self.lagging = tuple(self.clusters) if self._history_lags else ()
@@ -93,8 +95,8 @@ class Backtesting:
 
     def replay(self) -> list[Path]:
         """Put all recorded requests to the candidate, and return the files of the answers."""
-        wish, slices = self._wish, self.plan
-        tasks = [Task(each, self._history_of(each.cluster_id, each.after)) for each in slices]
+        wish = self._wish
+        tasks = [Task(each, self._history_of(each.cluster_id, each.after)) for each in self.plan]
         job = Job(wish.candidate, wish.window, wish.counterfactual)
         return self._answers("replayed", tasks, partial(workers.replay, job))
 
@@ -107,9 +109,7 @@ class Backtesting:
         """Return the files of a cluster's topic history; after an event, those that may tell of
         it.
         """
-        if after == NOWHERE:
-            return ()
-        files = self._history.get(cluster_id, ())
+        files = () if after == NOWHERE else self._history.get(cluster_id, ())
         return tuple(self._named(Table.TOPIC_HISTORY, file) for file in files if after is None or may_tell(file, after))
 
     def _named(self, table: Table, file: DataFile) -> str:
@@ -132,25 +132,22 @@ class Backtesting:
         folder = self._folder / name
         unfinished = folder.with_suffix(UNFINISHED)
         unfinished.mkdir()
-        names = by_workers(self._spark, partial(workers.answer, work, unfinished), tasks, unfinished)
-        written = [folder / file for file in _succeeded(names)]
+        names = self._done(partial(workers.answer, work, unfinished), tasks, unfinished)
         unfinished.rename(folder)
-        return written
+        return [folder / file for file in names]
+
+    def _done(self, work: Callable[[Any], Any], pieces: Sequence[Any], place: Path | None = None) -> Sequence[Any]:
+        """Let the workers do the pieces, and return the answers unless one is a failure. What goes
+        wrong with files is about `place`, or else the tables.
+        """
+        answers = by_workers(self._spark, work, pieces, place or self._tables.location)
+        for answer in answers:
+            if isinstance(answer, Failure):
+                raise BacktestError(f"On a worker of Spark: {answer.text}")
+        return answers
 
 
 def answers(files: Iterable[Path]) -> Iterator["pq.RecordBatch"]:
     """Yield what the workers answered, in the order of the slices."""
     for file in files:
         yield from pq.ParquetFile(file).iter_batches(READ_ROWS)
-
-
-def _succeeded(answers: Sequence[Any]) -> Sequence[Any]:
-    """Pass answers on, and raise BacktestError for the first failure."""
-    for answer in answers:
-        if isinstance(answer, Failure):
-            raise BacktestError(f"On a worker of Spark: {answer.text}")
-    return answers
-
-
-def _of_clusters(files: Mapping[str, Sequence[DataFile]], clusters: Sequence[str]) -> Mapping[str, Sequence[DataFile]]:
-    return {cluster: of for cluster, of in files.items() if not clusters or cluster in clusters}

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..page.sheet import Kind, Sheet, Value, count, plural, shortened, shown
+from ..page.sheet import Kind, Sheet, count, plural, shortened, shown
 from .summary import TITLES, Summary
 from .verdicts import Kind as Differs
 from .wording import ABOUT, answer, lacks, steadiness
@@ -66,11 +66,11 @@ def _table(sheet: Sheet) -> Table:
         justify: Literal["left", "right"] = "right" if column.kind.is_number else "left"
         table.add_column(column.title, justify=justify, no_wrap=column.kind.is_number)
     for row in cut.rows:
-        table.add_row(*(Text(_shown(value, column.kind)) for value, column in zip(row, cut.columns, strict=True)))
+        cells = (
+            shortened(value, NAME_WIDTH) if isinstance(value, str) else shown(value, column.kind)
+            for value, column in zip(row, cut.columns, strict=True)
+        )
+        table.add_row(*map(Text, cells))
     if cut.others:
         table.add_row(Text(f"and {count(cut.others)} more"))
     return table
-
-
-def _shown(value: Value, kind: Kind) -> str:
-    return shortened(value, NAME_WIDTH) if isinstance(value, str) else shown(value, kind)

@@ -1,8 +1,6 @@
-"""From values to a page: jinja2 with all escaping on, and the page's own style and script, named to
-the browser by their digests.
-
-Rule: a text becomes part of the page in a template and nowhere else. Only drawings, the style and
-the script go in as they are, each at one place in `base.html` or `macros.html`.
+"""From values to a page: jinja2 with all escaping on. Only drawings, the style and the script go in
+as they are, each at one place in `base.html` or `macros.html`; the browser knows the last two by
+their digests.
 """
 
 import hashlib

@@ -1,8 +1,6 @@
 """How much is asked for, when, by whom, about what and with which client; and which nodes pass it
-on.
-
-Rule: what has few values is counted together, for all questions; only time, and the topics, of
-which there may be as many as events, are counted apart.
+on. What has few values is counted together, for all questions; only time, and the topics, of which
+there may be as many as events, are counted apart.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
 """How long changes take: counted in buckets by the tasks, which are added up to percentiles here.
 
-Rule: from the request's arrival at the node that decided until the change was safe in the store; of
-what was carried out only, since a refusal is quick. A percentile is less than 1 % off, and below
-128 us exact; and it is the same however the events are dealt out.
+A duration is from the request's arrival at the node that decided until the change was safe in the
+store. A percentile is less than 1 % off, and below 128 us exact; and it is the same however the
+events are dealt out.
 """
 
 from ..page.charts import Panel, lines_over_time

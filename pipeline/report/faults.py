@@ -1,6 +1,5 @@
-"""What is wrong with the log: what the ingest found, and the lines that are no events.
-
-Rule: a line that is no event may hold anything, so the page tells why and where, and not what.
+"""What is wrong with the log: what the ingest found, and the lines that are no events. Such a line
+may hold anything, so the page tells why and where, and not what.
 """
 
 from ..page.charts import bars
@@ -21,7 +20,6 @@ _MEANINGS = {
     "torn": ("file without a last line end", "files without a last line end", False),
 }
 """Of kinds: for one, for several, and whether events are counted or problems."""
-
 
 QUARANTINED = Wanted(
     Table.QUARANTINE,

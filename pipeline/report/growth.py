@@ -1,6 +1,6 @@
 """What grows: topics and partitions over time, and the prefixes of names that grow most.
 
-Rule: counted are the topics that clients see. What a cluster had when its log began is no growth;
+Counted are the topics that clients see. What a cluster had when its log began is no growth;
 and where events are missing, a topic that was there stays counted until an event shows it again, or
 the next snapshot says what is there.
 """

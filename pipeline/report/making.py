@@ -95,7 +95,15 @@ def document(report: Report) -> dict[str, Any]:
         "clusters": list(selection.clusters),
         "events": report.clusters.totals["events"],
         "step": selection.axis.step,
-        "questions": [question.told(report) for question in report.questions],
+        "questions": [
+            {
+                "name": question.name,
+                "title": question.title,
+                "answer": question.answer(report),
+                "tables": [sheet.name for sheet in question.sheets(report)],
+            }
+            for question in report.questions
+        ],
         "tables": {sheet.name: plain_sheet(sheet) for sheet in report.sheets},
     }
 

@@ -1,7 +1,5 @@
-"""A report, its questions, and what answers each of them.
-
-Rule: the sentence says only what the sheets and the facts say, and holds without the plot; the plot
-is drawn after the sheets were written.
+"""A report, its questions, and what answers each of them: a sentence, which holds without the plot,
+a plot, which is drawn after the sheets were written, and sheets.
 """
 
 import unicodedata
@@ -74,11 +72,6 @@ class Question:
         """Return all sheets, and first those for people."""
         shown = self.shown(report)
         return [*shown, *(sheet for each in self.asked if (sheet := report.sheet(each.name)) not in shown)]
-
-    def told(self, report: Report) -> dict[str, Any]:
-        """Return the question with its answer, for JSON."""
-        tables = [sheet.name for sheet in self.sheets(report)]
-        return {"name": self.name, "title": self.title, "answer": self.answer(report), "tables": tables}
 
 
 @dataclass(frozen=True)

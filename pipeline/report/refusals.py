@@ -1,6 +1,5 @@
-"""Who is refused, by which rule, and why; and what rules find without refusing.
-
-Rule: a refusal is a policy's: it said no, or it failed. What was refused without one is told apart.
+"""Who is refused, by which rule, and why; and what rules find without refusing. A refusal is a
+policy's: it said no, or it failed. What was refused without one is told apart.
 """
 
 from ..page.charts import bars

@@ -1,7 +1,5 @@
-"""What a report is about: a stretch of time, some clusters, and their events.
-
-Rule: time selects events, and orders none. What was decided has one outcome, which all questions
-share.
+"""What a report is about: a stretch of time, some clusters, and their events. Time selects events,
+and orders none. What was decided has one outcome, which all questions share.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,6 @@
-"""The sheets of a report: what their columns are called, and how they are asked of the facts.
-
-Rule: rows come in an order that is total, so that the same tables give the same sheet: names begin
-with null, and numbers that fall end with it (`facts.connection`).
+"""The sheets of a report: what their columns are called, and how they are asked of the facts. The
+order of rows is total, so that the same tables give the same sheet: names begin with null, and
+numbers that fall end with it (`facts.connection`).
 """
 
 from collections.abc import Mapping
