@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..page.sheet import Kind, Sheet, count, plural, shortened, shown
+from ..page.sheet import Column, Kind, Sheet, count, plural, shortened, shown
 from .summary import TITLES, Summary
 from .verdicts import Kind as Differs
 from .wording import ABOUT, answer, lacks, steadiness
@@ -28,8 +28,8 @@ def print_summary(summary: Summary, file: IO[str]) -> None:
     if not console.is_terminal:
         console.width = PLAIN_WIDTH
     sheets = [sheet for sheet in summary.sheets if sheet.name in TABLES and sheet.rows and summary.differences]
-    for table in (_totals(summary), *map(_table, sheets)):
-        console.print(table)
+    for sheet in (_requests(summary), *sheets):
+        console.print(_table(sheet))
         console.print()
     for sentence in (*_existing(summary), answer(summary), *lacks(summary), *steadiness(summary)):
         console.print(Text(sentence))
@@ -47,16 +47,13 @@ def _existing(summary: Summary) -> Iterator[str]:
             yield f"  {count(number)} by {who} in {shown(cluster, Kind.NAME)}"
 
 
-def _totals(summary: Summary) -> Table:
-    table = Table("Requests", "", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.columns[1].justify = "right"
-    table.add_row("put to the candidate", count(summary.history["asked"]))
-    table.add_row("the same verdict", count(summary.totals["same"]))
-    for kind in Differs:
-        number = summary.totals["differences"][kind.value]
-        if number or kind in {Differs.NEWLY_DENIED, Differs.NEWLY_ALLOWED}:
-            table.add_row(TITLES[kind], count(number))
-    return table
+def _requests(summary: Summary) -> Sheet:
+    kinds = summary.totals["differences"]
+    rows = [("put to the candidate", summary.history["asked"]), ("the same verdict", summary.totals["same"])]
+    always = {Differs.NEWLY_DENIED, Differs.NEWLY_ALLOWED}
+    rows += [(TITLES[kind], kinds[kind.value]) for kind in Differs if kinds[kind.value] or kind in always]
+    columns = Column("requests", "Requests", Kind.TEXT), Column("number", "", Kind.COUNT)
+    return Sheet("requests", "Requests", columns, rows)
 
 
 def _table(sheet: Sheet) -> Table:

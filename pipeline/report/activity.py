@@ -139,14 +139,15 @@ OVER_TIME = Question(
     "How much is asked for, and when?",
     _over_time_answer,
     _drawn_over_time,
-    (_by("api operation", "activity_by_api", "Changes by API"),),
-    more=(
+    (
+        _by("api operation", "activity_by_api", "Changes by API"),
         Asked(
             "activity_over_time",
             "Changes over time, by {step}",
             f"time {_COLUMNS}",
             f"SELECT time, {_SUMS} FROM steps LEFT JOIN changes_by_time USING (step) GROUP BY ALL",
             "time",
+            on_page=False,
         ),
     ),
     note="A change is one element of a request: one topic, or one resource's configs.",

@@ -96,14 +96,13 @@ DURATIONS = Question(
             percentiles("cluster_id, operation, way", "latencies_by_operation"),
             "cluster_id, operation, way",
         ),
-    ),
-    more=(
         Asked(
             "durations_over_time",
             "How long changes took, by {step}",
             f"time way {COLUMNS}",
             percentiles("time, way", "(FROM latencies_by_step JOIN steps USING (step))"),
             "time, way",
+            on_page=False,
         ),
     ),
     note=NOTE,

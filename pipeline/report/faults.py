@@ -75,14 +75,13 @@ FAULTS = Question(
             "lines DESC, reason",
             {"file": "First file"},
         ),
-    ),
-    more=(
         Asked(
             "problems_by_kind",
             "Problems by kind",
             "kind problems events",
             "SELECT kind, count(*) AS problems, coalesce(sum(events), 0) AS events FROM problems GROUP BY ALL",
             "events DESC, problems DESC, kind",
+            on_page=False,
         ),
     ),
     note="Of the whole log, whatever the stretch of time: an event that is missing has none.",

@@ -177,8 +177,6 @@ GROWTH = Question(
             "SELECT *, partitions - partitions_before AS growth FROM prefixes",
             "growth DESC, created DESC, cluster_id, prefix",
         ),
-    ),
-    more=(
         Asked(
             "growth_over_time",
             "Topics and partitions, by {step}",
@@ -187,6 +185,7 @@ GROWTH = Question(
             "cluster_id, time",
             {"time": "At the end of what began"},
             most=None,
+            on_page=False,
         ),
     ),
     note="A prefix is what stands before the first dot, dash or underscore of a topic's name.",

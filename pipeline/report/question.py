@@ -53,19 +53,13 @@ class Question:
     title: str
     answer: Callable[[Report], str]
     draw: Callable[[Report], Plot | None]
-    on_page: Sequence[Asked]
-    more: Sequence[Asked] = ()
-    """For programs only: they are long, and the plot shows them."""
+    asked: Sequence[Asked]
     note: str = ""
     """How the figures are to be read."""
 
-    @property
-    def asked(self) -> tuple[Asked, ...]:
-        return (*self.on_page, *self.more)
-
     def shown(self, report: Report) -> list[Sheet]:
         """Return the sheets for people."""
-        sheets = [(each, report.sheet(each.name)) for each in self.on_page]
+        sheets = [(each, report.sheet(each.name)) for each in self.asked if each.on_page]
         return [sheet for each, sheet in sheets if sheet.all_rows > 1 or not each.compares]
 
     def sheets(self, report: Report) -> list[Sheet]:

@@ -118,14 +118,13 @@ REFUSALS = Question(
             f"SELECT error, operation, sum(changes) AS changes, count(*) AS principals, {_LAST} FROM errors GROUP BY ALL",
             "changes DESC, error, operation",
         ),
-    ),
-    more=(
         Asked(
             "refusals_by_principal",
             "Refusals by principal",
             "principal refused rules names last message",
             f"SELECT principal, {_REFUSED}, {different('rule')} AS rules, {_NAMES} FROM refused GROUP BY ALL",
             "refused DESC, principal",
+            on_page=False,
         ),
     ),
     note="A refusal is a policy's: it said no, or it failed. What was refused without asking one, because it was wrong in itself or not "

@@ -51,6 +51,8 @@ class Asked(msgspec.Struct, frozen=True):
     order: str
     titles: Mapping[str, str] = {}
     most: int | None = MOST_ROWS
+    on_page: bool = True
+    """Whether people see it; what is long, and shown by a plot, is for programs only."""
     compares: bool = False
     """Whether a single row tells people nothing."""
 
