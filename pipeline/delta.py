@@ -265,13 +265,8 @@ class Tables:
     def _merged(self, table: Table, files: Sequence[DataFile]) -> Iterator[DataFile]:
         """Write the rows of some files of a cluster into large ones, in the order of the log."""
         in_order = sorted(files, key=lambda file: [file.low.get(name, 0) for name in ("epoch", "sequence")])
-        new = NewFile(self.location, table, files[0].cluster_id)
-        for some in batches(self.location, table, in_order, table.in_files.names):
-            if new.size >= TARGET_BYTES:
-                yield new.finish()
-                new = NewFile(self.location, table, files[0].cluster_id)
-            new.write(some)
-        yield new.finish()
+        rows = batches(self.location, table, in_order, table.in_files.names)
+        return new_files(self.location, table, files[0].cluster_id, rows)
 
     def vacuum(self, table: Table) -> None:
         """Remove the files that no snapshot of the last KEPT_HOURS names. Raises TablesError."""
@@ -409,6 +404,21 @@ class NewFile:
         size = self.size
         self._stream.close()
         return DataFile(self._path, self._cluster_id, self._written_rows, size, self._low, self._high, self._nulls)
+
+
+def new_files(
+    tables: Location, table: Table, cluster_id: str | None, rows: Iterable[pa.RecordBatch]
+) -> Iterator[DataFile]:
+    """Write rows of a cluster into files, in their order; none if there are no rows."""
+    file: NewFile | None = None
+    for batch in (each for each in rows if each.num_rows):
+        file = file or NewFile(tables, table, cluster_id)
+        file.write(batch)
+        if file.size >= TARGET_BYTES:
+            yield file.finish()
+            file = None
+    if file is not None:
+        yield file.finish()
 
 
 def _numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -14,11 +14,10 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from ...audit.event import AuditEvent, UnreadableLineError, decode
-from ..ingest.barriers import Numbers
 from ..ingest.columns import LINE
 from ..location import File
 from ..schemas import Table
-from .encoded import projection
+from .encoded import Numbers, projection
 from .slices import Piece
 
 SCHEMA = Table.EVENTS.in_files

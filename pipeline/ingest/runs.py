@@ -7,7 +7,7 @@ is vacuumed.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 from uuid import uuid4
@@ -17,13 +17,11 @@ import pyarrow as pa
 
 from ..location import Location, output_stream
 from ..schemas import Table
-from .barriers import Place
-from .told import TOLD, numbers
+from .states import TOLD
 
 BATCH_ROWS = 2048
 FOLDER = Table.TOPIC_HISTORY.value
-LOWEST, BUCKETS = -(1 << 63), 1 << 64
-"""Buckets are hashes, which count as numbers with a sign here."""
+BUCKETS = 1 << 64
 
 
 class Run(NamedTuple):
@@ -33,13 +31,8 @@ class Run(NamedTuple):
     path: str
     size: int
     """Bytes in memory."""
-    low: Place
-    high: Place
-    """The first and last place where something takes effect."""
     buckets: list[int]
     """The lowest bucket of each batch."""
-    is_known: bool
-    """It is of rows that last when the change begins."""
 
 
 class Portion(NamedTuple):
@@ -52,30 +45,17 @@ class Portion(NamedTuple):
 
 def portions(cluster_id: str, count: int) -> list[Portion]:
     """Divide the topics of a cluster into portions that are about equal."""
-    edges = [LOWEST + number * BUCKETS // count for number in range(count + 1)]
+    edges = [number * BUCKETS // max(count, 1) for number in range(count + 1)]
     return [Portion(cluster_id, first, end - 1) for first, end in pairwise(edges)]
 
 
-def written(tables: Location, cluster_id: str, told: pa.RecordBatch, *, is_known: bool) -> Run:
-    """Write a run of rows with the columns TOLD, in the order of the buckets, of which there is one
-    at least. Raises OSError.
-    """
+def written(tables: Location, cluster_id: str, told: pa.RecordBatch) -> Run:
+    """Write a run of rows with the columns TOLD, in the order of the buckets. Raises OSError."""
     path = f"{FOLDER}/{uuid4().hex}.arrow"
     options = pa.ipc.IpcWriteOptions(compression="lz4")
     with output_stream(tables, path) as stream, pa.ipc.new_file(stream, TOLD, options=options) as file:
         file.write_table(pa.Table.from_batches([told]), max_chunksize=BATCH_ROWS)
-    epochs, sequences = numbers(told, "epoch"), numbers(told, "sequence")
-    low, high = (
-        (int(epoch), int(end(sequences[epochs == epoch])))
-        for epoch, end in ((epochs.min(), np.min), (epochs.max(), np.max))
-    )
-    buckets = numbers(told, "bucket")[::BATCH_ROWS].tolist()
-    return Run(cluster_id, path, told.nbytes, low, high, buckets, is_known)
-
-
-def joined(told: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """Join batches with the columns TOLD, of which there may be none."""
-    return pa.concat_batches(told) if told else pa.RecordBatch.from_pylist([], TOLD)
+    return Run(cluster_id, path, told.nbytes, told.column("bucket").to_numpy()[::BATCH_ROWS].tolist())
 
 
 def taken(tables: Location, run: Run, portion: Portion) -> Iterator[pa.RecordBatch]:
@@ -85,8 +65,6 @@ def taken(tables: Location, run: Run, portion: Portion) -> Iterator[pa.RecordBat
         file = pa.ipc.open_file(stream)
         for number in range(first, bisect_right(run.buckets, portion.last)):
             batch = file.get_batch(number)
-            buckets = numbers(batch, "bucket")
-            begin = np.searchsorted(buckets, portion.first)
-            end = np.searchsorted(buckets, portion.last, side="right")
-            is_whole = end - begin == len(buckets)
-            yield batch if is_whole else batch.take(pa.array(np.arange(begin, end)))  # a slice keeps all in memory
+            buckets = batch.column("bucket").to_numpy()
+            begin = buckets.searchsorted(np.uint64(portion.first))
+            yield batch.slice(begin, buckets.searchsorted(np.uint64(portion.last), side="right") - begin)

@@ -2,27 +2,26 @@
 
 First, tasks read the events from the first changed place on, and the rows that last there, and
 write what these tell of topics into runs. Then each task takes a portion of the topics out of all
-runs, and makes its rows, part by part in the order of the log. Rows that have ended and rows that
-last are in separate files, so that the next change leaves the former as they are.
+runs, and makes its rows. Rows that have ended and rows that last are in separate files, so that the
+next change leaves the former as they are.
 
 Rule: memory depends neither on the length of the history nor on how unevenly topics change.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from ..delta import TARGET_BYTES, DataFile, NewFile, Snapshot, batches
+from ..delta import DataFile, Snapshot, batches, new_files
 from ..location import Location
 from ..schemas import Table
-from .barriers import Barrier, Place, Places, begin_of_change
-from .lasting import before, continued, history_rows
-from .runs import Portion, Run, joined, portions, taken, written
-from .told import OF_EVENTS, known_by, told_by
+from .barriers import Barrier, Place, before, begin_of_change
+from .runs import Portion, Run, portions, taken, written
+from .states import OF_EVENTS, database, history_rows, known_by, told_by
 
 SOURCE_ROWS = 200_000
 """Of the files that one task reads, unless one file has more."""
@@ -39,11 +38,9 @@ class Sizes(NamedTuple):
     run_rows: int = 131_072
     """Rows of files from which a run is made."""
     portion: int = 128 << 20
-    """What one task takes out of the runs, all parts together."""
+    """What one task takes out of the runs."""
     least: int = 8 << 20
     """A portion, if there are cores for more."""
-    part: int = 32 << 20
-    """What becomes rows at once, or as much as a run and those that overlap with it have more."""
 
 
 SIZES = Sizes()
@@ -88,22 +85,6 @@ class Told(NamedTuple):
     """Rows of the topic history that do not change."""
 
 
-class Part(NamedTuple):
-    """A part of a cluster's log, from `begin` on, and what is told there."""
-
-    begin: Place
-    runs: list[Run]
-
-
-class Plan(NamedTuple):
-    """How the rows of a cluster are made."""
-
-    barriers: Sequence[Barrier]
-    known: list[Run]
-    parts: list[Part]
-    portions: list[Portion]
-
-
 def changes(
     deal: Deal,
     cores: int,
@@ -125,16 +106,12 @@ def changes(
     }
     sources = [*_sources(Table.TOPIC_HISTORY, removes), *_sources(Table.EVENTS, new)]
     told: list[Told] = deal(partial(tell, tables=tables, stale=stale, run_rows=sizes.run_rows), sources)
-    runs = [run for found in told for run in found.runs]
-    plans = {
-        name: _plan(each, [run for run in runs if run.cluster_id == name], cores, sizes) for name, each in stale.items()
-    }
-    dealt = [portion for plan in plans.values() for portion in plan.portions]
-    made: list[list[DataFile]] = deal(partial(make, tables=tables, plans=plans, part_bytes=sizes.part), dealt)
-    for run in runs:
+    runs = {name: [run for each in told for run in each.runs if run.cluster_id == name] for name in stale}
+    dealt = [portion for name in stale for portion in _portions(name, runs[name], cores, sizes)]
+    made: list[list[DataFile]] = deal(partial(make, tables=tables, stale=stale, runs=runs), dealt)
+    for run in chain(*runs.values()):
         tables.filesystem().delete_file(run.path)
-    adds = [*(found.kept for found in told), *made]
-    return Changes([file for files in adds for file in files], [file for files in removes.values() for file in files])
+    return Changes([*chain(*(each.kept for each in told), *made)], [*chain(*removes.values())])
 
 
 # ------------------------------------------------------------------ what to read
@@ -175,23 +152,9 @@ def _sources(table: Table, files: Mapping[str, Sequence[DataFile]]) -> Iterator[
             yield Source(cluster_id, table, waiting)
 
 
-def _plan(stale: Stale, runs: Sequence[Run], cores: int, sizes: Sizes) -> Plan:
+def _portions(cluster_id: str, runs: Sequence[Run], cores: int, sizes: Sizes) -> list[Portion]:
     size = sum(run.size for run in runs)
-    count = max(-(-size // sizes.portion), min(cores, -(-size // sizes.least)))
-    dealt = portions(runs[0].cluster_id, count) if runs else []
-    return Plan(stale.barriers, [run for run in runs if run.is_known], list(_parts(stale, runs)), dealt)
-
-
-def _parts(stale: Stale, runs: Sequence[Run]) -> Iterator[Part]:
-    """Divide a log into parts as small as its runs, of which those of a part overlap."""
-    part, end = Part(stale.begin, []), stale.begin
-    for run in sorted((run for run in runs if not run.is_known), key=lambda each: each.low):
-        if part.runs and run.low > end:
-            yield part
-            part = Part(run.low, [])
-        part.runs.append(run)
-        end = max(end, run.high)
-    yield part
+    return portions(cluster_id, max(-(-size // sizes.portion), min(cores, -(-size // sizes.least))))
 
 
 # ------------------------------------------------------------------ what tasks do
@@ -199,104 +162,50 @@ def _parts(stale: Stale, runs: Sequence[Run]) -> Iterator[Part]:
 
 def tell(source: Source, tables: Location, stale: Mapping[str, Stale], run_rows: int) -> Told:
     """Write what some files tell of topics. Raises OSError."""
-    begin, places = stale[source.cluster_id].begin, Places(stale[source.cluster_id].barriers)
-    kept = _Files(tables, source.cluster_id)
-
-    def told() -> Iterator[pa.RecordBatch]:
+    barriers, begin = stale[source.cluster_id].barriers, stale[source.cluster_id].begin
+    has_ended = _is_before("until_", begin)
+    read = partial(_batches, tables, source, run_rows)
+    kept: list[DataFile] = []
+    with database(barriers) as found:
         if source.table is Table.EVENTS:
-            is_all_new = all(_begin(file) >= begin for file in source.files)
-            for events in _batches(tables, source, OF_EVENTS, run_rows, None if is_all_new else _is_from(begin)):
-                yield told_by(events, places)
-            return
-        for rows in _batches(tables, source, source.table.in_files.names, run_rows):
-            has_ended = _is_before(rows, "until", begin)
-            kept.write_ended(rows.filter(has_ended), begin)
-            yield known_by(rows, pc.and_not(_is_before(rows, "from", begin), has_ended))
-
-    is_known = source.table is Table.TOPIC_HISTORY
-    runs = [written(tables, source.cluster_id, rows, is_known=is_known) for rows in told() if rows.num_rows]
-    return Told(runs, kept.finish())
+            told = (told_by(found, rows) for rows in read(OF_EVENTS, ~_is_before("", begin)))
+        else:
+            names, segment = source.table.in_files.names, len(before(barriers, begin))
+            for group in (ds.field("until_epoch") != begin[0], ds.field("until_epoch") == begin[0]):
+                kept += new_files(tables, source.table, source.cluster_id, read(names, has_ended & group))
+            lasts = _is_before("from_", begin) & (ds.field("until_epoch").is_null() | ~has_ended)
+            told = (known_by(found, rows, segment) for rows in read(names, lasts))
+        return Told([written(tables, source.cluster_id, rows) for rows in told if rows.num_rows], kept)
 
 
-def make(portion: Portion, tables: Location, plans: Mapping[str, Plan], part_bytes: int) -> list[DataFile]:
+def make(
+    portion: Portion, tables: Location, stale: Mapping[str, Stale], runs: Mapping[str, Sequence[Run]]
+) -> list[DataFile]:
     """Write the rows of a portion, and return the files. Raises OSError."""
-    plan, files = plans[portion.cluster_id], _Files(tables, portion.cluster_id)
-
-    def told(runs: Sequence[Run]) -> Iterator[pa.RecordBatch]:
-        for run in runs:
-            yield from taken(tables, run, portion)
-
-    known, waiting, begin = joined([*told(plan.known)]), list[pa.RecordBatch](), plan.parts[0].begin
-    ends = [*(part.begin for part in plan.parts[1:]), None]
-    last = max([plan.parts[-1].begin, *(run.high for part in plan.parts for run in part.runs)])
-    for part, end in zip(plan.parts, ends, strict=True):
-        waiting += told(part.runs)
-        if end is None or sum(each.nbytes for each in waiting) >= part_bytes:
-            barriers = plan.barriers if end is None else before(plan.barriers, end)
-            ended, known = continued(known, waiting, begin, barriers)
-            files.write_ended(ended, last)
-            waiting, begin = [], end or begin
-    finished = files.finish()
-    files.write(history_rows(known))
-    return [*finished, *files.finish()]
-
-
-class _Files:
-    """The files of rows of one cluster that a task writes."""
-
-    def __init__(self, tables: Location, cluster_id: str) -> None:
-        self._of = tables, Table.TOPIC_HISTORY, cluster_id
-        self._open: dict[bool, NewFile] = {}
-        self._finished: list[DataFile] = []
-
-    def write_ended(self, rows: pa.RecordBatch, last: Place) -> None:
-        """Write rows that have ended. Those that ended in the last epoch are in files of their own:
-        the highest sequence of a file says where it ends only if all are of one epoch.
-        """
-        is_of_last = pc.equal(rows.column("until_epoch"), last[0])
-        self.write(rows.filter(pc.invert(is_of_last)))
-        self.write(rows.filter(is_of_last), is_of_last=True)
-
-    def write(self, rows: pa.RecordBatch, *, is_of_last: bool = False) -> None:
-        """Write rows with the columns of the table's files. Raises OSError."""
-        if rows.num_rows:
-            file = self._open[is_of_last] = self._open.get(is_of_last) or NewFile(*self._of)
-            file.write(rows)
-            if file.size >= TARGET_BYTES:
-                self._finished.append(self._open.pop(is_of_last).finish())
-
-    def finish(self) -> list[DataFile]:
-        """Return what was written since the last time. Raises OSError."""
-        found = [*self._finished, *(file.finish() for file in self._open.values())]
-        self._finished, self._open = [], {}
-        return found
+    name = portion.cluster_id
+    with database(stale[name].barriers) as found:
+        told = chain.from_iterable(taken(tables, run, portion) for run in runs[name])
+        groups = history_rows(found, told)
+        return [file for rows in groups for file in new_files(tables, Table.TOPIC_HISTORY, name, rows)]
 
 
 def _batches(
-    tables: Location, source: Source, names: Sequence[str], rows: int, wanted: ds.Expression | None = None
+    tables: Location, source: Source, rows: int, names: Sequence[str], wanted: ds.Expression
 ) -> Iterator[pa.RecordBatch]:
     """Read some columns; rows that follow each other in a file do so in a batch."""
-    waiting: list[pa.RecordBatch] = []
+    waiting, size = list[pa.RecordBatch](), 0
     options = {"filter": wanted, "batch_size": rows, "use_threads": False}
     for batch in batches(tables, source.table, source.files, list(names), **options):
         waiting.append(batch)
-        if sum(each.num_rows for each in waiting) >= rows or sum(each.nbytes for each in waiting) >= BATCH_BYTES:
+        size += batch.nbytes
+        if sum(each.num_rows for each in waiting) >= rows or size >= BATCH_BYTES:
             yield pa.concat_batches(waiting)
-            waiting = []
+            waiting, size = [], 0
     if waiting:
         yield pa.concat_batches(waiting)
 
 
-def _is_from(place: Place) -> ds.Expression:
-    epoch, sequence = place
-    return (ds.field("epoch") > epoch) | ((ds.field("epoch") == epoch) & (ds.field("sequence") >= sequence))
-
-
-def _is_before(rows: pa.RecordBatch, end: str, place: Place) -> pa.BooleanArray:
-    """Whether rows begin, or end, before a place."""
-    epoch, sequence = place
-    found = pc.or_(
-        pc.less(rows.column(f"{end}_epoch"), epoch),
-        pc.and_(pc.equal(rows.column(f"{end}_epoch"), epoch), pc.less(rows.column(f"{end}_sequence"), sequence)),
-    )
-    return pc.fill_null(found, False)
+def _is_before(prefix: str, place: Place) -> ds.Expression:
+    """Whether rows begin, or end, before a place; null if they do not."""
+    epoch, sequence = ds.field(f"{prefix}epoch"), ds.field(f"{prefix}sequence")
+    return (epoch < place[0]) | ((epoch == place[0]) & (sequence < place[1]))

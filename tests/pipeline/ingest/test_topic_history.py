@@ -38,7 +38,7 @@ HISTORIES = 100
 """Each as a cluster of its own."""
 RUNS = 3
 """Of ingest."""
-SIZES = Sizes(run_rows=4, portion=1500, least=200, part=300)
+SIZES = Sizes(run_rows=16, portion=8000, least=1000)
 """So small that there are several of each."""
 
 TOPICS = st.sampled_from(["ebi", "euh", "ahq"])
