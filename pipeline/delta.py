@@ -83,6 +83,15 @@ class DataFile(msgspec.Struct, frozen=True, array_like=True):
     """How many rows have no value."""
 
 
+def of_clusters(files: Iterable[DataFile]) -> Mapping[str, list[DataFile]]:
+    """Divide files of a partitioned table by cluster id, in the order of the ids."""
+    found: dict[str, list[DataFile]] = {}
+    for file in files:
+        assert file.cluster_id is not None
+        found.setdefault(file.cluster_id, []).append(file)
+    return dict(sorted(found.items()))
+
+
 class Snapshot:
     def __init__(self, table: Table, delta: DeltaTable | None) -> None:
         self.table = table
@@ -128,13 +137,9 @@ class Snapshot:
         """Whether the table lacks something of the events: an ingest is at work, or was ended."""
         return self.change < events.change
 
-    def of_clusters(self) -> Mapping[str, Sequence[DataFile]]:
+    def of_clusters(self) -> Mapping[str, list[DataFile]]:
         """Return the files of a partitioned table by cluster id, in the order of the ids."""
-        found: dict[str, list[DataFile]] = {}
-        for file in self.files:
-            assert file.cluster_id is not None
-            found.setdefault(file.cluster_id, []).append(file)
-        return dict(sorted(found.items()))
+        return of_clusters(self.files)
 
 
 @dataclass(frozen=True)

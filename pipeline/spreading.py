@@ -9,7 +9,7 @@ lose what they mean, and Spark would try again what fails.
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import SparkSession, is_remote
@@ -20,6 +20,8 @@ from .failures import lost
 Piece = TypeVar("Piece")
 Answer = TypeVar("Answer")
 
+Deal = Callable[..., list[Any]]
+"""`by_workers` of some session and place, as tasks are dealt out."""
 NUMBERED = "number long, answer binary"
 SMALL = 10_000
 """Events that are gone through without Spark: a job takes a second, however little there is."""

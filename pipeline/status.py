@@ -13,7 +13,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from .delta import Snapshot, Tables
-from .ingest.files import Progress, former_names, listing
+from .ingest.files import listing, unread
 from .ingest.state import Ledger
 from .location import File, Location, reason
 from .page.sheet import Kind, count, moment, plural, shown
@@ -82,13 +82,10 @@ def _behind(folder: Location, ledger: Ledger) -> str:
         found = listing([folder])
     except OSError as error:
         return f"{folder} cannot be read now: {reason(error)}."
-    files = ledger.state.files
-    former = former_names(found, files)
-    left = [file.unread(files.get(former.get(name, name), Progress())) for name, file in found.items()]
-    unread = [size for size in left if size]
-    if not unread:
+    left = unread(found, ledger.state.files)
+    if not left:
         return f"{folder}: everything is read."
-    return f"{folder}: about {sum(unread) / MIB:,.1f} MiB of {plural(len(unread), 'file')} are not read yet."
+    return f"{folder}: about {sum(left) / MIB:,.1f} MiB of {plural(len(left), 'file')} are not read yet."
 
 
 def _grid(titles: Sequence[str], rows: Iterable[tuple[str, ...]]) -> Grid:

@@ -4,16 +4,22 @@ Rule: whatever is repeated comes to the same. Each event is in the tables once: 
 same place in the log the first one that was ingested stays.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from itertools import chain
 
 from msgspec.structs import replace
 
-from ..delta import DataFile
+from ..spreading import Deal
+from .conflicts import compared, differing
 from .files import Progress, Read
 from .places import Run, Runs
 from .report import Reached, Report, Share, Stretch
+from .staging import stage
 from .state import ClusterState, EpochState, Ledger, State, copied
+
+EVENT_BYTES = 1 << 10
+"""Of most events."""
 
 Known = dict[tuple[str, int], Runs]
 
@@ -22,47 +28,34 @@ class StagingError(Exception):
     """What a worker staged cannot be used; the message is a sentence that says why."""
 
 
-Staging = Callable[[Sequence[Share]], list[Report]]
-"""Has shares staged; a report for each. Raises OSError."""
-Conflicts = Callable[[Sequence[DataFile], Sequence[DataFile]], Iterable[tuple[str, int, int]]]
-"""Finds places, by cluster, epoch and sequence, of which there are two events: one in a file of
-what was left out, and one in a file of the table.
-"""
+def take(ledger: Ledger, deal: Deal, reads: Sequence[Read], each: int) -> list[Report]:
+    """Take a batch into the tables, in shares of about so many bytes, and return what came of it.
+    Raises StagingError, ChangedMeanwhileError, TablesError, OSError and what `deal` raises.
+    """
+    place = ledger.tables.location
+    work = partial(stage, tables=place, quarantine=ledger.quarantine.files)
 
+    def staged(wanted: Sequence[Share]) -> dict[int, Report]:
+        events = sum(read.size for share in wanted for read in share.reads) // EVENT_BYTES
+        return {report.number: report for report in deal(work, wanted, events=events)}
 
-class Batches:
-    """Takes batches of staged events into the tables."""
-
-    def __init__(self, ledger: Ledger, staging: Staging, conflicts: Conflicts) -> None:
-        self._ledger = ledger
-        self._staging = staging
-        self._conflicts = conflicts
-
-    def take(self, reads: Sequence[Read], each: int) -> list[Report]:
-        """Take a batch into the tables, in shares of about so many bytes, and return what came of
-        it. Raises StagingError, ChangedMeanwhileError, TablesError, OSError.
-        """
-        reports = self._staged(shares(reads, each))
-        if again := overlapping(self._ledger.state, list(reports.values())):
-            reports |= self._staged(again)
-        self._commit(list(reports.values()))
-        return list(reports.values())
-
-    def _staged(self, wanted: Sequence[Share]) -> dict[int, Report]:
-        """Have shares staged, and return their reports in order."""
-        reports = self._staging(wanted)
-        return {report.number: report for report in sorted(reports, key=lambda each: each.number)}
-
-    def _commit(self, reports: Sequence[Report]) -> None:
-        state = copied(self._ledger.state)
-        for report in reports:
-            note(state, report)
-        events = list(chain.from_iterable(report.events_files for report in reports))
-        if repeated := list(chain.from_iterable(report.repeated_files for report in reports)):
-            for cluster, epoch, sequence in self._conflicts(repeated, [*self._ledger.events.files, *events]):
-                there = state.clusters[cluster].epochs[epoch]
-                there.conflicts = _added(there.conflicts, Run(sequence, sequence, 0, 0))
-        self._ledger.change(state, events, list(chain.from_iterable(report.quarantine_files for report in reports)))
+    found = staged(shares(reads, each))
+    if again := overlapping(ledger.state, list(found.values())):
+        found |= staged(again)
+    reports = list(found.values())
+    state = copied(ledger.state)
+    for report in reports:
+        note(state, report)
+    events, repeated, quarantine = (
+        list(chain.from_iterable(getattr(report, name) for report in reports))
+        for name in ("events_files", "repeated_files", "quarantine_files")
+    )
+    pieces = compared(repeated, [*ledger.events.files, *events])
+    for cluster, epoch, sequence in chain.from_iterable(deal(partial(differing, tables=place), pieces)):
+        there = state.clusters[cluster].epochs[epoch]
+        there.conflicts = _added(there.conflicts, Run(sequence, sequence, 0, 0))
+    ledger.change(state, events, quarantine)
+    return reports
 
 
 def shares(reads: Sequence[Read], each: int) -> list[Share]:

@@ -5,32 +5,31 @@ that place.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from pyspark.sql import SparkSession
 
 from ...audit.event import decode
-from ..delta import DataFile, dataset, unreadable
+from ..delta import DataFile, dataset, of_clusters, unreadable
 from ..location import Location
 from ..schemas import Table
-from ..spreading import by_workers
 
 COLUMNS = ("epoch", "sequence", "event")
 HASHED = pa.schema([("epoch", pa.int32()), ("sequence", pa.int64()), ("hash", pa.int64()), ("bytes", pa.int64())])
+PORTION_BYTES = 64 << 20
+"""Of lines that are compared at once, or those of one place: some have 16 MB."""
 WRITTEN_OTHERWISE = """
-    SELECT epoch, sequence, one.bytes + other.bytes
+    SELECT epoch, sequence, sum(one.bytes + other.bytes) OVER (ORDER BY epoch, sequence) // $portion AS portion
     FROM repeated AS one JOIN there AS other USING (epoch, sequence)
-    WHERE one.hash != other.hash
+    WHERE one.hash != other.hash ORDER BY portion
 """
 MEMORY = "512MB"
 ROWS = 1_000
-PORTION_BYTES = 64 << 20
-"""Of lines that are compared at once, or those of one place: some have 16 MB."""
 
 Place = tuple[int, int]
 """Epoch and sequence."""
@@ -44,37 +43,40 @@ class Compared(NamedTuple):
     there: list[DataFile]
 
 
-def conflicts(
-    spark: SparkSession, tables: Location, repeated: Sequence[DataFile], there: Sequence[DataFile]
-) -> list[tuple[str, int, int]]:
-    """Find the places (cluster, epoch, sequence) at which there are two different events. Raises
-    OSError.
-    """
-    found = by_workers(spark, partial(differing, tables=tables), compared(repeated, there), tables)
-    return [place for places in found for place in places]
-
-
 def compared(repeated: Sequence[DataFile], there: Sequence[DataFile]) -> list[Compared]:
     """Say which files are to be compared, cluster by cluster."""
+    known = of_clusters(there)
     return [
-        Compared(
-            cluster_id, files, [each for each in there if each.cluster_id == cluster_id and _may_share(each, files)]
-        )
-        for cluster_id, files in _by_cluster(repeated).items()
+        Compared(cluster_id, files, [each for each in known[cluster_id] if any(_share(each, file) for file in files)])
+        for cluster_id, files in of_clusters(repeated).items()
     ]
 
 
+def _share(one: DataFile, other: DataFile) -> bool:
+    """Whether two files may hold the same place, as far as epochs tell."""
+    (low, high), (other_low, other_high) = ((int(each.low["epoch"]), int(each.high["epoch"])) for each in (one, other))
+    return low <= other_high and other_low <= high
+
+
 def differing(piece: Compared, tables: Location) -> list[tuple[str, int, int]]:
-    """Return the places at which the files hold different events."""
+    """Return the places (cluster, epoch, sequence) at which the files hold different events: one
+    event may be written in several ways. Raises OSError.
+    """
     both = [dataset(tables, Table.EVENTS, files) for files in (piece.repeated, piece.there)]
+    found: list[Place] = []
     try:
         with duckdb.connect(config={"memory_limit": MEMORY, "threads": 1}) as connection:
             for name, some in zip(("repeated", "there"), both, strict=True):
                 connection.register(name, pa.RecordBatchReader.from_batches(HASHED, _hashed(some)))
-            suspected = connection.execute(WRITTEN_OTHERWISE).fetchall()
-        found = [
-            place for portion in _portions(suspected) for place in _different(*(_lines(some, portion) for some in both))
-        ]
+            suspected = connection.execute(WRITTEN_OTHERWISE, {"portion": PORTION_BYTES}).fetchall()
+        for _, portion in groupby(suspected, key=itemgetter(2)):
+            places = {(epoch, sequence) for epoch, sequence, _ in portion}
+            repeated, there = (_lines(some, places) for some in both)
+            found += [
+                place
+                for place, lines in repeated.items()
+                if any(decode(one) != decode(other) for one in lines for other in there[place])
+            ]
     except (duckdb.InvalidInputException, pa.ArrowInvalid) as error:
         raise unreadable(tables, Table.EVENTS, [*piece.repeated, *piece.there], error) from None
     return sorted((piece.cluster_id, *place) for place in found)
@@ -90,20 +92,6 @@ def _hashed(events: ds.Dataset) -> Iterator[pa.RecordBatch]:
         )
 
 
-def _portions(suspected: Sequence[tuple[int, int, int]]) -> Iterator[set[Place]]:
-    """Divide places, each with the bytes of its lines."""
-    portion: set[Place] = set()
-    left = PORTION_BYTES
-    for epoch, sequence, size in sorted(suspected):
-        if portion and size > left:
-            yield portion
-            portion, left = set(), PORTION_BYTES
-        portion.add((epoch, sequence))
-        left -= size
-    if portion:
-        yield portion
-
-
 def _lines(events: ds.Dataset, places: Collection[Place]) -> Mapping[Place, list[str]]:
     """Return the lines at these places."""
     epochs, sequences = (list(set(numbers)) for numbers in zip(*places, strict=True))
@@ -114,30 +102,3 @@ def _lines(events: ds.Dataset, places: Collection[Place]) -> Mapping[Place, list
         if place in places:
             found.setdefault(place, []).append(row["event"])
     return found
-
-
-def _different(repeated: Mapping[Place, list[str]], there: Mapping[Place, list[str]]) -> Iterator[Place]:
-    for place, lines in repeated.items():
-        if any(_differ(one, other) for one in lines for other in there[place]):
-            yield place
-
-
-def _differ(one: str, other: str) -> bool:
-    """Whether two lines hold different events: one event may be written in several ways."""
-    return decode(one) != decode(other)
-
-
-def _by_cluster(files: Sequence[DataFile]) -> Mapping[str, list[DataFile]]:
-    found: dict[str, list[DataFile]] = {}
-    for file in files:
-        assert file.cluster_id is not None
-        found.setdefault(file.cluster_id, []).append(file)
-    return found
-
-
-def _may_share(file: DataFile, others: Sequence[DataFile]) -> bool:
-    """Whether a file may hold a place that one of the others holds, as far as epochs tell."""
-    return any(
-        int(file.low["epoch"]) <= int(other.high["epoch"]) and int(other.low["epoch"]) <= int(file.high["epoch"])
-        for other in others
-    )

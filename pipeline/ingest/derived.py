@@ -4,42 +4,32 @@ Rule: each is changed by one commit, which carries the number of the change of t
 has reached; so each of them fits to the events of some moment.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 from ..delta import NewFile
 from ..schemas import Table
-from ..spreading import by_workers, parallelism
-from .barriers import barriers
+from ..spreading import Deal
 from .limits import microseconds
 from .problems import problem_rows
 from .state import Ledger, State
-from .topic_history import Stale, changed, changes
+from .topic_history import Stale, changes
 
 
-def derive(spark: SparkSession, ledger: Ledger) -> None:
-    """Bring the derived tables up to date with the events. Raises TablesError, OSError and Spark's
-    errors.
+def derive(deal: Deal, cores: int, ledger: Ledger) -> None:
+    """Bring the derived tables up to date with the events; the work is dealt out to so many cores.
+    Raises TablesError, OSError and what `deal` raises.
     """
     history = ledger.tables.snapshot(Table.TOPIC_HISTORY)
     if history.change < ledger.number:
         stale = {
-            name: Stale(cluster.changed_from, barriers(cluster))
+            name: Stale.since(cluster.changed_from, cluster)
             for name, cluster in ledger.state.clusters.items()
             if cluster.changed_from is not None
         }
-        place = ledger.tables.location
-        events = sum(ledger.state.clusters[name].events_from(each.begin) for name, each in stale.items())
-        there = history.of_clusters()
-        rows = sum(file.rows for name, each in stale.items() for file in changed(there.get(name, ()), each.begin))
-
-        def deal(work: Callable[[Any], Any], pieces: Sequence[Any]) -> list[Any]:
-            return by_workers(spark, work, pieces, place, events=events + rows)
-
-        new = changes(deal, parallelism(spark), place, events=ledger.events, history=history, stale=stale)
+        new = changes(deal, cores, ledger.tables.location, events=ledger.events, history=history, stale=stale)
         ledger.tables.commit(history, ledger.number, *new)
         ledger.has_history()
     _replace(ledger, Table.CONTROLLER_EPOCHS, _epoch_rows(ledger.state))

@@ -37,12 +37,6 @@ class Found(NamedTuple):
     tag: str
     """Of a compressed file: another one when it was written again."""
 
-    def unread(self, progress: "Progress") -> int:
-        """Return how many bytes are unread, uncompressed; for a compressed file a guess."""
-        if is_read(self, progress):
-            return 0
-        return max(0, (self.size * UNPACKED if self.is_compressed else self.size) - progress.consumed)
-
     @property
     def is_compressed(self) -> bool:
         return is_compressed(self.file.name)
@@ -159,6 +153,18 @@ def next_reads(
             reads.append(read)
             size += read.size
     return reads
+
+
+def unread(found: Mapping[str, Found], files: Mapping[str, Progress]) -> list[int]:
+    """Estimate how many bytes of each file that is not read are unread, uncompressed."""
+    former = former_names(found, files)
+    known = [(file, files.get(former.get(name, name), Progress())) for name, file in found.items()]
+    sizes = [
+        (file.size * UNPACKED if file.is_compressed else file.size) - progress.consumed
+        for file, progress in known
+        if not is_read(file, progress)
+    ]
+    return [size for size in sizes if size > 0]
 
 
 Looked = TypeVar("Looked")

@@ -20,15 +20,12 @@ from ..location import Location
 from ..progress import Stages
 from ..spreading import by_workers, parallelism
 from .anew import clear
-from .batches import Batches, StagingError
-from .conflicts import conflicts
+from .batches import StagingError, take
 from .derived import derive
-from .files import Found, Read, former_names, listing, next_reads
-from .files import Progress as FileProgress
+from .files import Found, Read, listing, next_reads, unread
 from .leftovers import Leftovers, leftovers, note_leftovers
-from .report import Report, Share
-from .staging import stage
-from .state import Ledger, State, copied
+from .report import Report
+from .state import Ledger, copied
 
 SHARE_BYTES = 256 << 20
 """A task reads about so much at most."""
@@ -36,8 +33,6 @@ PIECE_BYTES = 64 << 20
 """Of a file, from which shares are put together that are equal."""
 MIN_PIECE_BYTES = 4 << 20
 """... and not less, though other workers have nothing to do: a file is made of it."""
-EVENT_BYTES = 1 << 10
-"""Of most events."""
 SHARES = 4
 """Of a batch for each processor, so that commits are rare."""
 FOLLOW_SECONDS = 1.0
@@ -113,14 +108,12 @@ class Run:
         batch_bytes: int | None,
     ) -> None:
         self.summary = Summary()
-        self._spark = spark
         self._ledger = ledger
         self._folders = folders
         self._progress = progress
         self._processors = parallelism(spark)
         self._batch_bytes = batch_bytes or SHARES * SHARE_BYTES * self._processors
-        place = ledger.tables.location
-        self._batches = Batches(ledger, self._staged, partial(conflicts, spark, place))
+        self._deal = partial(by_workers, spark, place=ledger.tables.location)
         self._failed: set[Read] = set()
         """What could not be read is not tried twice by one run."""
         self._derived_at = -float("inf")
@@ -130,7 +123,7 @@ class Run:
         found = listing(self._folders)
         if not found and not self._ledger.state.files:
             raise IngestError(f"There is no audit file in {', '.join(map(str, self._folders))}.")
-        self._progress.enters(EVENTS, size=_unread(found, self._ledger.state))
+        self._progress.enters(EVENTS, size=sum(unread(found, self._ledger.state.files)))
         while self._takes_batch(found):
             pass
         self._finish(found)
@@ -160,17 +153,11 @@ class Run:
         each = max(MIN_PIECE_BYTES, -(-size // (rounds * self._processors)))
         with _told("Spark failed"), self._progress.batch(size=size):
             try:
-                reports = self._batches.take(reads, each)
+                reports = take(self._ledger, self._deal, reads, each)
             except StagingError as error:
                 raise IngestError(str(error)) from None
         self._count(reports)
         return True
-
-    def _staged(self, shares: Sequence[Share]) -> list[Report]:
-        place = self._ledger.tables.location
-        events = sum(read.size for share in shares for read in share.reads) // EVENT_BYTES
-        work = partial(stage, tables=place, quarantine=self._ledger.quarantine.files)
-        return by_workers(self._spark, work, shares, place, events=events)
 
     def _count(self, reports: Sequence[Report]) -> None:
         self._failed = {
@@ -197,7 +184,7 @@ class Run:
         if state != self._ledger.state:
             self._ledger.change(state, [], [])
         with _told("The events are in the tables, but topic_history, controller_epochs and problems are as they were"):
-            derive(self._spark, self._ledger)
+            derive(self._deal, self._processors, self._ledger)
         self._derived_at = time.monotonic()
         self._derived_in = self._derived_at - began
         return left
@@ -227,9 +214,3 @@ def _told(meaning: str) -> Iterator[None]:
         if is_sparks(error):
             raise IngestError(f"{meaning}: {first_line(error)} Run it again.") from None
         raise
-
-
-def _unread(found: dict[str, Found], state: State) -> int:
-    """Estimate how many bytes are unread, uncompressed."""
-    former = former_names(found, state.files)
-    return sum(file.unread(state.files.get(former.get(name, name), FileProgress())) for name, file in found.items())

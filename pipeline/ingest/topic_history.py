@@ -8,10 +8,10 @@ next change leaves the former as they are.
 Rule: memory depends neither on the length of the history nor on how unevenly topics change.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple, Self
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -19,8 +19,10 @@ import pyarrow.dataset as ds
 from ..delta import DataFile, Snapshot, batches, new_files
 from ..location import Location
 from ..schemas import Table
-from .barriers import Barrier, Place, before, begin_of_change
+from ..spreading import Deal
+from .barriers import Barrier, Place, barriers, before, begin_of_change
 from .runs import Portion, Run, portions, taken, written
+from .state import ClusterState
 from .states import OF_EVENTS, database, history_rows, known_by, told_by
 
 SOURCE_ROWS = 200_000
@@ -45,21 +47,23 @@ class Sizes(NamedTuple):
 
 SIZES = Sizes()
 
-Deal = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
-"""Does work on pieces, and returns the answers in their order."""
-
 
 class Stale(NamedTuple):
     """A cluster whose topic history does not have everything yet."""
 
-    place: Place
-    """The first one that is new."""
+    begin: Place
+    """Where it changes at the earliest."""
     barriers: Sequence[Barrier]
     """Of the whole log."""
+    events: int
+    """How many there are from `begin` on."""
 
-    @property
-    def begin(self) -> Place:
-        return begin_of_change(self.place, self.barriers)
+    @classmethod
+    def since(cls, place: Place, cluster: ClusterState) -> Self:
+        """Return what is stale where `place` is the first one that is new."""
+        found = barriers(cluster)
+        begin = begin_of_change(place, found)
+        return cls(begin, found, cluster.events_from(begin))
 
 
 class Changes(NamedTuple):
@@ -100,10 +104,12 @@ def changes(
     raises.
     """
     of_events, of_history = events.of_clusters(), history.of_clusters()
-    removes = {name: changed(of_history.get(name, ()), each.begin) for name, each in stale.items()}
+    removes = {name: _changed(of_history.get(name, ()), each.begin) for name, each in stale.items()}
     new = {
         name: [file for file in of_events.get(name, ()) if _reaches(file, each.begin)] for name, each in stale.items()
     }
+    rows = sum(file.rows for file in chain(*removes.values()))
+    deal = partial(deal, events=rows + sum(each.events for each in stale.values()))
     sources = [*_sources(Table.TOPIC_HISTORY, removes), *_sources(Table.EVENTS, new)]
     told: list[Told] = deal(partial(tell, tables=tables, stale=stale, run_rows=sizes.run_rows), sources)
     runs = {name: [run for each in told for run in each.runs if run.cluster_id == name] for name in stale}
@@ -117,7 +123,7 @@ def changes(
 # ------------------------------------------------------------------ what to read
 
 
-def changed(files: Sequence[DataFile], begin: Place) -> list[DataFile]:
+def _changed(files: Sequence[DataFile], begin: Place) -> list[DataFile]:
     """Return the files of the topic history that have rows which last at `begin` or begin later,
     and the small ones if there are many.
     """
@@ -162,15 +168,15 @@ def _portions(cluster_id: str, runs: Sequence[Run], cores: int, sizes: Sizes) ->
 
 def tell(source: Source, tables: Location, stale: Mapping[str, Stale], run_rows: int) -> Told:
     """Write what some files tell of topics. Raises OSError."""
-    barriers, begin = stale[source.cluster_id].barriers, stale[source.cluster_id].begin
+    begin, ends, _ = stale[source.cluster_id]
     has_ended = _is_before("until_", begin)
     read = partial(_batches, tables, source, run_rows)
     kept: list[DataFile] = []
-    with database(barriers) as found:
+    with database(ends) as found:
         if source.table is Table.EVENTS:
             told = (told_by(found, rows) for rows in read(OF_EVENTS, ~_is_before("", begin)))
         else:
-            names, segment = source.table.in_files.names, len(before(barriers, begin))
+            names, segment = source.table.in_files.names, len(before(ends, begin))
             for group in (ds.field("until_epoch") != begin[0], ds.field("until_epoch") == begin[0]):
                 kept += new_files(tables, source.table, source.cluster_id, read(names, has_ended & group))
             lasts = _is_before("from_", begin) & (ds.field("until_epoch").is_null() | ~has_ended)

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from minicontroller.pipeline.commands import failures_told, pipeline
 from minicontroller.pipeline.failures import first_line
-from minicontroller.pipeline.ingest.run import EVENT_BYTES
+from minicontroller.pipeline.ingest.batches import EVENT_BYTES
 from minicontroller.pipeline.java_classes import archive
 from minicontroller.pipeline.location import Location
 from minicontroller.pipeline.schemas import Table

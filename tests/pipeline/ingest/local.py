@@ -3,20 +3,17 @@ this process. It makes tests of the rule quick; that Spark's workers do the same
 tests that run on Spark.
 """
 
+import pickle
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from msgspec import msgpack
 from pyspark.sql import SparkSession
 
-from minicontroller.pipeline.delta import DataFile, Tables, dataset
-from minicontroller.pipeline.ingest.batches import Batches
-from minicontroller.pipeline.ingest.conflicts import compared, differing
+from minicontroller.pipeline.delta import Tables, dataset
+from minicontroller.pipeline.ingest.batches import take
 from minicontroller.pipeline.ingest.files import Read, listing, next_reads
-from minicontroller.pipeline.ingest.report import Report, Share
 from minicontroller.pipeline.ingest.run import Summary, ingest
-from minicontroller.pipeline.ingest.staging import stage
 from minicontroller.pipeline.ingest.state import Ledger, State
 from minicontroller.pipeline.location import Location
 from minicontroller.pipeline.schemas import Table
@@ -37,17 +34,12 @@ def ingest_here(tables: Place, *folders: Place, batch_bytes: int = BATCH_BYTES) 
     place = located(tables)
     ledger = Ledger(Tables(place))
     ledger.follow_with_quarantine()
-    batches = Batches(
-        ledger,
-        lambda shares: [_apart(share, place, ledger.quarantine.files) for share in shares],
-        lambda repeated, there: [found for piece in compared(repeated, there) for found in differing(piece, place)],
-    )
     found, given = listing(map(located, folders)), set[Read]()
     while reads := next_reads(
         found, ledger.state.files, given=given, max_bytes=batch_bytes, piece_bytes=min(batch_bytes, PIECE_BYTES)
     ):
         given.update(reads)
-        batches.take(reads, PIECE_BYTES)
+        take(ledger, _dealt, reads, PIECE_BYTES)
     return ledger.state
 
 
@@ -56,10 +48,13 @@ def ingest_on(spark: SparkSession, tables: Place, folders: Sequence[Place], **op
     return ingest(spark, located(tables), [*map(located, folders)], **options)
 
 
-def _apart(share: Share, place: Location, quarantine: Sequence[DataFile]) -> Report:
-    """Stage a share that went through bytes and back, as between processes."""
-    report = stage(msgpack.decode(msgpack.encode(share), type=Share), place, quarantine)
-    return msgpack.decode(msgpack.encode(report), type=Report)
+def _dealt(work: Any, pieces: Sequence[Any], **_: Any) -> list[Any]:
+    """Do work on pieces that go through bytes and back, as between processes."""
+    return [_apart(work(_apart(piece))) for piece in pieces]
+
+
+def _apart(value: Any) -> Any:
+    return pickle.loads(pickle.dumps(value))
 
 
 def rows_of(tables: Place, table: Table) -> list[dict[str, Any]]:

@@ -24,7 +24,6 @@ from minicontroller.audit.event import (
 )
 from minicontroller.audit.replay import Replay
 from minicontroller.pipeline.delta import DataFile, NewFile, Tables, dataset
-from minicontroller.pipeline.ingest.barriers import barriers
 from minicontroller.pipeline.ingest.columns import event_rows
 from minicontroller.pipeline.ingest.places import Run, Runs
 from minicontroller.pipeline.ingest.state import ClusterState, EpochState
@@ -166,7 +165,7 @@ class Ingested:
         """Bring events of some clusters into the tables, and then the topic history up to date."""
         places = {name: min((each.epoch, each.sequence) for each in log) for name, log in logs.items()}
         self._commit(Table.EVENTS, Changes([self._written(*each) for each in logs.items()], []))
-        self.derive({name: Stale(place, barriers(self.clusters[name])) for name, place in places.items()})
+        self.derive({name: Stale.since(place, self.clusters[name]) for name, place in places.items()})
 
     def derive(self, stale: Mapping[str, Stale]) -> None:
         events, history = map(self.tables.snapshot, (Table.EVENTS, Table.TOPIC_HISTORY))
@@ -203,7 +202,7 @@ class Ingested:
         self.tables.commit(before, before.change + 1, *made)
 
 
-def here(work: Any, pieces: Sequence[Any]) -> list[Any]:
+def here(work: Any, pieces: Sequence[Any], **_: Any) -> list[Any]:
     """Work without Spark."""
     return [work(piece) for piece in pieces]
 
