@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from .places import Runs
+from .places import gaps, within
 from .report import Mark
 from .state import ClusterState
 
@@ -42,7 +42,7 @@ def barriers(cluster: ClusterState) -> list[Barrier]:
 
 def _gaps(cluster: ClusterState) -> Iterator[Barrier]:
     for number, epoch in cluster.epochs.items():
-        for _, _, run in Runs.of(epoch.runs).gaps():
+        for _, _, run in gaps(epoch.runs):
             yield Barrier(number, run.first, run.first_ms, GAP)
 
 
@@ -55,7 +55,7 @@ def _snapshots(cluster: ClusterState) -> Iterator[Barrier]:
         elif mark.kind == "snapshot_end":
             if begin is not None and begin.epoch == mark.epoch:
                 places = begin.sequence, mark.sequence
-                if Runs.of(cluster.epochs[mark.epoch].runs).within(*places) == [places]:
+                if within(cluster.epochs[mark.epoch].runs, *places) == [places]:
                     yield Barrier(mark.epoch, mark.sequence, mark.time_ms, SNAPSHOT, begin.sequence)
             begin = None
 

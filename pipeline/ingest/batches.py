@@ -4,6 +4,7 @@ Rule: whatever is repeated comes to the same. Each event is in the tables once: 
 same place in the log the first one that was ingested stays.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
 from itertools import chain
@@ -13,15 +14,13 @@ from msgspec.structs import replace
 from ..spreading import Deal
 from .conflicts import compared, differing
 from .files import Progress, Read
-from .places import Run, Runs
+from .places import Run, add, within
 from .report import Reached, Report, Share, Stretch
 from .staging import stage
 from .state import ClusterState, EpochState, Ledger, State, copied
 
 EVENT_BYTES = 1 << 10
 """Of most events."""
-
-Known = dict[tuple[str, int], Runs]
 
 
 class StagingError(Exception):
@@ -52,8 +51,7 @@ def take(ledger: Ledger, deal: Deal, reads: Sequence[Read], each: int) -> list[R
     )
     pieces = compared(repeated, [*ledger.events.files, *events])
     for cluster, epoch, sequence in chain.from_iterable(deal(partial(differing, tables=place), pieces)):
-        there = state.clusters[cluster].epochs[epoch]
-        there.conflicts = _added(there.conflicts, Run(sequence, sequence, 0, 0))
+        add(state.clusters[cluster].epochs[epoch].conflicts, Run(sequence, sequence, 0, 0))
     ledger.change(state, events, quarantine)
     return reports
 
@@ -76,46 +74,34 @@ def overlapping(state: State, reports: Sequence[Report]) -> list[Share]:
     """Return the shares that hold events known from before, or from a share before them: they are
     staged again without those.
     """
-    known: Known = {}
+    known = defaultdict[tuple[str, int], list[Run]](list)
+    for cluster_id, cluster in state.clusters.items():
+        known |= {(cluster_id, number): list(epoch.runs) for number, epoch in cluster.epochs.items()}
     again = []
     for report in reports:
-        own: Known = {}
+        own = defaultdict[tuple[str, int], list[Run]](list)
         has_known = False
         for stretch in report.stretches:
-            place = stretch.cluster_id, stretch.epoch
-            if place not in known:
-                epochs = state.clusters.get(stretch.cluster_id, ClusterState()).epochs
-                known[place] = Runs.of(epochs[stretch.epoch].runs if stretch.epoch in epochs else [])
-            there = own.setdefault(place, Runs())
-            run = stretch.run
-            has_known |= bool(known[place].within(run.first, run.last) or there.within(run.first, run.last))
-            there.add(run)
+            place, run = (stretch.cluster_id, stretch.epoch), stretch.run
+            has_known |= any(within(runs[place], run.first, run.last) for runs in (known, own))
+            add(own[place], run)
         if has_known:
-            reads = [reached.read for reached in report.reached]
-            again.append(Share(report.number, reads, leaves_out=True, known=_places(known, own)))
+            places = {place: within(known[place], runs[0].first, runs[-1].last) for place, runs in own.items()}
+            again.append(Share(report.number, [reached.read for reached in report.reached], places))
         for place, runs in own.items():
-            for run in runs.runs:
-                known[place].add(run)
+            for run in runs:
+                add(known[place], run)
     return again
-
-
-def _places(known: Known, own: Known) -> dict[str, dict[int, list[tuple[int, int]]]]:
-    """Return the known places that a share could hold."""
-    places: dict[str, dict[int, list[tuple[int, int]]]] = {}
-    for (cluster, epoch), runs in own.items():
-        within = known[cluster, epoch].within(runs.runs[0].first, runs.runs[-1].last)
-        places.setdefault(cluster, {})[epoch] = within
-    return places
 
 
 def note(state: State, report: Report) -> None:
     """Note in the state what a share brought. Raises StagingError if that was there."""
     for stretch in report.stretches:
         epoch = _epoch(state, stretch)
-        if Runs.of(epoch.runs).within(stretch.run.first, stretch.run.last):
+        if within(epoch.runs, stretch.run.first, stretch.run.last):
             file = report.reached[stretch.read].read.file
             raise StagingError(f"{file} was written anew while it was read: ingest again when that is done.")
-        epoch.runs = _added(epoch.runs, stretch.run)
+        add(epoch.runs, stretch.run)
         epoch.decisions += stretch.decisions
         epoch.begins_with_snapshot |= stretch.begins_with_snapshot
         cluster = state.clusters[stretch.cluster_id]
@@ -125,7 +111,7 @@ def note(state: State, report: Report) -> None:
         if not report.reached[stretch.read].read.again:
             epoch = _epoch(state, stretch)
             epoch.duplicates += stretch.run.count
-            epoch.repeated = _added(epoch.repeated, stretch.run)
+            add(epoch.repeated, stretch.run)
     for mark in report.marks:
         state.clusters[mark.cluster_id].marks.append(mark)
     for reached in report.reached:
@@ -136,12 +122,6 @@ def note(state: State, report: Report) -> None:
 def _epoch(state: State, stretch: Stretch) -> EpochState:
     cluster = state.clusters.setdefault(stretch.cluster_id, ClusterState())
     return cluster.epochs.setdefault(stretch.epoch, EpochState(stretch.node))
-
-
-def _added(runs: list[Run], run: Run) -> list[Run]:
-    joined = Runs.of(runs)
-    joined.add(run)
-    return joined.runs
 
 
 def _note_progress(files: dict[str, Progress], reached: Reached) -> None:

@@ -4,8 +4,7 @@ Rule: kept as runs without a gap, so it stays small however long the log is.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
-from typing import Self
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -24,46 +23,27 @@ class Run(msgspec.Struct, array_like=True):
         return self.last - self.first + 1
 
 
-class Runs:
-    """Runs of one epoch, in order, of which no two touch."""
+def add(runs: list[Run], run: Run) -> None:
+    """Add a run to the runs of an epoch, which are in order, and of which no two touch."""
+    begin = bisect_left(runs, run.first - 1, key=lambda each: each.last)
+    end = bisect_right(runs, run.last + 1, key=lambda each: each.first)
+    joined = [*runs[begin:end], run]
+    low = min(joined, key=lambda each: each.first)
+    high = max(joined, key=lambda each: each.last)
+    runs[begin:end] = [Run(low.first, high.last, low.first_ms, high.last_ms)]
 
-    def __init__(self, runs: Iterable[Run] = ()) -> None:
-        self.runs: list[Run] = []
-        for run in runs:
-            self.add(run)
 
-    @classmethod
-    def of(cls, runs: list[Run]) -> Self:
-        """Make `Runs` of runs that are in order."""
-        made = cls()
-        made.runs = list(runs)
-        return made
+def within(runs: Sequence[Run], first: int, last: int) -> list[tuple[int, int]]:
+    """Return which of the places from `first` to `last` are in runs."""
+    begin = bisect_left(runs, first, key=lambda each: each.last)
+    end = bisect_right(runs, last, key=lambda each: each.first)
+    return [(max(first, run.first), min(last, run.last)) for run in runs[begin:end]]
 
-    def add(self, run: Run) -> None:
-        begin = bisect_left(self.runs, run.first - 1, key=lambda each: each.last)
-        end = bisect_right(self.runs, run.last + 1, key=lambda each: each.first)
-        joined = [*self.runs[begin:end], run]
-        low = min(joined, key=lambda each: each.first)
-        high = max(joined, key=lambda each: each.last)
-        self.runs[begin:end] = [Run(low.first, high.last, low.first_ms, high.last_ms)]
 
-    def within(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Return which of the places from `first` to `last` there are."""
-        begin = bisect_left(self.runs, first, key=lambda each: each.last)
-        end = bisect_right(self.runs, last, key=lambda each: each.first)
-        return [(max(first, run.first), min(last, run.last)) for run in self.runs[begin:end]]
-
-    def __contains__(self, sequence: int) -> bool:
-        return bool(self.within(sequence, sequence))
-
-    @property
-    def count(self) -> int:
-        return sum(run.count for run in self.runs)
-
-    def gaps(self) -> Iterator[tuple[int, int, Run]]:
-        """Yield the first and last place of each gap, from place 1 on, and the run after it."""
-        expected = 1
-        for run in self.runs:
-            if run.first > expected:
-                yield expected, run.first - 1, run
-            expected = run.last + 1
+def gaps(runs: Iterable[Run]) -> Iterator[tuple[int, int, Run]]:
+    """Yield the first and last place of each gap, from place 1 on, and the run after it."""
+    expected = 1
+    for run in runs:
+        if run.first > expected:
+            yield expected, run.first - 1, run
+        expected = run.last + 1

@@ -19,12 +19,10 @@ class Share(msgspec.Struct, frozen=True):
 
     number: int
     reads: list[Read]
-    leaves_out: bool = False
-    """Leave out what is known, and what comes twice. At first everything is staged, because mostly
-    nothing is.
-    """
-    known: dict[str, dict[int, list[tuple[int, int]]]] = {}
-    """By cluster and epoch: places that are in the tables, or are another reader's; first and last.
+    known: dict[tuple[str, int], list[tuple[int, int]]] | None = None
+    """By cluster and epoch: the first and last of places that are in the tables, or are another
+    reader's. They are left out, and so is what comes twice; at first everything is staged, because
+    mostly nothing is known.
     """
 
 

@@ -6,7 +6,7 @@ leaves files that nobody names.
 """
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
@@ -21,7 +21,7 @@ from ..schemas import CLUSTER, Table
 from .columns import Bad, columns
 from .files import lasting_name
 from .lines import Reader
-from .places import Run, Runs
+from .places import Run, add, within
 from .report import Reached, Report, Share
 from .stretches import marks_of, stretch_on
 
@@ -62,7 +62,7 @@ class _Stager:
         self._tables = tables
         self._in_quarantine = quarantine
         self._report = report
-        self._known = Known(share) if share.leaves_out else None
+        self._known = None if share.known is None else Known(share.known)
         self._now = datetime.now(UTC)
         self._events = _Files(tables, Table.EVENTS, report.events_files)
         self._repeated = _Files(tables, Table.EVENTS, report.repeated_files)
@@ -127,12 +127,8 @@ class _Stager:
 class Known:
     """The places that are in the tables, or come earlier in the same batch."""
 
-    def __init__(self, share: Share) -> None:
-        self._runs = {
-            (cluster, epoch): Runs(Run(first, last, 0, 0) for first, last in places)
-            for cluster, epochs in share.known.items()
-            for epoch, places in epochs.items()
-        }
+    def __init__(self, known: Mapping[tuple[str, int], Sequence[tuple[int, int]]]) -> None:
+        self._runs = {place: [Run(*each, 0, 0) for each in some] for place, some in known.items()}
 
     def of(self, rows: pa.RecordBatch) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
         """Say of each row whether its place is known; from now on it is."""
@@ -140,10 +136,10 @@ class Known:
         return np.array([self._is_known(*place) for place in places], np.bool_)
 
     def _is_known(self, cluster_id: str, epoch: int, sequence: int) -> bool:
-        runs = self._runs.setdefault((cluster_id, epoch), Runs())
-        if sequence in runs:
+        runs = self._runs.setdefault((cluster_id, epoch), [])
+        if within(runs, sequence, sequence):
             return True
-        runs.add(Run(sequence, sequence, 0, 0))
+        add(runs, Run(sequence, sequence, 0, 0))
         return False
 
 

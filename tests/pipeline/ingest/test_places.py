@@ -1,9 +1,11 @@
 """Which places of an epoch there are, kept as runs: held against a plain set of numbers."""
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicontroller.pipeline.ingest.places import Run, Runs
+from minicontroller.pipeline.ingest.places import Run, add, gaps, within
 
 PLACES = st.tuples(st.integers(1, 40), st.integers(0, 6)).map(lambda each: (each[0], each[0] + each[1]))
 
@@ -18,13 +20,15 @@ def test_runs_are_a_set(added: list[tuple[int, int]], asked: tuple[int, int]) ->
     """Whatever is added in whatever order: the runs are the numbers, in order, never touching, with
     the times of their ends.
     """
-    runs = Runs(a_run(*each) for each in added)
+    runs: list[Run] = []
+    for each in added:
+        add(runs, a_run(*each))
     numbers = {number for first, last in added for number in range(first, last + 1)}
-    assert [number for run in runs.runs for number in range(run.first, run.last + 1)] == sorted(numbers)
-    assert all(one.last + 1 < other.first for one, other in zip(runs.runs, runs.runs[1:], strict=False))
-    assert all((run.first_ms, run.last_ms) == (run.first, run.last) for run in runs.runs)
-    within = [number for first, last in runs.within(*asked) for number in range(first, last + 1)]
-    assert within == sorted(numbers & set(range(asked[0], asked[1] + 1)))
-    missing = [number for first, last, _ in runs.gaps() for number in range(first, last + 1)]
+    assert [number for run in runs for number in range(run.first, run.last + 1)] == sorted(numbers)
+    assert all(one.last + 1 < other.first for one, other in pairwise(runs))
+    assert all((run.first_ms, run.last_ms) == (run.first, run.last) for run in runs)
+    there = [number for first, last in within(runs, *asked) for number in range(first, last + 1)]
+    assert there == sorted(numbers & set(range(asked[0], asked[1] + 1)))
+    missing = [number for first, last, _ in gaps(runs) for number in range(first, last + 1)]
     assert missing == sorted(set(range(1, max(numbers, default=0))) - numbers)
-    assert [number for number in range(50) if number in runs] == sorted(numbers)
+    assert [number for number in range(50) if within(runs, number, number)] == sorted(numbers)

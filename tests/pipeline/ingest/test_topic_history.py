@@ -25,7 +25,7 @@ from minicontroller.audit.event import (
 from minicontroller.audit.replay import Replay
 from minicontroller.pipeline.delta import DataFile, NewFile, Tables, dataset
 from minicontroller.pipeline.ingest.columns import event_rows
-from minicontroller.pipeline.ingest.places import Run, Runs
+from minicontroller.pipeline.ingest.places import Run, add
 from minicontroller.pipeline.ingest.state import ClusterState, EpochState
 from minicontroller.pipeline.ingest.stretches import marks_of
 from minicontroller.pipeline.ingest.topic_history import Changes, Sizes, Stale, changes
@@ -190,9 +190,7 @@ class Ingested:
         cluster.marks += marks_of(rows)
         for event in log:
             epoch = cluster.epochs.setdefault(event.epoch, EpochState(1))
-            runs = Runs.of(epoch.runs)
-            runs.add(Run(event.sequence, event.sequence, event.time_ms, event.time_ms))
-            epoch.runs = runs.runs
+            add(epoch.runs, Run(event.sequence, event.sequence, event.time_ms, event.time_ms))
         file = NewFile(self.location, Table.EVENTS, name)
         file.write(rows.select(Table.EVENTS.in_files.names))
         return file.finish()
