@@ -204,7 +204,9 @@ class Tables:
     ) -> Snapshot:
         """Change a table in one step, and return it. Raises ChangedMeanwhileError, TablesError."""
         delta = before.delta or self._created(before.table)
-        self._add_columns(delta, before.table)
+        there = {field.name for field in delta.schema().fields}
+        if new := [field for field in Schema.from_arrow(before.table.schema).fields if field.name not in there]:
+            delta.alter.add_columns(new)  # the table is of an older version
         now = time.time_ns() // 1_000_000
         adds = list(adds)
         actions: list[AddAction | RemoveAction] = [
@@ -237,12 +239,6 @@ class Tables:
                 raise ChangedMeanwhileError(f"{self.folder(before.table)} was removed meanwhile.") from None
             raise TablesError(f"{self.folder(before.table)} cannot be changed: {reason(error)}.") from None
         return self.snapshot(before.table)
-
-    def _add_columns(self, delta: DeltaTable, table: Table) -> None:
-        """Give a table of an older version the columns of this one."""
-        there = {field.name for field in delta.schema().fields}
-        if new := [field for field in Schema.from_arrow(table.schema).fields if field.name not in there]:
-            delta.alter.add_columns(new)
 
     def merge_small(self, before: Snapshot) -> int:
         """Merge small files where there are many, and return how many fewer there are. Raises

@@ -15,7 +15,7 @@ from ..delta import CLEARING, OLD_STATE, Tables, TablesError
 from ..location import output_stream
 from ..schemas import Table
 from .files import Found, lasting_name
-from .state import newest_state, states
+from .state import loaded, states
 
 
 class _OldState(msgspec.Struct):
@@ -59,8 +59,8 @@ def _read(tables: Tables) -> Iterable[str]:
         raise TablesError(
             f"{tables.location.child(OLD_STATE)} is broken ({error}): ingest everything into another folder."
         ) from None
-    if states(tables):
-        return newest_state(tables).files
+    if found := states(tables):
+        return loaded(tables, found[-1]).files
     for info in filesystem.get_file_info([table.value for table in Table]):
         if info.type != fs.FileType.NotFound:
             raise TablesError(

@@ -7,7 +7,6 @@ import signal
 import sys
 from collections.abc import Sequence
 from threading import Event
-from types import FrameType
 
 import click
 from pyspark.sql import SparkSession
@@ -15,6 +14,7 @@ from pyspark.sql import SparkSession
 from ...text.escaping import escaped
 from ..delta import TablesError
 from ..location import Location, reason
+from ..page.sheet import plural
 from ..progress import Stages
 from .run import IngestError, Summary, ingest
 
@@ -32,7 +32,10 @@ def run_command(
     """Ingest, and print what came of it. Raises click.ClickException; exits with 1 if there are
     problems and `fails_on_problems`.
     """
-    stop = _stopped_by_signals() if follow else None
+    stop = Event() if follow else None
+    if stop is not None:
+        for number in (signal.SIGINT, signal.SIGTERM):  # they end the run in good order
+            signal.signal(number, lambda _number, _frame: stop.set())
     try:
         with Stages(spark).shown() as progress:
             summary = ingest(spark, tables, folders, follow=stop, anew=anew, batch_bytes=batch_bytes, progress=progress)
@@ -46,41 +49,21 @@ def run_command(
         sys.exit(1)
 
 
-def _stopped_by_signals() -> Event:
-    """End the run in good order on Ctrl-C or SIGTERM."""
-    stop = Event()
-
-    def set_it(_number: int, _frame: FrameType | None) -> None:
-        stop.set()
-
-    signal.signal(signal.SIGINT, set_it)
-    signal.signal(signal.SIGTERM, set_it)
-    return stop
-
-
 def told(summary: Summary) -> list[str]:
     """Return the lines that describe a run."""
-    lines = [f"{summary.events:,} new events from {_count(summary.files, 'file')}."]
-    for number, text in (
-        (summary.duplicates, "{} more than once in the files, and once in the tables."),
-        (summary.conflicts, "{} in conflict with another at the same place in the log; the first one stays."),
-        (summary.missing, "{} missing: no file had them so far."),
-    ):
-        if number:
-            lines.append(text.format(_count(number, "event")))
-    if summary.quarantined:
-        lines.append(f"{_count(summary.quarantined, 'line')} in quarantine.")
-    for number, text in (
-        (summary.torn, "{} torn: finished, and without a last line end."),
-        (summary.unreadable, "{} unreadable."),
-        (summary.pending, "{} with a line that has no end yet."),
-    ):
-        if number:
-            lines.append(text.format(_count(number, "file")))
+    lines = [
+        f"{plural(number, what)} {text}."
+        for number, what, text in (
+            (summary.duplicates, "event", "more than once in the files, and once in the tables"),
+            (summary.conflicts, "event", "in conflict with another at the same place in the log; the first one stays"),
+            (summary.missing, "event", "missing: no file had them so far"),
+            (summary.quarantined, "line", "in quarantine"),
+            (summary.torn, "file", "torn: finished, and without a last line end"),
+            (summary.unreadable, "file", "unreadable"),
+            (summary.pending, "file", "with a line that has no end yet"),
+        )
+        if number
+    ]
     if summary.has_problems:
         lines.append("The tables `problems` and `quarantine` tell more.")
-    return lines
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+    return [f"{summary.events:,} new events from {plural(summary.files, 'file')}.", *lines]

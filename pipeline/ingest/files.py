@@ -110,13 +110,9 @@ def _name(info: fs.FileInfo) -> str:
         return os.fsdecode(error.object)
 
 
-def is_told(name: str) -> bool:
-    """Whether a file's name can stand in a table: it may be no text at all."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+def as_text(name: str) -> str:
+    """Return the name of a file as it can stand in a table: it may be no text at all."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def next_reads(
@@ -142,7 +138,7 @@ def next_reads(
     unread = (
         name
         for name, file in found.items()
-        if is_told(name) and not is_read(file, files.get(former.get(name, name), Progress()))
+        if as_text(name) == name and not is_read(file, files.get(former.get(name, name), Progress()))
     )
     for some in _looked_at(of_file, unread, found):
         for read in some:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ...audit.names import name_parts
 from ..location import reason
-from .files import Found, Progress, base_name, former_names, is_read, is_told, lasting_name
+from .files import Found, Progress, as_text, base_name, former_names, is_read, lasting_name
 from .state import State
 
 
@@ -29,7 +29,7 @@ def leftovers(found: Mapping[str, Found], files: Mapping[str, Progress]) -> Left
     former = former_names(found, files)
     newest = dict(sorted(filter(None, map(_key, found))))
     for name, file in found.items():
-        told = _told(str(file.file))
+        told = as_text(str(file.file))
         progress = files.get(former.get(name, name))
         if why := _why_not(name, file, progress):
             left.unreadable[told] = why
@@ -47,7 +47,7 @@ def note_leftovers(state: State, found: Mapping[str, Found], left: Leftovers) ->
     """Note in the state what could not be read; what is known of files that were not looked at
     stays.
     """
-    looked_at = {lasting_name(_told(name)) for name in found}
+    looked_at = {lasting_name(as_text(name)) for name in found}
     for noted in (state.torn, state.unreadable):
         for told in [each for each in noted if lasting_name(each) in looked_at]:
             del noted[told]
@@ -56,7 +56,7 @@ def note_leftovers(state: State, found: Mapping[str, Found], left: Leftovers) ->
 
 
 def _why_not(name: str, file: Found, progress: Progress | None) -> str | None:
-    if not is_told(name):
+    if as_text(name) != name:
         return "its name is not UTF-8"
     if progress is not None and is_read(file, progress):
         return None
@@ -69,15 +69,9 @@ def _why_not(name: str, file: Found, progress: Progress | None) -> str | None:
     return None
 
 
-def _told(path: str) -> str:
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
 def _key(name: str) -> tuple[tuple[str, int], tuple[int, int, int]] | None:
     """Split a file's name into cluster and node, and epoch, first sequence and number among files
     of that name.
     """
     parts = name_parts(base_name(name))
-    if parts is None:
-        return None
-    return (parts.cluster_id, parts.node), (parts.epoch, parts.sequence, parts.again)
+    return parts and ((parts.cluster_id, parts.node), (parts.epoch, parts.sequence, parts.again))

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from ..location import Location, output_stream
 from ..schemas import Table
-from .states import TOLD
+from .topic_states import TOLD
 
 BATCH_ROWS = 2048
 FOLDER = Table.TOPIC_HISTORY.value

@@ -111,7 +111,7 @@ class Ledger:
         tables.check_form()
         if not self.number:
             self._check_nothing_is_left()
-        self.state = _loaded(tables, self.number) if self.number else State()
+        self.state = loaded(tables, _name(self.number)) if self.number else State()
         self._check_rows()
         history = tables.snapshot(Table.TOPIC_HISTORY).change
         if history >= self.number:
@@ -132,11 +132,15 @@ class Ledger:
         before = self.number
         number = max(before + 1, time.time_ns() // 1000)
         state.quarantine = quarantine
-        self._save(number, state)
+        with output_stream(self.tables.location, _name(number)) as stream:
+            stream.write(zstandard.compress(msgspec.json.encode(state)))
         self.events = self.tables.commit(self.events, number, adds)
         self.state = state
         self.follow_with_quarantine()
-        self._forget(before)
+        for name in states(self.tables):
+            if _number(name) < before:  # the one before stays: a disk may lose the last commit
+                with suppress(FileNotFoundError):
+                    self.tables.location.filesystem().delete_file(name)
 
     def merge_small(self) -> int:
         """Merge small files of the events and of the quarantine, and return how many fewer there
@@ -166,21 +170,6 @@ class Ledger:
         for cluster in self.state.clusters.values():
             cluster.changed_from = None
 
-    # ------------------------------------------------------------------ files
-
-    def _save(self, number: int, state: State) -> None:
-        with output_stream(self.tables.location, _name(number)) as stream:
-            stream.write(zstandard.compress(msgspec.json.encode(state)))
-
-    def _forget(self, number: int) -> None:
-        """Remove the states before a change. Its own stays beside the last one: a disk may lose the
-        last commit.
-        """
-        for name in states(self.tables):
-            if _number(name) < number:
-                with suppress(FileNotFoundError):
-                    self.tables.location.filesystem().delete_file(name)
-
     def _check_rows(self) -> None:
         rows = sum(file.rows for file in self.events.files)
         known = sum(epoch.events for cluster in self.state.clusters.values() for epoch in cluster.epochs.values())
@@ -207,19 +196,14 @@ def states(tables: Tables) -> list[str]:
     return sorted((name for name in found if NAMED.fullmatch(name)), key=_number)
 
 
-def newest_state(tables: Tables) -> State:
-    """Return the newest state that was written, in force or not; there must be one. Raises
-    TablesError, OSError.
-    """
-    return _loaded(tables, _number(states(tables)[-1]))
-
-
-def _loaded(tables: Tables, number: int) -> State:
-    name = _name(number)
+def loaded(tables: Tables, name: str) -> State:
+    """Read a state. Raises TablesError, OSError."""
     try:
         with tables.location.filesystem().open_input_stream(name, compression=None) as stream:
             text = zstandard.decompress(stream.readall(), max_output_size=LARGEST)
-        return _decoded(text)
+        form = msgspec.json.decode(text, type=_Form).format
+        if form == FORMAT:
+            return msgspec.json.decode(text, type=State)
     except FileNotFoundError:
         raise TablesError(
             f"{tables.location} has events, but {name} is gone, which tells what is in them: ingest into another folder."
@@ -228,6 +212,9 @@ def _loaded(tables: Tables, number: int) -> State:
         raise TablesError(
             f"{tables.location.child(name)} is broken ({error}): ingest everything into another folder."
         ) from None
+    raise TablesError(
+        f"The tables were written by another version of this program (format {form}, and this is {FORMAT}): ingest into another folder."
+    )
 
 
 def check(tables: Tables) -> None:
@@ -256,15 +243,6 @@ def _name(number: int) -> str:
 
 def _number(name: str) -> int:
     return int(name.rpartition("/")[2].partition(".")[0])
-
-
-def _decoded(text: bytes) -> State:
-    form = msgspec.json.decode(text, type=_Form).format
-    if form != FORMAT:
-        raise TablesError(
-            f"The tables were written by another version of this program (format {form}, and this is {FORMAT}): ingest into another folder."
-        )
-    return msgspec.json.decode(text, type=State)
 
 
 class _Form(msgspec.Struct):

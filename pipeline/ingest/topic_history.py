@@ -23,7 +23,7 @@ from ..spreading import Deal
 from .barriers import Barrier, Place, barriers, before, begin_of_change
 from .runs import Portion, Run, portions, taken, written
 from .state import ClusterState
-from .states import OF_EVENTS, database, history_rows, known_by, told_by
+from .topic_states import OF_EVENTS, database, history_rows, known_by, told_by
 
 SOURCE_ROWS = 200_000
 """Of the files that one task reads, unless one file has more."""
@@ -66,13 +66,6 @@ class Stale(NamedTuple):
         return cls(begin, found, cluster.events_from(begin))
 
 
-class Changes(NamedTuple):
-    """What one commit adds to the table and removes from it."""
-
-    adds: list[DataFile]
-    removes: list[DataFile]
-
-
 class Source(NamedTuple):
     """Files of a cluster that one task reads."""
 
@@ -98,10 +91,10 @@ def changes(
     history: Snapshot,
     stale: Mapping[str, Stale],
     sizes: Sizes = SIZES,
-) -> Changes:
+) -> tuple[list[DataFile], list[DataFile]]:
     """Write the files that bring the topic history of some clusters up to date with their events,
-    and say what to commit. The work is dealt out to so many cores. Raises OSError and what `deal`
-    raises.
+    and return what a commit adds and what it removes. The work is dealt out to so many cores.
+    Raises OSError and what `deal` raises.
     """
     of_events, of_history = events.of_clusters(), history.of_clusters()
     removes = {name: _changed(of_history.get(name, ()), each.begin) for name, each in stale.items()}
@@ -117,10 +110,7 @@ def changes(
     made: list[list[DataFile]] = deal(partial(make, tables=tables, stale=stale, runs=runs), dealt)
     for run in chain(*runs.values()):
         tables.filesystem().delete_file(run.path)
-    return Changes([*chain(*(each.kept for each in told), *made)], [*chain(*removes.values())])
-
-
-# ------------------------------------------------------------------ what to read
+    return [*chain(*(each.kept for each in told), *made)], [*chain(*removes.values())]
 
 
 def _changed(files: Sequence[DataFile], begin: Place) -> list[DataFile]:
@@ -161,9 +151,6 @@ def _sources(table: Table, files: Mapping[str, Sequence[DataFile]]) -> Iterator[
 def _portions(cluster_id: str, runs: Sequence[Run], cores: int, sizes: Sizes) -> list[Portion]:
     size = sum(run.size for run in runs)
     return portions(cluster_id, max(-(-size // sizes.portion), min(cores, -(-size // sizes.least))))
-
-
-# ------------------------------------------------------------------ what tasks do
 
 
 def tell(source: Source, tables: Location, stale: Mapping[str, Stale], run_rows: int) -> Told:

@@ -28,7 +28,7 @@ from minicontroller.pipeline.ingest.columns import event_rows
 from minicontroller.pipeline.ingest.places import Run, add
 from minicontroller.pipeline.ingest.state import ClusterState, EpochState
 from minicontroller.pipeline.ingest.stretches import marks_of
-from minicontroller.pipeline.ingest.topic_history import Changes, Sizes, Stale, changes
+from minicontroller.pipeline.ingest.topic_history import Sizes, Stale, changes
 from minicontroller.pipeline.location import Location
 from minicontroller.pipeline.schemas import Table
 from tests.audit.logs import a_creation, a_state, an_empty_snapshot, stamp
@@ -164,7 +164,7 @@ class Ingested:
     def take(self, logs: Mapping[str, Sequence[AuditEvent]]) -> None:
         """Bring events of some clusters into the tables, and then the topic history up to date."""
         places = {name: min((each.epoch, each.sequence) for each in log) for name, log in logs.items()}
-        self._commit(Table.EVENTS, Changes([self._written(*each) for each in logs.items()], []))
+        self._commit(Table.EVENTS, ([self._written(*each) for each in logs.items()], []))
         self.derive({name: Stale.since(place, self.clusters[name]) for name, place in places.items()})
 
     def derive(self, stale: Mapping[str, Stale]) -> None:
@@ -195,7 +195,7 @@ class Ingested:
         file.write(rows.select(Table.EVENTS.in_files.names))
         return file.finish()
 
-    def _commit(self, table: Table, made: Changes) -> None:
+    def _commit(self, table: Table, made: tuple[list[DataFile], list[DataFile]]) -> None:
         before = self.tables.snapshot(table)
         self.tables.commit(before, before.change + 1, *made)
 
