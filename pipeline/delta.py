@@ -138,7 +138,6 @@ class Snapshot:
         return self.change < events.change
 
     def of_clusters(self) -> Mapping[str, list[DataFile]]:
-        """Return the files of a partitioned table by cluster id, in the order of the ids."""
         return of_clusters(self.files)
 
 
@@ -241,8 +240,8 @@ class Tables:
         return self.snapshot(before.table)
 
     def merge_small(self, before: Snapshot) -> int:
-        """Merge small files where there are many, and return how many fewer there are. Raises
-        TablesError, OSError.
+        """Merge small files where there are many, in the order of the log, and return how many
+        fewer there are. Raises TablesError, OSError.
 
         delta-rs lets two compactions at once succeed, each of which adds all rows; of two commits
         with the same application transaction one fails.
@@ -255,19 +254,17 @@ class Tables:
         if not many:
             return 0
         removes = list(chain.from_iterable(many))
-        adds = [each for files in many for each in self._merged(before.table, files)]
+        adds: list[DataFile] = []
+        for files in many:
+            in_order = sorted(files, key=lambda file: [file.low.get(name, 0) for name in ("epoch", "sequence")])
+            rows = batches(self.location, before.table, in_order, before.table.in_files.names)
+            adds += new_files(self.location, before.table, files[0].cluster_id, rows)
         try:
             self.commit(before, before.change, adds, removes, are_rows_new=False)
         except ChangedMeanwhileError:  # the other run merges them itself
             return 0
         self.vacuum(before.table)
         return len(removes) - len(adds)
-
-    def _merged(self, table: Table, files: Sequence[DataFile]) -> Iterator[DataFile]:
-        """Write the rows of some files of a cluster into large ones, in the order of the log."""
-        in_order = sorted(files, key=lambda file: [file.low.get(name, 0) for name in ("epoch", "sequence")])
-        rows = batches(self.location, table, in_order, table.in_files.names)
-        return new_files(self.location, table, files[0].cluster_id, rows)
 
     def vacuum(self, table: Table) -> None:
         """Remove the files that no snapshot of the last KEPT_HOURS names. Raises TablesError."""
@@ -298,9 +295,6 @@ class Tables:
             if "already exists" in str(error):
                 raise ChangedMeanwhileError(f"Another run has made {self.folder(table)} meanwhile.") from None
             raise TablesError(f"{self.folder(table)} cannot be made: {reason(error)}.") from None
-
-
-# ------------------------------------------------------------------ files
 
 
 def dataset(tables: Location, table: Table, files: Sequence[DataFile], schema: pa.Schema | None = None) -> ds.Dataset:
@@ -425,9 +419,6 @@ def new_files(
 def _numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return times as microseconds since 1970, and other values as they are."""
     return column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
-
-
-# ------------------------------------------------------------------ Delta's log
 
 
 def _partitions(file: DataFile) -> Mapping[str, str | None]:

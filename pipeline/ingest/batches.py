@@ -11,6 +11,7 @@ from itertools import chain
 
 from msgspec.structs import replace
 
+from ..failures import PipelineError
 from ..spreading import Deal
 from .conflicts import compared, differing
 from .files import Progress, Read
@@ -23,7 +24,7 @@ EVENT_BYTES = 1 << 10
 """Of most events."""
 
 
-class StagingError(Exception):
+class StagingError(PipelineError):
     """What a worker staged cannot be used; the message is a sentence that says why."""
 
 

@@ -11,12 +11,10 @@ from threading import Event
 import click
 from pyspark.sql import SparkSession
 
-from ...text.escaping import escaped
-from ..delta import TablesError
-from ..location import Location, reason
+from ..location import Location
 from ..page.sheet import plural
 from ..progress import Stages
-from .run import IngestError, Summary, ingest
+from .run import Summary, ingest
 
 
 def run_command(
@@ -29,20 +27,15 @@ def run_command(
     batch_bytes: int | None,
     fails_on_problems: bool,
 ) -> None:
-    """Ingest, and print what came of it. Raises click.ClickException; exits with 1 if there are
-    problems and `fails_on_problems`.
+    """Ingest, and print what came of it; exit with 1 if there are problems and `fails_on_problems`.
+    Raises PipelineError and OSError.
     """
     stop = Event() if follow else None
     if stop is not None:
         for number in (signal.SIGINT, signal.SIGTERM):  # they end the run in good order
             signal.signal(number, lambda _number, _frame: stop.set())
-    try:
-        with Stages(spark).shown() as progress:
-            summary = ingest(spark, tables, folders, follow=stop, anew=anew, batch_bytes=batch_bytes, progress=progress)
-    except (IngestError, TablesError) as error:
-        raise click.ClickException(escaped(str(error))) from None
-    except OSError as error:
-        raise click.ClickException(escaped(f"{error.filename or tables}: {reason(error)}.")) from None
+    with Stages(spark).shown() as progress:
+        summary = ingest(spark, tables, folders, follow=stop, anew=anew, batch_bytes=batch_bytes, progress=progress)
     for line in told(summary):
         click.echo(line)
     if fails_on_problems and summary.has_problems:

@@ -19,6 +19,11 @@ MAX_MS = 253_402_300_799_999
 """The end of year 9999."""
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
+BOUNDS = (
+    ("epoch", 0, INT_MAX, f"is not in 0 to {INT_MAX}"),
+    ("sequence", 1, LONG_MAX, f"is not in 1 to {LONG_MAX}"),
+    ("time_ms", MIN_MS, MAX_MS, "is in no year that a calendar has"),
+)
 
 
 class UnfitEventError(UnreadableLineError):
@@ -33,12 +38,10 @@ def check(values: Mapping[str, Sequence[Any]]) -> None:
     """Raise UnfitEventError if one of the events, whose values are given by name, does not fit."""
     if versions := set(values["schema_version"]) - {SCHEMA_VERSION}:
         raise UnfitEventError(f"schema version {max(versions)} is not known here")
-    if (epoch := _beyond(values["epoch"], 0, INT_MAX)) is not None:
-        raise UnfitEventError(f"epoch {epoch} is not in 0 to {INT_MAX}")
-    if (sequence := _beyond(values["sequence"], 1, LONG_MAX)) is not None:
-        raise UnfitEventError(f"sequence {sequence} is not in 1 to {LONG_MAX}")
-    if (ms := _beyond(values["time_ms"], MIN_MS, MAX_MS)) is not None:
-        raise UnfitEventError(f"time_ms {ms} is in no year that a calendar has")
+    for name, low, high, text in BOUNDS:
+        for value in (min(values[name]), max(values[name])):
+            if not low <= value <= high:
+                raise UnfitEventError(f"{name} {value} {text}")
     for cluster_id in set(values["cluster_id"]):
         if not 0 < len(cluster_id) <= MAX_CLUSTER_ID:
             raise UnfitEventError(f"a cluster_id has 1 to {MAX_CLUSTER_ID} characters, this one has {len(cluster_id)}")
@@ -47,14 +50,6 @@ def check(values: Mapping[str, Sequence[Any]]) -> None:
     for first, last in set(zip(values["first_sequence"], values["last_sequence"], strict=True)):
         if first is not None and not 1 <= first <= last <= LONG_MAX:
             raise UnfitEventError(f"the places {first} to {last} are none")
-
-
-def _beyond(values: Sequence[int], low: int, high: int) -> int | None:
-    """Return the lowest or highest of the values if it is not in these bounds."""
-    lowest, highest = min(values), max(values)
-    if lowest < low:
-        return lowest
-    return highest if highest > high else None
 
 
 def reason(error: Exception) -> str:

@@ -15,16 +15,15 @@ import msgspec
 from pyspark.sql import SparkSession
 
 from ..delta import Tables
-from ..failures import first_line, is_sparks
+from ..failures import PipelineError, first_line, is_sparks
 from ..location import Location
 from ..progress import Stages
 from ..spreading import by_workers, parallelism
 from .anew import clear
-from .batches import StagingError, take
+from .batches import take
 from .derived import derive
 from .files import Found, Read, listing, next_reads, unread
 from .leftovers import Leftovers, leftovers, note_leftovers
-from .report import Report
 from .state import Ledger, copied
 
 SHARE_BYTES = 256 << 20
@@ -43,8 +42,8 @@ DERIVE_SHARE = 10
 MIN_DERIVE_SECONDS = 5.0
 
 
-class IngestError(Exception):
-    """The run failed; the message is a sentence that says why."""
+class IngestError(PipelineError):
+    """A run failed."""
 
 
 class Summary(msgspec.Struct):
@@ -116,8 +115,8 @@ class Run:
         self._deal = partial(by_workers, spark, place=ledger.tables.location)
         self._failed: set[Read] = set()
         """What could not be read is not tried twice by one run."""
-        self._derived_at = -float("inf")
-        self._derived_in = 0.0
+        self._due = -float("inf")
+        """When what follows the events is to be brought up to date, if it is not."""
 
     def all_there_is(self) -> None:
         found = listing(self._folders)
@@ -133,9 +132,8 @@ class Run:
         while not stop.is_set():
             found = listing(self._folders)
             if not self._takes_batch(found):
-                if self._is_due():
-                    self._derive(found)
-                    self._merge()
+                if self._ledger.is_stale and time.monotonic() > self._due:
+                    self._follow_up(found)
                     self._progress.enters(EVENTS)
                 stop.wait(FOLLOW_SECONDS)
         self._finish(listing(self._folders))
@@ -152,30 +150,17 @@ class Run:
         rounds = max(1, -(-size // (SHARE_BYTES * self._processors)))
         each = max(MIN_PIECE_BYTES, -(-size // (rounds * self._processors)))
         with _told("Spark failed"), self._progress.batch(size=size):
-            try:
-                reports = take(self._ledger, self._deal, reads, each)
-            except StagingError as error:
-                raise IngestError(str(error)) from None
-        self._count(reports)
+            reports = take(self._ledger, self._deal, reads, each)
+        for report in reports:
+            self._failed |= {reached.read for reached in report.reached if reached.failure is not None}
+            self._progress.has_done(events=report.events, size=sum(reached.size for reached in report.reached))
+            self.summary.events += report.events
+            self.summary.duplicates += report.duplicates
+            self.summary.quarantined += report.quarantined
         return True
 
-    def _count(self, reports: Sequence[Report]) -> None:
-        self._failed = {
-            reached.read for report in reports for reached in report.reached if reached.failure is not None
-        } | self._failed
-        events = sum(report.events for report in reports)
-        self._progress.has_done(events=events, size=sum(each.size for report in reports for each in report.reached))
-        self.summary.events += events
-        self.summary.duplicates += sum(report.duplicates for report in reports)
-        self.summary.quarantined += sum(report.quarantined for report in reports)
-
-    # ------------------------------------------------------------------ what follows the events
-
-    def _is_due(self) -> bool:
-        waits = max(MIN_DERIVE_SECONDS, DERIVE_SHARE * self._derived_in)
-        return self._ledger.is_stale and time.monotonic() - self._derived_at > waits
-
-    def _derive(self, found: dict[str, Found]) -> Leftovers:
+    def _follow_up(self, found: dict[str, Found]) -> Leftovers:
+        """Bring up to date what follows the events."""
         self._progress.enters("topic history")
         began = time.monotonic()
         left = leftovers(found, self._ledger.state.files)
@@ -185,17 +170,14 @@ class Run:
             self._ledger.change(state, [], [])
         with _told("The events are in the tables, but topic_history, controller_epochs and problems are as they were"):
             derive(self._deal, self._processors, self._ledger)
-        self._derived_at = time.monotonic()
-        self._derived_in = self._derived_at - began
-        return left
-
-    def _merge(self) -> None:
+        now = time.monotonic()
+        self._due = now + max(MIN_DERIVE_SECONDS, DERIVE_SHARE * (now - began))
         self._progress.enters("merging small files")
         self.summary.merged += self._ledger.merge_small()
+        return left
 
     def _finish(self, found: dict[str, Found]) -> None:
-        left = self._derive(found)
-        self._merge()
+        left = self._follow_up(found)
         epochs = [epoch for cluster in self._ledger.state.clusters.values() for epoch in cluster.epochs.values()]
         summary = self.summary
         summary.files = len(found)

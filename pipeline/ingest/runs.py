@@ -8,7 +8,6 @@ is vacuumed.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import NamedTuple
 from uuid import uuid4
 
@@ -45,8 +44,9 @@ class Portion(NamedTuple):
 
 def portions(cluster_id: str, count: int) -> list[Portion]:
     """Divide the topics of a cluster into portions that are about equal."""
-    edges = [number * BUCKETS // max(count, 1) for number in range(count + 1)]
-    return [Portion(cluster_id, first, end - 1) for first, end in pairwise(edges)]
+    return [
+        Portion(cluster_id, number * BUCKETS // count, (number + 1) * BUCKETS // count - 1) for number in range(count)
+    ]
 
 
 def written(tables: Location, cluster_id: str, told: pa.RecordBatch) -> Run:

@@ -74,14 +74,6 @@ class Source(NamedTuple):
     files: list[DataFile]
 
 
-class Told(NamedTuple):
-    """What one task wrote of its source."""
-
-    runs: list[Run]
-    kept: list[DataFile]
-    """Rows of the topic history that do not change."""
-
-
 def changes(
     deal: Deal,
     cores: int,
@@ -104,13 +96,15 @@ def changes(
     rows = sum(file.rows for file in chain(*removes.values()))
     deal = partial(deal, events=rows + sum(each.events for each in stale.values()))
     sources = [*_sources(Table.TOPIC_HISTORY, removes), *_sources(Table.EVENTS, new)]
-    told: list[Told] = deal(partial(tell, tables=tables, stale=stale, run_rows=sizes.run_rows), sources)
-    runs = {name: [run for each in told for run in each.runs if run.cluster_id == name] for name in stale}
+    told: list[tuple[list[Run], list[DataFile]]] = deal(
+        partial(tell, tables=tables, stale=stale, run_rows=sizes.run_rows), sources
+    )
+    runs = {name: [run for some, _ in told for run in some if run.cluster_id == name] for name in stale}
     dealt = [portion for name in stale for portion in _portions(name, runs[name], cores, sizes)]
     made: list[list[DataFile]] = deal(partial(make, tables=tables, stale=stale, runs=runs), dealt)
     for run in chain(*runs.values()):
         tables.filesystem().delete_file(run.path)
-    return [*chain(*(each.kept for each in told), *made)], [*chain(*removes.values())]
+    return [*chain(*(kept for _, kept in told), *made)], [*chain(*removes.values())]
 
 
 def _changed(files: Sequence[DataFile], begin: Place) -> list[DataFile]:
@@ -153,8 +147,12 @@ def _portions(cluster_id: str, runs: Sequence[Run], cores: int, sizes: Sizes) ->
     return portions(cluster_id, max(-(-size // sizes.portion), min(cores, -(-size // sizes.least))))
 
 
-def tell(source: Source, tables: Location, stale: Mapping[str, Stale], run_rows: int) -> Told:
-    """Write what some files tell of topics. Raises OSError."""
+def tell(
+    source: Source, tables: Location, stale: Mapping[str, Stale], run_rows: int
+) -> tuple[list[Run], list[DataFile]]:
+    """Write what some files tell of topics, and files of the topic history with the rows of it that
+    do not change. Raises OSError.
+    """
     begin, ends, _ = stale[source.cluster_id]
     has_ended = _is_before("until_", begin)
     read = partial(_batches, tables, source, run_rows)
@@ -168,7 +166,7 @@ def tell(source: Source, tables: Location, stale: Mapping[str, Stale], run_rows:
                 kept += new_files(tables, source.table, source.cluster_id, read(names, has_ended & group))
             lasts = _is_before("from_", begin) & (ds.field("until_epoch").is_null() | ~has_ended)
             told = (known_by(found, rows, segment) for rows in read(names, lasts))
-        return Told([written(tables, source.cluster_id, rows) for rows in told if rows.num_rows], kept)
+        return [written(tables, source.cluster_id, rows) for rows in told if rows.num_rows], kept
 
 
 def make(
