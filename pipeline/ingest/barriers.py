@@ -5,8 +5,7 @@ Rule: a topic's state lasts until an event tells another, or until the next such
 first.
 """
 
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from .places import gaps, within
@@ -29,25 +28,14 @@ class Barrier(NamedTuple):
     begin: int = 0
     """Of a snapshot: the place where it begins."""
 
-    def is_around(self, place: Place) -> bool:
-        """Whether it is a snapshot that has begun before a place and is not complete without it."""
-        return self.cause == SNAPSHOT and (self.epoch, self.begin) < place <= (self.epoch, self.sequence)
-
 
 def barriers(cluster: ClusterState) -> list[Barrier]:
-    """Return the barriers of a cluster, in the order of the log."""
-    found = [*_gaps(cluster), *_snapshots(cluster)]
-    return sorted(found, key=lambda each: (each.epoch, each.sequence))
-
-
-def _gaps(cluster: ClusterState) -> Iterator[Barrier]:
-    for number, epoch in cluster.epochs.items():
-        for _, _, run in gaps(epoch.runs):
-            yield Barrier(number, run.first, run.first_ms, GAP)
-
-
-def _snapshots(cluster: ClusterState) -> Iterator[Barrier]:
-    """Yield the complete snapshots of a cluster."""
+    """Return the barriers of a cluster, in the order of the log: gaps, and complete snapshots."""
+    found = [
+        Barrier(number, run.first, run.first_ms, GAP)
+        for number, epoch in cluster.epochs.items()
+        for _, _, run in gaps(epoch.runs)
+    ]
     begin: Mark | None = None
     for mark in sorted(cluster.marks, key=lambda each: (each.epoch, each.sequence)):
         if mark.kind == "snapshot_begin":
@@ -56,17 +44,14 @@ def _snapshots(cluster: ClusterState) -> Iterator[Barrier]:
             if begin is not None and begin.epoch == mark.epoch:
                 places = begin.sequence, mark.sequence
                 if within(cluster.epochs[mark.epoch].runs, *places) == [places]:
-                    yield Barrier(mark.epoch, mark.sequence, mark.time_ms, SNAPSHOT, begin.sequence)
+                    found.append(Barrier(mark.epoch, mark.sequence, mark.time_ms, SNAPSHOT, begin.sequence))
             begin = None
-
-
-def before(barriers: Sequence[Barrier], place: Place) -> Sequence[Barrier]:
-    """Return the barriers before a place."""
-    return barriers[: bisect_left(barriers, place, key=lambda each: (each.epoch, each.sequence))]
+    return sorted(found)
 
 
 def begin_of_change(place: Place, found: Iterable[Barrier]) -> Place:
     """Return where a change of the topics can begin at the earliest, if `place` is the first one
     that came: a snapshot that became complete tells topics from its begin on.
     """
-    return min([place, *((each.epoch, each.begin) for each in found if each.is_around(place))])
+    snapshots = [each for each in found if each.cause == SNAPSHOT and place <= (each.epoch, each.sequence)]
+    return min([place, *((each.epoch, each.begin) for each in snapshots)])

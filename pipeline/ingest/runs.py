@@ -42,13 +42,6 @@ class Portion(NamedTuple):
     last: int
 
 
-def portions(cluster_id: str, count: int) -> list[Portion]:
-    """Divide the topics of a cluster into portions that are about equal."""
-    return [
-        Portion(cluster_id, number * BUCKETS // count, (number + 1) * BUCKETS // count - 1) for number in range(count)
-    ]
-
-
 def written(tables: Location, cluster_id: str, told: pa.RecordBatch) -> Run:
     """Write a run of rows with the columns TOLD, in the order of the buckets. Raises OSError."""
     path = f"{FOLDER}/{uuid4().hex}.arrow"

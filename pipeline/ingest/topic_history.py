@@ -10,7 +10,7 @@ Rule: memory depends neither on the length of the history nor on how unevenly to
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 from typing import NamedTuple, Self
 
 import pyarrow as pa
@@ -20,8 +20,8 @@ from ..delta import DataFile, Snapshot, batches, new_files
 from ..location import Location
 from ..schemas import Table
 from ..spreading import Deal
-from .barriers import Barrier, Place, barriers, before, begin_of_change
-from .runs import Portion, Run, portions, taken, written
+from .barriers import Barrier, Place, barriers, begin_of_change
+from .runs import BUCKETS, Portion, Run, taken, written
 from .state import ClusterState
 from .topic_states import OF_EVENTS, database, history_rows, known_by, told_by
 
@@ -122,18 +122,11 @@ def _reaches(file: DataFile, place: Place, prefix: str = "") -> bool:
     return epoch is None or sequence is None or (int(epoch), int(sequence)) >= place
 
 
-def _begin(file: DataFile, prefix: str = "") -> Place:
-    """Return a place before which a file has none."""
-    epoch, sequence = (int(file.low.get(f"{prefix}{name}", 0)) for name in ("epoch", "sequence"))
-    return epoch, sequence
-
-
 def _sources(table: Table, files: Mapping[str, Sequence[DataFile]]) -> Iterator[Source]:
-    """Divide files among tasks, in the order of the log."""
-    prefix = "from_" if table is Table.TOPIC_HISTORY else ""
+    """Divide files among tasks."""
     for cluster_id, some in files.items():
         waiting: list[DataFile] = []
-        for file in sorted(some, key=lambda each: _begin(each, prefix)):
+        for file in some:
             if waiting and sum(each.rows for each in waiting) + file.rows > SOURCE_ROWS:
                 yield Source(cluster_id, table, waiting)
                 waiting = []
@@ -143,8 +136,11 @@ def _sources(table: Table, files: Mapping[str, Sequence[DataFile]]) -> Iterator[
 
 
 def _portions(cluster_id: str, runs: Sequence[Run], cores: int, sizes: Sizes) -> list[Portion]:
+    """Divide the topics of a cluster into portions that are about equal."""
     size = sum(run.size for run in runs)
-    return portions(cluster_id, max(-(-size // sizes.portion), min(cores, -(-size // sizes.least))))
+    count = max(-(-size // sizes.portion), min(cores, -(-size // sizes.least)))
+    edges = [number * BUCKETS // max(count, 1) for number in range(count + 1)]
+    return [Portion(cluster_id, first, end - 1) for first, end in pairwise(edges)]
 
 
 def tell(
@@ -161,7 +157,7 @@ def tell(
         if source.table is Table.EVENTS:
             told = (told_by(found, rows) for rows in read(OF_EVENTS, ~_is_before("", begin)))
         else:
-            names, segment = source.table.in_files.names, len(before(ends, begin))
+            names, segment = source.table.in_files.names, sum((each.epoch, each.sequence) < begin for each in ends)
             for group in (ds.field("until_epoch") != begin[0], ds.field("until_epoch") == begin[0]):
                 kept += new_files(tables, source.table, source.cluster_id, read(names, has_ended & group))
             lasts = _is_before("from_", begin) & (ds.field("until_epoch").is_null() | ~has_ended)
