@@ -45,7 +45,7 @@ class Sieve:
         self._watched = watched
         self._window = window
         self._prefilter = prefilter_of(watched)
-        self.columns = tuple(sorted(READ.union(() if self._prefilter is None else self._prefilter.columns)))
+        self.columns = tuple(sorted(READ.union(self._prefilter.columns)))
         """What it needs, for `encoded.projection`."""
 
     def differences(self, backtest: Backtest, table: pa.Table) -> Iterator[Difference]:
@@ -98,13 +98,15 @@ class _Lot:
         """Which events need no more than to be carried, and which of them differ."""
         self.is_asked, self.doubts = (is_told & ~is_settled).tolist(), doubts.tolist()
         """Which events are requests that the candidate is asked about, and by which rules."""
-        self._outcomes, self._recorded = outcomes.tolist(), recorded.tolist()
+        self._outcomes: list[int] = outcomes.tolist()
+        self._recorded: list[int] = recorded.tolist()
         encoded.add("day", times // DAY_MS)
 
     def _outcomes_of(self, recorded: Numbers, now: Numbers, opinions: Sequence[Opinion]) -> Numbers:
         """Return the numbers of the outcomes of requests, given those of the recorded opinions and
         of the candidate's.
         """
+        which: Numbers
         pairs, which = np.unique(recorded * len(opinions) + now, return_inverse=True)
         for number, of_candidate in (divmod(pair, len(opinions)) for pair in pairs.tolist()):
             then, other = self._then[number], opinions[of_candidate]
