@@ -15,7 +15,8 @@ from typing import Any, Literal, Protocol
 from .names import GZIP, ZSTANDARD, is_compressed
 
 GZIP_BEGINS = b"\x1f"
-CHUNK_BYTES = 1 << 20
+CHUNK_BYTES = 4 << 20
+"""Of which lines are made at once: a column of many values costs little more than one of a few."""
 COMPRESSED_CHUNK_BYTES = 1024
 """How much of a compressed file is read at once. A file that is made to burst turns this into some
 40 MiB at most.

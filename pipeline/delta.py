@@ -53,6 +53,8 @@ OLD_STATE = f"{STATE}/state.json"
 """What versions before Delta tables kept there."""
 CLEARING = f"{STATE}/clearing"
 """An object that is there while the tables are removed by `ingest --anew`."""
+MAX_OPEN = 16
+"""Files that are written at the same time, of as many clusters."""
 KEPT_HOURS = 24
 """How long a file stays that no snapshot names any more, or none yet."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -255,10 +257,12 @@ class Tables:
             return 0
         removes = list(chain.from_iterable(many))
         adds: list[DataFile] = []
+        merged = NewFiles(self.location, before.table, adds)
         for files in many:
             in_order = sorted(files, key=lambda file: [file.low.get(name, 0) for name in ("epoch", "sequence")])
-            rows = batches(self.location, before.table, in_order, before.table.in_files.names)
-            adds += new_files(self.location, before.table, files[0].cluster_id, rows)
+            for rows in batches(self.location, before.table, in_order, before.table.in_files.names):
+                merged.write(files[0].cluster_id, rows)
+        merged.finish()
         try:
             self.commit(before, before.change, adds, removes, are_rows_new=False)
         except ChangedMeanwhileError:  # the other run merges them itself
@@ -401,19 +405,46 @@ class NewFile:
         return DataFile(self._path, self._cluster_id, self._written_rows, size, self._low, self._high, self._nulls)
 
 
-def new_files(
-    tables: Location, table: Table, cluster_id: str | None, rows: Iterable[pa.RecordBatch]
-) -> Iterator[DataFile]:
-    """Write rows of a cluster into files, in their order; none if there are no rows."""
-    file: NewFile | None = None
-    for batch in (each for each in rows if each.num_rows):
-        file = file or NewFile(tables, table, cluster_id)
-        file.write(batch)
-        if file.size >= TARGET_BYTES:
-            yield file.finish()
-            file = None
-    if file is not None:
-        yield file.finish()
+class NewFiles:
+    """Files on their way into a table, of each cluster its own; those that are `done` are to be
+    committed.
+    """
+
+    def __init__(self, tables: Location, table: Table, done: list[DataFile]) -> None:
+        self._tables = tables
+        self._table = table
+        self._done = done
+        self._open: dict[str | None, NewFile] = {}
+
+    def write_by_cluster(self, rows: pa.RecordBatch) -> None:
+        if not rows.num_rows:
+            return
+        clusters = rows.column(CLUSTER).dictionary_encode()
+        rows = rows.select(self._table.in_files.names)
+        for code, cluster_id in enumerate(clusters.dictionary.to_pylist()):
+            own = clusters.indices.to_numpy() == code
+            self.write(cluster_id, rows if own.all() else rows.filter(pa.array(own)))
+
+    def write(self, cluster_id: str | None, rows: pa.RecordBatch) -> None:
+        """Write rows of a cluster, with the columns of the table's files. Raises OSError."""
+        if not rows.num_rows:
+            return
+        if cluster_id not in self._open:
+            if len(self._open) >= MAX_OPEN:
+                self._finish(next(iter(self._open)))
+            self._open[cluster_id] = NewFile(self._tables, self._table, cluster_id)
+        self._open[cluster_id].write(rows)
+        if sum(each.waiting_bytes for each in self._open.values()) >= WAITING_BYTES:
+            max(self._open.values(), key=lambda each: each.waiting_bytes).flush()
+        if self._open[cluster_id].size >= TARGET_BYTES:
+            self._finish(cluster_id)
+
+    def finish(self) -> None:
+        for cluster_id in list(self._open):
+            self._finish(cluster_id)
+
+    def _finish(self, cluster_id: str | None) -> None:
+        self._done.append(self._open.pop(cluster_id).finish())
 
 
 def _numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -26,7 +26,16 @@ _NO_REQUEST: tuple[Any, ...] = (b"[]", {}, False, False, False, {})
 
 def array(values: Any, type_: pa.DataType) -> pa.Array:
     """Make an array of values, unless they are one already."""
-    return values if isinstance(values, pa.Array) else pa.array(values, type_)
+    if isinstance(values, pa.Array):
+        return values
+    if (
+        len(values) > 1
+        and values[0] == values[-1]
+        and not pa.types.is_nested(type_)
+        and values.count(values[0]) == len(values)
+    ):
+        return pa.repeat(pa.scalar(values[0], type_), len(values))  # takes a tenth of the time
+    return pa.array(values, type_)
 
 
 def transposed(rows: Sequence[Sequence[Any]], kind: type[msgspec.Struct]) -> dict[str, Sequence[Any]]:

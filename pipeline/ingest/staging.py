@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...audit.lines import KEPT_BYTES, TOO_LONG, LineBlock
-from ..delta import TARGET_BYTES, WAITING_BYTES, DataFile, NewFile, batches
+from ..delta import DataFile, NewFiles, batches
 from ..location import Location
 from ..schemas import CLUSTER, Table
 from .columns import Bad, columns
@@ -25,8 +25,6 @@ from .places import Run, add, within
 from .report import Reached, Report, Share
 from .stretches import marks_of, stretch_on
 
-MAX_OPEN = 16
-"""Files that are written at the same time, of as many clusters."""
 PLACE = (CLUSTER, "epoch", "sequence")
 
 
@@ -64,9 +62,9 @@ class _Stager:
         self._report = report
         self._known = None if share.known is None else Known(share.known)
         self._now = datetime.now(UTC)
-        self._events = _Files(tables, Table.EVENTS, report.events_files)
-        self._repeated = _Files(tables, Table.EVENTS, report.repeated_files)
-        self._quarantine = _Files(tables, Table.QUARANTINE, report.quarantine_files)
+        self._events = NewFiles(tables, Table.EVENTS, report.events_files)
+        self._repeated = NewFiles(tables, Table.EVENTS, report.repeated_files)
+        self._quarantine = NewFiles(tables, Table.QUARANTINE, report.quarantine_files)
 
     def read(self, reader: Reader, index: int) -> None:
         for block in reader.blocks():
@@ -141,40 +139,3 @@ class Known:
             return True
         add(runs, Run(sequence, sequence, 0, 0))
         return False
-
-
-class _Files:
-    """Writes rows to files, of each cluster its own."""
-
-    def __init__(self, tables: Location, table: Table, done: list[DataFile]) -> None:
-        self._tables = tables
-        self._table = table
-        self._done = done
-        self._open: dict[str | None, NewFile] = {}
-
-    def write_by_cluster(self, rows: pa.RecordBatch) -> None:
-        if not rows.num_rows:
-            return
-        clusters = rows.column(CLUSTER).dictionary_encode()
-        rows = rows.select(self._table.in_files.names)
-        for code, cluster_id in enumerate(clusters.dictionary.to_pylist()):
-            own = clusters.indices.to_numpy() == code
-            self.write(cluster_id, rows if own.all() else rows.filter(pa.array(own)))
-
-    def write(self, cluster_id: str | None, rows: pa.RecordBatch) -> None:
-        if cluster_id not in self._open:
-            if len(self._open) >= MAX_OPEN:
-                self._finish(next(iter(self._open)))
-            self._open[cluster_id] = NewFile(self._tables, self._table, cluster_id)
-        self._open[cluster_id].write(rows)
-        if sum(each.waiting_bytes for each in self._open.values()) >= WAITING_BYTES:
-            max(self._open.values(), key=lambda each: each.waiting_bytes).flush()
-        if self._open[cluster_id].size >= TARGET_BYTES:
-            self._finish(cluster_id)
-
-    def finish(self) -> None:
-        for cluster_id in list(self._open):
-            self._finish(cluster_id)
-
-    def _finish(self, cluster_id: str | None) -> None:
-        self._done.append(self._open.pop(cluster_id).finish())

@@ -16,7 +16,7 @@ from typing import NamedTuple, Self
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from ..delta import DataFile, Snapshot, batches, new_files
+from ..delta import DataFile, NewFiles, Snapshot, batches
 from ..location import Location
 from ..schemas import Table
 from ..spreading import Deal
@@ -153,13 +153,16 @@ def tell(
     has_ended = _is_before("until_", begin)
     read = partial(_batches, tables, source, run_rows)
     kept: list[DataFile] = []
+    files = NewFiles(tables, Table.TOPIC_HISTORY, kept)
     with database(ends) as found:
         if source.table is Table.EVENTS:
             told = (told_by(found, rows) for rows in read(OF_EVENTS, ~_is_before("", begin)))
         else:
             names, segment = source.table.in_files.names, sum((each.epoch, each.sequence) < begin for each in ends)
             for group in (ds.field("until_epoch") != begin[0], ds.field("until_epoch") == begin[0]):
-                kept += new_files(tables, source.table, source.cluster_id, read(names, has_ended & group))
+                for rows in read(names, has_ended & group):
+                    files.write(source.cluster_id, rows)
+                files.finish()
             lasts = _is_before("from_", begin) & (ds.field("until_epoch").is_null() | ~has_ended)
             told = (known_by(found, rows, segment) for rows in read(names, lasts))
         return [written(tables, source.cluster_id, rows) for rows in told if rows.num_rows], kept
@@ -169,11 +172,15 @@ def make(
     portion: Portion, tables: Location, stale: Mapping[str, Stale], runs: Mapping[str, Sequence[Run]]
 ) -> list[DataFile]:
     """Write the rows of a portion, and return the files. Raises OSError."""
-    name = portion.cluster_id
+    name, done = portion.cluster_id, list[DataFile]()
+    groups = [NewFiles(tables, Table.TOPIC_HISTORY, done) for _ in range(3)]
     with database(stale[name].barriers) as found:
-        told = chain.from_iterable(taken(tables, run, portion) for run in runs[name])
-        groups = history_rows(found, told)
-        return [file for rows in groups for file in new_files(tables, Table.TOPIC_HISTORY, name, rows)]
+        for rows in history_rows(found, lambda: chain.from_iterable(taken(tables, run, portion) for run in runs[name])):
+            for files, some in zip(groups, rows, strict=True):
+                files.write(name, some)
+    for files in groups:
+        files.finish()
+    return done
 
 
 def _batches(

@@ -4,16 +4,19 @@ Rule: a topic's state lasts until an event tells another one, or until the next 
 is first. Events that were refused tell of a state, too: after a gap it may be all there is.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import gettempdir
+from typing import Any
 from uuid import uuid4
 
 import duckdb
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..delta import ROW_GROUP
 from ..schemas import BOOLEAN, INT, LONG, STATE, STRING, TIME, Table
@@ -64,37 +67,34 @@ DIGEST = """
 sorted because their order tells nothing.
 """
 TOLD_BY = f"""
-    WITH telling AS (
-        SELECT *, after AS state FROM rows
-        WHERE kind IN ('removal', 'observed') OR (kind = 'decision' AND resource = 'topic' AND name != '')
-    ),
-    changes AS (
-        SELECT row, coalesce(number, 0) AS segment
-        FROM (SELECT row, epoch, sequence, name, stretch, {DIGEST} AS digest FROM telling) AS each
+    SELECT
+        row, name AS topic, epoch, sequence AS origin, time,
+        CASE WHEN effect = 'applied' THEN operation WHEN kind = 'decision' THEN 'seen'
+            WHEN reassignment THEN 'reassignment' ELSE kind END AS cause,
+        if(effect = 'applied', principal, NULL) AS principal, sequence, false AS in_snapshot, segment, hash(name) AS bucket, digest
+    FROM (
+        SELECT each.* EXCLUDE (time), each.time, coalesce(number, 0) AS segment
+        FROM (
+            SELECT * EXCLUDE (state), {DIGEST} AS digest FROM rows
+            WHERE kind IN ('removal', 'observed') OR (kind = 'decision' AND resource = 'topic' AND name != '')
+        ) AS each
         ASOF LEFT JOIN barriers ON (each.epoch, each.sequence) >= (barriers.epoch, barriers.sequence)
         QUALIFY lag((digest, stretch, segment)) OVER (PARTITION BY name ORDER BY row)
             IS DISTINCT FROM (digest, stretch, segment)
     )
-    SELECT
-        name AS topic, epoch, sequence AS origin, time,
-        CASE WHEN effect = 'applied' THEN operation WHEN kind = 'decision' THEN 'seen'
-            WHEN reassignment THEN 'reassignment' ELSE kind END AS cause,
-        if(effect = 'applied', principal, NULL) AS principal, state, sequence, false AS in_snapshot, segment
-    FROM telling JOIN changes USING (row)
     UNION ALL
-    SELECT each.topic, epoch, part.sequence, barriers.time, cause, NULL, each.state, barriers.sequence, true, number
-    FROM (SELECT epoch, sequence, unnest(topics) AS each FROM rows WHERE kind = 'snapshot_topics') AS part
-    JOIN barriers USING (epoch)
-    WHERE cause = 'snapshot' AND begin < part.sequence AND part.sequence < barriers.sequence AND each.state IS NOT NULL
+    SELECT
+        row, topic, epoch, parts.sequence, barriers.time, cause, NULL, barriers.sequence, true, number, hash(topic), {DIGEST}
+    FROM parts JOIN barriers USING (epoch)
+    WHERE cause = 'snapshot' AND begin < parts.sequence AND parts.sequence < barriers.sequence AND state IS NOT NULL
 """
 """Leaves out only what is known to change nothing: the same state again, with neither a missing
 event nor a barrier in between. What a snapshot tells takes effect at its end.
 """
 KNOWN_BY = f"""
     SELECT
-        topic, from_epoch AS epoch, from_sequence AS origin, from_time AS time, from_cause AS cause,
-        from_principal AS principal, struct_pack({", ".join(field.name for field in STATE)}) AS state,
-        from_sequence AS sequence, false AS in_snapshot, $segment AS segment
+        row, topic, from_epoch AS epoch, from_sequence AS origin, from_time AS time, from_cause AS cause,
+        from_principal AS principal, from_sequence AS sequence, false AS in_snapshot, $segment AS segment, hash(topic) AS bucket, {DIGEST} AS digest
     FROM rows
 """
 HISTORY = f"""
@@ -103,32 +103,26 @@ HISTORY = f"""
             *, lag(digest) OVER log AS digest_before, lag(segment) OVER log AS segment_before,
             lag((epoch, sequence)) OVER log = (epoch, sequence) OR segment - segment_before = in_snapshot::INT AS follows,
             max(segment) OVER (PARTITION BY topic) AS last_segment
-        FROM told WINDOW log AS (PARTITION BY topic ORDER BY epoch, sequence, origin)
+        FROM (SELECT rowid AS row, * FROM places)
+        WINDOW log AS (PARTITION BY topic ORDER BY epoch, sequence, origin, row)
     ),
     begun AS (
         SELECT
             *, lead({{{", ".join(f"'{name}': {name}" for name in (*CHANGE, "follows"))}}}) OVER log AS next,
             coalesce(lead(segment_before) OVER log, last_segment) AS segment_at_end
         FROM marked WHERE follows IS NOT TRUE OR digest != digest_before
-        WINDOW log AS (PARTITION BY topic ORDER BY epoch, sequence, origin)
+        WINDOW log AS (PARTITION BY topic ORDER BY epoch, sequence, origin, row)
     )
     SELECT
-        topic, state.*, len(state.replicas) AS partitions, coalesce(len(state.replicas[1]), 0) AS replication_factor,
-        {", ".join(f"begun.{name} AS from_{name}" for name in CHANGE)},
-        {", ".join(f"if(next.follows, next.{name}, barriers.{name}) AS until_{name}" for name in CHANGE)}
+        row, {", ".join(f"if(next.follows, next.{name}, barriers.{name}) AS until_{name}" for name in CHANGE)}
     FROM begun LEFT JOIN barriers ON number = segment_at_end + 1
-    WHERE state IS NOT NULL
-        AND (next.follows AND next.epoch = begun.epoch AND next.sequence = begun.sequence) IS NOT TRUE
+    WHERE is_there AND (next.follows AND next.epoch = begun.epoch AND next.sequence = begun.sequence) IS NOT TRUE
 """
 """A row is what was told of a topic one after the other and is the same, with nothing in between
 but the end of the snapshot that tells the next.
 """
-LAST = "(SELECT max(until_epoch) FROM history)"
-GROUPS = (f"until_epoch < {LAST}", f"until_epoch = {LAST}", "until_epoch IS NULL")
-"""Rows that are in files of their own: those that have ended, those of them that ended in the last
-epoch, since the highest sequence of a file says where it ends only if all are of one epoch, and
-those that last.
-"""
+PLACES = pa.schema([each for each in TOLD if each.name != "state"] + [pa.field("is_there", BOOLEAN)])
+"""What is told but for the states, which are dear to sort, and whether there is a topic."""
 
 
 @contextmanager
@@ -153,37 +147,89 @@ def told_by(found: duckdb.DuckDBPyConnection, events: pa.RecordBatch) -> pa.Reco
     """Return what events of one cluster tell of topics, with the columns TOLD, in the order of the
     buckets. `events` has the columns OF_EVENTS, and is in the order of the file.
     """
-    epoch, sequence = (np.diff(events.column(name).to_numpy()) for name in ("epoch", "sequence"))
-    stretch = np.cumsum(np.insert((epoch != 0) | (sequence != 1), 0, values=False))
-    rows = pa.Table.from_batches([events]).append_column("stretch", [stretch])
-    found.register("rows", rows.append_column("row", [np.arange(len(stretch))]))
-    return _told(found.sql(TOLD_BY))
+    of = {name: events.column(name) for name in OF_EVENTS}
+    after, topics, place = of.pop("after"), of.pop("topics"), ("epoch", "sequence")
+    epoch, sequence = (np.diff(of[name].to_numpy()) for name in place)
+    of["stretch"] = np.cumsum(np.insert((epoch != 0) | (sequence != 1), 0, values=False))
+    names, states = topics.flatten().flatten()
+    parts = {name: of[name].take(pc.list_parent_indices(topics)) for name in place} | {"topic": names}
+    _register(found, "rows", of, after, 0)
+    _register(found, "parts", parts, states, len(after))
+    return _told(found.sql(TOLD_BY), pa.concat_arrays([after, states]))
 
 
 def known_by(found: duckdb.DuckDBPyConnection, rows: pa.RecordBatch, segment: int) -> pa.RecordBatch:
     """Return rows of `topic_history` that last in a segment of the log as if their first events
     told them there, with the columns TOLD, in the order of the buckets.
     """
-    found.register("rows", pa.Table.from_batches([rows]))
-    return _told(found.sql(KNOWN_BY, params={"segment": segment}))
+    of = {name: rows.column(name) for name in ROWS.names}
+    state = pa.StructArray.from_arrays([of.pop(field.name) for field in STATE], fields=list(STATE))
+    _register(found, "rows", of, state, 0)
+    return _told(found.sql(KNOWN_BY, params={"segment": segment}), state)
 
 
-def _told(told: duckdb.DuckDBPyRelation) -> pa.RecordBatch:
-    hashed = told.project(f"*, hash(topic) AS bucket, {DIGEST} AS digest").order("bucket")
-    return pa.concat_batches(hashed.to_arrow_table().cast(TOLD).to_batches() or [pa.RecordBatch.from_pylist([], TOLD)])
+def _register(
+    found: duckdb.DuckDBPyConnection, name: str, columns: dict[str, Any], states: pa.Array, first: int
+) -> None:
+    """Register a table of these columns, with states and the numbers of rows from `first` on."""
+    numbers = np.arange(first, first + len(states))
+    found.register(name, pa.table({**columns, "state": states, "row": numbers}))
+
+
+def _told(told: duckdb.DuckDBPyRelation, states: pa.StructArray) -> pa.RecordBatch:
+    """Add the states to the rest, which is sorted without them, because they are dear to copy."""
+    rows = told.order("bucket").to_arrow_table().combine_chunks()
+    of = {name: rows.column(name) for name in rows.column_names}
+    of["state"] = states.take(of["row"].combine_chunks())
+    batches = pa.table({name: of[name] for name in TOLD.names}).cast(TOLD).combine_chunks().to_batches()
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], TOLD)
 
 
 def history_rows(
-    found: duckdb.DuckDBPyConnection, told: Iterable[pa.RecordBatch]
-) -> Iterator[Iterator[pa.RecordBatch]]:
-    """Make the rows of `topic_history` out of what is told of some topics, in any order, and yield
-    them as they belong into files of their own, in the order in which they ended.
+    found: duckdb.DuckDBPyConnection, told: Callable[[], Iterable[pa.RecordBatch]]
+) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch, pa.RecordBatch]]:
+    """Make the rows of `topic_history` out of what is told of some topics, in the order in which
+    `told` reads it, twice. Each batch is three, which belong into files of their own: rows that
+    have ended, those of them that ended in the last epoch, since the highest sequence of a file
+    says where it ends only if all are of one epoch, and rows that last.
     """
-    found.register("empty", TOLD.empty_table())
-    found.execute("CREATE TEMP TABLE told AS FROM empty")
-    for batch in told:
-        found.from_arrow(pa.Table.from_batches([batch])).insert_into("told")
+    found.register("read", pa.RecordBatchReader.from_batches(PLACES, map(_places, told())))
+    found.execute("CREATE TEMP TABLE places AS FROM read")
     found.execute(f"CREATE TEMP TABLE history AS {HISTORY}")
-    for group in GROUPS:
-        rows = found.table("history").filter(group).order("until_epoch, until_sequence").select(*ROWS.names)
-        yield (batch.cast(ROWS) for batch in rows.to_arrow_reader(ROW_GROUP))
+    [[last]] = found.sql("SELECT max(until_epoch) FROM history").fetchall()
+    ends = found.sql("FROM history ORDER BY row").to_arrow_reader(ROW_GROUP)
+    some, first = next(ends, None), 0
+    for batch in told():
+        while some is not None:
+            at = some.column("row").to_numpy() - first
+            count = int(at.searchsorted(batch.num_rows))
+            rows = _rows(batch.take(pa.array(at[:count])), some.slice(0, count))
+            until = rows.column("until_epoch")
+            yield tuple(map(rows.filter, (pc.less(until, last), pc.equal(until, last), pc.is_null(until))))
+            if count < some.num_rows:
+                some = some.slice(count)
+                break
+            some = next(ends, None)
+        first += batch.num_rows
+
+
+def _places(told: pa.RecordBatch) -> pa.RecordBatch:
+    return told.append_column("is_there", pc.is_valid(told.column("state"))).select(PLACES.names)
+
+
+def _rows(begun: pa.RecordBatch, ends: pa.RecordBatch) -> pa.RecordBatch:
+    """Return rows of `topic_history` that begin as `begun` tells, and end as `ends` does."""
+    of = dict(zip(STATE.names, begun.column("state").flatten(), strict=True))
+    replicas = of["replicas"]
+    partitions = replicas.value_lengths().to_numpy()
+    of["partitions"] = pa.array(partitions, INT)
+    of["replication_factor"] = pa.array(_first_lengths(replicas, partitions), INT)
+    of |= {"topic": begun.column("topic"), **{f"from_{name}": begun.column(name) for name in CHANGE}}
+    of |= {name: ends.column(name) for name in ends.schema.names}
+    return pa.record_batch({name: of[name] for name in ROWS.names}).cast(ROWS)
+
+
+def _first_lengths(lists: pa.ListArray, lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the length of the first list in each list of lists, and 0 for an empty one."""
+    inner = np.append(lists.flatten().value_lengths().to_numpy(), 0)
+    return np.where(lengths > 0, inner[np.cumsum(lengths) - lengths], 0)
