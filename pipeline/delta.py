@@ -9,41 +9,30 @@ one fails and has changed nothing.
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import chain
 from typing import Any
 from urllib.parse import unquote
-from uuid import uuid4
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 from deltalake import DeltaTable, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
 from pyarrow import fs
 
+from .datafiles import ANEW, TARGET_BYTES, DataFile, NewFiles, batches, numbers, of_clusters
 from .failures import PipelineError
-from .location import Location, advice, output_stream, reason
+from .location import Location, reason
 from .schemas import CLUSTER, TIME, Table
 
 APPLICATION = "minicontroller"
 """The name of the application transactions; their versions are the numbers of changes."""
 ROWS = "minicontroller.rows"
 """Of a commit: how many rows it adds."""
-COMPRESSION = "zstd"
-ROW_GROUP = 20_000
-"""Rows of a group, about: so that who needs some places of the log reads little else."""
-WAITING_BYTES = 128 << 20
-"""Of rows that wait to be written, until there are enough for a group."""
-TARGET_BYTES = 64 << 20
-"""Of a file: one that has come to so much is followed by another one."""
 SMALL_BYTES = TARGET_BYTES // 8
 MANY = 16
 """So many small files of a cluster are merged, so that a row is rewritten a few times at most."""
@@ -53,12 +42,9 @@ OLD_STATE = f"{STATE}/state.json"
 """What versions before Delta tables kept there."""
 CLEARING = f"{STATE}/clearing"
 """An object that is there while the tables are removed by `ingest --anew`."""
-MAX_OPEN = 16
-"""Files that are written at the same time, of as many clusters."""
 KEPT_HOURS = 24
 """How long a file stays that no snapshot names any more, or none yet."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-ANEW = "`minicontroller pipeline ingest --anew` reads all audit files again, if it stays so"
 
 
 class TablesError(PipelineError):
@@ -67,31 +53,6 @@ class TablesError(PipelineError):
 
 class ChangedMeanwhileError(TablesError):
     """Another run has changed a table since the snapshot was taken."""
-
-
-class DataFile(msgspec.Struct, frozen=True, array_like=True):
-    """A file of a table: its path below the table's folder, and its size in bytes. Its statistics
-    have the lowest and highest value of some columns, times in microseconds since 1970; a column of
-    which nothing is known is missing.
-    """
-
-    path: str
-    cluster_id: str | None
-    rows: int
-    size: int
-    low: dict[str, int | str] = {}
-    high: dict[str, int | str] = {}
-    nulls: dict[str, int] = {}
-    """How many rows have no value."""
-
-
-def of_clusters(files: Iterable[DataFile]) -> Mapping[str, list[DataFile]]:
-    """Divide files of a partitioned table by cluster id, in the order of the ids."""
-    found: dict[str, list[DataFile]] = {}
-    for file in files:
-        assert file.cluster_id is not None
-        found.setdefault(file.cluster_id, []).append(file)
-    return dict(sorted(found.items()))
 
 
 class Snapshot:
@@ -116,7 +77,7 @@ class Snapshot:
         if self.delta is None:
             return ()
         actions = pa.table(self.delta.get_add_actions(flatten=True))
-        columns = {name: _numbers(actions[name]) for name in actions.column_names}
+        columns = {name: numbers(actions[name]) for name in actions.column_names}
         return tuple(self._file(action) for action in pa.table(columns).to_pylist())
 
     def _file(self, action: Mapping[str, Any]) -> DataFile:
@@ -299,157 +260,6 @@ class Tables:
             if "already exists" in str(error):
                 raise ChangedMeanwhileError(f"Another run has made {self.folder(table)} meanwhile.") from None
             raise TablesError(f"{self.folder(table)} cannot be made: {reason(error)}.") from None
-
-
-def dataset(tables: Location, table: Table, files: Sequence[DataFile], schema: pa.Schema | None = None) -> ds.Dataset:
-    """Open files of a table, with all columns of its schema: null where a file is older than a
-    column. Another schema may have texts as dictionaries, as which they are stored.
-    """
-    wanted = schema or table.schema
-    form = ds.ParquetFileFormat(
-        dictionary_columns=[field.name for field in wanted if pa.types.is_dictionary(field.type)]
-    )
-    filesystem = tables.child(table.value).filesystem()
-    fragments = []
-    for file in files:
-        partition = None if file.cluster_id is None else ds.field(CLUSTER) == file.cluster_id
-        fragments.append(form.make_fragment(file.path, filesystem, partition))
-    return ds.FileSystemDataset(fragments, wanted, form, filesystem)
-
-
-def batches(
-    tables: Location, table: Table, files: Sequence[DataFile], names: Sequence[str], **options: Any
-) -> Iterator[pa.RecordBatch]:
-    """Read columns of some files of a table. Raises OSError, which names the file."""
-    found = dataset(tables, table, files)
-    try:
-        yield from found.to_batches(names, batch_readahead=1, fragment_readahead=1, **options)
-    except (OSError, pa.ArrowException) as error:
-        raise unreadable(tables, table, files, error) from None
-
-
-def unreadable(tables: Location, table: Table, files: Sequence[DataFile], error: Exception) -> OSError:
-    """Return the error that says which of some files of a table cannot be read, and what to do."""
-    folder = tables.child(table.value)
-    path = next((file.path for file in files if not _has_end(folder, file)), files[0].path)
-    told = advice(error) or f"it is gone or broken ({reason(error)}): {ANEW}"
-    return OSError(0, told, folder.child(path).uri)
-
-
-def _has_end(folder: Location, file: DataFile) -> bool:
-    try:
-        pq.read_metadata(file.path, filesystem=folder.filesystem())
-    except (OSError, pa.ArrowException):
-        return False
-    return True
-
-
-class NewFile:
-    """A file on its way into a table: rows are written, then `finish` says what to commit."""
-
-    def __init__(self, tables: Location, table: Table, cluster_id: str | None = None) -> None:
-        """Begin a file; the rows have the columns `table.in_files`. Raises OSError."""
-        self._cluster_id = cluster_id
-        self._path = f"{uuid4().hex}.parquet"
-        self._stream = output_stream(tables, f"{table.value}/{self._path}")
-        self._writer = pq.ParquetWriter(
-            self._stream, table.in_files, compression=COMPRESSION, write_statistics=list(table.statistics)
-        )
-        self._waiting: list[pa.RecordBatch] = []
-        self._waiting_rows = self._written_rows = 0
-        self._low: dict[str, int | str] = {}
-        self._high: dict[str, int | str] = {}
-        self._nulls = dict.fromkeys(table.statistics, 0)
-        self.waiting_bytes = 0
-        """Of rows that wait until there are enough of them for a group."""
-
-    def write(self, rows: pa.RecordBatch) -> None:
-        self._waiting.append(rows)
-        self._waiting_rows += rows.num_rows
-        self.waiting_bytes += rows.nbytes
-        if self._waiting_rows >= ROW_GROUP or self.waiting_bytes >= WAITING_BYTES:
-            self.flush()
-
-    def flush(self) -> None:
-        if self._waiting_rows:
-            rows = pa.Table.from_batches(self._waiting)
-            groups = max(1, round(self._waiting_rows / ROW_GROUP))
-            self._writer.write_table(rows, -(-self._waiting_rows // groups))
-            self._note(rows)
-        self._waiting, self._waiting_rows, self.waiting_bytes = [], 0, 0
-
-    def _note(self, rows: pa.Table) -> None:
-        self._written_rows += rows.num_rows
-        for name, nulls in self._nulls.items():
-            low, high = pc.min_max(_numbers(rows[name])).as_py().values()
-            self._nulls[name] = nulls + rows[name].null_count
-            if low is not None:
-                self._low[name] = min(low, self._low.get(name, low))
-                self._high[name] = max(high, self._high.get(name, high))
-
-    @property
-    def size(self) -> int:
-        """How many bytes the file has so far."""
-        return int(self._stream.tell())
-
-    def __del__(self) -> None:
-        """Leave a file that was given up: the library would try to write its end, and complain."""
-        with suppress(AttributeError):  # it was not even begun
-            self._writer.is_open = False
-
-    def finish(self) -> DataFile:
-        self.flush()
-        self._writer.close()
-        size = self.size
-        self._stream.close()
-        return DataFile(self._path, self._cluster_id, self._written_rows, size, self._low, self._high, self._nulls)
-
-
-class NewFiles:
-    """Files on their way into a table, of each cluster its own; those that are `done` are to be
-    committed.
-    """
-
-    def __init__(self, tables: Location, table: Table, done: list[DataFile]) -> None:
-        self._tables = tables
-        self._table = table
-        self._done = done
-        self._open: dict[str | None, NewFile] = {}
-
-    def write_by_cluster(self, rows: pa.RecordBatch) -> None:
-        if not rows.num_rows:
-            return
-        clusters = rows.column(CLUSTER).dictionary_encode()
-        rows = rows.select(self._table.in_files.names)
-        for code, cluster_id in enumerate(clusters.dictionary.to_pylist()):
-            own = clusters.indices.to_numpy() == code
-            self.write(cluster_id, rows if own.all() else rows.filter(pa.array(own)))
-
-    def write(self, cluster_id: str | None, rows: pa.RecordBatch) -> None:
-        """Write rows of a cluster, with the columns of the table's files. Raises OSError."""
-        if not rows.num_rows:
-            return
-        if cluster_id not in self._open:
-            if len(self._open) >= MAX_OPEN:
-                self._finish(next(iter(self._open)))
-            self._open[cluster_id] = NewFile(self._tables, self._table, cluster_id)
-        self._open[cluster_id].write(rows)
-        if sum(each.waiting_bytes for each in self._open.values()) >= WAITING_BYTES:
-            max(self._open.values(), key=lambda each: each.waiting_bytes).flush()
-        if self._open[cluster_id].size >= TARGET_BYTES:
-            self._finish(cluster_id)
-
-    def finish(self) -> None:
-        for cluster_id in list(self._open):
-            self._finish(cluster_id)
-
-    def _finish(self, cluster_id: str | None) -> None:
-        self._done.append(self._open.pop(cluster_id).finish())
-
-
-def _numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return times as microseconds since 1970, and other values as they are."""
-    return column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
 
 
 def _partitions(file: DataFile) -> Mapping[str, str | None]:

@@ -15,7 +15,8 @@ import msgspec
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from ..delta import DataFile, Tables
+from ..datafiles import DataFile
+from ..delta import Tables
 from ..failures import PipelineError
 from ..schemas import Table
 from ..spreading import by_workers, parallelism

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ...audit.event import RecordedState
-from ..delta import DataFile
+from ..datafiles import DataFile
 from ..location import File
 from ..schemas import Table
 from .existing import Existing

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from ...audit.event import decode
-from ..delta import DataFile, dataset, of_clusters, unreadable
+from ..datafiles import DataFile, dataset, of_clusters, unreadable
 from ..location import Location
 from ..schemas import Table
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..delta import NewFile
+from ..datafiles import NewFile
 from ..schemas import Table
 from ..spreading import Deal
 from .limits import microseconds

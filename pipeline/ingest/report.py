@@ -6,7 +6,7 @@ Rule: small, however many events there were, and plain: the driver decides from 
 
 import msgspec
 
-from ..delta import DataFile
+from ..datafiles import DataFile
 from .files import Read
 from .places import Run
 

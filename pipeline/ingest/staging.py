@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...audit.lines import KEPT_BYTES, TOO_LONG, LineBlock
-from ..delta import DataFile, NewFiles, batches
+from ..datafiles import DataFile, NewFiles, batches
 from ..location import Location
 from ..schemas import CLUSTER, Table
 from .columns import Bad, columns

@@ -16,7 +16,8 @@ import msgspec
 import zstandard
 from pyarrow import fs
 
-from ..delta import STATE, DataFile, Snapshot, Tables, TablesError
+from ..datafiles import DataFile
+from ..delta import STATE, Snapshot, Tables, TablesError
 from ..location import output_stream, reason
 from ..schemas import Table
 from .files import Progress

@@ -16,7 +16,8 @@ from typing import NamedTuple, Self
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from ..delta import DataFile, NewFiles, Snapshot, batches
+from ..datafiles import DataFile, NewFiles, batches
+from ..delta import Snapshot
 from ..location import Location
 from ..schemas import Table
 from ..spreading import Deal

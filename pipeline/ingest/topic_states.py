@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..delta import ROW_GROUP
+from ..datafiles import ROW_GROUP
 from ..schemas import BOOLEAN, INT, LONG, STATE, STRING, TIME, Table
 from .barriers import Barrier
 from .limits import microseconds

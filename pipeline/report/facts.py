@@ -15,7 +15,7 @@ import msgspec
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from ..delta import DataFile, dataset, unreadable
+from ..datafiles import DataFile, dataset, unreadable
 from ..location import Location
 from ..schemas import CLUSTER, Table
 from ..spreading import by_workers, parallelism

@@ -8,7 +8,8 @@ from functools import cached_property
 import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 
-from ..delta import DataFile, Tables, dataset
+from ..datafiles import DataFile, dataset
+from ..delta import Tables
 from ..failures import PipelineError
 from ..periods import Axis, Spread, axis, worth_showing
 from ..schemas import CLUSTER, Table

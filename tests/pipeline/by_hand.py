@@ -27,7 +27,8 @@ from minicontroller.audit.event import (
     encode,
 )
 from minicontroller.audit.replay import Replay
-from minicontroller.pipeline.delta import NewFile, Tables
+from minicontroller.pipeline.datafiles import NewFile
+from minicontroller.pipeline.delta import Tables
 from minicontroller.pipeline.location import Location
 from minicontroller.pipeline.schemas import Table
 from tests.audit.logs import a_creation

@@ -8,7 +8,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from minicontroller.pipeline.delta import MANY, ChangedMeanwhileError, DataFile, NewFile, Tables, TablesError, dataset
+from minicontroller.pipeline.datafiles import DataFile, NewFile, dataset
+from minicontroller.pipeline.delta import MANY, ChangedMeanwhileError, Tables, TablesError
 from minicontroller.pipeline.location import Location, LocationError
 from minicontroller.pipeline.schemas import Table
 

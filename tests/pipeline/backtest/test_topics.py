@@ -10,7 +10,7 @@ from minicontroller.audit.replay import Replay
 from minicontroller.pipeline.backtest.reading import UnreadableTableError
 from minicontroller.pipeline.backtest.replaying import Place
 from minicontroller.pipeline.backtest.topics import looked_into, may_tell, states_after, topics_today
-from minicontroller.pipeline.delta import DataFile
+from minicontroller.pipeline.datafiles import DataFile
 from minicontroller.pipeline.schemas import Table
 from tests.pipeline.backtest.by_words import History
 from tests.pipeline.backtest.test_slices import a_life

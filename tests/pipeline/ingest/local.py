@@ -10,7 +10,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from minicontroller.pipeline.delta import Tables, dataset
+from minicontroller.pipeline.datafiles import dataset
+from minicontroller.pipeline.delta import Tables
 from minicontroller.pipeline.ingest.batches import take
 from minicontroller.pipeline.ingest.files import Read, listing, next_reads
 from minicontroller.pipeline.ingest.run import Summary, ingest

@@ -18,15 +18,8 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
 from minicontroller.pipeline.commands import pipeline
-from minicontroller.pipeline.delta import (
-    CLEARING,
-    OLD_STATE,
-    STATE,
-    ChangedMeanwhileError,
-    Tables,
-    TablesError,
-    batches,
-)
+from minicontroller.pipeline.datafiles import batches
+from minicontroller.pipeline.delta import CLEARING, OLD_STATE, STATE, ChangedMeanwhileError, Tables, TablesError
 from minicontroller.pipeline.ingest.anew import clear
 from minicontroller.pipeline.ingest.files import listing
 from minicontroller.pipeline.ingest.leftovers import leftovers

@@ -18,7 +18,8 @@ from pyspark.sql import SparkSession
 
 from minicontroller.audit.event import AuditEvent, Dropped, encode
 from minicontroller.audit.files import audit_files
-from minicontroller.pipeline.delta import APPLICATION, MANY, ChangedMeanwhileError, TablesError, dataset
+from minicontroller.pipeline.datafiles import dataset
+from minicontroller.pipeline.delta import APPLICATION, MANY, ChangedMeanwhileError, TablesError
 from minicontroller.pipeline.delta import Tables as DeltaTables
 from minicontroller.pipeline.ingest.command import told
 from minicontroller.pipeline.ingest.run import IngestError, Summary

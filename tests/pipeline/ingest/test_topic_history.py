@@ -23,7 +23,8 @@ from minicontroller.audit.event import (
     encode,
 )
 from minicontroller.audit.replay import Replay
-from minicontroller.pipeline.delta import DataFile, NewFile, Tables, dataset
+from minicontroller.pipeline.datafiles import DataFile, NewFile, dataset
+from minicontroller.pipeline.delta import Tables
 from minicontroller.pipeline.ingest.columns import event_rows
 from minicontroller.pipeline.ingest.places import Run, add
 from minicontroller.pipeline.ingest.state import ClusterState, EpochState

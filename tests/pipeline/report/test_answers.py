@@ -10,7 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from minicontroller.audit.event import AuditEvent
-from minicontroller.pipeline.delta import Tables, dataset
+from minicontroller.pipeline.datafiles import dataset
+from minicontroller.pipeline.delta import Tables
 from minicontroller.pipeline.page.files import Files
 from minicontroller.pipeline.periods import DAY
 from minicontroller.pipeline.report.making import save_figures, save_page

@@ -13,7 +13,8 @@ import zstandard
 from pyarrow.fs import FileSelector
 
 from minicontroller.audit.event import encode
-from minicontroller.pipeline.delta import ChangedMeanwhileError, Tables, TablesError, batches
+from minicontroller.pipeline.datafiles import batches
+from minicontroller.pipeline.delta import ChangedMeanwhileError, Tables, TablesError
 from minicontroller.pipeline.ingest.anew import clear
 from minicontroller.pipeline.ingest.batches import StagingError
 from minicontroller.pipeline.ingest.files import Read, listing
