@@ -7,7 +7,6 @@ is not told of the change. What is not certain by this comparison is replayed as
 
 from collections.abc import Iterator, Mapping
 
-import msgspec
 from immutables import Map
 
 from ...audit.event import AuditEvent, Decision, RecordedState
@@ -15,11 +14,10 @@ from ...audit.replay import Replay
 from ...audit.replayed_topics import ReplayedCluster
 from ...policies.interface import ClusterState, TopicState
 from ...policies.topic_counts import TopicCounts
+from .lines import state_of
 from .worlds import Asked
 
 NONE = b"null"
-state_of = msgspec.json.Decoder(RecordedState | None).decode
-"""Reads a state from its JSON."""
 
 
 class AsRecorded:

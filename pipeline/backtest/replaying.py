@@ -12,7 +12,7 @@ slices.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -32,7 +32,8 @@ from ...audit.replay import DELETE_TOPIC
 from ...policies.judging import Judge
 from ...policies.rules.vocabulary import ADMIN
 from ...policies.verdict import Verdict
-from .recorded import AsRecorded, state_of
+from .lines import decision_of, request_of, state_of, step_of
+from .recorded import AsRecorded
 from .tally import Note, Tally
 from .verdicts import (
     ALLOWED,
@@ -85,49 +86,6 @@ class Settled(NamedTuple):
     outcome: Outcome
 
 
-class _Named(msgspec.Struct, frozen=True, gc=False):
-    topic: str
-
-
-class _Step(msgspec.Struct, frozen=True, gc=False):
-    """What an event makes of its topic."""
-
-    epoch: int
-    sequence: int
-    before: msgspec.Raw
-    after: msgspec.Raw = msgspec.Raw(b"null")
-    name: str = ""
-    topic: str = ""
-    assumed: tuple[_Named, ...] = ()
-
-
-class _Request(msgspec.Struct, frozen=True, gc=False):
-    """What a difference says of its request."""
-
-    cluster_id: str
-    epoch: int
-    sequence: int
-    time_ms: int
-    principal: str | None
-    operation: str
-    name: str
-    resource: str = "topic"
-
-
-def _with_states_as_json() -> Any:
-    """Return the type of a decision whose states are left as JSON."""
-    fields = [
-        (each.name, msgspec.Raw if each.name in {"before", "after"} else each.type, msgspec.field(default=each.default))
-        for each in msgspec.structs.fields(Decision)
-    ]
-    return msgspec.defstruct("Decision", fields, kw_only=True, frozen=True, gc=False)
-
-
-_step = msgspec.json.Decoder(_Step).decode
-_request = msgspec.json.Decoder(_Request).decode
-_decision: Callable[[bytes | memoryview], Any] = msgspec.json.Decoder(_with_states_as_json()).decode
-
-
 class Question(NamedTuple):
     """A request about a topic that is as its event says, and what a candidate is asked about it."""
 
@@ -169,7 +127,7 @@ class Backtest:
         difference = self._decided(event, line, judge) if type(event) is Decision else None
         self._apply(event)
         if line is not None and (topic := _topic_of(event)):
-            self._world.wrote(topic, bytes(_step(line).after))
+            self._world.wrote(topic, bytes(step_of(line).after))
         return difference
 
     def carries(self, line: bytes | memoryview) -> bool:
@@ -178,7 +136,7 @@ class Backtest:
         and take nothing, if `feed` has to look at it.
         """
         try:
-            step = _step(line)
+            step = step_of(line)
         except msgspec.DecodeError:
             return False  # whoever decodes it says what is wrong
         topic = step.name or step.topic
@@ -192,14 +150,13 @@ class Backtest:
         without reading the topic's states; None if `feed` has to look at it.
         """
         try:
-            event = _decision(line)
+            event = decision_of(line)
         except msgspec.DecodeError:
             return None
         if not self._is_next(event) or not self._world.fits(event.name, bytes(event.before)):
             return None
-        if (
-            event.operation == DELETE_TOPIC and event.asked_created_ms is None
-        ):  # then the topic's own time is asked about
+        if event.operation == DELETE_TOPIC and event.asked_created_ms is None:
+            # then the policy was given the time that the state tells
             event = msgspec.structs.replace(event, before=state_of(bytes(event.before)))
         asked = self._world.question(event)
         return Question(event, asked) if isinstance(asked, Asked) else None
@@ -220,9 +177,9 @@ class Backtest:
         self._takes(event, event.name)
         return None if outcome.kind is None else self._difference(event, outcome, line, is_steady=is_steady)
 
-    def settled(self, outcome: Outcome | None, line: bytes | memoryview) -> Difference | None:
-        """Return the difference that a request which `carries` took has come to, if any."""
-        return None if outcome is None or outcome.kind is None else self._difference(_request(line), outcome, line)
+    def settled(self, outcome: Outcome, line: bytes | memoryview) -> Difference:
+        """Return the difference that a request which `carries` took has come to."""
+        return self._difference(request_of(line), outcome, line)
 
     def _is_next(self, event: Any) -> bool:
         """Whether an event follows the last one, and its topic is what the policy saw."""
