@@ -114,9 +114,9 @@ def spark_options(function: Callable[..., None]) -> Callable[..., None]:
     def command(
         *, tables: "Location", master: str | None, settings: dict[str, str], verbose: bool, **rest: Any
     ) -> None:
-        from .session import spark_session
-
         try:
+            from .session import spark_session
+
             with failures_told(tables):
                 function(tables=tables, spark=spark_session(master, settings=settings, verbose=verbose), **rest)
         except KeyboardInterrupt:

@@ -19,8 +19,8 @@ FAR_OFF = 0.001
 """So few events may be left aside at either end, if that makes the rest readable."""
 READABLE = 2.0
 """... if all is so much longer than the rest."""
-_CALENDAR = np.array(["0001-01-01", "9999-12-01"], "M8[us]")
-"""The times that a plot has a place for."""
+_CALENDAR = np.array(["0001-01-01", "9999-12-31T23:59:59.999999"], "M8[us]")
+"""The first time that a calendar has, and the last one."""
 _MONDAY = np.timedelta64(4, "D")
 """The first one of 1970 is the 5th of January; numpy's weeks begin on Thursdays."""
 
@@ -67,6 +67,8 @@ class Axis:
 
     def _number(self, time: str) -> str:
         first, second = self.starts[:2]
+        if self.steps == 1:
+            return "0"
         if self.months:
             # counted from the second start, because the first one may be cut off by the calendar
             passed = f"datediff('month', make_timestamp({second}), make_timestamp({time}))"

@@ -213,9 +213,18 @@ def _start_java(settings: Mapping[str, str], quiet: Path | None) -> None:
     untyped: Any = launch_gateway
     with nullcontext() if quiet is None else (quiet / STDERR).open("wb") as stderr:
         gateway = untyped(conf, {"process_group": 0, "stderr": stderr})
-    context = SparkContext(conf=conf, gateway=gateway)
+    context = _context(conf, gateway)
     server = context._accumulatorServer  # noqa: SLF001 - its thread would print a trace when Java has gone
     vars(server)["handle_error"] = lambda *_: None
+
+
+def _context(conf: SparkConf, gateway: Any) -> SparkContext:
+    """Make a context without pyspark's own handler of Ctrl-C, which talks to Java amid a talk."""
+    handler = signal.getsignal(signal.SIGINT)
+    context = SparkContext(conf=conf, gateway=gateway)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, handler)
+    return context
 
 
 def _reason(stderr: Path) -> str | None:

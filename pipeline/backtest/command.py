@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from ..delta import Tables
 from ..location import Location
 from ..page.files import Files, as_json
-from ..page.sheet import Kind, shown
+from ..page.sheet import Kind, count, shown
 from ..progress import Stages
 from .candidate import Found
 from .page import page
@@ -60,7 +60,7 @@ def run_command(
             click.echo(sentence, err=True)
         beside = [files.json, *map(files.beside, (LINES, ROWS, EXISTING))]
         click.echo(f"The page is {files.written[-1]}; beside it lie {', '.join(path.name for path in beside)}.")
-    failed = [f"{what} ({summary.fails_on(what)})" for what in dict.fromkeys(fail_on) if summary.fails_on(what)]
+    failed = [f"{what} ({count(summary.fails_on(what))})" for what in dict.fromkeys(fail_on) if summary.fails_on(what)]
     if failed:
         click.echo(f"Failed on {', '.join(failed)}.", err=True)
         raise click.exceptions.Exit(1)

@@ -18,6 +18,7 @@ from ...audit.event import decode
 from ..datafiles import DataFile, dataset, of_clusters, unreadable
 from ..location import Location
 from ..schemas import Table
+from .sorting import database
 
 COLUMNS = ("epoch", "sequence", "event")
 HASHED = pa.schema([("epoch", pa.int32()), ("sequence", pa.int64()), ("hash", pa.int64()), ("bytes", pa.int64())])
@@ -28,7 +29,6 @@ WRITTEN_OTHERWISE = """
     FROM repeated AS one JOIN there AS other USING (epoch, sequence)
     WHERE one.hash != other.hash ORDER BY portion
 """
-MEMORY = "512MB"
 ROWS = 1_000
 
 Place = tuple[int, int]
@@ -64,21 +64,21 @@ def differing(piece: Compared, tables: Location) -> list[tuple[str, int, int]]:
     """
     both = [dataset(tables, Table.EVENTS, files) for files in (piece.repeated, piece.there)]
     found: list[Place] = []
-    try:
-        with duckdb.connect(config={"memory_limit": MEMORY, "threads": 1}) as connection:
+    with database() as connection:
+        try:
             for name, some in zip(("repeated", "there"), both, strict=True):
                 connection.register(name, pa.RecordBatchReader.from_batches(HASHED, _hashed(some)))
             suspected = connection.execute(WRITTEN_OTHERWISE, {"portion": PORTION_BYTES}).fetchall()
-        for _, portion in groupby(suspected, key=itemgetter(2)):
-            places = {(epoch, sequence) for epoch, sequence, _ in portion}
-            repeated, there = (_lines(some, places) for some in both)
-            found += [
-                place
-                for place, lines in repeated.items()
-                if any(decode(one) != decode(other) for one in lines for other in there[place])
-            ]
-    except (duckdb.InvalidInputException, pa.ArrowInvalid) as error:
-        raise unreadable(tables, Table.EVENTS, [*piece.repeated, *piece.there], error) from None
+            for _, portion in groupby(suspected, key=itemgetter(2)):
+                places = {(epoch, sequence) for epoch, sequence, _ in portion}
+                repeated, there = (_lines(some, places) for some in both)
+                found += [
+                    place
+                    for place, lines in repeated.items()
+                    if any(decode(one) != decode(other) for one in lines for other in there[place])
+                ]
+        except (duckdb.InvalidInputException, pa.ArrowInvalid) as error:
+            raise unreadable(tables, Table.EVENTS, [*piece.repeated, *piece.there], error) from None
     return sorted((piece.cluster_id, *place) for place in found)
 
 

@@ -17,7 +17,7 @@ import zstandard
 from pyarrow import fs
 
 from ..datafiles import DataFile
-from ..delta import STATE, Snapshot, Tables, TablesError
+from ..delta import STATE, ChangedMeanwhileError, Snapshot, Tables, TablesError
 from ..location import output_stream, reason
 from ..schemas import Table
 from .files import Progress
@@ -184,6 +184,8 @@ class Ledger:
         """Raise TablesError if there are tables that belonged to events which are gone."""
         for table in Table:
             if self.tables.snapshot(table).change:
+                if self.tables.snapshot(Table.EVENTS).change:
+                    raise ChangedMeanwhileError(f"Another run has changed {self.tables.location} meanwhile.")
                 raise TablesError(
                     f"{self.tables.location} has the table {table.value}, but the events are gone: "
                     "`minicontroller pipeline ingest --anew` reads all audit files again in place of it."

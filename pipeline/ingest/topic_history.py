@@ -24,7 +24,7 @@ from ..spreading import Deal
 from .barriers import Barrier, Place, barriers, begin_of_change
 from .runs import BUCKETS, Portion, Run, taken, written
 from .state import ClusterState
-from .topic_states import OF_EVENTS, database, history_rows, known_by, told_by
+from .topic_states import OF_EVENTS, history_rows, known_by, told_by, with_barriers
 
 SOURCE_ROWS = 200_000
 """Of the files that one task reads, unless one file has more."""
@@ -155,7 +155,7 @@ def tell(
     read = partial(_batches, tables, source, run_rows)
     kept: list[DataFile] = []
     files = NewFiles(tables, Table.TOPIC_HISTORY, kept)
-    with database(ends) as found:
+    with with_barriers(ends) as found:
         if source.table is Table.EVENTS:
             told = (told_by(found, rows) for rows in read(OF_EVENTS, ~_is_before("", begin)))
         else:
@@ -175,7 +175,7 @@ def make(
     """Write the rows of a portion, and return the files. Raises OSError."""
     name, done = portion.cluster_id, list[DataFile]()
     groups = [NewFiles(tables, Table.TOPIC_HISTORY, done) for _ in range(3)]
-    with database(stale[name].barriers) as found:
+    with with_barriers(stale[name].barriers) as found:
         for rows in history_rows(found, lambda: chain.from_iterable(taken(tables, run, portion) for run in runs[name])):
             for files, some in zip(groups, rows, strict=True):
                 files.write(name, some)

@@ -6,11 +6,7 @@ is first. Events that were refused tell of a state, too: after a gap it may be a
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
-from pathlib import Path
-from tempfile import gettempdir
 from typing import Any
-from uuid import uuid4
 
 import duckdb
 import numpy as np
@@ -22,9 +18,8 @@ from ..datafiles import ROW_GROUP
 from ..schemas import BOOLEAN, INT, LONG, STATE, STRING, TIME, Table
 from .barriers import Barrier
 from .limits import microseconds
+from .sorting import database
 
-MEMORY = "512MB"
-"""Of DuckDB in a task; beyond it, it writes to a temporary folder."""
 OF_EVENTS = (
     *("epoch", "sequence", "time", "kind", "resource", "name", "operation", "effect", "principal"),
     *("reassignment", "after", "topics"),
@@ -126,21 +121,15 @@ PLACES = pa.schema([each for each in TOLD if each.name != "state"] + [pa.field("
 
 
 @contextmanager
-def database(barriers: Sequence[Barrier]) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a database with the table of a cluster's barriers."""
+def with_barriers(barriers: Sequence[Barrier]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a database with the table of a cluster's barriers. Raises OSError."""
     rows = [
         {**each._asdict(), "time": microseconds(each.time_ms), "number": number}
         for number, each in enumerate(barriers, start=1)
     ]
-    with _duckdb().cursor() as found:
+    with database() as found:
         found.register("barriers", pa.Table.from_pylist(rows, BARRIERS))
         yield found
-
-
-@cache
-def _duckdb() -> duckdb.DuckDBPyConnection:
-    folder = Path(gettempdir(), f"minicontroller-{uuid4().hex}")
-    return duckdb.connect(config={"threads": 1, "memory_limit": MEMORY, "temp_directory": str(folder)})
 
 
 def told_by(found: duckdb.DuckDBPyConnection, events: pa.RecordBatch) -> pa.RecordBatch:
@@ -178,7 +167,7 @@ def _register(
 
 def _told(told: duckdb.DuckDBPyRelation, states: pa.StructArray) -> pa.RecordBatch:
     """Add the states to the rest, which is sorted without them, because they are dear to copy."""
-    rows = told.order("bucket").to_arrow_table().combine_chunks()
+    rows = told.order("bucket, row").to_arrow_table().combine_chunks()
     of = {name: rows.column(name) for name in rows.column_names}
     of["state"] = states.take(of["row"].combine_chunks())
     batches = pa.table({name: of[name] for name in TOLD.names}).cast(TOLD).combine_chunks().to_batches()

@@ -60,7 +60,7 @@ def run_command(
     for sentence in files.misplaced:
         click.echo(sentence, err=True)
     click.echo(
-        f"{report.clusters.totals['events']} events: {files.written[-1]}, with figures in {files.json.name} and {files.csv_folder.name}."
+        f"{report.clusters.totals['events']:,} events: {files.written[-1]}, with figures in {files.json.name} and {files.csv_folder.name}."
     )
 
 

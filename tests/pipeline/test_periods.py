@@ -5,12 +5,13 @@ wrong.
 from bisect import bisect_right
 from datetime import UTC, datetime
 
+import duckdb
 from hypothesis import given
 from hypothesis import strategies as st
 
 from minicontroller.pipeline.periods import DAY, MOST_STEPS, SECOND, Spread, axis, worth_showing
 
-YEARS = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31), timezones=st.just(UTC)).map(  # noqa: DTZ001
+YEARS = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59), timezones=st.just(UTC)).map(  # noqa: DTZ001
     lambda when: round(when.timestamp()) * SECOND
 )
 
@@ -27,9 +28,26 @@ def test_an_axis_holds_its_range_in_few_steps(one: int, other: int) -> None:
     assert found.steps <= MOST_STEPS
     assert found.starts == sorted(set(found.starts))
     for time in (first, last):
-        number = min(bisect_right(found.starts, time), found.steps) - 1
-        assert found.starts[number] <= time
-        assert time < found.starts[number + 1] or found.starts[number + 1] > at("9999-01-01")
+        assert found.starts[0] <= time < found.starts[-1]
+
+
+@given(YEARS, YEARS, YEARS)
+def test_every_time_of_an_axis_has_its_step(one: int, other: int, any_time: int) -> None:
+    """SQL finds the step in which a time lies, up to the last moment of all calendars."""
+    first, last = sorted((one, other))
+    found = axis(first, last)
+    for time in (first, last, min(max(any_time, first), last)):
+        [row] = duckdb.sql(f"SELECT {found.column(str(time))}, {found.clamped(str(time))}").fetchall()
+        assert row == (bisect_right(found.starts, time) - 1,) * 2
+
+
+def test_the_last_month_of_all_calendars() -> None:
+    """Seconds are seconds there, too, and long axes reach to its end."""
+    begin, end = at("9999-12-20T10:13:19"), at("9999-12-31T23:59:59")
+    assert (axis(begin, begin + 50 * SECOND).step, axis(begin, begin + 50 * SECOND).steps) == ("second", 51)
+    for first in (begin, at("9999-11-30T00:00:00"), at("2026-01-01T00:00:00")):
+        found = axis(first, end)
+        assert duckdb.sql(f"SELECT {found.column(str(end + SECOND - 1000))}").fetchall() == [(found.steps - 1,)]
 
 
 def test_steps_suit_the_range() -> None:

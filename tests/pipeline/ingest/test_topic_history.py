@@ -27,6 +27,7 @@ from minicontroller.pipeline.datafiles import DataFile, NewFile, dataset
 from minicontroller.pipeline.delta import Tables
 from minicontroller.pipeline.ingest.columns import event_rows
 from minicontroller.pipeline.ingest.places import Run, add
+from minicontroller.pipeline.ingest.sorting import database
 from minicontroller.pipeline.ingest.state import ClusterState, EpochState
 from minicontroller.pipeline.ingest.stretches import marks_of
 from minicontroller.pipeline.ingest.topic_history import Sizes, Stale, changes
@@ -343,3 +344,22 @@ def test_snapshots_and_gaps_end_what_was_known(row_of: Any) -> None:
         ("found", 1, 6, "snapshot", 8, "gap"),
         ("shown", 1, 8, "seen", None, None),
     ]
+
+
+def test_a_topic_that_a_snapshot_tells_twice(row_of: Any) -> None:
+    """The state that stands last in the log holds, for each of many topics."""
+    names = [f"t{number}" for number in range(24)]
+    told = tuple(NamedState(topic=name, state=a_state(partitions)) for partitions in (1, 2) for name in names)
+    events = [
+        SnapshotBegin(**stamp(1), reason="elected", cluster_size=1, topics=len(told)),
+        SnapshotTopics(**stamp(2), topics=told),
+        SnapshotEnd(**stamp(3), topics=len(told)),
+    ]
+    assert sorted((row["topic"], row["partitions"]) for row in row_of(events)) == sorted((name, 2) for name in names)
+
+
+def test_what_duckdb_cannot_do_is_an_error_of_a_file() -> None:
+    """Such as a disk that is full while it sorts: the command makes a sentence of it."""
+    with pytest.raises(OSError, match=r"DuckDB cannot sort there: .*too much") as caught, database() as found:
+        found.sql("SELECT error('too much')").fetchall()
+    assert "minicontroller-" in caught.value.filename
