@@ -160,6 +160,14 @@ def said_of(
     return found, backtest.tally().encode()
 
 
+def assert_the_same(folder: Path, events: list[AuditEvent], candidate: Candidate, *, is_windowed: bool) -> None:
+    """In columns and by carrying it comes to what it comes to by looking at each event."""
+    times = [event.time_ms for event in events]
+    window = Window(times[len(times) // 3], times[len(times) * 2 // 3]) if is_windowed else ALWAYS
+    alone = said_of(folder, events, candidate, window, is_sifted=False)
+    assert said_of(folder, events, candidate, window, is_sifted=True) == alone
+
+
 @given(st.integers(0, 1_000_000), st.booleans())
 def test_prefilter_and_judge_say_what_the_judge_says(
     tmp_path_factory: pytest.TempPathFactory, seed: int, is_windowed: bool
@@ -167,10 +175,7 @@ def test_prefilter_and_judge_say_what_the_judge_says(
     """Whatever the rules and the requests are: the same differences, counts and notes."""
     folder, chance = tmp_path_factory.mktemp("prefilter"), Random(seed)
     candidate, events = some_rules(folder, chance), some_events(chance)
-    times = [event.time_ms for event in events]
-    window = Window(times[len(times) // 3], times[len(times) * 2 // 3]) if is_windowed else ALWAYS
-    alone = said_of(folder, events, candidate, window, is_sifted=False)
-    assert said_of(folder, events, candidate, window, is_sifted=True) == alone
+    assert_the_same(folder, events, candidate, is_windowed=is_windowed)
 
 
 KEEPING = """
@@ -208,10 +213,7 @@ def test_a_class_is_asked_the_same(
     """
     folder, chance = tmp_path_factory.mktemp("class"), Random(seed)
     candidate, events = in_python(folder, body), some_events(chance)
-    times = [event.time_ms for event in events]
-    window = Window(times[len(times) // 3], times[len(times) * 2 // 3]) if is_windowed else ALWAYS
-    alone = said_of(folder, events, candidate, window, is_sifted=False)
-    assert said_of(folder, events, candidate, window, is_sifted=True) == alone
+    assert_the_same(folder, events, candidate, is_windowed=is_windowed)
 
 
 def settled_by(folder: Path, events: list[AuditEvent], rules: str) -> list[str | None]:
