@@ -89,7 +89,7 @@ def test_the_quick_start(here: Callable[[str], str], tmp_path: Path) -> None:
     with pytest.raises(KafkaException) as refused:
         through(enforcing, tmp_path, "payments")
     assert str(refused.value.args[0]) == shown("text")[0].strip()
-    told = call("audit", "show", "audit", "--topic", "orders", folder=tmp_path).stdout
+    told = call("audit", "show", "audit-log", "--topic", "orders", folder=tmp_path).stdout
     assert "decision=violated" in told and "enforced: false" in told
 
 

@@ -37,7 +37,7 @@ def test_every_time_of_an_axis_has_its_step(one: int, other: int, any_time: int)
     first, last = sorted((one, other))
     found = axis(first, last)
     for time in (first, last, min(max(any_time, first), last)):
-        [row] = duckdb.sql(f"SELECT {found.column(str(time))}, {found.clamped(str(time))}").fetchall()
+        [row] = duckdb.execute(f"SELECT {found.column(str(time))}, {found.clamped(str(time))}").fetchall()
         assert row == (bisect_right(found.starts, time) - 1,) * 2
 
 
@@ -47,7 +47,7 @@ def test_the_last_month_of_all_calendars() -> None:
     assert (axis(begin, begin + 50 * SECOND).step, axis(begin, begin + 50 * SECOND).steps) == ("second", 51)
     for first in (begin, at("9999-11-30T00:00:00"), at("2026-01-01T00:00:00")):
         found = axis(first, end)
-        assert duckdb.sql(f"SELECT {found.column(str(end + SECOND - 1000))}").fetchall() == [(found.steps - 1,)]
+        assert duckdb.execute(f"SELECT {found.column(str(end + SECOND - 1000))}").fetchall() == [(found.steps - 1,)]
 
 
 def test_steps_suit_the_range() -> None:
