@@ -16,7 +16,7 @@ from .names import GZIP, ZSTANDARD, is_compressed
 
 GZIP_BEGINS = b"\x1f"
 CHUNK_BYTES = 4 << 20
-"""Of which lines are made at once: a column of many values costs little more than one of a few."""
+"""How much of a file is read at once: a column of many lines costs little more than one of few."""
 COMPRESSED_CHUNK_BYTES = 1024
 """How much of a compressed file is read at once. A file that is made to burst turns this into some
 40 MiB at most.
