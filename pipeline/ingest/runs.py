@@ -7,7 +7,7 @@ is vacuumed.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from uuid import uuid4
 
@@ -51,11 +51,12 @@ def written(tables: Location, cluster_id: str, told: pa.RecordBatch) -> Run:
     return Run(cluster_id, path, told.nbytes, told.column("bucket").to_numpy()[::BATCH_ROWS].tolist())
 
 
-def taken(tables: Location, run: Run, portion: Portion) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a portion out of a run. Raises OSError."""
+def taken(tables: Location, run: Run, portion: Portion, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield columns, of which `bucket` is one, of the rows of a portion out of a run. Raises OSError."""
     first = max(bisect_left(run.buckets, portion.first) - 1, 0)
+    options = pa.ipc.IpcReadOptions(included_fields=[TOLD.get_field_index(name) for name in names])
     with tables.filesystem().open_input_file(run.path) as stream:
-        file = pa.ipc.open_file(stream)
+        file = pa.ipc.open_file(stream, options=options)
         for number in range(first, bisect_right(run.buckets, portion.last)):
             batch = file.get_batch(number)
             buckets = batch.column("bucket").to_numpy()

@@ -123,6 +123,11 @@ def _reaches(file: DataFile, place: Place, prefix: str = "") -> bool:
     return epoch is None or sequence is None or (int(epoch), int(sequence)) >= place
 
 
+def _low(file: DataFile) -> Place:
+    """Return a place before which a file has none."""
+    return int(file.low.get("epoch", 0)), int(file.low.get("sequence", 0))
+
+
 def _sources(table: Table, files: Mapping[str, Sequence[DataFile]]) -> Iterator[Source]:
     """Divide files among tasks."""
     for cluster_id, some in files.items():
@@ -157,7 +162,8 @@ def tell(
     files = NewFiles(tables, Table.TOPIC_HISTORY, kept)
     with with_barriers(ends) as found:
         if source.table is Table.EVENTS:
-            told = (told_by(found, rows) for rows in read(OF_EVENTS, ~_is_before("", begin)))
+            is_all_new = all(_low(file) >= begin for file in source.files)  # to filter costs as much as to read
+            told = (told_by(found, rows) for rows in read(OF_EVENTS, None if is_all_new else ~_is_before("", begin)))
         else:
             names, segment = source.table.in_files.names, sum((each.epoch, each.sequence) < begin for each in ends)
             for group in (ds.field("until_epoch") != begin[0], ds.field("until_epoch") == begin[0]):
@@ -175,8 +181,14 @@ def make(
     """Write the rows of a portion, and return the files. Raises OSError."""
     name, done = portion.cluster_id, list[DataFile]()
     groups = [NewFiles(tables, Table.TOPIC_HISTORY, done) for _ in range(3)]
+
+    def told(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        for run in runs[name]:
+            if some := list(taken(tables, run, portion, names)):
+                yield pa.concat_batches(some)
+
     with with_barriers(stale[name].barriers) as found:
-        for rows in history_rows(found, lambda: chain.from_iterable(taken(tables, run, portion) for run in runs[name])):
+        for rows in history_rows(found, told):
             for files, some in zip(groups, rows, strict=True):
                 files.write(name, some)
     for files in groups:
@@ -185,7 +197,7 @@ def make(
 
 
 def _batches(
-    tables: Location, source: Source, rows: int, names: Sequence[str], wanted: ds.Expression
+    tables: Location, source: Source, rows: int, names: Sequence[str], wanted: ds.Expression | None
 ) -> Iterator[pa.RecordBatch]:
     """Read some columns; rows that follow each other in a file do so in a batch."""
     waiting, size = list[pa.RecordBatch](), 0

@@ -14,12 +14,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..datafiles import ROW_GROUP
 from ..schemas import BOOLEAN, INT, LONG, STATE, STRING, TIME, Table
 from .barriers import Barrier
 from .limits import microseconds
 from .sorting import database
 
+PLACE = ("epoch", "sequence")
 OF_EVENTS = (
     *("epoch", "sequence", "time", "kind", "resource", "name", "operation", "effect", "principal"),
     *("reassignment", "after", "topics"),
@@ -47,7 +47,7 @@ TOLD = pa.schema(
 """`origin` is the event that tells the state, which is null where there is no topic; `sequence` and
 `time` say where it takes effect, and `segment` counts the barriers up to there. `bucket` depends on
 the topic's name alone. `digest` differs where the state differs, apart from the time of creation,
-for which two clocks may differ.
+for which two clocks may differ; it is 0 where there is no topic.
 """
 BARRIERS = pa.schema(
     {"number": LONG, "epoch": INT, "sequence": LONG, "time": TIME, "cause": STRING, "principal": STRING, "begin": LONG}
@@ -66,26 +66,16 @@ TOLD_BY = f"""
         row, name AS topic, epoch, sequence AS origin, time,
         CASE WHEN effect = 'applied' THEN operation WHEN kind = 'decision' THEN 'seen'
             WHEN reassignment THEN 'reassignment' ELSE kind END AS cause,
-        if(effect = 'applied', principal, NULL) AS principal, sequence, false AS in_snapshot, segment, hash(name) AS bucket, digest
-    FROM (
-        SELECT each.* EXCLUDE (time), each.time, coalesce(number, 0) AS segment
-        FROM (
-            SELECT * EXCLUDE (state), {DIGEST} AS digest FROM rows
-            WHERE kind IN ('removal', 'observed') OR (kind = 'decision' AND resource = 'topic' AND name != '')
-        ) AS each
-        ASOF LEFT JOIN barriers ON (each.epoch, each.sequence) >= (barriers.epoch, barriers.sequence)
-        QUALIFY lag((digest, stretch, segment)) OVER (PARTITION BY name ORDER BY row)
-            IS DISTINCT FROM (digest, stretch, segment)
-    )
+        if(effect = 'applied', principal, NULL) AS principal, sequence, false AS in_snapshot, segment, hash(name) AS bucket, {DIGEST} AS digest
+    FROM rows
+    WHERE kind IN ('removal', 'observed') OR (kind = 'decision' AND resource = 'topic' AND name != '')
     UNION ALL
     SELECT
         row, topic, epoch, parts.sequence, barriers.time, cause, NULL, barriers.sequence, true, number, hash(topic), {DIGEST}
     FROM parts JOIN barriers USING (epoch)
     WHERE cause = 'snapshot' AND begin < parts.sequence AND parts.sequence < barriers.sequence AND state IS NOT NULL
 """
-"""Leaves out only what is known to change nothing: the same state again, with neither a missing
-event nor a barrier in between. What a snapshot tells takes effect at its end.
-"""
+"""What a snapshot tells takes effect at its end."""
 KNOWN_BY = f"""
     SELECT
         row, topic, from_epoch AS epoch, from_sequence AS origin, from_time AS time, from_cause AS cause,
@@ -95,29 +85,31 @@ KNOWN_BY = f"""
 HISTORY = f"""
     WITH marked AS (
         SELECT
-            *, lag(digest) OVER log AS digest_before, lag(segment) OVER log AS segment_before,
-            lag((epoch, sequence)) OVER log = (epoch, sequence) OR segment - segment_before = in_snapshot::INT AS follows,
-            max(segment) OVER (PARTITION BY topic) AS last_segment
-        FROM (SELECT rowid AS row, * FROM places)
-        WINDOW log AS (PARTITION BY topic ORDER BY epoch, sequence, origin, row)
+            *, lag(digest) OVER () AS digest_before, lag(segment) OVER () AS segment_before,
+            lag(topic) OVER () = topic AND (
+                lag((epoch, sequence)) OVER () = (epoch, sequence) OR segment - lag(segment) OVER () = in_snapshot::INT
+            ) AS follows
+        FROM places
     ),
     begun AS (
         SELECT
-            *, lead({{{", ".join(f"'{name}': {name}" for name in (*CHANGE, "follows"))}}}) OVER log AS next,
-            coalesce(lead(segment_before) OVER log, last_segment) AS segment_at_end
+            *, lead({{{", ".join(f"'{name}': {name}" for name in (*CHANGE, "follows"))}}}) OVER () AS next,
+            coalesce(lead(segment_before) OVER (), (SELECT last(segment) FROM places)) AS segment_at_end
         FROM marked WHERE follows IS NOT TRUE OR digest != digest_before
-        WINDOW log AS (PARTITION BY topic ORDER BY epoch, sequence, origin, row)
     )
     SELECT
         row, {", ".join(f"if(next.follows, next.{name}, barriers.{name}) AS until_{name}" for name in CHANGE)}
     FROM begun LEFT JOIN barriers ON number = segment_at_end + 1
-    WHERE is_there AND (next.follows AND next.epoch = begun.epoch AND next.sequence = begun.sequence) IS NOT TRUE
+    WHERE digest != 0 AND (next.follows AND next.epoch = begun.epoch AND next.sequence = begun.sequence) IS NOT TRUE
+    ORDER BY row
 """
 """A row is what was told of a topic one after the other and is the same, with nothing in between
-but the end of the snapshot that tells the next.
+but the end of the snapshot that tells the next. `places` is in order, so that DuckDB looks from a
+row at the next one without sorting again.
 """
-PLACES = pa.schema([each for each in TOLD if each.name != "state"] + [pa.field("is_there", BOOLEAN)])
-"""What is told but for the states, which are dear to sort, and whether there is a topic."""
+PLACES = [name for name in TOLD.names if name != "state"]
+"""What is told but for the states, which are dear to sort."""
+NUMBERED = pa.schema([*(TOLD.field(name) for name in PLACES), pa.field("row", LONG)])
 
 
 @contextmanager
@@ -137,14 +129,23 @@ def told_by(found: duckdb.DuckDBPyConnection, events: pa.RecordBatch) -> pa.Reco
     buckets. `events` has the columns OF_EVENTS, and is in the order of the file.
     """
     of = {name: events.column(name) for name in OF_EVENTS}
-    after, topics, place = of.pop("after"), of.pop("topics"), ("epoch", "sequence")
-    epoch, sequence = (np.diff(of[name].to_numpy()) for name in place)
-    of["stretch"] = np.cumsum(np.insert((epoch != 0) | (sequence != 1), 0, values=False))
+    after, topics = of.pop("after"), of.pop("topics")
     names, states = topics.flatten().flatten()
-    parts = {name: of[name].take(pc.list_parent_indices(topics)) for name in place} | {"topic": names}
+    parts = {name: of[name].take(pc.list_parent_indices(topics)) for name in PLACE} | {"topic": names}
+    of["segment"] = _segments(found, events)
     _register(found, "rows", of, after, 0)
     _register(found, "parts", parts, states, len(after))
     return _told(found.sql(TOLD_BY), pa.concat_arrays([after, states]))
+
+
+def _segments(found: duckdb.DuckDBPyConnection, events: pa.RecordBatch) -> npt.NDArray[np.int64]:
+    """Count the barriers up to each event."""
+    barriers = found.table("barriers").fetchnumpy()
+    places = [np.append(barriers[name], events.column(name).to_numpy()) for name in PLACE]
+    order = np.lexsort(places[::-1])
+    counts = np.empty(len(order), np.int64)
+    counts[order] = np.cumsum(order < len(barriers["number"]))
+    return counts[len(barriers["number"]) :]
 
 
 def known_by(found: duckdb.DuckDBPyConnection, rows: pa.RecordBatch, segment: int) -> pa.RecordBatch:
@@ -166,44 +167,46 @@ def _register(
 
 
 def _told(told: duckdb.DuckDBPyRelation, states: pa.StructArray) -> pa.RecordBatch:
-    """Add the states to the rest, which is sorted without them, because they are dear to copy."""
-    rows = told.order("bucket, row").to_arrow_table().combine_chunks()
-    of = {name: rows.column(name) for name in rows.column_names}
-    of["state"] = states.take(of["row"].combine_chunks())
-    batches = pa.table({name: of[name] for name in TOLD.names}).cast(TOLD).combine_chunks().to_batches()
-    return batches[0] if batches else pa.RecordBatch.from_pylist([], TOLD)
+    """Add the states, which are dear to copy, when the rest is in order."""
+    rows = _batch(told)
+    rows = rows.take(pa.array(np.lexsort([rows.column(name).to_numpy() for name in ("row", "bucket")])))
+    of = dict(zip(rows.schema.names, rows.columns, strict=True)) | {"state": states.take(rows.column("row"))}
+    return pa.record_batch([of[field.name].cast(field.type) for field in TOLD], TOLD)
+
+
+def _batch(found: duckdb.DuckDBPyRelation) -> pa.RecordBatch:
+    rows = found.to_arrow_table()
+    return pa.record_batch({name: rows[name].combine_chunks() for name in rows.column_names})
 
 
 def history_rows(
-    found: duckdb.DuckDBPyConnection, told: Callable[[], Iterable[pa.RecordBatch]]
-) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch, pa.RecordBatch]]:
-    """Make the rows of `topic_history` out of what is told of some topics, in the order in which
-    `told` reads it, twice. Each batch is three, which belong into files of their own: rows that
-    have ended, those of them that ended in the last epoch, since the highest sequence of a file
-    says where it ends only if all are of one epoch, and rows that last.
+    found: duckdb.DuckDBPyConnection, told: Callable[[Sequence[str]], Iterable[pa.RecordBatch]]
+) -> Iterator[tuple[pa.RecordBatch, ...]]:
+    """Make the rows of `topic_history` out of what is told of some topics, of which `told` reads
+    some columns, always in the same order. Each batch is three, which belong into files of their
+    own: rows that have ended, those of them that ended in the last epoch, since the highest
+    sequence of a file says where it ends only if all are of one epoch, and rows that last.
     """
-    found.register("read", pa.RecordBatchReader.from_batches(PLACES, map(_places, told())))
-    found.execute("CREATE TEMP TABLE places AS FROM read")
+    found.register("read", pa.RecordBatchReader.from_batches(NUMBERED, _numbered(told(PLACES))))
+    found.execute("CREATE TEMP TABLE places AS FROM read ORDER BY topic, epoch, sequence, origin, row")
     found.execute(f"CREATE TEMP TABLE history AS {HISTORY}")
     [[last]] = found.sql("SELECT max(until_epoch) FROM history").fetchall()
-    ends = found.sql("FROM history ORDER BY row").to_arrow_reader(ROW_GROUP)
-    some, first = next(ends, None), 0
-    for batch in told():
-        while some is not None:
-            at = some.column("row").to_numpy() - first
-            count = int(at.searchsorted(batch.num_rows))
-            rows = _rows(batch.take(pa.array(at[:count])), some.slice(0, count))
-            until = rows.column("until_epoch")
-            yield tuple(map(rows.filter, (pc.less(until, last), pc.equal(until, last), pc.is_null(until))))
-            if count < some.num_rows:
-                some = some.slice(count)
-                break
-            some = next(ends, None)
+    first = 0
+    for batch in told(TOLD.names):
+        end = first + batch.num_rows
+        ends = _batch(found.sql("FROM history WHERE row >= $first AND row < $end", params={"first": first, "end": end}))
+        at, until = pc.subtract(ends.column("row"), first), ends.column("until_epoch")
+        groups = (pc.less(until, last), pc.equal(until, last), pc.is_null(until))
+        yield tuple(_rows(batch.take(at.filter(group)), ends.filter(group)) for group in groups)
+        first = end
+
+
+def _numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    first = 0
+    for batch in batches:
+        numbers = np.arange(first, first + batch.num_rows)
+        yield pa.RecordBatch.from_arrays([*batch.columns, pa.array(numbers)], schema=NUMBERED)
         first += batch.num_rows
-
-
-def _places(told: pa.RecordBatch) -> pa.RecordBatch:
-    return told.append_column("is_there", pc.is_valid(told.column("state"))).select(PLACES.names)
 
 
 def _rows(begun: pa.RecordBatch, ends: pa.RecordBatch) -> pa.RecordBatch:
