@@ -119,11 +119,12 @@ class Encoded:
         the index of its combination.
         """
         which = np.zeros(len(rows), np.int64)
-        first = np.zeros(min(len(rows), 1), np.int64)
         for name in names:
             codes, values = self._codes(name)
-            together = which * (len(values) + 1) + codes[rows]
-            _, first, which = np.unique(together, return_index=True, return_inverse=True)
+            together = pa.array(which * len(values) + codes[rows])
+            which = together.dictionary_encode().indices.to_numpy().astype(np.int64)
+        first = np.zeros(which.max(initial=-1) + 1, np.int64)
+        first[which[::-1]] = np.arange(len(rows))[::-1]
         columns = []
         for name in names:
             codes, values = self._codes(name)

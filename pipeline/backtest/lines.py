@@ -35,11 +35,21 @@ class _Request(msgspec.Struct, frozen=True, gc=False):
     resource: str = "topic"
 
 
-def _without_states() -> Any:
-    """Return the type of a decision whose states are left as JSON."""
+ASKED_ABOUT = (
+    *("cluster_id", "epoch", "sequence", "time_ms", "request", "element", "elements", "assumed", "cluster_size"),
+    *("principal", "client_id", "client_host", "api", "operation", "resource", "name", "validate_only", "asked_ms"),
+    *("asked_created_ms", "requested", "config_operations", "config_operation_kinds", "reassignments"),
+    *("delete_records_offsets", "before", "after"),
+)
+"""Of a decision: what a policy is asked about, and where it belongs."""
+
+
+def _asked_about() -> Any:
+    """Return the type of a decision as far as a policy is asked about it, its states as JSON."""
     fields = [
         (each.name, msgspec.Raw if each.name in {"before", "after"} else each.type, msgspec.field(default=each.default))
         for each in msgspec.structs.fields(Decision)
+        if each.name in ASKED_ABOUT
     ]
     return msgspec.defstruct("Decision", fields, kw_only=True, frozen=True, gc=False)
 
@@ -48,7 +58,7 @@ step_of = msgspec.json.Decoder(_Step).decode
 """Reads what an event makes of its topic."""
 request_of = msgspec.json.Decoder(_Request).decode
 """Reads what a difference says of its request."""
-decision_of: Callable[[bytes | memoryview], Any] = msgspec.json.Decoder(_without_states()).decode
-"""Reads a decision, with `before` and `after` as JSON."""
+decision_of: Callable[[bytes | memoryview], Any] = msgspec.json.Decoder(_asked_about()).decode
+"""Reads what a policy is asked about a decision, with `before` and `after` as JSON."""
 state_of = msgspec.json.Decoder(RecordedState | None).decode
 """Reads a state from its JSON."""

@@ -38,7 +38,7 @@ class AsRecorded:
 
     def fits(self, topic: str, before: bytes) -> bool:
         """Whether it is certain that a topic is as this JSON says."""
-        if not self.is_known:
+        if not self._replay.is_known:
             return False
         known = self.untold.get(topic) or self._told.get(topic)
         if known is not None:
@@ -56,7 +56,8 @@ class AsRecorded:
 
     def question(self, event: Decision) -> Asked | None:
         """Return what a policy was asked, or would have been."""
-        self.catch_up(*(each.topic for each in event.assumed))
+        if event.assumed:
+            self.catch_up(*(each.topic for each in event.assumed))
         question = self._replay.question(event)
         if question is None:
             return None

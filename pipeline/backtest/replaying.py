@@ -86,7 +86,7 @@ class Settled(NamedTuple):
     outcome: Outcome
 
 
-class Question(NamedTuple):
+class Question(msgspec.Struct, frozen=True, gc=False):
     """A request about a topic that is as its event says, and what a candidate is asked about it."""
 
     event: Any
@@ -172,7 +172,7 @@ class Backtest:
         """Take the event of a question to which the candidate has given this verdict, of whose
         outcome `count` is told. Return the difference, if any.
         """
-        event, asked = question
+        event, asked = question.event, question.asked
         is_steady = self._is_steady(asked, verdict, event) if self._is_asked_again(event, asked, outcome) else True
         self._takes(event, event.name)
         return None if outcome.kind is None else self._difference(event, outcome, line, is_steady=is_steady)
@@ -326,9 +326,8 @@ class Backtest:
 
     def _is_asked_again(self, event: Any, asked: Asked, outcome: Outcome) -> bool:
         """Whether code that answered a question is to answer it once more."""
-        if not self._watched.asks(asked.request) or self._watched.timed_out:
-            return False
-        return outcome.kind is not None or event.sequence % ASKED_AGAIN == 0
+        is_due = outcome.kind is not None or event.sequence % ASKED_AGAIN == 0
+        return is_due and self._watched.asks(asked.request) and not self._watched.timed_out
 
     def _is_steady(self, asked: Asked, verdict: Verdict, event: Decision) -> bool:
         """Ask the candidate once more: if it answers otherwise, it looks at more than

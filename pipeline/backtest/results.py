@@ -1,12 +1,15 @@
-"""From the workers' answers to files: every difference as NDJSON and as Parquet, and what was
-counted.
+"""From the workers' answers to files: every difference as NDJSON, its columns as Parquet, and what
+was counted.
 
 Memory is bounded, whatever the number of differences, and the same answers give the same bytes,
 however they came.
 """
 
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
@@ -18,17 +21,21 @@ from ..periods import DAY
 from .reading import numbers_of
 from .tally import Tally
 from .verdicts import Kind
-from .workers import OUT_ARROW, REFUSED, REPEATED, TALLY
+from .workers import OUT_ARROW, REFUSED, TALLY
 
 LINES, ROWS, EXISTING = "differences.ndjson", "differences.parquet", "existing.ndjson"
 """The files beside the page."""
 DENIED_BY = "denied_by_"
 """Before `rule` or `principal`: what is newly denied by each, on each day since 1970."""
 ROW_GROUP = 10_000
+COUNTED = ["what", "cluster_id", "kind", "rule", "topic", "principal", "time"]
+COUNTED_ROWS = 50_000
+"""That are counted at once."""
 ON_THE_PAGE = 5_000
 """Differences that a page has room for; of each kind the same share, if there are more."""
 ON_THE_PAGE_EXISTING = 1_000
-PARQUET = pa.schema([*list(OUT_ARROW)[1:-1], pa.field("difference", pa.string())])
+PARQUET = pa.schema([field for field in OUT_ARROW if field.name not in {"what", "body"}])
+DAY_MS = DAY // 1000
 
 
 class Results:
@@ -46,14 +53,20 @@ class Results:
 
     def read(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Read the tallies among the answers, and pass on the others."""
+        waiting: list[pa.RecordBatch] = []
         for batch in batches:
-            is_tally = pc.equal(batch.column("what"), TALLY)
-            for body in batch.filter(is_tally).column("body").to_pylist():
-                self.tally.add(Tally.decode(body))
-            rest = batch.filter(pc.invert(is_tally))
-            if rest.num_rows:
-                self._count(pa.Table.from_batches([rest]))
-                yield rest
+            if batch.column("what")[-1].as_py() == TALLY:
+                self.tally.add(Tally.decode(batch.column("body")[-1].as_py()))
+                batch = batch.slice(0, len(batch) - 1)  # noqa: PLW2901 - a tally is behind all others
+            if batch.num_rows:
+                self._show(batch)
+                waiting.append(batch.select(COUNTED))
+                yield batch
+            if sum(map(len, waiting)) >= COUNTED_ROWS:
+                self._count(pa.Table.from_batches(waiting))
+                waiting = []
+        if waiting:
+            self._count(pa.Table.from_batches(waiting))
 
     def differences(self) -> list[str]:
         """Return differences for the page, in the order of kinds and of the log; each kind has its
@@ -68,20 +81,24 @@ class Results:
     def _number(self, kind: str) -> int:
         return len(self.shown[kind])
 
+    def _show(self, answers: pa.RecordBatch) -> None:
+        if answers.column("what")[0].as_py() == REFUSED:
+            _fill(self.refused, answers.column("body"), ON_THE_PAGE_EXISTING)
+            return
+        for kind, shown in self.shown.items():
+            if len(shown) < ON_THE_PAGE:
+                _fill(shown, answers.column("body").filter(pc.equal(answers.column("kind"), kind)), ON_THE_PAGE)
+
     def _count(self, answers: pa.Table) -> None:
         if answers.column("what")[0].as_py() == REFUSED:
             self._add("refused", answers, "cluster_id", "rule")
-            _fill(self.refused, answers, ON_THE_PAGE_EXISTING)
             return
         for about in ("rule", "topic"):
             self._add(about, answers, "kind", about)
         denied = answers.filter(pc.equal(answers.column("kind"), Kind.NEWLY_DENIED.value))
-        denied = denied.append_column("day", pa.array(numbers_of(denied, "time") // DAY))
+        denied = denied.append_column("day", pa.array(numbers_of(denied, "time") // DAY_MS))
         for about in ("rule", "principal"):
             self._add(f"{DENIED_BY}{about}", denied, "day", about)
-        for kind, shown in self.shown.items():
-            if len(shown) < ON_THE_PAGE:
-                _fill(shown, answers.filter(pc.equal(answers.column("kind"), kind)), ON_THE_PAGE)
 
     def _add(self, about: str, answers: pa.Table, *keys: str) -> None:
         counted = answers.group_by(list(keys)).aggregate([([], "count_all")])
@@ -89,46 +106,59 @@ class Results:
             self.tally.counts[about, str(first), second or ""] += number
 
 
-def _fill(shown: list[str], answers: pa.Table, most: int) -> None:
-    shown += answers.column("body").slice(0, most - len(shown)).to_pylist()
+def _fill(shown: list[str], bodies: pa.Array, most: int) -> None:
+    shown += bodies.slice(0, most - len(shown)).to_pylist()
 
 
-def write_differences(batches: Iterator[pa.RecordBatch], files: Files) -> None:
-    """Write a line and a row for each difference, the rows in a thread of their own. Raises
-    OSError.
-    """
+def write_differences(batches: Iterable[pa.RecordBatch], files: Files) -> None:
+    """Write a line and a row for each difference. Raises OSError."""
     with (
-        whole(files.beside(LINES)) as lines,
         whole(files.beside(ROWS)) as table,
-        pq.ParquetWriter(table, PARQUET, compression="zstd", use_dictionary=REPEATED) as writer,
-        ThreadPoolExecutor(1) as beside,
+        pq.ParquetWriter(table, PARQUET, compression="zstd") as writer,
+        _lines(files.beside(LINES)) as write,
     ):
+        for group in _groups(_written(batches, write)):
+            writer.write_table(group)
+
+
+def write_existing(batches: Iterable[pa.RecordBatch], files: Files) -> None:
+    """Write a line for each topic. Raises OSError."""
+    with _lines(files.beside(EXISTING)) as write:
+        deque(_written(batches, write), maxlen=0)
+
+
+@contextmanager
+def _lines(path: Path) -> Iterator[Callable[[pa.RecordBatch], None]]:
+    """Yield a function that writes a line for each row, in a thread of its own, which is one call
+    behind.
+    """
+    with whole(path) as file, ThreadPoolExecutor(1) as beside:
         writing: Future[Any] = beside.submit(bool)
-        for group in _groups(_lined(batches, lines)):
+
+        def write(batch: pa.RecordBatch) -> None:
+            nonlocal writing
             writing.result()
-            rows = group.drop_columns("what").rename_columns(PARQUET.names)
-            writing = beside.submit(writer.write_table, rows.combine_chunks())
+            writing = beside.submit(_write, file, batch)
+
+        yield write
         writing.result()
 
 
-def write_existing(batches: Iterator[pa.RecordBatch], files: Files) -> None:
-    """Write a line for each topic. Raises OSError."""
-    with whole(files.beside(EXISTING)) as lines:
-        for _ in _lined(batches, lines):
-            pass
+def _write(file: IO[bytes], batch: pa.RecordBatch) -> None:
+    _, ends, data = pc.binary_join_element_wise(batch.column("body"), "\n", "").buffers()
+    file.write(memoryview(data)[: memoryview(ends).cast("i")[len(batch)]])
 
 
-def _lined(batches: Iterator[pa.RecordBatch], lines: IO[bytes]) -> Iterator[pa.RecordBatch]:
-    """Write a line for each row, and pass the rows on."""
+def _written(batches: Iterable[pa.RecordBatch], write: Callable[[pa.RecordBatch], None]) -> Iterator[pa.RecordBatch]:
+    """Write the lines of rows, and pass on what else they hold."""
     for batch in batches:
-        _, ends, data = pc.binary_join_element_wise(batch.column("body"), "\n", "").buffers()
-        lines.write(memoryview(data)[: memoryview(ends).cast("i")[len(batch)]])
-        yield batch
+        write(batch)
+        yield batch.select(PARQUET.names)
 
 
 def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Yield the rows in groups of one size, however they came."""
-    waiting = OUT_ARROW.empty_table()
+    waiting = PARQUET.empty_table()
     for batch in batches:
         waiting = pa.concat_tables([waiting, pa.Table.from_batches([batch])])
         while waiting.num_rows >= ROW_GROUP:

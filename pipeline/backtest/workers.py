@@ -10,6 +10,7 @@ exception would be tried again, and told as a trace.
 import gc
 from collections.abc import Callable, Iterator
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import uuid4
@@ -30,7 +31,6 @@ from .replaying import ALWAYS, NOWHERE, Backtest, Window
 from .slices import Slice
 from .tally import Tally
 from .topics import states_after, topics_today
-from .verdicts import Difference
 from .worlds import World
 
 NEW_OBJECTS = 50_000
@@ -47,7 +47,7 @@ OUT_ARROW = pa.schema(
         ("cluster_id", pa.string()),
         ("epoch", pa.int32()),
         ("sequence", pa.int64()),
-        ("time", pa.timestamp("us", "UTC")),
+        ("time", pa.timestamp("ms", "UTC")),
         *((name, pa.string()) for name in ("kind", "principal", "operation", "topic", "rule")),
         *((name, pa.string()) for name in ("recorded", "recorded_message", "candidate", "candidate_message")),
         ("is_certain", pa.bool_()),
@@ -61,28 +61,14 @@ REPEATED = [field.name for field in OUT_ARROW if field.name != "body"]
 """Columns whose values are worth a dictionary."""
 
 
-class Row(NamedTuple):
-    """A row of OUT_ARROW."""
-
-    what: str
-    cluster_id: str
-    epoch: int | None = None
-    sequence: int | None = None
-    time: int | None = None
-    """In microseconds since 1970."""
-    kind: str | None = None
-    principal: str | None = None
-    operation: str | None = None
-    topic: str | None = None
-    rule: str | None = None
-    recorded: str | None = None
-    recorded_message: str | None = None
-    candidate: str | None = None
-    candidate_message: str | None = None
-    is_certain: bool | None = None
-    is_steady: bool | None = None
-    hidden: tuple[str, ...] | None = None
-    body: bytes = b""
+_columns_of = attrgetter(
+    *("cluster_id", "epoch", "sequence", "time_ms", "kind", "principal", "operation", "topic", "rule"),
+    *("recorded.decision", "recorded.message", "candidate.decision", "candidate.message"),
+    *("is_certain", "is_steady", "hidden"),
+)
+"""Reads what is between `what` and `body` of a difference."""
+Row = tuple[Any, ...]
+"""Of OUT_ARROW."""
 
 
 Head = TypeVar("Head")
@@ -158,11 +144,11 @@ def replay(job: Job, task: Task[Slice]) -> Iterator[Row]:
         sieve = None if job.counterfactual else Sieve(watched, job.window)
         for table in tables_of(slice_.pieces, () if sieve is None else sieve.columns):
             for difference in one_by_one(backtest, table) if sieve is None else sieve.differences(backtest, table):
-                yield _difference(difference)
+                yield (DIFFERENCE, *_columns_of(difference), _as_json(difference))
     tally = backtest.tally()
     if isinstance(world, Otherwise):
         world.tell(tally, slice_.cluster_id)
-    yield Row(TALLY, slice_.cluster_id, body=tally.encode().encode())
+    yield _row(TALLY, tally.encode().encode(), cluster_id=slice_.cluster_id)
 
 
 def scan(job: Job, task: Task[Now]) -> Iterator[Row]:
@@ -172,14 +158,14 @@ def scan(job: Job, task: Task[Now]) -> Iterator[Row]:
     now, there = task.head, {each.topic: each for each in topics_today(task.history)}
     with job.candidate.watched() as watched:
         for each in refused(watched, there, now):
-            yield Row(
-                REFUSED, each.cluster_id, topic=each.topic, principal=each.principal, rule=each.candidate.rule,
-                candidate=each.candidate.decision, candidate_message=each.candidate.message, body=_as_json(each),
+            yield _row(
+                REFUSED, _as_json(each), cluster_id=each.cluster_id, topic=each.topic, principal=each.principal, rule=each.candidate.rule,
+                candidate=each.candidate.decision, candidate_message=each.candidate.message,
             )  # fmt: skip
     tally = Tally()
     tally.counts["existing",] = len(there)
     tally.deeds |= watched.deeds
-    yield Row(TALLY, now.cluster_id, body=tally.encode().encode())
+    yield _row(TALLY, tally.encode().encode(), cluster_id=now.cluster_id)
 
 
 def _as_json(value: object) -> bytes:
@@ -191,10 +177,6 @@ _encoder, _buffer = msgspec.json.Encoder(), bytearray()
 """A buffer that has room for the last value saves most of the time for the next."""
 
 
-def _difference(difference: Difference) -> Row:
-    then, now = difference.recorded, difference.candidate
-    return Row(
-        DIFFERENCE, difference.cluster_id, difference.epoch, difference.sequence, difference.time_ms * 1000, difference.kind,
-        difference.principal, difference.operation, difference.topic, difference.rule, then.decision, then.message, now.decision,
-        now.message, difference.is_certain, difference.is_steady, difference.hidden, _as_json(difference),
-    )  # fmt: skip
+def _row(what: str, body: bytes, **values: object) -> Row:
+    named = {"what": what, "body": body, **values}
+    return tuple(map(named.get, OUT_ARROW.names))

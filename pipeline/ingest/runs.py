@@ -52,7 +52,7 @@ def written(tables: Location, cluster_id: str, told: pa.RecordBatch) -> Run:
 
 
 def taken(tables: Location, run: Run, portion: Portion, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield columns, of which `bucket` is one, of the rows of a portion out of a run. Raises OSError."""
+    """Yield columns, with `bucket`, of the rows of a portion out of a run. Raises OSError."""
     first = max(bisect_left(run.buckets, portion.first) - 1, 0)
     options = pa.ipc.IpcReadOptions(included_fields=[TOLD.get_field_index(name) for name in names])
     with tables.filesystem().open_input_file(run.path) as stream:

@@ -238,13 +238,13 @@ def rows(query: str) -> list[Any]:
 
 
 def test_other_tools_read_the_differences(tried: Tried, tmp_path: Path) -> None:
-    """The Parquet file has a column for what people filter by, and the whole difference in one."""
+    """The Parquet file has a column for what people filter by, and the lines have the events."""
     _, files = tried.found(tmp_path / "page.html", at_most(tmp_path, 5), clusters=(TOLD,))
     query = (
-        f"SELECT kind, topic, rule, candidate_message, is_certain, len(difference) > 100 FROM '{tmp_path}/page-differences.parquet' "
+        f"SELECT kind, topic, rule, candidate_message, is_certain FROM '{tmp_path}/page-differences.parquet' "
         "WHERE kind = 'newly-denied' ORDER BY epoch, sequence LIMIT 1"
     )
-    assert rows(query) == [("newly-denied", "t.5", "partitions", "6 partitions are more than 5.", True, True)]
+    assert rows(query) == [("newly-denied", "t.5", "partitions", "6 partitions are more than 5.", True)]
     assert rows(f"SELECT count(*) FROM '{tmp_path}/page-differences.parquet'") == [(len(written(files)),)]
 
 
