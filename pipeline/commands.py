@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED, TERMINATED = 130, 143
 NEEDED = ("deltalake", "duckdb", "jinja2", "matplotlib", "pandas", "pyarrow", "pyspark")
-"""The extra `pipeline`."""
+"""The libraries of the extra `pipeline`."""
 
 URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*+:/", re.ASCII)
 

@@ -18,13 +18,15 @@ from .schemas import CLUSTER, Table
 
 COMPRESSION = "zstd"
 ROW_GROUP = 20_000
-"""Rows of a group, about: so that who needs some places of the log reads little else."""
+"""About how many rows a row group has, so that a reader of some places of the log reads little
+else.
+"""
 WAITING_BYTES = 128 << 20
-"""Of rows that wait to be written, until there are enough for a group."""
+"""How many bytes of rows may wait to be written until there are enough for a group."""
 TARGET_BYTES = 64 << 20
-"""Of a file: one that has come to so much is followed by another one."""
+"""How many bytes a file gets before another one is begun."""
 MAX_OPEN = 16
-"""Files that are written at the same time, of as many clusters."""
+"""How many files, each of another cluster, are written at the same time."""
 ANEW = "`minicontroller pipeline ingest --anew` reads all audit files again, if it stays so"
 
 
@@ -41,7 +43,7 @@ class DataFile(msgspec.Struct, frozen=True, array_like=True):
     low: dict[str, int | str] = {}
     high: dict[str, int | str] = {}
     nulls: dict[str, int] = {}
-    """How many rows have no value."""
+    """How many rows have no value, by column."""
 
 
 def of_clusters(files: Iterable[DataFile]) -> Mapping[str, list[DataFile]]:
@@ -113,7 +115,7 @@ class NewFile:
         self._high: dict[str, int | str] = {}
         self._nulls = dict.fromkeys(table.statistics, 0)
         self.waiting_bytes = 0
-        """Of rows that wait until there are enough of them for a group."""
+        """How many bytes of rows wait until there are enough of them for a group."""
 
     def write(self, rows: pa.RecordBatch) -> None:
         self._waiting.append(rows)

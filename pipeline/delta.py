@@ -1,7 +1,7 @@
 """The tables as Delta Lake has them: snapshots to read, and commits that change them.
 
 Rule: a file belongs to a table from the commit that names it until the commit that removes it, so
-whoever reads one snapshot never sees half a change. Files are written under names of their own
+a reader of one snapshot never sees half a change. Files are written under names of their own
 before they are committed; what no commit names is vacuumed. Each commit carries the number of the
 change that it is part of, as an application transaction: of two runs that change a table at once,
 one fails and has changed nothing.
@@ -32,18 +32,20 @@ from .schemas import CLUSTER, TIME, Table
 APPLICATION = "minicontroller"
 """The name of the application transactions; their versions are the numbers of changes."""
 ROWS = "minicontroller.rows"
-"""Of a commit: how many rows it adds."""
+"""The key in a commit's metadata of the number of rows that it adds."""
 SMALL_BYTES = TARGET_BYTES // 8
 MANY = 16
-"""So many small files of a cluster are merged, so that a row is rewritten a few times at most."""
+"""How many small files a cluster has when they are merged, so that a row is rewritten a few times
+at most.
+"""
 STATE = "_state"
 """The folder of what the ingest keeps for itself, beside the tables."""
 OLD_STATE = f"{STATE}/state.json"
-"""What versions before Delta tables kept there."""
+"""The file in which versions before Delta tables kept the state of the ingest."""
 CLEARING = f"{STATE}/clearing"
 """An object that is there while the tables are removed by `ingest --anew`."""
 KEPT_HOURS = 24
-"""How long a file stays that no snapshot names any more, or none yet."""
+"""How many hours a file stays that no snapshot names any more, or none yet."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 

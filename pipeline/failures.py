@@ -1,4 +1,4 @@
-"""What Spark says when it fails, as a sentence with what to do.
+"""Turns what Spark says when it fails into a sentence with what to do.
 
 Rule: out of a page of Java's traces a person is told the first cause. Where experience has a
 remedy, the remedy is told too; otherwise the cause is told in Spark's own words.
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 CAUSE, TRACE = "Caused by: ", "Traceback (most recent call last)"
 SENTENCE = 500
-"""Characters; some of what Spark says holds a whole plan."""
+"""How many characters are told; some of what Spark says holds a whole plan."""
 LOST = "its Java process ended; if it was out of memory, give it more by --conf spark.driver.memory=8g."
 MEMORY = "Spark's Java has too little memory: give it more by --conf spark.driver.memory=8g --conf spark.driver.maxResultSize=4g."
 ENDED = "Spark's master ended the application, or went away: look there, and run it again."
@@ -41,7 +41,9 @@ REMEDIES = {
     ("SparkContext was shut down", "\n"): ENDED,
     ("stopped SparkContext", "\n"): ENDED,
 }
-"""What is said where this stands in an error; {} is what follows there, up to the second text."""
+"""The sentences for errors that contain the first text; {} is what follows it, up to the second
+text.
+"""
 
 
 class PipelineError(Exception):

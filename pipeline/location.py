@@ -1,4 +1,4 @@
-"""Where files lie that the pipeline reads and writes: in a local folder, or under an address of an
+"""The places of the files that the pipeline reads and writes: a local folder, or an address of an
 object store.
 
 Rule: everything asks a place for its file system and uses paths relative to it, so no other module
@@ -25,7 +25,7 @@ SCHEMES = {"s3": "s3", "s3a": "s3", "abfs": "abfss", "abfss": "abfss", "gs": "gs
 ENDPOINT = "AWS_ENDPOINT_URL"
 ENDPOINT_FORM = re.compile(r"https?://[^\s/]", re.ASCII | re.IGNORECASE)
 AMBIGUOUS = re.compile(r"[\x00-\x20\x7f%?#\\]|//|/\.{1,2}(/|$)")
-"""What some libraries take literally in an address, and others do not."""
+"""The parts of an address that some libraries take literally, and others do not."""
 
 ATTEMPTS = 6
 """How often a request is sent; the pauses, each twice the one before, make some 15 seconds."""
@@ -222,7 +222,7 @@ CREDENTIALS = {
     "hdfs": "HADOOP_USER_NAME",
     "": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
 }
-"""The variables that say who asks, by what the library calls a store."""
+"""The variables that hold a store's credentials, by what the library calls the store."""
 ADVICE = {
     "there is no such bucket: make it, or correct the address": "nosuchbucket containernotfound specifiedbucketdoesnotexist",
     "the store does not accept the credentials: check {credentials} in the environment": (
@@ -243,7 +243,7 @@ ADVICE = {
         "networkconnection errorsendingrequest tcpconnect dnserror requesttimeout connectionrefused connectionreset timedout curlcode"
     ),
 }
-"""What to do, by what the libraries say, letters and digits only."""
+"""The advice for errors, with words by which they are recognized, in letters and digits only."""
 
 
 def reason(error: BaseException) -> str:

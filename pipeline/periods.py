@@ -11,18 +11,18 @@ from itertools import accumulate
 import numpy as np
 
 SECOND = 1_000_000
-"""Times are in microseconds since 1970."""
+"""A second in microseconds; all times are microseconds since 1970."""
 DAY = 86_400 * SECOND
 MOST_STEPS = 92
-"""A quarter shows its days."""
+"""How many steps an axis has at most, so that a quarter shows its days."""
 FAR_OFF = 0.001
-"""So few events may be left aside at either end, if that makes the rest readable."""
+"""The share of events that may be left aside at either end, if that makes the rest readable."""
 READABLE = 2.0
-"""... if all is so much longer than the rest."""
+"""How many times as long as the rest the whole has to be, so that events are left aside."""
 _CALENDAR = np.array(["0001-01-01", "9999-12-31T23:59:59.999999"], "M8[us]")
 """The first time that a calendar has, and the last one."""
 _MONDAY = np.timedelta64(4, "D")
-"""The first one of 1970 is the 5th of January; numpy's weeks begin on Thursdays."""
+"""The first Monday of 1970, in days since the 1st of January; numpy's weeks begin on Thursdays."""
 
 _UNITS = {
     "second": "s", "5 seconds": "5s", "15 seconds": "15s", "minute": "m", "5 minutes": "5m", "15 minutes": "15m",
@@ -37,7 +37,7 @@ class Axis:
     """Consecutive steps of time, at least one."""
 
     step: str
-    """What a step is called, such as `5 minutes`."""
+    """The name of a step, such as `5 minutes`."""
     months: int
     """How many months a step has; 0 for steps of one length."""
     starts: list[int]

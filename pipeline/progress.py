@@ -1,5 +1,5 @@
-"""How far long work is, on the terminal: events, bytes, how many of them in a second, and the time
-that is left.
+"""Shows how far long work is, on the terminal: events, bytes, how many of them in a second, and the
+time that is left.
 
 Rule: on stderr, and only where somebody looks: a terminal gets one line that moves, anything else
 gets nothing. What Spark does now counts by its share of finished tasks, since no task tells more.
@@ -26,7 +26,7 @@ BAR_WIDTH = 40
 
 
 class Amount(NamedTuple):
-    """Of events and of bytes; 0 where it is not known."""
+    """A number of events and a number of bytes; 0 where it is not known."""
 
     events: float = 0
     bytes: float = 0
@@ -103,7 +103,9 @@ class Tasks:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._told: dict[str, tuple[int, int]] = {}
-        """By operation, of a server of Spark Connect."""
+        """How many tasks are done, and how many there are, by operation of a server of Spark
+        Connect.
+        """
 
     @contextmanager
     def watched(self) -> Iterator[None]:

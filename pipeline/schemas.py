@@ -1,6 +1,7 @@
 """The tables and their columns, as Arrow has them. docs/pipeline.md says what each column means.
 
-Rule: declared once, here; who writes a table, and who reads it, takes its columns from here.
+Rule: declared once, here; the code that writes a table, and the code that reads it, take its
+columns from here.
 """
 
 from enum import Enum
@@ -56,7 +57,7 @@ REQUESTED = pa.struct(
         "generated_replica_assignments boolean, default_configs configs"
     )
 )
-"""`Requested` of `audit/event.py`."""
+"""A topic as it is requested: `Requested` of `audit/event.py`."""
 FINDING = pa.struct(_columns("rule string, action string, message string", "error string"))
 _TYPES |= {"requested": REQUESTED, "state": STATE, "findings": list_of(FINDING)}
 NAMED_STATE = pa.struct(_columns("topic string", "state state"))

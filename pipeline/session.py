@@ -35,10 +35,10 @@ MASTER, REMOTE, PYTHON = "spark.master", "SPARK_REMOTE", "spark.pyspark.python"
 CONNECT = "sc://"
 LOCAL = "local"
 LISTENING = {"spark": ("Spark master", ""), "sc": ("Spark Connect server", "15002")}
-"""What an address of a scheme names, and the port that it need not name."""
+"""The kind of server that an address of each scheme names, and its default port, if it has one."""
 CONNECT_SECONDS = 5.0
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
-"""Of spark-submit: where Java's side is."""
+"""The variable in which spark-submit tells where Java's side is."""
 STDERR = "stderr"
 """The file with what Java says, which warns of modules that Spark asks for."""
 TOO_OLD = "UnsupportedClassVersionError"
@@ -52,8 +52,8 @@ appender.none.name = none
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
 logger.gateway.level = off
 """
-"""Of log4j, in the driver: what goes wrong reaches Python as an exception, and is told there.
-Without a level of its own Spark would give the gateway one, and say so.
+"""The configuration of log4j in the driver: what goes wrong reaches Python as an exception, and is
+told there. Without a level of its own Spark would give the gateway one, and say so.
 """
 
 SETTINGS: Mapping[str, str] = {
@@ -68,8 +68,9 @@ SETTINGS: Mapping[str, str] = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
 }
-"""For plans of two steps, in which Java only carries what Python works on: to plan them anew and to
-compile them takes longer than to carry them out. Whoever wants others says so with --conf.
+"""Spark's settings for plans of two steps, in which Java only carries what Python works on: to plan
+them anew and to compile them takes longer than to carry them out. Whoever wants others says so with
+--conf.
 """
 
 

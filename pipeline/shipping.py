@@ -10,7 +10,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 NAME = __name__.partition(".")[0]
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("audit", "pipeline", "policies", "protocol", "text")
-"""Nothing that works on tables imports another one."""
+"""The packages that are sent: nothing that works on tables imports another one."""
 
 
 def write_package(folder: Path) -> Path | None:

@@ -21,12 +21,14 @@ Piece = TypeVar("Piece")
 Answer = TypeVar("Answer")
 
 Deal = Callable[..., list[Any]]
-"""`by_workers` of some session and place, as tasks are dealt out."""
+"""A function that deals out tasks: `by_workers` of some session and place."""
 NUMBERED = "number long, answer binary"
 SMALL = 10_000
-"""Events that are gone through without Spark: a job takes a second, however little there is."""
+"""How many events at most are gone through without Spark: a job takes a second, however little
+there is.
+"""
 FOR_ALL_CORES = 1 << 20
-"""Rows, of which each core gets some."""
+"""How many rows it takes for each core to get some."""
 
 
 def by_workers(

@@ -1,4 +1,4 @@
-"""What `minicontroller pipeline status` tells of tables: what is in them, and what is not yet.
+"""Prints what tables hold, and what is not in them yet, for `minicontroller pipeline status`.
 
 Rule: it reads the tables' logs and the state of the ingest, and no row; so it takes a moment
 however much the tables hold.
@@ -20,10 +20,10 @@ from .page.sheet import Kind, count, moment, plural, shown
 from .schemas import Table
 
 RUNS = 5
-"""Changes of the events that are told."""
+"""How many of the newest changes of the events are shown."""
 MIB = 1 << 20
 PLAIN_WIDTH = 140
-"""Where nobody says how wide the terminal is."""
+"""How many columns the output has where it goes to no terminal."""
 
 
 def print_status(location: Location, file: IO[str]) -> None:

@@ -1,5 +1,5 @@
-"""The policy that is tried, from the command line to whoever asks it, on this machine or on
-another.
+"""The policy that is tried, from the command line to the process that asks it, on this machine or
+on another.
 
 Rule: it is loaded by what the controller loads policies by, from the same keys. It is loaded here
 first, so that whatever is wrong with it is told before anything runs; what travels is bytes, and no
@@ -36,19 +36,21 @@ class CandidateError(Exception):
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """A policy to be tried, as what it is made of."""
+    """A policy to be tried, in the form in which it is sent to workers."""
 
     name: str
-    """Of its class, of its files, or both."""
+    """The name of the policy's class, of its rule files, or both."""
     policy_hash: str
     configs: dict[str, str]
-    """What it is configured with; its files are named by absolute paths."""
+    """The policy's configuration without secrets; a class that is named by its file has the file's
+    absolute path.
+    """
     timeout_ms: int
     rules: tuple[RuleSource, ...] = ()
     folders: dict[str, Files] = {}
-    """What travels with it, by where it was."""
+    """The files that are sent along with the policy, by the folders that they come from."""
     searched: tuple[str, ...] = ()
-    """The folders of its modules."""
+    """The folders in which the policy's modules are looked for."""
 
     @contextmanager
     def watched(self) -> Iterator[Watched]:
@@ -76,9 +78,11 @@ class Found(msgspec.Struct, frozen=True):
 
     candidate: Candidate
     suspicions: tuple[str, ...]
-    """Where its code may answer otherwise tomorrow."""
+    """The places in the policy's code that may make it answer otherwise another time."""
     reads: tuple[str, ...]
-    """Files beside its own that it read while it was loaded: they have to be on every machine."""
+    """Files that are not sent along, but were read while the policy was loaded: they have to be on
+    every machine.
+    """
 
 
 def read_candidate(policy: str, settings: Sequence[str] = ()) -> Found:

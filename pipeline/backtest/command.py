@@ -1,4 +1,4 @@
-"""What `minicontroller pipeline backtest` does from its arguments to its exit code.
+"""Runs `minicontroller pipeline backtest`, from its arguments to its exit code.
 
 What the workers answered is on the disk before anything is made of it, and stays there if that
 fails.
@@ -48,7 +48,7 @@ def run_command(
     counterfactual: bool,
     fail_on: Sequence[str],
 ) -> None:
-    """Do a back-test and print what came of it. Raises PipelineError, OSError, Spark's errors, and
+    """Do a back-test and print its results. Raises PipelineError, OSError, Spark's errors, and
     click's for the exit code.
     """
     window = Window(_milliseconds(since), _milliseconds(until))

@@ -21,9 +21,9 @@ from .verdicts import ALLOWED, recorded
 from .worlds import Asked, Moot
 
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
-"""Of a topic that nobody ever made."""
+"""The topic id of topics that were created in the counterfactual history only."""
 POLICY_ERRORS = frozenset({ErrorCode.POLICY_VIOLATION, ErrorCode.UNKNOWN_SERVER_ERROR})
-"""Of requests that a policy refused, or could not judge."""
+"""The error codes of requests that a policy refused, or could not judge."""
 
 
 class Otherwise:
@@ -33,8 +33,8 @@ class Otherwise:
         self._recorded = Replay(topics)
         self._other = Replay(topics or {})
         self._allowed: bool | None = None
-        """What the candidate said of the decision that is applied next; None where it was not
-        asked.
+        """Whether the decision that is applied next is allowed: by the candidate or, outside the
+        window, as recorded. None if no policy is asked about it.
         """
         self._prevented: set[str] = set()
         """Topics with a change that the candidate denied, and of which the log does not tell yet
@@ -65,7 +65,7 @@ class Otherwise:
         """Ignore how the log wrote what was."""
 
     def parted(self) -> Iterator[tuple[str, str]]:
-        """Topics that are not as recorded, and how: `missing`, `more` or `otherwise`."""
+        """Yield the topics that are not as recorded, and how: `missing`, `more` or `otherwise`."""
         for name in sorted({*self._recorded.topics, *self.topics}):
             was, would = self._recorded.topics.get(name), self.topics.get(name)
             if not same(was, would):

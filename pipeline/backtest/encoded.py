@@ -19,12 +19,13 @@ Flags = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
 
 CONFIG, DEFAULT = "config ", "default "
-"""What the names of columns begin with that hold the value of one config, requested or by
+"""The beginnings of the names of columns that hold the value of one config, requested or by
 default.
 """
 
 SEARCHED = 256
-"""Lines that are searched at once: their copy is to stay in the processor's cache."""
+"""How many lines are searched at once, few enough that their copy stays in the processor's cache.
+"""
 
 REQUESTED = "requested"
 _OF_REQUESTED = frozenset(field.name for field in SCHEMA.field(REQUESTED).type)
@@ -34,14 +35,14 @@ _SOURCES: Mapping[str, str] = {
     "least_replicas": "replicas",
     "most_replicas": "replicas",
 }
-"""Of columns that are made of others."""
+"""The columns of `events` from which other columns are made, by the names of the latter."""
 _REDUCED: Mapping[str, Callable[[Numbers, Numbers], Numbers]] = {
     "replication_factor": lambda lengths, first: lengths[first],
     "least_replicas": np.minimum.reduceat,
     "most_replicas": np.maximum.reduceat,
 }
-"""From the lengths of rows of replicas, and the first row of each topic, to a number for each
-topic.
+"""Functions from the lengths of rows of replicas, and the first row of each topic, to a number for
+each topic.
 """
 
 

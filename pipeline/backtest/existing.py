@@ -23,7 +23,7 @@ class Existing(msgspec.Struct, frozen=True):
     topic: str
     state: RecordedState
     principal: str | None = None
-    """Who created it; null if the log does not tell."""
+    """The principal that created the topic; null if the log does not tell."""
 
 
 class Now(msgspec.Struct, frozen=True):
@@ -32,7 +32,7 @@ class Now(msgspec.Struct, frozen=True):
     cluster_id: str
     cluster_size: int
     time_ms: int
-    """Of its newest event."""
+    """The time of the cluster's newest event, in milliseconds since 1970."""
 
 
 class Refused(msgspec.Struct, frozen=True):

@@ -41,7 +41,7 @@ ASKED_ABOUT = (
     *("asked_created_ms", "requested", "config_operations", "config_operation_kinds", "reassignments"),
     *("delete_records_offsets", "before", "after"),
 )
-"""Of a decision: what a policy is asked about, and where it belongs."""
+"""The fields of a decision that tell what a policy is asked about, and the decision's place."""
 
 
 def _asked_about() -> Any:

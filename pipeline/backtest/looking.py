@@ -1,4 +1,4 @@
-"""What there is of a history, bucket by bucket, as a few columns of the table `events` tell it.
+"""Finds out what a history holds, bucket by bucket, from a few columns of the table `events`.
 
 Rule: file by file, so memory is that of one file's few columns; then what files have of the same
 bucket, or of the same request, is put together.
@@ -39,7 +39,9 @@ OF_FILE = """
     SELECT $cluster_id AS cluster_id, epoch, request, min(sequence) AS first, max(sequence) AS last
     FROM told WHERE validate_only AND elements > 1 GROUP BY ALL
 """
-"""Buckets, and requests of several elements that were only validated: these have a `request`."""
+"""A query for the buckets of a file, and for its requests of several elements that were only
+validated: these have a `request`.
+"""
 TOGETHER = """
     WITH told AS (
         SELECT cluster_id, epoch, number, request, sum(events)::BIGINT AS events,
@@ -58,8 +60,9 @@ TOGETHER = """
         ON told.cluster_id = requests.cluster_id AND told.epoch = requests.epoch AND told.start > requests.first
     WHERE told.request IS NULL ORDER BY told.cluster_id, told.epoch, told.number
 """
-"""Nowhere between the elements of such a request may a slice begin: they may be decided with others
-in between, and a later one sees what the earlier ones would have made.
+"""A query for the buckets of all files. No slice may begin between the elements of a request that
+was only validated: others may be decided in between, and a later element sees what the earlier ones
+would have made.
 """
 
 

@@ -46,7 +46,7 @@ class Sieve:
         self._window = window
         self._prefilter = prefilter_of(watched)
         self.columns = tuple(sorted(READ.union(self._prefilter.columns)))
-        """What it needs, for `encoded.projection`."""
+        """The names of the columns that the sieve needs, for `encoded.projection`."""
 
     def differences(self, backtest: Backtest, table: pa.Table) -> Iterator[Difference]:
         """Put the next events to a candidate, and yield where it differs. Raises
@@ -72,7 +72,7 @@ class Sieve:
 
 
 class _Lot:
-    """What columns tell of consecutive events, and what became of them."""
+    """Consecutive events in columns, and the outcomes of the requests among them."""
 
     def __init__(self, watched: Watched, prefilter: Prefilter | OfCode, table: pa.Table, window: Window) -> None:
         self._names = watched.names
@@ -86,7 +86,7 @@ class _Lot:
         is_settled = is_told & (opinions != UNKNOWN)
         self._outcome: list[Outcome] = []
         self._numbers: dict[object, int] = {}
-        """Of outcomes, by what they come of."""
+        """The numbers of outcomes, by the recorded opinion and the candidate's verdict."""
         outcomes, differs = np.full(table.num_rows, UNKNOWN), np.zeros(table.num_rows, np.bool_)
         outcomes[is_settled] = self._outcomes_of(recorded[is_settled], opinions[is_settled], prefilter.opinions)
         differs[is_settled] = np.array([each.kind is not None for each in self._outcome], np.bool_)[
@@ -95,9 +95,13 @@ class _Lot:
         is_light = is_settled | self._is_unasked | (is_plain & ~is_within)
         is_light |= flags(pc.is_in(table.column("kind"), CHANGES))
         self.is_light, self.differs = is_light.tolist(), differs.tolist()
-        """Which events need no more than to be carried, and which of them differ."""
+        """Whether it is enough that `Backtest.carries` takes an event, and whether its two verdicts
+        differ.
+        """
         self.is_asked, self.doubts = (is_told & ~is_settled).tolist(), doubts.tolist()
-        """Which events are requests that the candidate is asked about, and by which rules."""
+        """Whether an event is a request that the candidate is asked about, and the bits of the
+        rules that may object.
+        """
         self._outcomes: list[int] = outcomes.tolist()
         self._recorded: list[int] = recorded.tolist()
         encoded.add("day", times // DAY_MS)
@@ -114,7 +118,7 @@ class _Lot:
         return which
 
     def outcome(self, number: int) -> Outcome:
-        """Return what the request of an event has come to, which columns tell."""
+        """Return the outcome of an event's request."""
         return self._outcome[self._outcomes[number]]
 
     def compared(self, number: int, verdict: Verdict, timed_out: bool) -> Outcome:
@@ -131,7 +135,7 @@ class _Lot:
         return self._outcome[found]
 
     def leaves_out(self, number: int) -> None:
-        """Count an event no more: somebody else does."""
+        """Leave an event out of the counts, because `Backtest.feed` counts it."""
         self._outcomes[number] = UNKNOWN
         self._is_unasked[number] = False
 

@@ -22,9 +22,9 @@ from .verdicts import ALLOWED, BROKEN, VIOLATED, Difference, Kind, Opinion
 from .wording import answer, lacks, steadiness
 
 MOST_ROWS = 20
-"""Of a table."""
+"""How many rows of a table the page shows."""
 PARTITIONS = 12
-"""Whose replicas are shown."""
+"""How many partitions of a topic are listed, with their replicas or offsets."""
 HIGH_WATERMARK = -1
 """The offset that stands for the end of a partition."""
 SIGNS = {"append": "+=", "subtract": "-="}

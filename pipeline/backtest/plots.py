@@ -24,12 +24,12 @@ COLOURS: Mapping[str, str] = {
     "timed_out": "s5",
     "moot": "s7",
 }
-"""Roles, by column."""
+"""The roles of the colours, by column."""
 MOST_NAMES = REST
-"""That have a colour of their own, beside one for all others."""
+"""How many names have a colour of their own, beside one for all others."""
 
 Drawn = tuple[Axis, list[Series]] | None
-"""None for fewer than two days, or without differences."""
+"""The axis and the series of a plot; None for fewer than two days, or without differences."""
 
 
 def plotted(name: str, title: str, drawn: Drawn) -> Plot | None:

@@ -1,4 +1,4 @@
-"""What the rules of a candidate certainly say about recorded requests, found in columns of many
+"""Finds out what the rules of a candidate certainly say about recorded requests, in columns of many
 events at once.
 
 Rule: nothing here judges by itself. What a rule says about a request depends on a few values of the
@@ -40,9 +40,9 @@ ALL = -1
 LAST_BIT = 62
 MOST_JUDGES = 1_000
 MOST_KEPT = 100_000
-"""Of the answers of a rule that are remembered from one lot of events to the next."""
+"""How many answers of a rule may be remembered from one lot of events to the next."""
 UNKNOWN = -1
-"""In the place of a number of a finding or an opinion."""
+"""The number that stands for an unknown finding, opinion or outcome."""
 SILENT = 0
 """The number of no finding, and of the opinion that allows without a word."""
 OPERATIONS: Mapping[str, Sequence[str]] = {
@@ -52,7 +52,7 @@ OPERATIONS: Mapping[str, Sequence[str]] = {
     "delete": (DELETE_TOPIC,),
     "delete_records": (DELETE_RECORDS,),
 }
-"""The operations of rules, and of events."""
+"""The operations of events, by the operations that rules know."""
 KINDS: Mapping[str, type[PolicyRequest]] = {
     CREATE_TOPIC: CreateTopicRequest,
     **dict.fromkeys(ALTERATIONS, AlterTopicRequest),
@@ -61,9 +61,9 @@ KINDS: Mapping[str, type[PolicyRequest]] = {
 }
 """The requests that policies are asked about, by the operations of events."""
 ESCAPE = rb"\u"
-"""Any character of REDACTED may be written so in JSON."""
+"""The beginning of an escape in JSON, in which any character of REDACTED may be written."""
 COLUMNS = frozenset({"kind", "resource", "operation", "api", "asked_ms", "internal", "reassignments", "event"})
-"""That tell which events are looked at."""
+"""The columns that tell which events are looked at."""
 
 
 class NeedsUserError(Exception):
@@ -71,14 +71,16 @@ class NeedsUserError(Exception):
 
 
 class Sifted(NamedTuple):
-    """What columns tell of some events."""
+    """The candidate's opinions and the rules' doubts about some events, as far as columns tell
+    them.
+    """
 
     opinions: Numbers
-    """The numbers of the candidate's opinions on those that are requests, if the topic was as the
-    event says, and UNKNOWN.
+    """The number of the candidate's opinion on each request, if the topic was as the event says;
+    otherwise UNKNOWN.
     """
     doubts: Numbers
-    """The rules that may object to each of them whatever the topic was, as bits."""
+    """The rules that may object to each request whatever the topic was, as bits."""
 
 
 class Prefilter:
@@ -97,7 +99,7 @@ class Prefilter:
         self._forget()
         reads = {name for rule in self._rules for name in rule.columns}
         self.columns = tuple(sorted(reads | COLUMNS))
-        """The names of the columns that it needs, for `encoded.projection`."""
+        """The names of the columns that the prefilter needs, for `encoded.projection`."""
 
     def _forget(self) -> None:
         self.opinions: list[Opinion] = []
@@ -160,8 +162,8 @@ def _bit(number: int) -> int:
 
 
 class OfCode:
-    """The prefilter of a candidate with Python code: certain is what nobody asks the code about,
-    unless there are rules beside it.
+    """The prefilter of a candidate with Python code: it is certain only of requests that the code
+    is not asked about, if there are no rules beside it.
     """
 
     columns = tuple(sorted(COLUMNS))
@@ -182,7 +184,7 @@ class OfCode:
 
 
 _kept: dict[tuple[object, ...], Prefilter] = {}
-"""The last one: a worker's next slice asks the same rules about much the same values."""
+"""The last prefilter: a worker's next slice asks the same rules about much the same values."""
 
 
 def prefilter_of(watched: Watched) -> Prefilter | OfCode:
@@ -224,12 +226,14 @@ def _by_operation(table: pa.Table, rows: Numbers) -> Iterator[tuple[str, Numbers
 
 
 class _Said(NamedTuple):
-    """What a rule says about some requests."""
+    """The answers of a rule about some requests."""
 
     findings: Numbers
-    """The numbers of its findings if the topic was as the event says, and UNKNOWN."""
+    """The number of the rule's finding on each request, if the topic was as the event says;
+    otherwise UNKNOWN.
+    """
     is_never: Flags
-    """Whether it objects to none, whatever the topic was."""
+    """Whether the rule does not object to a request, whatever the topic was."""
 
 
 class _Asked:
@@ -256,7 +260,7 @@ class _Asked:
         }
         self._known: dict[tuple[Any, ...], int] = {}
         self.findings: list[Finding | None] = [None]
-        """By their numbers."""
+        """The rule's findings by their numbers, with None for SILENT."""
         self._numbers: dict[str, int] = {}
 
     def said(self, encoded: Encoded, rows: Numbers, operation: str) -> _Said:
@@ -325,7 +329,7 @@ class _Asked:
 
 
 def _answer(ask: Callable[[tuple[Any, ...]], int], values: tuple[Any, ...]) -> int:
-    """Ask, and leave a failure to the judge, who finds out what comes of it."""
+    """Ask, and leave a failure to the judge, which finds out what comes of it."""
     try:
         return ask(values)
     except KeyboardInterrupt:

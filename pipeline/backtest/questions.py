@@ -48,7 +48,7 @@ COLUMNS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("after", "generated_replica_assignments"): ("generated_replica_assignments",),
     ("cluster", "cluster_size"): ("cluster_size",),
 }
-"""The columns of what rules read."""
+"""The columns of what rules read, by variable and field."""
 PARTITIONS_BEFORE = "partitions_before"
 BEFORE: Mapping[str, tuple[str, ...]] = {"": (PARTITIONS_BEFORE,), "num_partitions": (PARTITIONS_BEFORE,)}
 """The columns of what rules read of the topic before the request, if it was as the event says."""
@@ -56,8 +56,8 @@ NAMES = ("principal", "client_id", "client_host", "api", "validate_only")
 
 
 def inputs_of(rule: Rule, operation: str, more: Collection[tuple[str, str]] = ()) -> tuple[str, ...] | None:
-    """Return the columns on which it depends what a rule says of requests of an operation, given
-    what it reads and what `more`; None if there are not all of them.
+    """Return the columns that a rule's answer about requests of an operation depends on, given what
+    it reads and `more`; None if not all of them exist.
     """
     found: set[str] = set()
     for variable, field in (*rule.reads, *more):
@@ -114,7 +114,7 @@ class Unknown(ClusterState):
 
 
 class Question:
-    """A request with these values, and its cluster."""
+    """A request that has some values of columns, and its cluster."""
 
     def __init__(self, operation: str, values: Mapping[str, Any], rule: Rule | None = None) -> None:
         self.request = _request(operation, values)
@@ -124,7 +124,9 @@ class Question:
             told = [None if partitions is None else topic_state([(0,)] * partitions, {})]
         self.cluster = Unknown(values.get("cluster_size", 0), told)
         self.is_exact = values.get("least_replicas") == values.get("most_replicas")
-        """Whether no value is left out that lies between two others: a rule may speak of it."""
+        """Whether the values leave out no length between those of the shortest and the longest row
+        of replicas: a rule may speak of it.
+        """
 
 
 def _request(operation: str, values: Mapping[str, Any]) -> PolicyRequest:

@@ -1,4 +1,4 @@
-"""What workers read of the tables: a slice's events, from the files where they lie.
+"""Reads the tables for workers: a slice's events, from the files where they lie.
 
 Rule: memory is that of one piece, whatever the length of the history and however its files lie.
 What is wrong with a file is a sentence.
@@ -23,7 +23,7 @@ from .slices import Piece
 SCHEMA = Table.EVENTS.in_files
 PLACE = ("epoch", "sequence")
 NOTHING = -1
-"""In the place of a null among numbers."""
+"""The number that stands for null in a column of numbers."""
 
 
 class UnreadableTableError(Exception):

@@ -21,14 +21,14 @@ NONE = b"null"
 
 
 class AsRecorded:
-    """The topics as they were."""
+    """The topics as they were, event by event."""
 
     def __init__(self, topics: Mapping[str, RecordedState] | None = None) -> None:
         self._replay = Replay(topics)
         self._told: dict[str, bytes] = {}
-        """How the log wrote states that the replay knows."""
+        """The JSON of the states that the replay knows, by topic, as the log wrote it."""
         self.untold: Map[str, bytes] = Map()
-        """How it wrote newer ones that the replay was not told yet."""
+        """The JSON of newer states that the replay was not told yet, by topic."""
         self.moment = 0
         """How many events were taken."""
 
@@ -111,12 +111,12 @@ class AsRecorded:
 
 
 class _Cluster(ClusterState):
-    """A cluster whose topics are read when they are looked at. Whoever keeps it sees the same ones
-    after the next event, too.
+    """A cluster whose topics are read when they are looked at. A policy that keeps it sees the same
+    ones after the next event, too.
     """
 
     def __init__(self, world: AsRecorded, event: Decision, cluster: ReplayedCluster, untold: Map[str, bytes]) -> None:
-        """`untold` is how the log wrote what `cluster` does not have yet."""
+        """Show `cluster` with the states of `untold`, the JSON of what it does not have yet."""
         self._world, self._moment = world, world.moment
         self._event = event
         self._cluster = cluster

@@ -1,5 +1,5 @@
-"""The heart of a back-test: recorded events in, differences out. Pure but for the policy, and knows
-nothing of Spark.
+"""The core of a back-test: recorded events in, differences out. It is pure but for the policy, and
+knows nothing of Spark.
 
 Rule: one cluster's events, in the order of (epoch, sequence), from any point whose topics are
 known. Each decision is put to the candidate as the policy was asked then; what the log does not
@@ -51,10 +51,10 @@ from .watching import Watched
 from .worlds import Asked, Moot, World
 
 Place = tuple[int, int]
-"""Epoch and sequence."""
+"""An event's epoch and sequence."""
 NOWHERE: Place = (0, 0)
 ASKED_AGAIN = 64
-"""Of so many questions one is asked twice, and of all that make a difference each."""
+"""One of so many questions is asked twice, and so is each one that makes a difference."""
 DAY_MS = 86_400_000
 SAME = "same"
 
@@ -75,12 +75,12 @@ ALWAYS = Window()
 
 
 class Settled(NamedTuple):
-    """What requests have in common on which columns tell the candidate's opinion."""
+    """The properties by which requests with an outcome are counted together."""
 
     principal: str
     operation: str
     day: int
-    """In days since 1970."""
+    """The day of the request, in days since 1970."""
     policy: str
     policy_hash: str
     outcome: Outcome
@@ -191,8 +191,8 @@ class Backtest:
         self._last = event.epoch, event.sequence
 
     def count(self, settled: Iterable[tuple[Settled, int]], unasked: Iterable[tuple[str, int]]) -> None:
-        """Count decisions that `carries` took, and those among them that no policy was asked about,
-        by their errors.
+        """Count the requests whose events `carries` and `answered` took, and the decisions that no
+        policy was asked about, by their errors.
         """
         for (principal, operation, day, policy, policy_hash, outcome), count in settled:
             self._tally.counts["in-force", policy, policy_hash] += count
@@ -201,7 +201,7 @@ class Backtest:
             self._tally.counts["not-asked", error] += count
 
     def tally(self) -> Tally:
-        """The counts of all events that were fed."""
+        """Return the tally of all events that were taken."""
         whole = Tally()
         whole.add(self._tally)
         whole.deeds |= self._watched.deeds
@@ -361,7 +361,7 @@ class Backtest:
 
 
 def _cell(event: Decision) -> tuple[str, str, int]:
-    """Return by whom, what and on which day it was asked, by which requests are counted."""
+    """Return the principal, operation and day of a request, by which requests are counted."""
     return event.principal or "", event.operation, event.time_ms // DAY_MS
 
 

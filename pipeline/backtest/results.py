@@ -1,5 +1,5 @@
-"""From the workers' answers to files: every difference as NDJSON, its columns as Parquet, and what
-was counted.
+"""Turns the workers' answers into files, with every difference as NDJSON and its columns as
+Parquet, and into counts.
 
 Memory is bounded, whatever the number of differences, and the same answers give the same bytes,
 however they came.
@@ -26,13 +26,15 @@ from .workers import OUT_ARROW, REFUSED, TALLY
 LINES, ROWS, EXISTING = "differences.ndjson", "differences.parquet", "existing.ndjson"
 """The files beside the page."""
 DENIED_BY = "denied_by_"
-"""Before `rule` or `principal`: what is newly denied by each, on each day since 1970."""
+"""The beginning of the names of the counts of what is newly denied by each `rule` or `principal` on
+each day.
+"""
 ROW_GROUP = 10_000
 COUNTED = ["what", "cluster_id", "kind", "rule", "topic", "principal", "time"]
 COUNTED_ROWS = 50_000
-"""That are counted at once."""
+"""How many rows are counted at once."""
 ON_THE_PAGE = 5_000
-"""Differences that a page has room for; of each kind the same share, if there are more."""
+"""How many differences a page has room for; if there are more, each kind has the same share."""
 ON_THE_PAGE_EXISTING = 1_000
 PARQUET = pa.schema([field for field in OUT_ARROW if field.name not in {"what", "body"}])
 DAY_MS = DAY // 1000
@@ -43,8 +45,9 @@ class Results:
 
     def __init__(self) -> None:
         self.tally = Tally()
-        """Of the workers, and of what they answered: ("rule" or "topic", kind of difference, name),
-        (DENIED_BY "rule" or "principal", day, name), and of topics ("refused", cluster, rule).
+        """The tally of the workers, and counts of their answers: ("rule" or "topic", kind of
+        difference, name), (DENIED_BY "rule" or "principal", day since 1970, name), and of topics
+        ("refused", cluster, rule).
         """
         self.shown: dict[str, list[str]] = {kind.value: [] for kind in Kind}
         """The first differences of each kind, as JSON."""

@@ -37,15 +37,15 @@ class BacktestError(PipelineError):
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
-    """Which candidate is to be tried, and on which part of history."""
+    """The candidate that is to be tried, and the part of history that it is tried on."""
 
     candidate: Candidate
     window: Window
     clusters: tuple[str, ...] = ()
-    """Their ids; none are all."""
+    """The ids of the clusters that are replayed; none means all."""
     counterfactual: bool = False
     slice_events: int | None = None
-    """For who knows better than `slices.good_size`."""
+    """How many events a slice has, instead of what `slices.good_size` says."""
     bucket_events: int = BUCKET_EVENTS
 
 

@@ -1,11 +1,12 @@
-"""Where a history may be cut, so that its parts can be replayed side by side and give what the
-whole gives.
+"""Finds where a history may be cut, so that its parts can be replayed side by side and give what
+the whole gives.
 
 Rule: a slice begins where all topics are known from the events before it, and at no place within
 a request or a snapshot. After a loss, a change of unknown effect or a late begin there is no cut
 until a snapshot has begun and is complete. Nothing is replayed before the last cut that has all of
 the window behind it, and nothing after the window. Where a slice's events lie is noted, piece by
-piece, so that whoever replays it reads them there: what is most of the table travels nowhere.
+piece, so that the worker that replays it reads them there: what is most of the table travels
+nowhere.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -17,19 +18,19 @@ from .existing import Now
 from .replaying import NOWHERE, Place
 
 BUCKET_EVENTS = 5_000
-"""A cut is looked for once in so many events of an epoch."""
+"""How many events of an epoch a bucket covers; each bucket is cut once at most."""
 MOST_EVENTS = 100_000
-"""Of a slice, unless there is nowhere to cut: few enough that in the end no processor waits long
+"""How many events a slice should have at most: few enough that in the end no processor waits long
 for another.
 """
 PER_CORE = 4
-"""Slices for each processor, where there are enough events."""
+"""How many slices there are for each processor, where there are enough events."""
 PIECE_EVENTS = 20_000
-"""Of a slice, held in memory at once by who replays it."""
+"""How many events of a slice a worker takes into memory at once."""
 
 
 class Bucket(msgspec.Struct, frozen=True, kw_only=True):
-    """Consecutive events of one epoch, with sequences among them: 0 where there is none."""
+    """Consecutive events of one epoch, and the sequences of some of them: 0 where there is none."""
 
     cluster_id: str
     epoch: int
@@ -37,24 +38,24 @@ class Bucket(msgspec.Struct, frozen=True, kw_only=True):
     first: int
     last: int
     start: int = 0
-    """The first place at which a slice may begin."""
+    """The first sequence at which a slice may begin."""
     snapshot_begin: int = 0
-    """The first one."""
+    """The sequence of the first `snapshot_begin`."""
     snapshot_end: int = 0
-    """The last one."""
+    """The sequence of the last `snapshot_end`."""
     doubt: int = 0
-    """The last place from which on not all topics are known: events were dropped, or an effect is
-    unknown.
+    """The last sequence after which not all topics are known, because events were dropped or an
+    effect is unknown.
     """
     first_wanted: int = 0
-    """The first event within the window."""
+    """The sequence of the first event within the window."""
     last_wanted: int = 0
     cluster_size: int | None = None
-    """What the last event says that tells it."""
+    """The number of brokers that the last event with a cluster size tells."""
     newest_ms: int = 0
-    """The time of the last event."""
+    """The time of the last event, in milliseconds since 1970."""
     files: tuple[str, ...] = ()
-    """Of the table, where they lie."""
+    """The files of the table `events` in which the events lie."""
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -63,9 +64,9 @@ class Piece(msgspec.Struct, frozen=True):
     first: Place
     last: Place
     files: tuple[str, ...]
-    """Of the table: they may hold others as well."""
+    """The files of the table `events` in which the events lie, beside others."""
     events: int = 0
-    """At most so many."""
+    """How many events the piece has at most."""
 
 
 class Slice(msgspec.Struct, frozen=True):
@@ -73,9 +74,11 @@ class Slice(msgspec.Struct, frozen=True):
 
     cluster_id: str
     after: Place
-    """The event before its first one; NOWHERE where the history begins, and no topics are known."""
+    """The place of the event before the slice; NOWHERE where the history begins, and no topics are
+    known.
+    """
     pieces: tuple[Piece, ...] = ()
-    """All of it, in its order."""
+    """All pieces of the slice, in the order of the log."""
 
     @property
     def events(self) -> int:

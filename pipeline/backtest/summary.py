@@ -1,4 +1,4 @@
-"""What came of a back-test, in numbers and tables: for the terminal, the page and programs alike.
+"""The results of a back-test in numbers and tables, for the terminal, the page and programs alike.
 
 It is made of what was counted and of nothing else, so that the same history and the same candidate
 give the same bytes, on whatever machine.
@@ -32,7 +32,7 @@ TITLES: Mapping[Kind, str] = {
     Kind.MOOT: "moot",
 }
 MOST_ROWS = 10_000
-"""Of a table as JSON."""
+"""How many rows of a table the JSON document has at most."""
 NO_RULE = "(no rule)"
 NO_POLICY = "(none)"
 
@@ -42,14 +42,14 @@ _count = partial(Column, kind=Holds.COUNT, sums=True)
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """What was counted, and the tables."""
+    """The counts and the tables of a back-test."""
 
     candidate: Counted
     history: Counted
-    """What the candidate was tried on, and what that lacks."""
+    """The history that the candidate was tried on, and what it lacks."""
     totals: Counted
     existing: Counted
-    """What the candidate says of the topics of today."""
+    """How many topics there are today, and how many of them the candidate refuses."""
     sheets: tuple[Sheet, ...]
 
     @property

@@ -2,7 +2,7 @@
 clocks, chance, networks, files, the environment.
 
 Rule: a look at names, as they were imported, and nothing is run. It finds what is written plainly;
-a policy can hide such things, and who hides them is not found.
+a policy can hide such things, and one that hides them is not found.
 """
 
 import ast
@@ -26,7 +26,7 @@ CALLS: Mapping[str, str] = {
     }.items()
     for name in names.split()
 }
-"""What is named, and all within it."""
+"""Names, each with what code does that uses it or a name within it."""
 
 
 def suspicions(folders: Mapping[str, Mapping[str, bytes]]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What is counted in a back-test, slice by slice, and put together.
+"""The counts of a back-test, made slice by slice and added up.
 
 Rule: the tallies of slices add up to the tally of all, however the history was sliced and in
 whatever order they come.
@@ -11,11 +11,11 @@ from heapq import nsmallest
 import msgspec
 
 MOST_NOTES = 20
-"""Of each kind: all are counted, and so many are shown."""
+"""How many notes of each subject are kept, though all are counted; and how many deeds."""
 
 
 class Note(msgspec.Struct, frozen=True, order=True):
-    """Something that is wrong with the history, and where."""
+    """A remark on the history or on the candidate's answer, with its place in the log."""
 
     cluster_id: str
     epoch: int
@@ -31,7 +31,7 @@ class Tally:
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, ...]] = Counter()
         self.notes: dict[str, list[Note]] = {}
-        """The first in the order of the log."""
+        """The first notes by their subject, in the order of the log."""
         self.deeds: set[str] = set()
 
     def note(self, about: str, note: Note) -> None:

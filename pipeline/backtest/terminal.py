@@ -1,4 +1,4 @@
-"""What came of a back-test, on a terminal: the numbers, who is hit, and how far that can be
+"""Prints the results of a back-test on a terminal: the numbers, who is hit, and how far that can be
 trusted. Names are somebody else's: nothing in them is obeyed, neither by the terminal nor by what
 draws the tables.
 """
@@ -20,7 +20,7 @@ ROWS = 10
 NAME_WIDTH = 60
 TABLES = ("by_rule", "by_principal", "by_topic")
 PLAIN_WIDTH = 140
-"""Where nobody says how wide the terminal is."""
+"""How many columns the output has where it goes to no terminal."""
 
 
 def print_summary(summary: Summary, file: IO[str]) -> None:

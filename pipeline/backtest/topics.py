@@ -1,6 +1,6 @@
 """The topics at the begin of slices, and those of today, out of the files of `topic_history`.
 
-Rule: who wants to know reads the files that may tell it, as their statistics say, and of them the
+Rule: a worker reads the files that may tell the topics, as their statistics say, and of them the
 groups of rows that may. A state held after an event if it began with it or before, and did not end
 with it or before.
 """

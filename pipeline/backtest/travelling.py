@@ -1,4 +1,4 @@
-"""The files of a policy in Python, on their way to whoever asks it.
+"""The files of a policy in Python, on their way to the workers that ask it.
 
 Rule: what travels is what the policy imports from its own folder, and what it reads there while it
 is loaded. What is installed does not: it has to be installed there as well. Wherever a policy is
@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from ...policies.load_errors import PolicyLoadError
 
 MAX_BYTES = 50_000_000
-"""Of what a folder sends along."""
+"""How many bytes of files a folder may send along with a class."""
 INSTALLED = (
     *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
     *site.getsitepackages(),
@@ -26,7 +26,7 @@ INSTALLED = (
 )
 OURS = "minicontroller"
 MODULES = ("/__init__.py", ".py", *EXTENSION_SUFFIXES)
-"""How the file of a module may go on after its name."""
+"""The endings of a module's file after its name."""
 
 Files = dict[str, bytes]
 """The content of a part of a folder, by paths within it."""

@@ -1,4 +1,4 @@
-"""What was decided then beside what the candidate decides: whether they differ, and how.
+"""Compares what was decided then with what the candidate decides: whether they differ, and how.
 
 Rule: texts are compared as far as the log shows them. What was hidden in it may be anything, and of
 an exception the last line counts: its other lines tell of the machine that it happened on. So do
@@ -20,10 +20,12 @@ ALLOWED, VIOLATED, BROKEN = (decided.value for decided in Decided)
 TIMED_OUT = "it takes more than policy.timeout.ms"
 TRACEBACK = "Traceback (most recent call last):"
 ADDRESS = re.compile(r" at 0x[0-9a-f]{1,16}>")
-"""Of an object in memory: another one in each process."""
+"""The address of an object in memory, which is another one in each process."""
 NO_ADDRESS = " at 0x...>"
 MODULE = re.compile(r"\bpolicy_[0-9a-f]{8}_")
-"""What `class_lookup` puts before the name of a policy's file: something else in each folder."""
+"""The beginning of the module name that `class_lookup` gives to a policy's file, another one in
+each folder.
+"""
 
 
 class Kind(StrEnum):
@@ -31,7 +33,9 @@ class Kind(StrEnum):
 
     NEWLY_DENIED = "newly-denied"
     NEWLY_ALLOWED = "newly-allowed"
-    """By the policy: what Kafka itself would have had against it, nobody knows."""
+    """The policy refused the request, and the candidate allows it. What Kafka itself would have had
+    against it is not known.
+    """
     OTHER_MESSAGE = "other-message"
     """The same decision, by another rule, in other words or with other warnings."""
     BROKEN = "broken"
@@ -41,8 +45,8 @@ class Kind(StrEnum):
     RECORDED_BROKEN = "recorded-broken"
     """The policy failed then; the candidate does not."""
     MOOT = "moot"
-    """With --counterfactual: after what the candidate refused or allowed before, it could not have
-    been asked for.
+    """The request could not have been made in the counterfactual history, after what the candidate
+    refused or allowed before.
     """
 
 
@@ -65,7 +69,7 @@ class Outcome(NamedTuple):
     then: Opinion
     now: Opinion
     kind: Kind | None
-    """How they differ; None if they agree."""
+    """How the two opinions differ; None if they agree."""
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,8 +84,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     operation: str
     topic: str
     rule: str
-    """That makes the difference: the candidate's, or else that of the policy then; empty where it
-    was no rule.
+    """The rule that makes the difference: the candidate's, or else that of the policy then; empty
+    where it was no rule.
     """
     recorded: Opinion
     candidate: Opinion
@@ -92,11 +96,11 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     is_steady: bool
     """Whether the candidate said the same when it was asked once more."""
     before: RecordedState | None = None
-    """With --counterfactual: the topic as it would have been."""
+    """The topic as it would have been before the request, with --counterfactual."""
     requested: Requested | None = None
-    """With --counterfactual: what the request would have come to."""
+    """The topic that was asked for, as it would have been, with --counterfactual."""
     event: msgspec.Raw
-    """As recorded: the request, the topic before and after, and what became of it."""
+    """The recorded event: the request, the topic before and after, and what became of it."""
 
 
 def recorded(event: Decision) -> Opinion:

@@ -24,7 +24,7 @@ from ...policies.verdict import PolicyOutcome, Verdict
 
 ALLOWED: PolicyReply = (PolicyOutcome.ALLOWED, None)
 SOURCES = (".py", ".pyc", ".so", ".pyd")
-"""What imports and tracebacks open."""
+"""The endings of the files that imports and tracebacks open."""
 TIME_ZONES = ("zoneinfo", "tzdata")
 
 Listener = Callable[[str, tuple[Any, ...]], None]
@@ -43,11 +43,13 @@ class Watched:
         self._too_late: PolicyReply = PolicyOutcome.BROKEN, f"it takes more than policy.timeout.ms ({timeout_ms})"
         self._has_clock = self._is_ticking = False
         self._deadline: float | None = None
-        """Until when the question that is asked now may take, on the monotonic clock."""
+        """The end of the time for the question that is asked now, in seconds of the monotonic
+        clock.
+        """
         self.timed_out = False
         """Whether the last question took too long."""
         self.deeds: set[str] = set()
-        """What the policy did besides judging, while it was asked."""
+        """Descriptions of what the policy did besides judging, while it was asked."""
         self._allowed = judge.verdict((), None, ALLOWED)
         self.rules = judge.rules
         self.has_code = judge.has_code

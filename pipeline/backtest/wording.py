@@ -1,4 +1,4 @@
-"""What came of a back-test, in sentences: the same on the terminal and on the page.
+"""The results of a back-test in sentences, which are the same on the terminal and on the page.
 
 What the history lacks, and what may make the candidate answer otherwise tomorrow, is said whether
 it is asked for or not.

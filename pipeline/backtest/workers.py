@@ -1,5 +1,5 @@
-"""What Spark's workers do: what a slice is and its topics in, differences and a tally out, into a
-file of Parquet.
+"""The work of Spark's workers in a back-test: from a slice and its topics to differences and a
+tally, in a Parquet file.
 
 Rule: Spark deals out and nothing more; what is asked and how it is compared stands in
 `replaying.py`. A worker holds one piece of its slice and the cluster's topics, however long the
@@ -34,11 +34,11 @@ from .topics import states_after, topics_today
 from .worlds import World
 
 NEW_OBJECTS = 50_000
-"""After so many Python looks for cycles. Events have none, a candidate's exceptions may: with
-Python's own 700 it is a tenth of the time.
+"""How many new objects there are before Python looks for cycles. Events have none, but a
+candidate's exceptions may; with Python's own number, 700, the search takes a tenth of the time.
 """
 OUT_ROWS = 2_000
-"""That are written at once."""
+"""How many rows are written at once."""
 DIFFERENCE, TALLY, REFUSED = "difference", "tally", "refused"
 
 OUT_ARROW = pa.schema(
@@ -56,7 +56,9 @@ OUT_ARROW = pa.schema(
         ("body", pa.string()),
     ]
 )
-"""`body` is the difference, the tally or the refused topic as JSON."""
+"""The columns of the workers' answers; `body` is the difference, the tally or the refused topic as
+JSON.
+"""
 REPEATED = [field.name for field in OUT_ARROW if field.name != "body"]
 """Columns whose values are worth a dictionary."""
 
@@ -68,7 +70,7 @@ _columns_of = attrgetter(
 )
 """Reads what is between `what` and `body` of a difference."""
 Row = tuple[Any, ...]
-"""Of OUT_ARROW."""
+"""A row with the columns of OUT_ARROW."""
 
 
 Head = TypeVar("Head")
@@ -77,13 +79,13 @@ Answer = TypeVar("Answer")
 
 
 class Failure(NamedTuple):
-    """Why a worker could not do its task, in a sentence."""
+    """The reason, as a sentence, why a worker could not do its task."""
 
     text: str
 
 
 class Job(msgspec.Struct, frozen=True):
-    """What every worker is given."""
+    """The parameters of a back-test that every worker is given."""
 
     candidate: Candidate
     window: Window = ALWAYS
@@ -91,8 +93,8 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class Task(msgspec.Struct, Generic[Head], frozen=True):
-    """What one worker is given: what it is about, and which files of `topic_history` tell of its
-    topics.
+    """The task of one worker: a slice, or the end of a log, and the files of `topic_history` that
+    tell of its topics.
     """
 
     head: Head
@@ -100,7 +102,7 @@ class Task(msgspec.Struct, Generic[Head], frozen=True):
 
 
 Work = Callable[[Task[Any]], Iterator[Row]]
-"""From a task to rows."""
+"""A function from a task to its rows."""
 
 
 def told(work: Callable[[Piece], Answer], piece: Piece) -> Answer | Failure:
@@ -119,7 +121,7 @@ def answer(work: Work, folder: Path, task: Task[Any]) -> str | Failure:
 
 
 def _write(rows: Iterator[Row], folder: Path) -> str:
-    """Write rows under a name that nobody else has, because Spark may have a task done twice."""
+    """Write rows under a name that no other file has, because Spark may have a task done twice."""
     file = folder / f"{uuid4().hex}.parquet"
     try:
         with pq.ParquetWriter(file, OUT_ARROW, compression="lz4", use_dictionary=REPEATED) as writer:

@@ -1,4 +1,4 @@
-"""What a back-test asks of the course of events, in whichever world it is.
+"""The questions that a back-test asks of the course of events, recorded or counterfactual.
 
 Rule: the same questions for history as it was and for history as it would have been.
 """
@@ -18,12 +18,12 @@ class Asked(msgspec.Struct, frozen=True):
     request: JudgedRequest
     cluster: ClusterState
     before: RecordedState | None = None
-    """The topic, where it is not as recorded."""
+    """The topic before the request, where it is not as recorded."""
     requested: Requested | None = None
 
 
 class Moot(msgspec.Struct, frozen=True):
-    """Why a recorded request would be impossible, or another one, in this world."""
+    """The reason why a recorded request would be impossible, or another one, in this world."""
 
     why: str
     """`no-topic`, `topic-exists`, `partitions`, `no-partition` or `unknown-request`."""

@@ -19,7 +19,7 @@ from .state import loaded, states
 
 
 class _OldState(msgspec.Struct):
-    """What is used of the state of versions before Delta tables."""
+    """The part that is used of the state of versions before Delta tables."""
 
     files: dict[str, object] = {}
 

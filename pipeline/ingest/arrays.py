@@ -21,7 +21,7 @@ from .texts import Replicas, Text, arrays_of
 
 _NO_STATE: tuple[Any, ...] = ("", b"[]", {}, False, False, None)
 _NO_REQUEST: tuple[Any, ...] = (b"[]", {}, False, False, False, {})
-"""The fields of what stands beneath a null, with replicas as JSON."""
+"""The fields of a state and of a request that stand beneath a null, with replicas as JSON."""
 
 
 def array(values: Any, type_: pa.DataType) -> pa.Array:

@@ -1,5 +1,5 @@
-"""Where a cluster's history is cut: at the end of each complete snapshot, which tells all topics,
-and behind each gap, after which nothing is known.
+"""The barriers that cut a cluster's history: the end of each complete snapshot, which tells all
+topics, and the first event after each gap, at which nothing is known.
 
 Rule: a topic's state lasts until an event tells another, or until the next such place, whichever is
 first.
@@ -26,7 +26,7 @@ class Barrier(NamedTuple):
     time_ms: int
     cause: str
     begin: int = 0
-    """Of a snapshot: the place where it begins."""
+    """The sequence at which a snapshot begins; 0 for a gap."""
 
 
 def barriers(cluster: ClusterState) -> list[Barrier]:

@@ -21,11 +21,11 @@ from .staging import stage
 from .state import ClusterState, EpochState, Ledger, State, copied
 
 EVENT_BYTES = 1 << 10
-"""Of most events."""
+"""How many bytes an event is thought to have in a file."""
 
 
 class StagingError(PipelineError):
-    """What a worker staged cannot be used; the message is a sentence that says why."""
+    """The files that a worker staged cannot be used; the message is a sentence that says why."""
 
 
 def take(ledger: Ledger, deal: Deal, reads: Sequence[Read], each: int) -> list[Report]:
@@ -58,9 +58,9 @@ def take(ledger: Ledger, deal: Deal, reads: Sequence[Read], each: int) -> list[R
 
 
 def shares(reads: Sequence[Read], each: int) -> list[Share]:
-    """Divide reads among workers into shares of about so many bytes, as equal as can be: who is
-    done first waits for the others. Neighbours stay together, so that many small files become one
-    file of a table.
+    """Divide reads among workers into shares of about so many bytes, as equal as can be: a worker
+    that is done first waits for the others. Neighbours stay together, so that many small files
+    become one file of a table.
     """
     found: dict[int, Share] = {}
     size = 0

@@ -1,4 +1,4 @@
-"""From lines to the columns of the table `events`, for the readers of audit files.
+"""Makes the columns of the table `events` from lines, for the readers of audit files.
 
 msgspec's strict decode alone judges what an event is, and the columns are made of what it decoded,
 so no second parser can read a line differently. Rule: column by column, never row by row, because
@@ -37,20 +37,20 @@ DECISION = "decision"
 DAY_MS = 86_400_000
 
 Values = Mapping[str, Any]
-"""By name: the values of some events, or a column that is made of them."""
+"""The values of some events by name, or the columns that are made of them."""
 
 
 class Bad(NamedTuple):
     """A line that is no event of the tables."""
 
     number: int
-    """Which of the lines, from 0."""
+    """The index of the line, from 0."""
     reason: str
     line: bytes
 
 
 class Block(NamedTuple):
-    """What lines hold: each is a row, or bad."""
+    """The rows that lines make, and the lines that are bad."""
 
     rows: pa.RecordBatch
     bad: list[Bad]
@@ -111,14 +111,16 @@ def event_rows(lines: Sequence[bytes]) -> pa.RecordBatch:
 
 
 MISFITS = (*limits.MISFITS, msgspec.DecodeError, RecursionError)
-"""What `event_rows` raises."""
+"""The exceptions that `event_rows` raises."""
 _KINDS = {with_texts(kind): kind for kind in get_args(AuditEvent)}
 _DECISION = next(iter(_KINDS))
 _decode: Callable[[bytes], msgspec.Struct] = msgspec.json.Decoder(Union[tuple(_KINDS)]).decode  # noqa: UP007 - of a tuple
 
 
 _NAMES = (*Decision.__struct_fields__, "kind", "topics", "reassignment", "first_sequence", "last_sequence")
-"""What columns are made of: the fields of a decision, and those of other events."""
+"""The names of the values that columns are made of: the fields of a decision, and those of other
+events.
+"""
 
 
 def _values(event: msgspec.Struct) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""What `minicontroller pipeline ingest` tells of a run, and how it ends.
+"""Runs `minicontroller pipeline ingest`: it tells what a run did, and sets the exit code.
 
 Rule: what goes wrong is a sentence; numbers are those of the tables.
 """

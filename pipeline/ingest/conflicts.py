@@ -23,7 +23,8 @@ from .sorting import database
 COLUMNS = ("epoch", "sequence", "event")
 HASHED = pa.schema([("epoch", pa.int32()), ("sequence", pa.int64()), ("hash", pa.int64()), ("bytes", pa.int64())])
 PORTION_BYTES = 64 << 20
-"""Of lines that are compared at once, or those of one place: some have 16 MB."""
+"""How many bytes of lines are compared at once, unless one place has more: some lines have 16 MB.
+"""
 WRITTEN_OTHERWISE = """
     SELECT epoch, sequence, sum(one.bytes + other.bytes) OVER (ORDER BY epoch, sequence) // $portion AS portion
     FROM repeated AS one JOIN there AS other USING (epoch, sequence)
@@ -32,11 +33,13 @@ WRITTEN_OTHERWISE = """
 ROWS = 1_000
 
 Place = tuple[int, int]
-"""Epoch and sequence."""
+"""An event's epoch and sequence."""
 
 
 class Compared(NamedTuple):
-    """Files of one cluster: of what was left out, and of the table where it may lie."""
+    """Files of one cluster: those with events that were left out, and those of the table that may
+    have the same places.
+    """
 
     cluster_id: str
     repeated: list[DataFile]

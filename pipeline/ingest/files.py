@@ -35,7 +35,9 @@ class Found(NamedTuple):
     file: File
     size: int
     tag: str
-    """Of a compressed file: another one when it was written again."""
+    """The file's size and modification time, by which a compressed file that was written again is
+    recognized.
+    """
 
     @property
     def is_compressed(self) -> bool:
@@ -46,13 +48,13 @@ class Progress(msgspec.Struct, frozen=True, array_like=True):
     """How far a file was read."""
 
     consumed: int = 0
-    """Bytes, uncompressed, up to a line's end."""
+    """How many bytes were read, uncompressed, up to a line's end."""
     tag: str = ""
-    """Of the compressed file that was read to its end."""
+    """The tag of the compressed file that was read to its end."""
     rest: int = 0
-    """Bytes after the last line's end of a compressed file."""
+    """How many bytes follow the last line's end of a compressed file."""
     highest: int = 0
-    """How far it was ever read: a file may become shorter, when a controller takes back what it
+    """How far the file was ever read: it may become shorter, when a controller takes back what it
     could not write to its end.
     """
 
@@ -62,14 +64,16 @@ class Read(msgspec.Struct, frozen=True, array_like=True):
 
     file: str
     begin: int
-    """Bytes, uncompressed."""
+    """The offset of the part's first byte, uncompressed."""
     end: int
-    """`TO_THE_END` of a compressed file."""
+    """The offset of the part's end in bytes; `TO_THE_END` for a compressed file."""
     tag: str = ""
     again: bool = False
-    """It was read before, and is another than it was: what is in it twice is no duplicate."""
+    """Whether the part was read before, and the file is another than it was: what is in it twice is
+    no duplicate.
+    """
     former: str | None = None
-    """The name under which it is known, if it was moved."""
+    """The name under which the file is known, if it was moved."""
 
     @property
     def size(self) -> int:

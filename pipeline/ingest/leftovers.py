@@ -1,5 +1,5 @@
-"""What a run leaves in the files: lines whose end is yet to come, or never will, and files that it
-could not read.
+"""The rest that a run leaves in the files: lines whose end is yet to come, or never will, and files
+that it could not read.
 
 Rule: whatever was not read is told, as long as it is so.
 """
@@ -14,14 +14,14 @@ from .state import State
 
 
 class Leftovers(NamedTuple):
-    """What could not be read of each file, by its name as a table tells it."""
+    """The rest of each file that could not be read, by its name as a table tells it."""
 
     pending: dict[str, int]
-    """Bytes after the last line's end."""
+    """How many bytes of each file follow its last line's end."""
     torn: dict[str, int]
-    """Those of them in files that are finished."""
+    """How many bytes of each file that is finished follow its last line's end."""
     unreadable: dict[str, str]
-    """Why."""
+    """The reasons why files could not be read, by file."""
 
 
 def leftovers(found: Mapping[str, Found], files: Mapping[str, Progress]) -> Leftovers:

@@ -1,4 +1,5 @@
-"""What the tables can hold of an event: beyond it a line is no event for us, and why is told.
+"""The limits of what the tables can hold of an event: a line beyond them is no event for us, and
+why is told.
 
 Rule: whatever a line says, it makes no folder of its own choosing, and no value that a reader of
 the tables could not read.
@@ -10,9 +11,11 @@ from typing import Any
 from ...audit.event import SCHEMA_VERSION, UnreadableLineError
 
 MAX_CLUSTER_ID = 60
-"""The name of a folder has 255 bytes at most, and a character may need four."""
+"""How many characters a cluster id has at most: a folder's name has at most 255 bytes, and a
+character may need four.
+"""
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-"""In the name of a folder."""
+"""The value that stands for null in the name of a partition's folder."""
 MIN_MS = -62_135_596_800_000
 """The beginning of year 1."""
 MAX_MS = 253_402_300_799_999
@@ -31,7 +34,9 @@ class UnfitEventError(UnreadableLineError):
 
 
 MISFITS = (UnfitEventError, ValueError, OverflowError)
-"""What is raised where the values of events do not fit; pa.ArrowInvalid is a ValueError."""
+"""The exceptions that are raised where the values of events do not fit; pa.ArrowInvalid is a
+ValueError.
+"""
 
 
 def check(values: Mapping[str, Sequence[Any]]) -> None:

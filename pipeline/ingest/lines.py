@@ -37,13 +37,13 @@ class Reader(LineReader):
 
     @property
     def failure(self) -> str | None:
-        """Why the file could not be read this time."""
+        """The reason why the file could not be read this time; None if it could."""
         failure = self._text.failure
         return None if failure is None else reason(failure)
 
     @property
     def broken(self) -> str | None:
-        """Why the file cannot be read to its end, and never will be."""
+        """The reason why the file cannot be read to its end, and never will be; None if it can."""
         return None if self._text.failure is not None or self._text.problem is None else str(self._text.problem)
 
     @cached_property

@@ -15,7 +15,7 @@ class Run(msgspec.Struct, array_like=True):
     first: int
     last: int
     first_ms: int
-    """The time of the first one."""
+    """The time of the first event, in milliseconds since 1970."""
     last_ms: int
 
     @property

@@ -21,7 +21,7 @@ TORN = "The file is finished, and ends in the middle of a line: {} bytes of an e
 UNREADABLE = "The file cannot be read: {}. It will be when it can."
 
 Problem = tuple[str, str, int, int, int]
-"""Kind, text, epoch, first and last sequence."""
+"""A problem's kind, text, epoch, and first and last sequence."""
 
 
 def problem_rows(state: State) -> Iterator[dict[str, Any]]:

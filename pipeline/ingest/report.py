@@ -1,5 +1,5 @@
-"""What one reader found, as it tells the driver: everything about its share of a batch but the
-rows, which are in files.
+"""The report of one reader to the driver: everything about its share of a batch but the rows, which
+are in files.
 
 Rule: small, however many events there were, and plain: the driver decides from it what is new.
 """
@@ -11,17 +11,17 @@ from .files import Read
 from .places import Run
 
 MAX_REASON = 1000
-"""Characters of why events were dropped."""
+"""How many characters are kept of a reason why events were dropped, or why a line is no event."""
 
 
 class Share(msgspec.Struct, frozen=True):
-    """What one reader reads of a batch."""
+    """The part of a batch that one reader reads."""
 
     number: int
     reads: list[Read]
     known: dict[tuple[str, int], list[tuple[int, int]]] | None = None
-    """By cluster and epoch: the first and last of places that are in the tables, or are another
-    reader's. They are left out, and so is what comes twice; at first everything is staged, because
+    """The first and last of the places that are in the tables, or are another reader's, by cluster
+    and epoch. They are left out, and so is what comes twice; at first everything is staged, because
     mostly nothing is known.
     """
 
@@ -35,9 +35,9 @@ class Stretch(msgspec.Struct, array_like=True):
     node: int
     decisions: int
     begins_with_snapshot: bool
-    """It begins at place 1, and with a snapshot."""
+    """Whether the stretch begins at place 1, and with a snapshot."""
     read: int
-    """Which of the share's reads."""
+    """The index of the stretch's read among those of the share."""
 
 
 class Mark(msgspec.Struct, frozen=True, array_like=True):
@@ -50,7 +50,7 @@ class Mark(msgspec.Struct, frozen=True, array_like=True):
     """`snapshot_begin`, `snapshot_end` or `dropped`."""
     time_ms: int
     text: str = ""
-    """Why events were dropped."""
+    """The reason why events were dropped."""
     first: int = 0
     last: int = 0
 
@@ -62,7 +62,7 @@ class Reached(msgspec.Struct, frozen=True, array_like=True):
     consumed: int
     rest: int
     failure: str | None = None
-    """Why the file could not be read."""
+    """The reason why the file could not be read; None if it could."""
 
     @property
     def size(self) -> int:
@@ -71,17 +71,17 @@ class Reached(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Report(msgspec.Struct):
-    """What a reader found in its share, and wrote."""
+    """The findings of a reader in its share, and the files that it wrote."""
 
     number: int
     events_files: list[DataFile] = []
     repeated_files: list[DataFile] = []
-    """They hold what was left out, and belong to no table."""
+    """Files with the events that were left out, which belong to no table."""
     quarantine_files: list[DataFile] = []
     stretches: list[Stretch] = []
     marks: list[Mark] = []
     repeated: list[Stretch] = []
-    """What was left out, although its place is taken by another line of a file."""
+    """The events that were left out, because their places are taken."""
     reached: list[Reached] = []
     events: int = 0
     quarantined: int = 0

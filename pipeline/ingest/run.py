@@ -1,4 +1,4 @@
-"""One run: everything that is new in the folders, into the tables.
+"""One run, which brings everything that is new in the folders into the tables.
 
 Rule: what was read of which file stands in the state that is committed with the events, so a run
 that is killed at any point is gone on with by the next one, and of two runs at once one fails. The
@@ -27,17 +27,22 @@ from .leftovers import Leftovers, leftovers, note_leftovers
 from .state import Ledger, copied
 
 SHARE_BYTES = 256 << 20
-"""A task reads about so much at most."""
+"""About how many bytes of audit files a task reads at most."""
 PIECE_BYTES = 64 << 20
-"""Of a file, from which shares are put together that are equal."""
+"""How many bytes of a file a piece has at most: shares are put together from pieces, so that they
+are equal.
+"""
 MIN_PIECE_BYTES = 4 << 20
-"""... and not less, though other workers have nothing to do: a file is made of it."""
+"""How many bytes a piece or a share has at least, even if other workers have nothing to do: each
+share becomes a file.
+"""
 SHARES = 4
-"""Of a batch for each processor, so that commits are rare."""
+"""How many shares a batch has for each processor, so that commits are rare."""
 FOLLOW_SECONDS = 1.0
 EVENTS = "events"
 DERIVE_SHARE = 10
-"""While the log is followed, what follows the events takes at most one part in so many of the time.
+"""While the log is followed, updates of the derived tables take at most one part in so many of the
+time.
 """
 MIN_DERIVE_SECONDS = 5.0
 
@@ -47,21 +52,21 @@ class IngestError(PipelineError):
 
 
 class Summary(msgspec.Struct):
-    """What a run did, and the state of the tables afterwards."""
+    """The results of a run, and the state of the tables afterwards."""
 
     files: int = 0
     events: int = 0
     duplicates: int = 0
     quarantined: int = 0
     missing: int = 0
-    """Events that no file had so far, of all that is in the tables."""
+    """How many events no file had so far, of all that is in the tables."""
     conflicts: int = 0
     torn: int = 0
     unreadable: int = 0
     pending: int = 0
-    """Files with a line that has no end yet."""
+    """How many files have a line that has no end yet."""
     merged: int = 0
-    """How many files the tables have less since small ones were merged."""
+    """How many fewer files the tables have since small ones were merged."""
 
     @property
     def has_problems(self) -> bool:
@@ -114,9 +119,11 @@ class Run:
         self._batch_bytes = batch_bytes or SHARES * SHARE_BYTES * self._processors
         self._deal = partial(by_workers, spark, place=ledger.tables.location)
         self._failed: set[Read] = set()
-        """What could not be read is not tried twice by one run."""
+        """The reads that failed, which are not tried twice by one run."""
         self._due = -float("inf")
-        """When what follows the events is to be brought up to date, if it is not."""
+        """When the derived tables are to be updated, on the monotonic clock, if they are behind the
+        events.
+        """
 
     def all_there_is(self) -> None:
         found = listing(self._folders)
@@ -160,7 +167,7 @@ class Run:
         return True
 
     def _follow_up(self, found: dict[str, Found]) -> Leftovers:
-        """Bring up to date what follows the events."""
+        """Bring the derived tables up to date with the events, and merge small files."""
         self._progress.enters("topic history")
         began = time.monotonic()
         left = leftovers(found, self._ledger.state.files)

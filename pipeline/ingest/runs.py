@@ -1,4 +1,4 @@
-"""What tasks tell each other of topics, by files: runs, which are Arrow's, in the order of the
+"""The files by which tasks tell each other of topics: runs, which are Arrow's, in the order of the
 topics' buckets.
 
 Rule: a run is small enough to be sorted in memory, and a task reads of it little more than its
@@ -29,7 +29,7 @@ class Run(NamedTuple):
     cluster_id: str
     path: str
     size: int
-    """Bytes in memory."""
+    """How many bytes the run has in memory."""
     buckets: list[int]
     """The lowest bucket of each batch."""
 

@@ -12,7 +12,7 @@ import duckdb
 from ..location import reason
 
 MEMORY = "512MB"
-"""Of DuckDB in a task; beyond it, it writes to a temporary folder."""
+"""How much memory DuckDB has in a process; beyond it, it writes to a temporary folder."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What ingest remembers between runs, and how it changes: with the events, all at once or not at
+"""The state that the ingest keeps between runs. It changes with the events, all at once or not at
 all.
 
 Rule: a change is one commit of the table `events`, which carries the change's number. What is known
@@ -25,20 +25,20 @@ from .places import Run
 from .report import Mark
 
 NAMED = re.compile(r"_state/[0-9]{1,19}+\.json\.zst", re.ASCII)
-"""The name of a state."""
+"""The pattern of the names of states."""
 FORMAT = 3
-"""Of the state."""
+"""The version of the state's format."""
 TRIED = f"{STATE}/tried"
 """An object that is written to see whether one can be."""
 LARGEST = 1 << 30
-"""Bytes of a state, uncompressed."""
+"""How many bytes a state has at most, uncompressed."""
 
 Place = tuple[int, int]
-"""Epoch and sequence."""
+"""An event's epoch and sequence."""
 
 
 class EpochState(msgspec.Struct):
-    """What the tables hold of one controller epoch."""
+    """The state of one controller epoch in the tables."""
 
     node: int
     runs: list[Run] = []
@@ -46,7 +46,7 @@ class EpochState(msgspec.Struct):
     begins_with_snapshot: bool = False
     duplicates: int = 0
     repeated: list[Run] = []
-    """Where there were duplicates."""
+    """The runs of places at which there were duplicates."""
     conflicts: list[Run] = []
 
     @property
@@ -60,7 +60,7 @@ class EpochState(msgspec.Struct):
 
 
 class ClusterState(msgspec.Struct):
-    """What the tables hold of one cluster."""
+    """The state of one cluster in the tables."""
 
     epochs: dict[int, EpochState] = {}
     marks: list[Mark] = []
@@ -79,7 +79,7 @@ class ClusterState(msgspec.Struct):
 
 
 class State(msgspec.Struct):
-    """What is known after a change."""
+    """The state of the ingest after a change."""
 
     format: int = FORMAT
     files: dict[str, Progress] = {}
@@ -88,9 +88,9 @@ class State(msgspec.Struct):
     quarantine: list[DataFile] = []
     """The files that this change adds to the table `quarantine`."""
     torn: dict[str, int] = {}
-    """Files that are finished and end in the middle of a line: how many bytes of it there are."""
+    """How many bytes of a line without an end there are in finished files, by file."""
     unreadable: dict[str, str] = {}
-    """Files that could not be read: why."""
+    """The reasons why files could not be read, by file."""
     history: int = 0
     """The number of the change that the topic history had reached before this one."""
 
@@ -99,7 +99,7 @@ class Ledger:
     """The events of one place and the state that belongs to them."""
 
     quarantine: Snapshot
-    """The table, as soon as it was brought up to date."""
+    """The snapshot of the table `quarantine`, as soon as it was brought up to date."""
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables

@@ -1,5 +1,5 @@
-"""What rows of events say about the log: which places they have, and which events matter for the
-history as a whole.
+"""Finds out what rows of events say about the log: which places they have, and which events matter
+for the history as a whole.
 
 Rule: taken from the columns, so that a block costs the same however many events it has; only at a
 break, and at a mark, Python goes to work.

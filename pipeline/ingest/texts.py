@@ -1,5 +1,6 @@
-"""What most of a line is, and the next lines repeat: topics' states, requests, and the replicas in
-them. They stay JSON when a line is decoded, and each different text of a block is read once.
+"""The texts that are most of a line, and that the next lines repeat: topics' states, requests, and
+the replicas in them. They stay JSON when a line is decoded, and each different text of a block is
+read once.
 
 Rule: whatever is left as JSON is read later by msgspec with the type that it has in the log, so it
 is judged as strictly as the rest.
@@ -24,7 +25,7 @@ TYPES = {
     "after": RecordedState | None,
     "requested": Requested | None,
 }
-"""By name: the types of the fields that are left as JSON."""
+"""The types of the fields that are left as JSON, by name."""
 NULL = b"null"
 
 

@@ -27,23 +27,23 @@ from .state import ClusterState
 from .topic_states import OF_EVENTS, history_rows, known_by, told_by, with_barriers
 
 SOURCE_ROWS = 200_000
-"""Of the files that one task reads, unless one file has more."""
+"""How many rows the files have that one task reads, unless one file has more."""
 BATCH_BYTES = 32 << 20
-"""Of what becomes a run, if its rows have more."""
+"""How many bytes of rows become a run, if these are fewer than `Sizes.run_rows`."""
 SMALL_BYTES = 8 << 20
 MOST_SMALL = 16
-"""Files of ended rows in a cluster that are small; if there are more, they become one."""
+"""How many small files with ended rows a cluster may have; if there are more, they are merged."""
 
 
 class Sizes(NamedTuple):
     """How much work is done at once: rows, and bytes of what is told of topics in memory."""
 
     run_rows: int = 131_072
-    """Rows of files from which a run is made."""
+    """How many rows of files a run is made from."""
     portion: int = 128 << 20
-    """What one task takes out of the runs."""
+    """About how many bytes of the runs one task takes at most."""
     least: int = 8 << 20
-    """A portion, if there are cores for more."""
+    """About how many bytes a portion has at least, though there are cores for more portions."""
 
 
 SIZES = Sizes()
@@ -53,11 +53,11 @@ class Stale(NamedTuple):
     """A cluster whose topic history does not have everything yet."""
 
     begin: Place
-    """Where it changes at the earliest."""
+    """The place at which the history changes at the earliest."""
     barriers: Sequence[Barrier]
-    """Of the whole log."""
+    """The barriers of the whole log."""
     events: int
-    """How many there are from `begin` on."""
+    """How many events there are from `begin` on."""
 
     @classmethod
     def since(cls, place: Place, cluster: ClusterState) -> Self:

@@ -1,4 +1,4 @@
-"""What events tell of topics' states, and the rows of `topic_history` that come of it, in SQL.
+"""Makes the rows of `topic_history` from what events tell of topics' states, in SQL.
 
 Rule: a topic's state lasts until an event tells another one, or until the next barrier, whichever
 is first. Events that were refused tell of a state, too: after a gap it may be all there is.
@@ -27,7 +27,8 @@ OF_EVENTS = (
 """The columns of `events` that tell of topics."""
 ROWS = Table.TOPIC_HISTORY.in_files
 CHANGE = ("epoch", "sequence", "time", "cause", "principal")
-"""What is known of the event that begins a row of `topic_history`, and of the one that ends it."""
+"""The columns about the event that begins a row of `topic_history`, and about the one that ends it.
+"""
 TOLD = pa.schema(
     {
         "topic": STRING,
@@ -44,10 +45,11 @@ TOLD = pa.schema(
         "digest": pa.uint64(),
     }
 )
-"""`origin` is the event that tells the state, which is null where there is no topic; `sequence` and
-`time` say where it takes effect, and `segment` counts the barriers up to there. `bucket` depends on
-the topic's name alone. `digest` differs where the state differs, apart from the time of creation,
-for which two clocks may differ; it is 0 where there is no topic.
+"""The columns of what is told of topics. `origin` is the event that tells the state, which is null
+where there is no topic; `sequence` and `time` say where it takes effect, and `segment` counts the
+barriers up to there. `bucket` depends on the topic's name alone. `digest` differs where the state
+differs, apart from the time of creation, for which two clocks may differ; it is 0 where there is no
+topic.
 """
 BARRIERS = pa.schema(
     {"number": LONG, "epoch": INT, "sequence": LONG, "time": TIME, "cause": STRING, "principal": STRING, "begin": LONG}
@@ -58,8 +60,8 @@ DIGEST = """
         list_sort(map_entries(state.configs)), state.marked_for_deletion
     ))
 """
-"""The lengths are needed because DuckDB's hash of [[1], [2]] is that of [[1, 2]], and configs are
-sorted because their order tells nothing.
+"""The digest of a state. Lengths are needed because DuckDB hashes [[1], [2]] as it does [[1, 2]],
+and configs are sorted because their order tells nothing.
 """
 TOLD_BY = f"""
     SELECT
@@ -75,7 +77,7 @@ TOLD_BY = f"""
     FROM parts JOIN barriers USING (epoch)
     WHERE cause = 'snapshot' AND begin < parts.sequence AND parts.sequence < barriers.sequence AND state IS NOT NULL
 """
-"""What a snapshot tells takes effect at its end."""
+"""A query for what events tell of topics; what a snapshot tells takes effect at its end."""
 KNOWN_BY = f"""
     SELECT
         row, topic, from_epoch AS epoch, from_sequence AS origin, from_time AS time, from_cause AS cause,
@@ -103,12 +105,12 @@ HISTORY = f"""
     WHERE digest != 0 AND (next.follows AND next.epoch = begun.epoch AND next.sequence = begun.sequence) IS NOT TRUE
     ORDER BY row
 """
-"""A row is what was told of a topic one after the other and is the same, with nothing in between
-but the end of the snapshot that tells the next. `places` is in order, so that DuckDB looks from a
-row at the next one without sorting again.
+"""A query for rows of `topic_history`. A row is what was told of a topic one after the other and is
+the same, with nothing in between but the end of the snapshot that tells the next. `places` is in
+order, so that DuckDB looks from a row at the next one without sorting again.
 """
 PLACES = [name for name in TOLD.names if name != "state"]
-"""What is told but for the states, which are dear to sort."""
+"""The columns of TOLD without the states, which are expensive to sort."""
 NUMBERED = pa.schema([*(TOLD.field(name) for name in PLACES), pa.field("row", LONG)])
 
 
@@ -167,7 +169,7 @@ def _register(
 
 
 def _told(told: duckdb.DuckDBPyRelation, states: pa.StructArray) -> pa.RecordBatch:
-    """Add the states, which are dear to copy, when the rest is in order."""
+    """Add the states, which are expensive to copy, when the rest is in order."""
     rows = _batch(told)
     rows = rows.take(pa.array(np.lexsort([rows.column(name).to_numpy() for name in ("row", "bucket")])))
     of = dict(zip(rows.schema.names, rows.columns, strict=True)) | {"state": states.take(rows.column("row"))}

@@ -1,3 +1,3 @@
-"""What the pages of the pipeline share: one HTML file each, that loads nothing, reads well on a
-phone and on paper, and trusts no text.
+"""The common parts of the pipeline's pages. A page is one HTML file that loads nothing, reads well
+on a phone and on paper, and trusts no text.
 """

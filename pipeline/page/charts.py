@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _ROW = 40
-"""Pixels of a bar with its name."""
+"""The height of a bar with its name, in pixels."""
 _TIMES = ["%Y", "%b", "%d %b", "%H:%M", "%H:%M", "%H:%M:%S"]
 _FIRST_TIMES = ["%Y", "%Y", "%b", "%d %b", "%H:%M", "%H:%M"]
-"""For ticks of years, months, days, hours, minutes, seconds; and where something larger begins."""
+"""The formats of ticks at years, months, days, hours, minutes and seconds where something larger
+begins; _TIMES has the others.
+"""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SERIES = 8
-"""Different colours that there are, the last one for what is rest."""
+"""How many colours of series there are, the last of which is for all that is left."""
 REST = SERIES - 1
 
 _ROLES = ("ink", "soft", "line", "card", "good", "bad", "warn", *(f"s{number}" for number in range(SERIES)))
@@ -39,7 +39,7 @@ class Form:
     ticks: int
     """How many labels of times fit side by side."""
     letters: int
-    """How many fit above a bar."""
+    """How many letters fit above a bar."""
 
 
 FORMS = (Form("wide", 880, 8, 100), Form("narrow", 340, 4, 40))
@@ -55,13 +55,13 @@ class Series:
     colour: str
     values: Sequence[float | None] = ()
     line: str = ""
-    """One of LINES; empty for what is drawn as an area."""
+    """The style of the line, one of LINES; empty for what is drawn as an area."""
 
 
 @dataclass(frozen=True)
 class Plot:
     wide: str
-    """SVG elements, escaped."""
+    """The wide plot as an element of SVG, escaped."""
     narrow: str
     legend: Sequence[Series]
 

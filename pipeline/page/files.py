@@ -20,7 +20,9 @@ from ..location import reason
 from .sheet import Kind, Sheet, Value, as_datetime
 
 FORMULA_STARTS = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
-"""What a spreadsheet begins a formula at, also in the wide forms of East Asian typing."""
+"""The characters that begin a formula in a spreadsheet, also in the wide forms of East Asian
+typing.
+"""
 
 
 class UnwritableError(PipelineError):

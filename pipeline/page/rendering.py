@@ -1,5 +1,5 @@
-"""From values to a page: jinja2 with all escaping on. Only drawings, the style and the script go in
-as they are, each at one place in `base.html` or `macros.html`; the browser knows the last two by
+"""Makes pages from values: jinja2 with all escaping on. Only drawings, the style and the script go
+in as they are, each at one place in `base.html` or `macros.html`; the browser knows the last two by
 their digests.
 """
 

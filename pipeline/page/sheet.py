@@ -20,9 +20,9 @@ NOTHING = "\N{EN DASH}"
 
 
 class Kind(Enum):
-    """What the values of a column are. A name is somebody else's; a principal is null for a caller
-    who is not authenticated; a share is between 0 and 1; a time is in microseconds since 1970; and
-    a number is one that names something: a node, an epoch, a line.
+    """The kind of the values of a column. A name is somebody else's; a principal is null for a
+    caller who is not authenticated; a share is between 0 and 1; a time is in microseconds since
+    1970; and a number is one that names something: a node, an epoch, a line.
     """
 
     TEXT = "text"
@@ -47,7 +47,7 @@ class Column:
     title: str
     kind: Kind
     sums: bool = False
-    """The values of several rows may be added."""
+    """Whether the values of several rows may be added."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Sheet:
     rows: Sequence[tuple[Any, ...]]
     all_rows: int = -1
     totals: Mapping[str, int] = field(default_factory=dict)
-    """By name, of columns that may be added."""
+    """The sums of the columns that may be added, by name."""
 
     def __post_init__(self) -> None:
         if self.all_rows < 0:

@@ -1,6 +1,6 @@
-"""How much is asked for, when, by whom, about what and with which client; and which nodes pass it
-on. What has few values is counted together, for all questions; only time, and the topics, of which
-there may be as many as events, are counted apart.
+"""The changes that are asked for: how many, when, by whom, about what and with which client; and
+the nodes that pass them on. What has few values is counted together, for all questions; only time,
+and the topics, of which there may be as many as events, are counted apart.
 """
 
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ _OUTCOMES = {
     "errors": "outcome = 'error'",
     "unknown": "outcome = 'unknown'",
 }
-"""What the changes of each column have in common."""
+"""The condition that the changes of each column fulfil."""
 _COLUMNS = " ".join(_OUTCOMES)
 _SUMS = ", ".join(f"{_sum(condition)} AS {name}" for name, condition in _OUTCOMES.items())
 

@@ -1,4 +1,4 @@
-"""When controllers changed, and what waited then.
+"""Changes of controllers, and what waited then.
 
 A change of controllers is where an epoch begins and the one before it is in the tables, too. The
 clocks of two nodes differ, so the time between their events is what they say, and may be negative.
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 NEAR, STEP = 60, 5
 """How many seconds before and after a change are looked at, and in steps of how many."""
 MOST_REIGNS, MOST_CLUSTERS = 200, 6
-"""That are drawn one by one."""
+"""How many epochs, and how many clusters, are drawn one by one."""
 ROW, AROUND = 44, 190
-"""Pixels of a cluster's controllers, and of the durations."""
+"""The height of a cluster's controllers, and of the durations, in pixels."""
 
 Reign = Mapping[str, Any]
 """A row of the table `reigns`: the times of one controller are in microseconds since 1970."""
@@ -48,7 +48,7 @@ NEAR_CHANGES = Fact(
         FROM rows JOIN places USING (cluster_id, epoch) WHERE outcome = 'applied'
     ) WHERE distance IS NOT NULL""",
 )
-"""What was carried out near a change of controllers, with the seconds from it."""
+"""The changes that were carried out near a change of controllers, by the seconds from it."""
 _PLACES = "SELECT cluster_id, epoch, change, next_change FROM reigns WHERE coalesce(change, next_change) IS NOT NULL"
 
 

@@ -1,4 +1,5 @@
-"""How long changes take: counted in buckets by the tasks, which are added up to percentiles here.
+"""The durations of changes: counted in buckets by the tasks, which are added up to percentiles
+here.
 
 A duration is from the request's arrival at the node that decided until the change was safe in the
 store. A percentile is less than 1 % off, and below 128 us exact; and it is the same however the
@@ -13,7 +14,7 @@ from .question import Question, Report
 from .sheets import Asked
 
 COLUMNS = "changes p50_us p90_us p99_us slowest_us"
-"""That `percentiles` gives."""
+"""The columns that `percentiles` gives."""
 NOTE = (
     "From a request's arrival at the controller until the change was safe in the store; changes that were carried out. The way from the client, "
     "the way through a node that forwards, and the time until it found a controller come on top. Percentiles are exact to 1 %."

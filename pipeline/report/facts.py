@@ -1,4 +1,5 @@
-"""What is counted of the tables: partial counts in Spark's tasks, merged to facts at the driver.
+"""Counts what a report needs of the tables: partial counts in Spark's tasks, merged to facts at the
+driver.
 
 Figures are sums, lowest and highest values only, so counts of parts add up to the counts of the
 whole, however the files are dealt out. Different values are counted by keeping them as keys, and
@@ -21,9 +22,11 @@ from ..schemas import CLUSTER, Table
 from ..spreading import by_workers, parallelism
 
 TASKS = 4
-"""For each processor, so that none waits long for another."""
+"""How many tasks there are for each processor, so that none waits long for another."""
 MEMORY = "1GB"
-"""Of DuckDB in a task; beyond it, it writes to a temporary folder."""
+"""How much memory DuckDB has in a task, and at the driver; beyond it, it writes to a temporary
+folder.
+"""
 
 TEXTS = pa.dictionary(pa.int32(), pa.string())
 COUNT = "count(*)"
@@ -44,7 +47,7 @@ class Fact(msgspec.Struct, frozen=True):
     figures: Mapping[str, str]
     """Aggregates over rows: counts and sums, whose parts are added, or `min` and `max`."""
     rows: str = "rows"
-    """What is counted: the table's view, with conditions."""
+    """The rows that are counted: the table's view, with conditions."""
 
     def counted(self) -> str:
         figures = [f"{figure} AS {name}" for name, figure in self.figures.items()]
@@ -60,8 +63,8 @@ class Fact(msgspec.Struct, frozen=True):
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """What is to be counted of a table: the rows that the query `view` makes of `source`, which has
-    the columns that are named. `given` are small tables, which the query may name, too.
+    """The counts that are wanted of a table: of the rows that the query `view` makes of `source`,
+    which has the columns that are named. `given` are small tables, which the query may name, too.
     """
 
     table: Table

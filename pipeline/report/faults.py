@@ -1,5 +1,5 @@
-"""What is wrong with the log: what the ingest found, and the lines that are no events. Such a line
-may hold anything, so the page tells why and where, and not what.
+"""The faults of the log: what the ingest found, and the lines that are no events. Such a line may
+hold anything, so the page tells why and where, and not what.
 """
 
 from ..page.charts import bars
@@ -19,7 +19,9 @@ _MEANINGS = {
     "unreadable": ("file that cannot be read", "files that cannot be read", False),
     "torn": ("file without a last line end", "files without a last line end", False),
 }
-"""Of kinds: for one, for several, and whether events are counted or problems."""
+"""The words for one and for several problems of each kind, and whether their events are counted
+instead.
+"""
 
 QUARANTINED = Wanted(
     Table.QUARANTINE,

@@ -1,4 +1,4 @@
-"""What grows: topics and partitions over time, and the prefixes of names that grow most.
+"""The growth of topics and partitions over time, and the prefixes of names that grow most.
 
 Counted are the topics that clients see. What a cluster had when its log began is no growth;
 and where events are missing, a topic that was there stays counted until an event shows it again, or
@@ -35,7 +35,9 @@ FIRST_CHANGES = Fact(
     {"first": "min(begun)"},
     "rows WHERE from_cause != 'snapshot' AND NOT marked_for_deletion",
 )
-"""Where each cluster's topics changed first; what snapshots showed until then was there before."""
+"""The place at which each cluster's topics changed first; what snapshots showed until then was
+there before.
+"""
 TOLD = Fact("told", ("cluster_id", "begun"), {"time": "min(from_time)"}, "rows WHERE from_cause = 'snapshot'")
 LOST = Fact("lost", ("cluster_id", "topic", "partitions", "until"), {}, "rows WHERE lost AND NOT marked_for_deletion")
 """The topics that were there where events are missing."""
@@ -48,7 +50,9 @@ FOLLOWED = Fact(
         ON lost.cluster_id = later.cluster_id AND lost.topic = later.topic AND lost.until <= begun
     )""",
 )
-"""What is known next of a lost topic; if it is marked for deletion, clients see it no longer."""
+"""The beginning of the next state that is known of a lost topic; if it is marked for deletion,
+clients see it no longer.
+"""
 COURSES = Fact(
     "courses",
     ("cluster_id", "prefix", "step"),

@@ -1,4 +1,4 @@
-"""What `minicontroller pipeline report` makes: all questions, in their order, as one document for
+"""Runs `minicontroller pipeline report`: all questions, in their order, as one document for
 programs and one page for people. The figures are on the disk before the page is made, so whatever
 goes wrong with a drawing costs no hour of counting.
 """
@@ -28,7 +28,7 @@ from .selection import COLUMNS, Selection
 from .sheets import Asked
 
 SCHEMA_VERSION = 1
-"""Of the JSON document: a name in it never gets another meaning."""
+"""The version of the JSON document: a name in it never gets another meaning."""
 ROWS_ON_THE_PAGE = 10
 STAGES = 2
 CLUSTERS = Asked(

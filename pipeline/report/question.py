@@ -22,7 +22,7 @@ _ISOLATED = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
 
 
 class Report:
-    """What was counted of a selection, as sheets."""
+    """The counts of a selection, as sheets."""
 
     def __init__(self, selection: Selection, questions: Sequence["Question"], *more: Asked) -> None:
         self.selection, self.axis, self.facts = selection, selection.axis, selection.facts
@@ -76,7 +76,7 @@ class Part:
     label: str
     colour: str
     less: str = ""
-    """Another column, which is taken off."""
+    """Another column, which is subtracted; empty for none."""
 
     def of(self, numbers: Mapping[str, int]) -> int:
         return numbers[self.column] - (numbers[self.less] if self.less else 0)

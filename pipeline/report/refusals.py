@@ -1,5 +1,6 @@
-"""Who is refused, by which rule, and why; and what rules find without refusing. A refusal is a
-policy's: it said no, or it failed. What was refused without one is told apart.
+"""The refusals of policies by principal and by rule, with the reasons, and what rules find without
+refusing. A refusal is a policy's: it said no, or it failed. What was refused without one is told
+apart.
 """
 
 from ..page.charts import bars

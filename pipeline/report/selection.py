@@ -1,5 +1,5 @@
-"""What a report is about: a stretch of time, some clusters, and their events. Time selects events,
-and orders none. What was decided has one outcome, which all questions share.
+"""The selection that a report is about: a stretch of time, some clusters, and their events. Time
+selects events, and orders none. What was decided has one outcome, which all questions share.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ COLUMNS = (
     "cluster_id epoch sequence time kind principal api operation software received_node decided_node resource name latency_us "
     "effect error_code error message decision enforced rule policy policy_message findings"
 )
-"""Of events, that decisions are made of."""
+"""The columns of events that decisions are made of."""
 
 
 class Selection:
@@ -109,7 +109,7 @@ class Selection:
 
     @property
     def days(self) -> Wanted:
-        """What has to be counted before anything is known of the selection."""
+        """The counts that are needed before anything is known of the selection."""
         return Wanted(Table.EVENTS, "cluster_id day time kind", self.events, (DAYS,))
 
     @cached_property

@@ -11,7 +11,9 @@ from ..page.sheet import Column, Kind, Sheet
 from .facts import Facts
 
 MOST_ROWS = 1000
-"""Of a sheet: whoever wants more asks the tables themselves."""
+"""How many rows a sheet has at most, unless it has to have all: whoever wants more asks the tables
+themselves.
+"""
 
 _KINDS = {
     Kind.NAME: "action api cluster_id error file kind operation prefix rule software topic",
@@ -33,7 +35,7 @@ _TITLES = (
     "p99_us: p99; received_node: Node; rule: Rule, or policy; seconds: Seconds from the change; silence_us: Without events; "
     "slowest_us: Slowest; software: Client and version; text: What is wrong; time: From; unknown: In doubt; validated: Only validated"
 )
-"""Of columns that people read otherwise than programs."""
+"""The titles of columns that people read otherwise than programs."""
 _TITLE_OF = dict(title.split(": ") for title in _TITLES.split("; "))
 _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split()}
 
@@ -52,7 +54,7 @@ class Asked(msgspec.Struct, frozen=True):
     titles: Mapping[str, str] = {}
     most: int | None = MOST_ROWS
     on_page: bool = True
-    """Whether people see it; what is long, and shown by a plot, is for programs only."""
+    """Whether people see the sheet; one that is long, and shown by a plot, is for programs only."""
     compares: bool = False
     """Whether a single row tells people nothing."""
 
