@@ -6,10 +6,10 @@ bucket, or of the same request, is put together.
 
 from collections.abc import Iterable
 
-import duckdb
 import msgspec
 import pyarrow as pa
 
+from ..database import connected
 from ..schemas import Table
 from .reading import columns_of
 from .replaying import Window
@@ -77,7 +77,7 @@ def buckets_of(files: EventFiles, window: Window, bucket_events: int) -> list[pa
     """Return what each of these files holds of each bucket. Raises UnreadableTableError."""
     asked = {**msgspec.structs.asdict(window), "cluster_id": files.cluster_id, "bucket_events": bucket_events}
     found = []
-    with duckdb.connect(config={"threads": 1}) as connection:
+    with connected() as connection:
         for path in files.paths:
             connection.register("events", columns_of([path], Table.EVENTS.in_files, COLUMNS))
             found.append(connection.sql(OF_FILE, params={**asked, "file": path}).to_arrow_table())
@@ -88,6 +88,6 @@ def together(found: Iterable[pa.Table]) -> list[Bucket]:
     """Join the buckets of several files, in the order of the log and each once."""
     if not (tables := list(found)):
         return []
-    with duckdb.connect() as connection:
+    with connected() as connection:
         connection.register("found", pa.concat_tables(tables))
         return msgspec.convert(connection.sql(TOGETHER).to_arrow_table().to_pylist(), list[Bucket])

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ...audit.event import RecordedState
+from ..database import connected
 from ..datafiles import DataFile
 from ..location import File
 from ..schemas import Table
@@ -87,4 +88,4 @@ def _states(table: pa.Table) -> Iterator[tuple[str, RecordedState]]:
 
 @cache
 def _duckdb() -> duckdb.DuckDBPyConnection:
-    return duckdb.connect(config={"threads": 1})
+    return connected()

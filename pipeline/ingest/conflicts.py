@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from ...audit.event import decode
+from ..database import database
 from ..datafiles import DataFile, dataset, of_clusters, unreadable
 from ..location import Location
 from ..schemas import Table
-from .sorting import database
 
 COLUMNS = ("epoch", "sequence", "event")
 HASHED = pa.schema([("epoch", pa.int32()), ("sequence", pa.int64()), ("hash", pa.int64()), ("bytes", pa.int64())])

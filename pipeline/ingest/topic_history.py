@@ -30,7 +30,6 @@ SOURCE_ROWS = 200_000
 """How many rows the files have that one task reads, unless one file has more."""
 BATCH_BYTES = 32 << 20
 """How many bytes of rows become a run, if these are fewer than `Sizes.run_rows`."""
-SMALL_BYTES = 8 << 20
 MOST_SMALL = 16
 """How many small files with ended rows a cluster may have; if there are more, they are merged."""
 
@@ -42,6 +41,10 @@ class Sizes(NamedTuple):
     """How many rows of files a run is made from."""
     portion: int = 128 << 20
     """About how many bytes of the runs one task takes at most."""
+    small: int = 1 << 20
+    """The bytes of a file of ended rows below which it is small. The files of a whole history are
+    larger, so that they are not merged again and again.
+    """
     least: int = 8 << 20
     """About how many bytes a portion has at least, though there are cores for more portions."""
 
@@ -90,7 +93,7 @@ def changes(
     Raises OSError and what `deal` raises.
     """
     of_events, of_history = events.of_clusters(), history.of_clusters()
-    removes = {name: _changed(of_history.get(name, ()), each.begin) for name, each in stale.items()}
+    removes = {name: _changed(of_history.get(name, ()), each.begin, sizes.small) for name, each in stale.items()}
     new = {
         name: [file for file in of_events.get(name, ()) if _reaches(file, each.begin)] for name, each in stale.items()
     }
@@ -108,12 +111,12 @@ def changes(
     return [*chain(*(kept for _, kept in told), *made)], [*chain(*removes.values())]
 
 
-def _changed(files: Sequence[DataFile], begin: Place) -> list[DataFile]:
+def _changed(files: Sequence[DataFile], begin: Place, small_bytes: int) -> list[DataFile]:
     """Return the files of the topic history that have rows which last at `begin` or begin later,
     and the small ones if there are many.
     """
     found = [file for file in files if file.nulls.get("until_epoch", 1) or _reaches(file, begin, "until_")]
-    small = [file for file in files if file.size < SMALL_BYTES and file not in found]
+    small = [file for file in files if file.size < small_bytes and file not in found]
     return [*found, *small] if len(small) > MOST_SMALL else found
 
 

@@ -14,10 +14,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..database import database
 from ..schemas import BOOLEAN, INT, LONG, STATE, STRING, TIME, Table
 from .barriers import Barrier
 from .limits import microseconds
-from .sorting import database
 
 PLACE = ("epoch", "sequence")
 OF_EVENTS = (

@@ -16,6 +16,7 @@ import msgspec
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from ..database import connected
 from ..datafiles import DataFile, dataset, unreadable
 from ..location import Location
 from ..schemas import CLUSTER, Table
@@ -23,11 +24,6 @@ from ..spreading import by_workers, parallelism
 
 TASKS = 4
 """How many tasks there are for each processor, so that none waits long for another."""
-MEMORY = "1GB"
-"""How much memory DuckDB has in a task, and at the driver; beyond it, it writes to a temporary
-folder.
-"""
-
 TEXTS = pa.dictionary(pa.int32(), pa.string())
 COUNT = "count(*)"
 
@@ -115,10 +111,8 @@ def count(tables: Location, piece: tuple[Wanted, Sequence[DataFile]]) -> dict[st
 
 
 def connection() -> Facts:
-    """Open an empty database in memory, which asks with one thread and sorts null below all."""
-    return duckdb.connect(
-        config={"threads": 1, "memory_limit": MEMORY, "default_null_order": "nulls_first_on_asc_last_on_desc"}
-    )
+    """Open an empty database, which sorts null below all."""
+    return connected(default_null_order="nulls_first_on_asc_last_on_desc")
 
 
 def _read(tables: Location, wanted: Wanted, files: Sequence[DataFile]) -> pa.Table:

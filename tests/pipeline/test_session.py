@@ -148,6 +148,12 @@ def test_where_there_is_no_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert archive() is None
 
 
+def test_ctrl_c_is_pythons_own(spark: SparkSession) -> None:
+    """Pyspark's handler of Ctrl-C would talk to Java amid a talk, and print py4j's traces."""
+    del spark
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_ended_while_spark_starts(tmp_path: Path, number: signal.Signals, code: int) -> None:
     """Whoever gives up as soon as Java runs leaves neither Java nor files behind."""

@@ -19,7 +19,15 @@ from pyspark.sql import SparkSession
 
 from minicontroller.pipeline.commands import pipeline
 from minicontroller.pipeline.datafiles import batches
-from minicontroller.pipeline.delta import CLEARING, OLD_STATE, STATE, ChangedMeanwhileError, Tables, TablesError
+from minicontroller.pipeline.delta import (
+    CLEARING,
+    OLD_STATE,
+    STATE,
+    ChangedMeanwhileError,
+    Snapshot,
+    Tables,
+    TablesError,
+)
 from minicontroller.pipeline.ingest.anew import clear
 from minicontroller.pipeline.ingest.files import listing
 from minicontroller.pipeline.ingest.leftovers import leftovers
@@ -183,6 +191,25 @@ def test_an_entry_of_the_log_that_is_empty(tables: Path, audit: Path) -> None:
     cleared(tables, audit)
     ingest_here(tables, audit)
     assert_whole(tables)
+
+
+class Raced(Tables):
+    """Tables into which another run puts the first events when this one saw that there are none."""
+
+    def snapshot(self, table: Table) -> Snapshot:
+        found = super().snapshot(table)
+        if table is Table.EVENTS and not found.change:
+            audit = self.location.path.parent / "audit"
+            add(audit, 1)
+            ingest_here(self.location.path, audit)
+        return found
+
+
+def test_of_two_first_ingests_one_is_told(tmp_path: Path) -> None:
+    """It is told that the other one has changed the tables, and not that something is damaged."""
+    with pytest.raises(ChangedMeanwhileError, match=r"Another run has changed .*tables meanwhile\."):
+        Ledger(Raced(Location.parse(str(tmp_path / "tables"))))
+    assert len(rows_of(tmp_path / "tables", Table.EVENTS)) == EVENTS - 2 + 2
 
 
 def test_events_that_are_removed_during_a_run(tmp_path: Path, tables: Path) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -23,14 +24,14 @@ from minicontroller.audit.event import (
     encode,
 )
 from minicontroller.audit.replay import Replay
+from minicontroller.pipeline.database import database
 from minicontroller.pipeline.datafiles import DataFile, NewFile, dataset
 from minicontroller.pipeline.delta import Tables
 from minicontroller.pipeline.ingest.columns import event_rows
 from minicontroller.pipeline.ingest.places import Run, add
-from minicontroller.pipeline.ingest.sorting import database
 from minicontroller.pipeline.ingest.state import ClusterState, EpochState
 from minicontroller.pipeline.ingest.stretches import marks_of
-from minicontroller.pipeline.ingest.topic_history import Sizes, Stale, changes
+from minicontroller.pipeline.ingest.topic_history import MOST_SMALL, Sizes, Stale, changes
 from minicontroller.pipeline.location import Location
 from minicontroller.pipeline.schemas import Table
 from tests.audit.logs import a_creation, a_state, an_empty_snapshot, stamp
@@ -158,7 +159,8 @@ def places(row: Row) -> Iterator[tuple[tuple[int, int], float]]:
 class Ingested:
     """Events and topic history in tables, and what is known of the clusters."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, sizes: Sizes = SIZES) -> None:
+        self._sizes = sizes
         self.location = Location.local(folder)
         self.tables = Tables(self.location)
         self.clusters: dict[str, ClusterState] = {}
@@ -173,7 +175,7 @@ class Ingested:
         events, history = map(self.tables.snapshot, (Table.EVENTS, Table.TOPIC_HISTORY))
         self._commit(
             Table.TOPIC_HISTORY,
-            changes(here, 2, self.location, events=events, history=history, stale=stale, sizes=SIZES),
+            changes(here, 2, self.location, events=events, history=history, stale=stale, sizes=self._sizes),
         )
 
     def rows(self) -> dict[str, list[Row]]:
@@ -266,6 +268,27 @@ def test_a_small_increment_leaves_what_has_ended(tmp_path: Path) -> None:
     assert before
     assert before < set(after)
     assert sorted(file.rows for path, file in after.items() if path not in before) == [1, 2]
+
+
+def test_small_files_are_merged_and_large_ones_are_not(tmp_path: Path) -> None:
+    """However often something is added behind a history, its large files stay, and the small ones
+    do not become many.
+    """
+    ingested, states = Ingested(tmp_path, Sizes(small=10_000)), [a_state(1), a_state(2)]
+    topics = [f"{number:x}".rjust(22, "A") for number in Random(1).sample(range(16**12), 1000)]
+    changes_ = enumerate(((topic, state) for state in (None, *states) for topic in topics), start=3)
+    log = [
+        a_creation(number, topic, before=state, after=states[state in states]) for number, (topic, state) in changes_
+    ]
+    ingested.take({"c": [*an_empty_snapshot(1), *log]})
+    large = {file.path for file in ingested.history() if file.size >= 10_000 and not file.nulls["until_epoch"]}
+    assert large
+    for number in range(50):
+        before, after = states[number % 2], states[1 - number % 2]
+        ingested.take({"c": [a_creation(3 + len(log) + number, topics[0], before=before, after=after)]})
+        files = {file.path for file in ingested.history()}
+        assert large <= files
+        assert len(files - large) <= MOST_SMALL + 3
 
 
 @pytest.fixture(name="row_of")

@@ -1,0 +1,42 @@
+"""DuckDB in memory, in a task and at the driver: one thread, bounded memory, and a folder of its
+own below that of temporary files for what has no room.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from tempfile import gettempdir
+from uuid import uuid4
+
+import duckdb
+
+from .location import reason
+
+SORTING = "512MB"
+"""How much memory `database` has in a process."""
+
+
+def connected(memory: str = "1GB", **settings: str) -> duckdb.DuckDBPyConnection:
+    """Open an empty database, which has so much memory, with other settings of DuckDB."""
+    return duckdb.connect(config={"threads": 1, "memory_limit": memory, "temp_directory": str(_folder()), **settings})
+
+
+@contextmanager
+def database() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open an empty database for the block. Raises OSError for what DuckDB cannot do."""
+    try:
+        with _shared().cursor() as found:
+            yield found
+    except duckdb.Error as error:
+        raise OSError(0, f"DuckDB cannot sort there: {reason(error)}", str(_folder())) from None
+
+
+@cache
+def _folder() -> Path:
+    return Path(gettempdir(), f"minicontroller-{uuid4().hex}")
+
+
+@cache
+def _shared() -> duckdb.DuckDBPyConnection:
+    return connected(SORTING)
