@@ -15,7 +15,7 @@ MEMORY = "Spark's Java has too little memory: give it more by --conf spark.drive
 ENDED = "Spark's master ended the application, or went away: look there, and run it again."
 REMEDIES = {
     ("No module named '", "'"): (
-        "Spark's workers have no Python module {}: install there what minicontroller[pipeline] needs, or send an environment by --archives "
+        "Spark's workers have no Python module {}: install there what minicontroller[pipeline] needs, or send an environment by --conf spark.archives "
         "(docs/pipeline-on-a-cluster.md)."
     ),
     ('Cannot run program "', '"'): "Spark's workers have no {}: set PYSPARK_PYTHON to a Python that every worker has.",

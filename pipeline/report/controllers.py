@@ -81,7 +81,11 @@ def _answer(report: Report) -> str:
     node, most = min(Counter(node for _, node, _ in changes).items(), key=lambda item: (-item[1], item[0]))
     silences = [silence for _, _, silence in changes]
     text = f"The controller changed {times(len(changes))}"
-    text += f" in {len(clusters)} clusters" if len(clusters) > 1 else f"; node {node} took over {times(most)}"
+    affected = len({cluster for cluster, _, silence in reigns if silence is not None})
+    if len(clusters) > 1:
+        text += f" in {affected}{f' of {len(clusters)}' if affected < len(clusters) else ''} clusters"
+    else:
+        text += f"; node {node} took over {times(most)}"
     text += (
         f". From the last event of one to the first of the next, {duration(median_low(silences))} passed in the median and "
         f"{duration(max(silences))} at most."
