@@ -37,8 +37,9 @@ NEW_OBJECTS = 50_000
 """How many new objects there are before Python looks for cycles. Events have none, but a
 candidate's exceptions may; with Python's own number, 700, the search takes a tenth of the time.
 """
-OUT_ROWS = 2_000
-"""How many rows are written at once."""
+OUT_ROWS, OUT_BYTES = 2_000, 16 << 20
+"""How many rows are written at once, or after how many bytes of JSON: a topic may have megabytes.
+"""
 DIFFERENCE, TALLY, REFUSED = "difference", "tally", "refused"
 
 OUT_ARROW = pa.schema(
@@ -125,7 +126,7 @@ def _write(rows: Iterator[Row], folder: Path) -> str:
     file = folder / f"{uuid4().hex}.parquet"
     try:
         with pq.ParquetWriter(file, OUT_ARROW, compression="lz4", use_dictionary=REPEATED) as writer:
-            while batch := list(islice(rows, OUT_ROWS)):
+            while batch := list(_written_at_once(rows)):
                 columns = zip(zip(*batch, strict=True), OUT_ARROW.types, strict=True)
                 arrays = [pa.array(values, type_) for values, type_ in columns]
                 writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=OUT_ARROW))
@@ -133,6 +134,15 @@ def _write(rows: Iterator[Row], folder: Path) -> str:
         file.unlink(missing_ok=True)
         raise
     return file.name
+
+
+def _written_at_once(rows: Iterator[Row]) -> Iterator[Row]:
+    size = 0
+    for row in islice(rows, OUT_ROWS):
+        yield row
+        size += len(row[-1])
+        if size >= OUT_BYTES:
+            return
 
 
 def replay(job: Job, task: Task[Slice]) -> Iterator[Row]:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from minicontroller.audit.event import AuditEvent
-from minicontroller.pipeline.backtest import running
+from minicontroller.pipeline.backtest import running, workers
 from minicontroller.pipeline.backtest.candidate import Candidate, Found
 from minicontroller.pipeline.backtest.page import page
 from minicontroller.pipeline.backtest.replaying import ALWAYS, NOWHERE
@@ -83,6 +83,19 @@ def test_a_hundred_thousand_differences(tmp_path: Path) -> None:
     assert text.count("<details data-kind=") == ON_THE_PAGE
     assert "page-differences.ndjson" in text
     assert summary.totals["differences"]["newly-denied"] == 300
+
+
+def test_large_differences_are_written_few_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events of topics with many partitions have megabytes: not thousands wait in memory."""
+    monkeypatch.setattr(workers, "OUT_BYTES", 10_000)
+    history = History()
+    for number in range(9):
+        history.create(f"t.{number}", 500)
+    answered = answers(at_most(tmp_path, 5), history.events, tmp_path)
+    assert [len(batch) for batch in answered] == [2, 2, 2, 2, 2]
+    summary, _ = made(tmp_path, at_most(tmp_path, 5), answered)
+    assert summary.totals["differences"]["newly-denied"] == 9
+    assert (tmp_path / "page-differences.ndjson").read_bytes().count(b"\n") == 9
 
 
 def test_names_of_the_log_are_text(tmp_path: Path) -> None:
