@@ -11,8 +11,6 @@ from uuid import uuid4
 
 import duckdb
 
-from .location import reason
-
 SORTING = "512MB"
 """How much memory `database` has in a process."""
 
@@ -29,7 +27,9 @@ def database() -> Iterator[duckdb.DuckDBPyConnection]:
         with _shared().cursor() as found:
             yield found
     except duckdb.Error as error:
-        raise OSError(0, f"DuckDB cannot sort there: {reason(error)}", str(_folder())) from None
+        why = str(error).partition("\n")[0].rstrip(".")
+        told = f"DuckDB cannot sort there ({why}): make room, or name another folder by TMPDIR"
+        raise OSError(0, told, str(_folder())) from None
 
 
 @cache

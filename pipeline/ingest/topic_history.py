@@ -8,7 +8,7 @@ next change leaves the former as they are.
 Rule: memory depends neither on the length of the history nor on how unevenly topics change.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, pairwise
 from typing import NamedTuple, Self
@@ -16,7 +16,7 @@ from typing import NamedTuple, Self
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from ..datafiles import DataFile, NewFiles, batches
+from ..datafiles import ROW_GROUP, DataFile, NewFiles, batches
 from ..delta import Snapshot
 from ..location import Location
 from ..schemas import Table
@@ -30,6 +30,10 @@ SOURCE_ROWS = 200_000
 """How many rows the files have that one task reads, unless one file has more."""
 BATCH_BYTES = 32 << 20
 """How many bytes of rows become a run, if these are fewer than `Sizes.run_rows`."""
+SMALL_ROWS = SOURCE_ROWS // 4
+"""A file with so many rows is not small, however few bytes it has. So what is merged is small no
+more: one task reads most of SOURCE_ROWS.
+"""
 MOST_SMALL = 16
 """How many small files with ended rows a cluster may have; if there are more, they are merged."""
 
@@ -42,9 +46,7 @@ class Sizes(NamedTuple):
     portion: int = 128 << 20
     """About how many bytes of the runs one task takes at most."""
     small: int = 1 << 20
-    """The bytes of a file of ended rows below which it is small. The files of a whole history are
-    larger, so that they are not merged again and again.
-    """
+    """A file of ended rows is small if it has fewer bytes, and fewer rows than SMALL_ROWS."""
     least: int = 8 << 20
     """About how many bytes a portion has at least, though there are cores for more portions."""
 
@@ -116,7 +118,7 @@ def _changed(files: Sequence[DataFile], begin: Place, small_bytes: int) -> list[
     and the small ones if there are many.
     """
     found = [file for file in files if file.nulls.get("until_epoch", 1) or _reaches(file, begin, "until_")]
-    small = [file for file in files if file.size < small_bytes and file not in found]
+    small = [file for file in files if file.size < small_bytes and file.rows < SMALL_ROWS and file not in found]
     return [*found, *small] if len(small) > MOST_SMALL else found
 
 
@@ -186,9 +188,7 @@ def make(
     groups = [NewFiles(tables, Table.TOPIC_HISTORY, done) for _ in range(3)]
 
     def told(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        for run in runs[name]:
-            if some := list(taken(tables, run, portion, names)):
-                yield pa.concat_batches(some)
+        return _joined(chain.from_iterable(taken(tables, run, portion, names) for run in runs[name]), ROW_GROUP)
 
     with with_barriers(stale[name].barriers) as found:
         for rows in history_rows(found, told):
@@ -203,9 +203,14 @@ def _batches(
     tables: Location, source: Source, rows: int, names: Sequence[str], wanted: ds.Expression | None
 ) -> Iterator[pa.RecordBatch]:
     """Read some columns; rows that follow each other in a file do so in a batch."""
-    waiting, size = list[pa.RecordBatch](), 0
     options = {"filter": wanted, "batch_size": rows, "use_threads": False}
-    for batch in batches(tables, source.table, source.files, list(names), **options):
+    return _joined(batches(tables, source.table, source.files, list(names), **options), rows)
+
+
+def _joined(some: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """Join batches to some of so many rows, or of BATCH_BYTES."""
+    waiting, size = list[pa.RecordBatch](), 0
+    for batch in some:
         waiting.append(batch)
         size += batch.nbytes
         if sum(each.num_rows for each in waiting) >= rows or size >= BATCH_BYTES:

@@ -27,6 +27,7 @@ from minicontroller.audit.replay import Replay
 from minicontroller.pipeline.database import database
 from minicontroller.pipeline.datafiles import DataFile, NewFile, dataset
 from minicontroller.pipeline.delta import Tables
+from minicontroller.pipeline.ingest import topic_history
 from minicontroller.pipeline.ingest.columns import event_rows
 from minicontroller.pipeline.ingest.places import Run, add
 from minicontroller.pipeline.ingest.state import ClusterState, EpochState
@@ -270,18 +271,23 @@ def test_a_small_increment_leaves_what_has_ended(tmp_path: Path) -> None:
     assert sorted(file.rows for path, file in after.items() if path not in before) == [1, 2]
 
 
-def test_small_files_are_merged_and_large_ones_are_not(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("size", "rows"), [(10_000, 1_000_000), (1_000_000, 500)], ids=["bytes", "rows"])
+def test_small_files_are_merged_and_large_ones_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, rows: int
+) -> None:
     """However often something is added behind a history, its large files stay, and the small ones
     do not become many.
     """
-    ingested, states = Ingested(tmp_path, Sizes(small=10_000)), [a_state(1), a_state(2)]
+    monkeypatch.setattr(topic_history, "SMALL_ROWS", rows)
+    ingested, states = Ingested(tmp_path, Sizes(small=size)), [a_state(1), a_state(2)]
     topics = [f"{number:x}".rjust(22, "A") for number in Random(1).sample(range(16**12), 1000)]
     changes_ = enumerate(((topic, state) for state in (None, *states) for topic in topics), start=3)
     log = [
         a_creation(number, topic, before=state, after=states[state in states]) for number, (topic, state) in changes_
     ]
     ingested.take({"c": [*an_empty_snapshot(1), *log]})
-    large = {file.path for file in ingested.history() if file.size >= 10_000 and not file.nulls["until_epoch"]}
+    ended = [file for file in ingested.history() if not file.nulls["until_epoch"]]
+    large = {file.path for file in ended if file.size >= size or file.rows >= rows}
     assert large
     for number in range(50):
         before, after = states[number % 2], states[1 - number % 2]
@@ -383,6 +389,9 @@ def test_a_topic_that_a_snapshot_tells_twice(row_of: Any) -> None:
 
 def test_what_duckdb_cannot_do_is_an_error_of_a_file() -> None:
     """Such as a disk that is full while it sorts: the command makes a sentence of it."""
-    with pytest.raises(OSError, match=r"DuckDB cannot sort there: .*too much") as caught, database() as found:
+    with (
+        pytest.raises(OSError, match=r"DuckDB cannot sort there \(.*too much\): make room") as caught,
+        database() as found,
+    ):
         found.sql("SELECT error('too much')").fetchall()
     assert "minicontroller-" in caught.value.filename
