@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ..page.files import Files, whole
+from ..page.files import Files, named, whole
 from ..periods import DAY
 from .reading import numbers_of
 from .tally import Tally
@@ -115,41 +115,47 @@ def _fill(shown: list[str], bodies: pa.Array, most: int) -> None:
 
 def write_differences(batches: Iterable[pa.RecordBatch], files: Files) -> None:
     """Write a line and a row for each difference. Raises OSError."""
+    path = files.beside(LINES)
     with (
+        whole(path) as lines,
         whole(files.beside(ROWS)) as table,
         pq.ParquetWriter(table, PARQUET, compression="zstd") as writer,
-        _lines(files.beside(LINES)) as write,
+        _writer(lines, path) as write,
     ):
         for group in _groups(_written(batches, write)):
-            writer.write_table(group)
+            writer.write_table(group.combine_chunks())  # pages must not depend on how the rows came
 
 
 def write_existing(batches: Iterable[pa.RecordBatch], files: Files) -> None:
     """Write a line for each topic. Raises OSError."""
-    with _lines(files.beside(EXISTING)) as write:
+    path = files.beside(EXISTING)
+    with whole(path) as lines, _writer(lines, path) as write:
         deque(_written(batches, write), maxlen=0)
 
 
 @contextmanager
-def _lines(path: Path) -> Iterator[Callable[[pa.RecordBatch], None]]:
+def _writer(file: IO[bytes], path: Path) -> Iterator[Callable[[pa.RecordBatch], None]]:
     """Yield a function that writes a line for each row, in a thread of its own, which is one call
-    behind.
+    behind. Raises OSError, which names `path`.
     """
-    with whole(path) as file, ThreadPoolExecutor(1) as beside:
+
+    def write_lines(batch: pa.RecordBatch) -> None:
+        _, ends, data = pc.binary_join_element_wise(batch.column("body"), "\n", "").buffers()
+        with named(path):
+            file.write(memoryview(data)[: memoryview(ends).cast("i")[len(batch)]])
+
+    with ThreadPoolExecutor(1) as beside:
         writing: Future[Any] = beside.submit(bool)
 
         def write(batch: pa.RecordBatch) -> None:
             nonlocal writing
             writing.result()
-            writing = beside.submit(_write, file, batch)
+            writing = beside.submit(write_lines, batch)
 
         yield write
         writing.result()
-
-
-def _write(file: IO[bytes], batch: pa.RecordBatch) -> None:
-    _, ends, data = pc.binary_join_element_wise(batch.column("body"), "\n", "").buffers()
-    file.write(memoryview(data)[: memoryview(ends).cast("i")[len(batch)]])
+    with named(path):
+        file.flush()
 
 
 def _written(batches: Iterable[pa.RecordBatch], write: Callable[[pa.RecordBatch], None]) -> Iterator[pa.RecordBatch]:

@@ -93,14 +93,22 @@ def whole(path: Path) -> Iterator[IO[bytes]]:
     """Open a file that gets its name when it is complete. Raises OSError, which names it."""
     part = path.with_name(f".{path.name}.part")
     try:
-        with part.open("wb") as file:
-            yield file
-        part.replace(path)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror or str(error), error.filename or str(path)) from None
+        with named(path):
+            with part.open("wb") as file:
+                yield file
+            part.replace(path)
     finally:
         with suppress(OSError):
             part.unlink()
+
+
+@contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Raise the OSError of the block with the name of a file, unless it names one."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), error.filename or str(path)) from None
 
 
 def as_json(document: Any) -> bytes:

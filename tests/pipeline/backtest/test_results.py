@@ -98,6 +98,31 @@ def test_large_differences_are_written_few_at_once(tmp_path: Path, monkeypatch: 
     assert (tmp_path / "page-differences.ndjson").read_bytes().count(b"\n") == 9
 
 
+def test_the_files_do_not_depend_on_how_the_answers_are_cut(tmp_path: Path) -> None:
+    """Nor on what Parquet makes of columns with megabytes of different texts."""
+    [answered] = answers(at_most(tmp_path, 5), History().create("t", 9).events, tmp_path)
+    table = pa.Table.from_batches([answered.slice(0, 1)] * 12_000)
+    told = pa.array([f"{number:>500}" for number in range(len(table))])
+    table = table.set_column(table.schema.names.index("candidate_message"), "candidate_message", told).combine_chunks()
+
+    def files(size: int) -> list[bytes]:
+        write_differences(Results().read(table.to_batches(size)), Files(tmp_path / "page.html"))
+        return [(tmp_path / f"page-differences.{ending}").read_bytes() for ending in ("ndjson", "parquet")]
+
+    assert files(7) == files(2000)
+
+
+@pytest.mark.parametrize("ending", ["ndjson", "parquet"])
+def test_a_disk_that_is_full_is_told_of_the_file_that_has_no_room(tmp_path: Path, ending: str) -> None:
+    """Whichever it is, neither gets its name."""
+    answered = answers(at_most(tmp_path, 5), History().create("t", 9).events, tmp_path)
+    part = tmp_path / f".page-differences.{ending}.part"
+    part.symlink_to("/dev/full")
+    with pytest.raises(OSError, match=rf"No space left on device: '.*/page-differences\.{ending}'"):
+        write_differences(Results().read(answered), Files(tmp_path / "page.html"))
+    assert list(tmp_path.glob("*page*")) == [] == list(tmp_path.glob(".*"))
+
+
 def test_names_of_the_log_are_text(tmp_path: Path) -> None:
     """A principal, a topic, a config or a message that is named like a script or turns the line
     stays what it is; nothing is loaded.
