@@ -160,6 +160,13 @@ def failures_told(tables: "Location") -> Iterator[None]:
     except OSError as error:
         raise click.ClickException(escaped(f"{error.filename or tables}: {advice(error) or reason(error)}.")) from None
     except Exception as error:
+        import duckdb
+
+        from .database import failure
+
+        if isinstance(error, duckdb.Error):
+            told = failure(error)
+            raise click.ClickException(escaped(f"{told.filename}: {told.strerror}.")) from None
         if not is_sparks(error):
             raise
         raise click.ClickException(escaped(f"Spark could not do it: {first_line(error)}")) from None

@@ -27,9 +27,13 @@ def database() -> Iterator[duckdb.DuckDBPyConnection]:
         with _shared().cursor() as found:
             yield found
     except duckdb.Error as error:
-        why = str(error).partition("\n")[0].rstrip(".")
-        told = f"DuckDB cannot sort there ({why}): make room, or name another folder by TMPDIR"
-        raise OSError(0, told, str(_folder())) from None
+        raise failure(error) from None
+
+
+def failure(error: duckdb.Error) -> OSError:
+    """Return the error that says in a sentence what DuckDB cannot do, and what to do."""
+    why = str(error).partition("\n")[0].rstrip(".")
+    return OSError(0, f"DuckDB cannot work there ({why}): make room, or name another folder by TMPDIR", str(_folder()))
 
 
 @cache

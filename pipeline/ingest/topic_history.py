@@ -167,7 +167,7 @@ def tell(
     files = NewFiles(tables, Table.TOPIC_HISTORY, kept)
     with with_barriers(ends) as found:
         if source.table is Table.EVENTS:
-            is_all_new = all(_low(file) >= begin for file in source.files)  # to filter costs as much as to read
+            is_all_new = all(_low(file) >= begin for file in source.files)  # a filter would copy all states
             told = (told_by(found, rows) for rows in read(OF_EVENTS, None if is_all_new else ~_is_before("", begin)))
         else:
             names, segment = source.table.in_files.names, sum((each.epoch, each.sequence) < begin for each in ends)

@@ -390,7 +390,7 @@ def test_a_topic_that_a_snapshot_tells_twice(row_of: Any) -> None:
 def test_what_duckdb_cannot_do_is_an_error_of_a_file() -> None:
     """Such as a disk that is full while it sorts: the command makes a sentence of it."""
     with (
-        pytest.raises(OSError, match=r"DuckDB cannot sort there \(.*too much\): make room") as caught,
+        pytest.raises(OSError, match=r"DuckDB cannot work there \(.*too much\): make room") as caught,
         database() as found,
     ):
         found.sql("SELECT error('too much')").fetchall()
