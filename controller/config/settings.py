@@ -11,8 +11,9 @@ import msgspec
 from ...policies.configs.values import InvalidValueError, KeyType
 from ...text.properties import PropertiesError, parse_properties
 from ..errors import ConfigurationError
-from .environment import doubts_about, settings_of
-from .keys import key_named, nearest_key
+from .environment import doubts_about, faults_of_variables, settings_of
+from .foreign_keys import explained, is_slip_for_authorizer
+from .keys import key_named
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -46,6 +47,7 @@ def collect_settings(
         _add(collected, entry.key, Setting(entry.value, f"{file_name}, line {entry.line}", 0))
     for variable, key, value in settings_of(environ):
         _add(collected, key, Setting(value, f"environment variable {variable}", 1))
+    collected.faults += faults_of_variables(environ)
     pairs = overrides.items() if isinstance(overrides, Mapping) else _pairs(overrides)
     for key, value in pairs:
         place = f"{file_name}, {key}" if isinstance(overrides, Mapping) else f"--set {key}"
@@ -55,10 +57,8 @@ def collect_settings(
 
 def _add(collected: Collected, name: str, setting: Setting) -> None:
     key = key_named(name)
-    if key is None:
-        near = nearest_key(name)
-        hint = f"; did you mean {near}?" if near else "."
-        collected.faults.append(f"{setting.place}: there is no key {name or '(empty)'}{hint}")
+    if key is None or is_slip_for_authorizer(name):
+        collected.faults.append(f"{setting.place}: there is no key {name or '(empty)'}{explained(name)}")
         return
     try:
         key.parse(setting.text)

@@ -63,6 +63,7 @@ auto.create.topics.enable | boolean | true | - | - | Whether asking for a topic 
 delete.topic.enable | boolean | true | - | - | Whether topics can be deleted.
 create.topic.policy.class.name | class | - | - | - | A policy of the older kind that judges new topics.
 alter.config.policy.class.name | class | - | - | - | A policy of the older kind that judges changes of configs.
+alter.config.policy.kraft.compatibility.enable | boolean | false | - | internal | Whether that policy sees the values of a topic after IncrementalAlterConfigs, as on KRaft, and not the operations.
 min.insync.replicas | int | 1 | >=1 | cluster | How many replicas must have a record that its producer wants acknowledged by all; default of topics.
 unclean.leader.election.enable | boolean | false | - | cluster | Whether a replica that is not in sync may lead when no other is left; default of topics.
 unclean.leader.election.interval.ms | long | 300000 | >=1 | internal | How often partitions without a leader are checked.

@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.controller.config.environment import doubts_about, key_of_variable, settings_of
+from minicontroller.controller.config.environment import (
+    doubts_about,
+    faults_of_variables,
+    key_of_variable,
+    settings_of,
+    variable_of_key,
+)
+from minicontroller.controller.config.foreign_keys import NEWER, REMOVED, explained
 from minicontroller.controller.config.keys import KEYS, UpdateMode, base_name, key_named, nearest_key, synonyms_of
 from minicontroller.controller.config.topic_configs import TOPIC_KEYS
 from minicontroller.policies.configs.values import KeyType
@@ -135,19 +142,77 @@ def test_environment_variables_are_read_as_kafkas_images_read_them(variable: str
 
 
 def test_variables_that_mean_no_key_are_nobodys_mistake() -> None:
-    """Images and Kubernetes set KAFKA_ variables of their own: ignored, and told only when they all
-    but name a key.
-    """
+    """What Java and Kubernetes set is ignored; whatever else has the prefix and no key is named."""
     environ = {
         "KAFKA_HOME": "/opt/kafka",
         "KAFKA_PORT": "tcp://10.0.0.1:9092",
+        "KAFKA_PORT_9092_TCP_ADDR": "10.0.0.1",
         "KAFKA_SERVICE_HOST": "10.0.0.1",
+        "KAFKA_SERVICE_PORT_CLIENTS": "9092",
+        "KAFKA_ZOOKEEPER_PORT_2181_TCP": "tcp://10.0.0.2:2181",
         "KAFKA_HEAP_OPTS": "-Xmx1g",
+        "KAFKA_OPTS": "-Xss1m",
+        "KAFKA_LOG4J_LOGGERS": "kafka=INFO",
         "BROKER_ID": "7",
         "KAFKA_BROKER_ID": "3",
-        "KAFKA_LISTENER": "x",
+        "KAFKA_TOPIC": "x",
+        "KAFKA_BOOTSTRAP_SERVERS": "y",
     }
     assert list(settings_of(environ)) == [("KAFKA_BROKER_ID", "broker.id", "3")]
+    assert list(faults_of_variables(environ)) == []
     assert list(doubts_about(environ)) == [
-        "Environment variable KAFKA_LISTENER means listener, which is no key and is ignored; did you mean listeners?"
+        "Environment variables that name no key are ignored: KAFKA_BOOTSTRAP_SERVERS, KAFKA_TOPIC."
     ]
+
+
+@grouped(
+    "variable, value, sentence",
+    {
+        "of other images": [
+            ("KAFKA_CFG_LISTENERS", "SASL_SSL://:9093", "set KAFKA_LISTENERS, which is listeners."),
+            ("KAFKA_CFG_SUPER_USERS", "User:admin", "set KAFKA_SUPER_USERS, which is super.users."),
+            ("KAFKA_CFG_MAX__X", "1", "it means max_x, and there is no such key."),
+            ("KAFKA_CFG_BROKR_ID", "1", "it means brokr.id, and there is no such key; did you mean broker.id?"),
+            ("KAFKA_CFG_HOST_NAME", "h", "it means host.name, and there is no such key, which Kafka 3.0 removed: set listeners."),
+            ("KAFKA_CFG_", "h", "it means nothing, and there is no such key."),
+            ("KAFKA_ADVERTISED_HOST_NAME", "h", "set KAFKA_ADVERTISED_LISTENERS, such as PLAINTEXT://kafka:9092."),
+            ("KAFKA_PORT", "9092", "set KAFKA_LISTENERS."),
+            ("KAFKA_CLIENT_PASSWORDS", "planted-secret", "set sasl.jaas.config for the mechanism of a listener"),
+            ("KAFKA_ENABLE_KRAFT", "yes", "nodes keep their metadata in ZooKeeper; set KAFKA_ZOOKEEPER_CONNECT."),
+            ("KAFKA_SSL_KEYSTORE_FILENAME", "k", "the image keeps no secrets in files of its own; set KAFKA_SSL_KEYSTORE_LOCATION."),
+        ],
+        "of other releases": [
+            ("KAFKA_GROUP_SHARE_ASSIGNORS", "x", "it means group.share.assignors, which Kafka has since 4.0 and nodes"),
+            ("KAFKA_QUOTA_PRODUCER_DEFAULT", "1", "it means quota.producer.default, which Kafka 3.0 removed"),
+        ],
+        "almost of a key": [
+            ("KAFKA_LISTENER", "x", "it means listener, which is no key; did you mean KAFKA_LISTENERS, listeners?"),
+            ("KAFKA_SUPER_USER", "x", "did you mean KAFKA_SUPER_USERS, super.users?"),
+        ],
+        "for Kafka's Java": [
+            ("KAFKA_OPTS", "-Dzookeeper.client.secure=true", "set zookeeper.ssl.client.enable, or KAFKA_ZOOKEEPER_SSL_CLIENT_ENABLE."),
+            ("KAFKA_OPTS", "-Xmx1g -Dzookeeper.ssl.keyStore.location=k", "set zookeeper.ssl.keystore.location"),
+        ],
+    },
+)  # fmt: skip
+def test_what_means_to_set_something_and_does_not_is_refused(variable: str, value: str, sentence: str) -> None:
+    """The sentence names the variable and what sets the same here, and never the value."""
+    [fault] = faults_of_variables({variable: value, "KAFKA_BROKER_ID": "1"})
+    assert fault.startswith(f"environment variable {variable}") and sentence in fault
+    assert list(doubts_about({variable: value})) == [] and "planted" not in fault
+
+
+@grouped("key", {"all keys": [(name,) for name in sorted(KEYS)]})
+def test_each_key_has_a_variable(key: str) -> None:
+    """The variable that a sentence recommends sets the key."""
+    assert key_of_variable(variable_of_key(key)) == key
+
+
+def test_a_key_of_another_release_is_no_slip_of_the_pen() -> None:
+    """Keys of Kafka 4.x and of 2.x are called so, with a listener's prefix, too."""
+    assert not NEWER & KEYS.keys() and not REMOVED.keys() & KEYS.keys()
+    assert "since 4.0" in explained("listener.name.x.sasl.oauthbearer.scope")
+    assert explained("advertised.host.name") == ", which Kafka 3.0 removed: set advertised.listeners."
+    assert explained("brokr.id") == "; did you mean broker.id?"
+    assert explained("xyzzy") == "."
+    assert key_named("alter.config.policy.kraft.compatibility.enable") is not None

@@ -96,6 +96,18 @@ def test_all_mistakes_of_all_places_are_told_at_once() -> None:
     ]
 
 
+def test_a_misspelt_authorizer_is_no_key_of_a_plugin() -> None:
+    """Keys that begin with `authorizer.` are an authorizer's own, but for a slip that would leave
+    the cluster without one.
+    """
+    hint = "; did you mean authorizer.class.name?"
+    assert mistakes("authorizer.class.nam=x", environ={"KAFKA_AUTHORIZER_CLAS_NAME": "y"}) == [
+        f"server.properties, line 1: there is no key authorizer.class.nam{hint}",
+        f"environment variable KAFKA_AUTHORIZER_CLAS_NAME: there is no key authorizer.clas.name{hint}",
+    ]
+    assert config_from_mapping({"authorizer.zookeeper.url": "x"}).text("authorizer.zookeeper.url") == "x"
+
+
 def test_an_override_without_a_value_is_told() -> None:
     """--set takes key=value."""
     assert mistakes(overrides=("num.partitions",)) == ["--set num.partitions: write it as key=value."]
@@ -103,11 +115,11 @@ def test_an_override_without_a_value_is_told() -> None:
 
 def test_a_key_that_stands_twice_is_a_warning() -> None:
     """A key that stands twice is a warning and not an error, since Kafka takes it."""
-    node = load_config("num.partitions=1\nnum.partitions=2", "f", (), {"KAFKA_BROKER_IDS": "1"})
+    node = load_config("num.partitions=1\nnum.partitions=2", "f", (), {"KAFKA_TOPIC": "1"})
     assert node.integer("num.partitions") == 2
     assert [warning.split(" ")[:3] for warning in node.warnings] == [
         ["f,", "line", "2:"],
-        ["Environment", "variable", "KAFKA_BROKER_IDS"],
+        ["Environment", "variables", "that"],
     ]
 
 
