@@ -295,11 +295,17 @@ class Decision(Event, frozen=True, gc=False, tag="decision"):
     """
     enforced: bool = True
     """Whether a refusal by the policy is carried out. It is false for a gateway that only observes,
-    and where the policy failed and `on.failure=pass` lets the request pass: the verdict is in
+    and where a request passed that could not be judged: the verdict, if there is any, is in
     `policy`, and the error is that of the cluster.
     """
     upstream_cluster_id: str | None = None
     """The id of the cluster in front of which a gateway stands; null in the log of a controller."""
+    unjudged: str | None = None
+    """Why a gateway passed the request without a verdict of its policy. `enforced` is false if a
+    verdict was due; otherwise the reason is one that holds for every state of the cluster, such as
+    that there is no policy. Null where there is a verdict, if the gateway refused the request, and
+    in the log of a controller.
+    """
 
 
 class Removal(Event, frozen=True, kw_only=True, tag="removal"):

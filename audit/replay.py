@@ -261,7 +261,10 @@ def entity_request(event: Decision) -> EntityRequest:
     if event.resource == "logger":
         return AlterLoggersRequest(**common)
     return AlterBrokerConfigsRequest(
-        **common, default_configs_before=entity.default_configs_before, default_configs=entity.default_configs
+        **common,
+        default_configs_before=entity.default_configs_before,
+        default_configs=entity.default_configs,
+        state_may_be_old=event.upstream_cluster_id is not None,
     )
 
 
@@ -336,6 +339,7 @@ def policy_request(event: Decision) -> PolicyRequest | None:
         config_operations=operands_of(event),
         config_operation_kinds=event.config_operation_kinds,
         reassignments=event.reassignments,
+        state_may_be_old=event.upstream_cluster_id is not None,
     )
 
 

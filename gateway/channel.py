@@ -306,7 +306,8 @@ class Channel:
         to_broker = await self._open(connect)
         move = self._broker.move_of(head)
         if review is not None:
-            move = partial(self._move_reviewed, review, self._broker.change_of(head))
+            sent_head = msgspec.structs.replace(head, version=review.version)
+            move = partial(self._move_reviewed, review, self._broker.change_of(sent_head))
         self._pending.append(Pending(head.correlation_id, move))
         await to_broker.send(sent)
 

@@ -25,6 +25,10 @@ class Review(Protocol):
     def frame(self) -> bytes:
         """The frame that goes to the broker; empty if nothing does."""
 
+    @property
+    def version(self) -> int:
+        """The version of the API in which it goes there."""
+
     async def answer(self, frame: bytes | None) -> bytes:
         """Return the response to the client, its size included, given the broker's response without
         its size; None if nothing went there. Raises MalformedMessage.

@@ -164,6 +164,11 @@ class AlterTopicRequest(PolicyRequest, frozen=True, kw_only=True):
     that it is to have, the preferred leader first; None cancels its reassignment. For other changes
     this is None.
     """
+    state_may_be_old: bool = False
+    """Whether the state before the change was read from a cluster that others change, too, as at a
+    gateway. What the request names may then be a change although it looks as if the topic had it
+    already.
+    """
 
     def __post_init__(self) -> None:
         if type(self.reassignments) is dict:
@@ -229,6 +234,8 @@ class AlterBrokerConfigsRequest(EntityRequest, frozen=True, kw_only=True):
     """
     default_configs: Mapping[str, str] = NO_CONFIGS
     """The default configs after the change."""
+    state_may_be_old: bool = False
+    """As for a topic: whether `before` may be old."""
 
     @property
     def effective_configs(self) -> Mapping[str, str]:

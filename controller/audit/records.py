@@ -118,7 +118,7 @@ def decision(
         judged, verdict, image = judgement.request, judgement.verdict, judgement.image
     wanted = getattr(judged, "requested_state", None)
     operation = "" if context.changes is None else context.changes.operation
-    operations = change.operations
+    operations, unjudged = change.operations, change.unjudged
     code, error, message = 0, NAMES[0], None
     if refusal is not None:
         code, error, message = int(refusal.code), NAMES[refusal.code], refusal.message
@@ -167,8 +167,9 @@ def decision(
         None if change.reassignments is None else _reassignments(change.reassignments),
         None if change.delete_records_offsets is None else dict(change.delete_records_offsets),
         further_denials,
-        judgement is None or judgement.is_enforced,
+        judgement.is_enforced if judgement is not None else unjudged is None or not unjudged.was_due,
         origin.upstream_cluster_id,
+        None if unjudged is None else unjudged.reason,
     )
 
 

@@ -58,6 +58,16 @@ class Judgement(msgspec.Struct):
     """Whether a refusal by the policy is carried out: a gateway may only observe."""
 
 
+class Unjudged(msgspec.Struct, frozen=True):
+    """Why a gateway passes a change without a verdict."""
+
+    reason: str
+    was_due: bool = False
+    """Whether the policy should have been asked. Otherwise the reason holds for every state of the
+    cluster.
+    """
+
+
 class Change(msgspec.Struct):
     """One element of a request, and the decision about it."""
 
@@ -84,6 +94,8 @@ class Change(msgspec.Struct):
     """None if there is neither a policy nor an audit log, or if it was refused before it was
     judged.
     """
+    unjudged: Unjudged | None = None
+    """Why a gateway passed it without a verdict; None at a node."""
     sequence: int = 0
     """The number of its event in the audit log; 0 if it has none yet."""
     is_late: bool = False

@@ -14,6 +14,7 @@ import msgspec
 
 from ...controller.broker.auto_creation import as_seen_by_the_client, creatable_topic
 from ...controller.config.node_config import NodeConfig
+from ...controller.errors import Refusal
 from ...controller.handlers import SPECS
 from ...controller.metadata.topic_names import is_valid_topic_name
 from ...controller.requests.error_answers import error_answer
@@ -24,11 +25,13 @@ from ...protocol.messages.create_topics import CreatableTopicResult, CreateTopic
 from ...protocol.messages.find_coordinator import FindCoordinatorRequest
 from ...protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseTopic
 from ...protocol.schema import WireStruct
+from .judged import Judged
 
 CREATION_IS_ASKED_SINCE = 4
 """The first version of Metadata that says whether missing topics are to be created."""
 EMPTY_MEANS_ALL_IN = 0
 """The version of Metadata in which no names stand for all topics."""
+BESIDE_ANOTHER = "It is asked for beside a topic that must not be created again; ask for it alone."
 FINAL = frozenset({ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION})
 """The errors of topics in Metadata that say that they are not being created."""
 TOPICS_OF_COORDINATORS: Mapping[int, str] = MappingProxyType(
@@ -37,8 +40,8 @@ TOPICS_OF_COORDINATORS: Mapping[int, str] = MappingProxyType(
 """The topics that coordinators keep their state in, by the type of the coordinator."""
 
 
-def creatable(request: WireStruct, version: int, config: NodeConfig) -> Iterator[str]:
-    """Yield the names of the topics that a request has created if they are missing."""
+def creatable(request: WireStruct, version: int) -> Iterator[str]:
+    """Yield the names of the topics that a request may have created if they are missing."""
     if isinstance(request, FindCoordinatorRequest):
         topic = TOPICS_OF_COORDINATORS.get(request.key_type)
         if topic is not None:
@@ -46,13 +49,25 @@ def creatable(request: WireStruct, version: int, config: NodeConfig) -> Iterator
         return
     assert isinstance(request, MetadataRequest)
     is_asked = version < CREATION_IS_ASKED_SINCE or request.allow_auto_topic_creation
-    if is_asked and config.boolean("auto.create.topics.enable"):
+    if is_asked:
         yield from (each.name for each in request.topics or () if each.name and is_valid_topic_name(each.name))
 
 
 async def creation(names: Sequence[str], config: NodeConfig) -> CreateTopicsRequest:
     """Return the CreateTopics that stands for the creation of these topics."""
     return CreateTopicsRequest(topics=await in_time_slices(creatable_topic(config, name) for name in names))
+
+
+def leave_new_topics(judged: Judged) -> bool:
+    """Leave the topics in a judged creation that were not seen, and return whether the cluster may
+    create any. It may not if one of the seen ones must not be created, in case that it is gone: the
+    cluster creates all that are missing, or none.
+    """
+    if judged.too_long is None and any(each.is_there and not each.is_passed for each in judged.parts):
+        for each in judged.passed:
+            each.refuse(Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, BESIDE_ANOTHER))
+    judged.parts = [each for each in judged.parts if not each.is_there]
+    return bool(judged.passed)
 
 
 def without(request: WireStruct, refused: Mapping[str, ErrorCode]) -> WireStruct | None:

@@ -153,6 +153,14 @@ class PartedForm(msgspec.Struct, frozen=True, eq=False):
         }
         return msgspec.structs.replace(request, **fields)
 
+    def replaced(self, request: Any, places: Iterable[Place], element: Any) -> Any:
+        """Return the request with another element in these places."""
+        for field, index in places:
+            elements = list(getattr(request, field))
+            elements[index] = element
+            request = msgspec.structs.replace(request, **{field: elements})
+        return request
+
     def together(
         self, request: Any, version: int, response: Any | None, refused: Sequence[tuple[Part, ErrorCode, str | None]]
     ) -> Any:

@@ -6,19 +6,18 @@ answered counts as done. Requests about one topic take turns from their judgemen
 shows what they have changed, so none is judged by a state that another one is just changing.
 
 Rule: with a policy in force, what cannot be judged is not passed, unless `on.failure=pass` says so.
-A gateway that observes refuses nothing.
+A gateway that observes refuses nothing. What passes has its grounds (`judged.py`), and this module
+alone gives them.
 """
 
 import logging
 import math
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import trio
 
 from ...audit.event import NOT_AUTHENTICATED
 from ...controller.audit.requests import AuditedRequest
-from ...controller.config.node_config import ConfigSource
 from ...controller.errors import Refusal
 from ...controller.metadata.entities import NO_TOPIC_ID
 from ...controller.metadata.image import Image
@@ -26,31 +25,36 @@ from ...controller.observe.logs import RateLimitedLog, about
 from ...controller.policy.cluster_view import TopicStates, view
 from ...controller.policy.runner import PolicyRefusal, PolicyRunner
 from ...controller.requests.bounds import check_changes
-from ...controller.requests.changes import Change, Judgement, RequestedChange
+from ...controller.requests.changes import Change, Judgement, Unjudged
 from ...controller.requests.time_slices import TimeSlice
 from ...controller.routing.request_log import describe_unexpected_error
-from ...policies.configs.values import java_int
 from ...policies.verdict import PolicyOutcome
 from ...protocol.api_keys import ApiKey
-from ...protocol.config_resources import ResourceType
 from ...protocol.error_codes import ErrorCode
 from .description import PassingRequest
 from .dissection import Form, PartedForm
-from .judged import Judged, JudgedPart, is_dry_run
+from .judged import (
+    CLUSTER_REFUSES,
+    DRY_RUN,
+    NO_JUDGED_API,
+    NO_JUDGED_KIND,
+    NO_POLICY,
+    Judged,
+    JudgedPart,
+    is_dry_run,
+)
 from .mirror import Mirror, NotKnownError
-from .questions import Asker, Question, can_never_be
+from .preparing import CONTROLLED_KINDS, Preparation
+from .questions import Asker, NotSeen, Question, can_never_be
 from .turns import Turns
-from .whole_requests import UndividedForm, resolved_parts
+from .whole_requests import UndividedForm
 
 log = logging.getLogger("minicontroller.gateway")
 
 MOST_PARTS = 5_000
 """How many topics and resources one judged request may name: each is read before it is judged."""
-PATIENCE_SECONDS = 30.0
-"""How long a request waits for others about the same topics."""
 OBSERVING_SECONDS = 2.0
 """How long a gateway that refuses nothing holds a request up at most to judge it."""
-CONTROLLED_KINDS = {"broker": ResourceType.BROKER, "logger": ResourceType.BROKER_LOGGER}
 
 
 class Judge:
@@ -79,6 +83,7 @@ class Judge:
         """Whether what the policy refuses is refused."""
         self._passes_on_failure = passes_on_failure or not self.enforces
         self._patience = math.inf if self.enforces else OBSERVING_SECONDS
+        self._preparation = Preparation(mirror, turns, self.judges_api, is_patient=self.enforces)
         self._states = TopicStates()
         self._judging = trio.Lock()
         self._is_stopping = False
@@ -147,12 +152,12 @@ class Judge:
         try:
             if judged.too_long is not None:
                 raise judged.too_long
-            await self._prepare(judged)
+            await self._preparation.prepare(judged)
             async with self._judging:
                 await self._judge_parts(judged)
                 self._under_way[id(judged)] = judged
         except Refusal as refusal:
-            self._decide_all(judged, refusal if self.enforces else None)
+            self._decide_all(judged, refusal if self.enforces else refusal.message or refusal.code.name)
         except NotKnownError as error:
             self._unable_to_judge(judged, error)
         except Exception as error:  # noqa: BLE001 - a defect must neither pass a change nor end a connection
@@ -188,9 +193,9 @@ class Judge:
         judged.turn = self._turns.stand(())
 
     def _unable_to_judge(self, judged: Judged, error: NotKnownError) -> None:
-        self.failures += 1
+        self._count(judged)
         self._say_unable(judged, error)
-        self._decide_all(judged, None if self._passes_on_failure else _not_judged(error))
+        self._decide_all(judged, error.reason if self._passes_on_failure else _not_judged(error))
 
     def _say_unable(self, judged: Judged, error: NotKnownError) -> None:
         action = "passed" if self._passes_on_failure else "refused"
@@ -204,69 +209,29 @@ class Judge:
         """Refuse a request as a whole after all."""
         self._decide_all(judged, refusal)
 
-    def _decide_all(self, judged: Judged, refusal: Refusal | None) -> None:
-        """Refuse a request as a whole, or pass it without a judgement."""
+    def _decide_all(self, judged: Judged, decided: Refusal | str) -> None:
+        """Refuse a request as a whole, or pass it without a verdict for this reason."""
+        judged.is_put_as_dry_run = False
         for each in judged.parts:
             each.question = each.change.judgement = None
-            each.change.refusal = refusal
+            if isinstance(decided, Refusal):
+                each.refuse(decided)
+            else:
+                each.change.refusal = None
+                self._pass_unjudged(judged, each, decided)
 
-    # ------------------------------------------------------------------ before the judgement
+    def _pass_unjudged(self, judged: Judged, each: JudgedPart, reason: str) -> None:
+        """Let a part pass of which there is no verdict."""
+        if self._policy is None:
+            each.pass_unjudged(NO_POLICY)
+        else:
+            self._count(judged)
+            each.pass_unjudged(Unjudged(reason, was_due=True))
 
-    async def _prepare(self, judged: Judged) -> None:
-        """Wait for the turn of a request, and read what it names. Raises NotKnownError, or Refusal
-        if the turn does not come.
-        """
-        if judged.form.is_whole and self.judges_api(judged.asked.policy_api):
-            parts = await resolved_parts(judged.request, self._mirror, [each.part for each in judged.parts])
-            judged.parts = [JudgedPart.of(part) for part in parts]
-        await self._name_topics(judged.parts)
-        names = {f"{each.change.kind} {each.change.resource}" for each in judged.parts}
-        self._turns.end(judged.turn)
-        judged.turn = self._turns.stand(names)
-        with trio.move_on_after(PATIENCE_SECONDS) as patience:
-            await self._turns.wait(judged.turn)
-        if patience.cancelled_caught:  # a client could bring that about, so that it is no failure
-            text = "Another request about the same has not been answered for long."
-            raise Refusal(ErrorCode.REQUEST_TIMED_OUT, text)
-        await self._mirror.look({each.change.resource for each in judged.parts if _is_of_topic(each)})
-        for each in judged.parts:
-            if self._is_of_broker(each):
-                each.before = await self._before(each.part.requested)
-
-    def _is_of_broker(self, each: JudgedPart) -> bool:
-        """Whether a part is about a broker that is there, its loggers, or the default of all. What
-        is no broker has no configs, and the cluster says so.
-        """
-        kind, name = each.change.kind, each.change.resource
-        if kind == "broker" and not name:
-            return True
-        number = java_int(name) if kind in CONTROLLED_KINDS else None
-        return number is not None and number in self._mirror.image.brokers
-
-    async def _before(self, requested: RequestedChange) -> Mapping[str, str] | NotKnownError:
-        """Return the configs of a broker, or the levels of its loggers."""
-        source = (
-            ConfigSource.DYNAMIC_BROKER_CONFIG if requested.resource else ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
-        )
-        kind = CONTROLLED_KINDS[requested.kind]
-        try:
-            return await self._mirror.configs_of(
-                kind, requested.resource, None if kind is ResourceType.BROKER_LOGGER else source
-            )
-        except NotKnownError as error:
-            return error
-
-    async def _name_topics(self, parts: Sequence[JudgedPart]) -> None:
-        """Find the names of topics that are given by their ids. Raises NotKnownError."""
-        by_id = [each for each in parts if each.part.topic_id != NO_TOPIC_ID]
-        unknown = [each.part.topic_id for each in by_id if self._named(each) is None]
-        await self._mirror.look((), unknown)
-        for each in by_id:
-            each.change.resource = self._named(each) or ""
-
-    def _named(self, each: JudgedPart) -> str | None:
-        topic = self._mirror.image.topic_by_id(each.part.topic_id)
-        return None if topic is None else topic.name
+    def _count(self, judged: Judged) -> None:
+        """Count a request once of which a part got no verdict although one was due."""
+        self.failures += not judged.is_unjudged
+        judged.is_unjudged = True
 
     # ------------------------------------------------------------------ the judgement
 
@@ -274,33 +239,57 @@ class Judge:
         image = judged.image = self._image()
         judged.supposed = self.changed_topics
         if judged.is_automatic:  # another request may have had a topic created meanwhile
-            judged.parts = [each for each in judged.parts if each.change.resource not in image.topics]
+            for each in judged.parts:
+                each.is_there = each.change.resource in image.topics
         asker = Asker(judged.asked, self._mirror.defaults, validate_only=judged.validate_only)
         time_slice = TimeSlice()
         for each in judged.parts:
             await time_slice.pause()
-            try:
-                if each.part.is_repeated and judged.form.refuses_repeated:
-                    continue  # the cluster does
-                if isinstance(each.before, NotKnownError):
-                    judged.is_unjudged = True
-                    self._say_unable(judged, each.before)
-                    if self._passes_on_failure:
-                        continue
-                    raise _not_judged(each.before)
-                if each.part.is_repeated and judged.form.repeated is not None:
-                    raise Refusal(ErrorCode.INVALID_REQUEST, judged.form.repeated)
-                each.question = self._question(asker, judged, each, image)
-                if each.question is not None:
-                    await self._ask(judged, each.change, each.question, image)
-            except Refusal as refusal:
-                if self.enforces:
-                    each.change.refusal = refusal
+            await self._judge_part(asker, judged, each, image)
+            if each.is_there:
+                each.question = None  # it is to be no other topic
             if each.is_passed and each.question is not None:
                 image = each.question.in_effect(image)
-        self.failures += judged.is_unjudged
+        if self.enforces:
+            _put_as_dry_run(judged)
         if judged.form.is_whole and judged.refused:
             _refuse_rest(judged)
+
+    async def _judge_part(self, asker: Asker, judged: Judged, each: JudgedPart, image: Image) -> None:
+        """Give a part the grounds on which it passes, or refuse it."""
+        exempt = self._exemption(judged, each)
+        if exempt is not None:
+            each.pass_unjudged(exempt)
+        if exempt is not None and exempt is not NO_POLICY:
+            return
+        try:
+            each.question = self._question(asker, judged, each, image)
+            await self._ask(judged, each.change, each.question, image)
+        except NotKnownError as error:
+            self._count(judged)
+            self._say_unable(judged, error)
+            if self._passes_on_failure:
+                self._pass_unjudged(judged, each, error.reason)
+            else:
+                each.refuse(_not_judged(error))
+        except Refusal as refusal:
+            if self.enforces:
+                each.not_seen = refusal if isinstance(refusal, NotSeen) else None
+                each.refuse(refusal)
+            elif each.change.judgement is None or each.change.judgement.verdict is None:
+                self._pass_unjudged(judged, each, refusal.message or refusal.code.name)
+
+    def _exemption(self, judged: Judged, each: JudgedPart) -> Unjudged | None:
+        """Return why a part needs no verdict in any state of the cluster; None if it does."""
+        if judged.form.is_whole:
+            return None if self.judges_api(judged.asked.policy_api) else NO_JUDGED_API
+        is_refused = each.part.is_repeated and judged.form.refuses_repeated
+        is_nothing = judged.form.key != ApiKey.CREATE_TOPICS and self._preparation.is_no_thing(each)
+        if is_refused or is_nothing or any(map(can_never_be, each.elements(judged.request))):
+            return CLUSTER_REFUSES
+        if each.change.kind == "resource":
+            return NO_JUDGED_KIND
+        return NO_POLICY if self._policy is None else None
 
     async def _ask(self, judged: Judged, change: Change, question: Question, image: Image) -> None:
         """Ask the policy, and note its verdict. Raises Refusal."""
@@ -313,7 +302,7 @@ class Judge:
         except PolicyRefusal as refusal:
             judgement.verdict = refusal.verdict
             if refusal.verdict.decision is PolicyOutcome.BROKEN:
-                judged.is_unjudged = True
+                self._count(judged)
                 if self._passes_on_failure:
                     self._say_unable(judged, NotKnownError("its policy failed"))
                     judgement.is_enforced = False
@@ -332,23 +321,22 @@ class Judge:
                         image = each.question.in_effect(image)
         return image
 
-    def _question(self, asker: Asker, judged: Judged, each: JudgedPart, image: Image) -> Question | None:
-        """Return the question about a part, or None if there is nothing to ask. Raises Refusal."""
+    def _question(self, asker: Asker, judged: Judged, each: JudgedPart, image: Image) -> Question:
+        """Return the question about a part. Raises NotSeen, Refusal, NotKnownError."""
         requested = each.part.requested
         if judged.form.is_whole:
-            return asker.admin(requested) if self.judges_api(judged.asked.policy_api) else None
-        (field, index), *_ = each.part.places
-        wanted = getattr(judged.request, field)[index]
-        if can_never_be(wanted):
-            return None
-        topic = image.topics.get(each.change.resource)
-        if self._is_of_broker(each):
+            return asker.admin(requested)
+        if each.part.is_repeated and judged.form.repeated is not None:
+            raise Refusal(ErrorCode.INVALID_REQUEST, judged.form.repeated)
+        wanted, *_ = each.elements(judged.request)
+        if each.change.kind in CONTROLLED_KINDS:
             return _question_of_broker(asker, each, wanted)
+        if judged.form.key == ApiKey.CREATE_TOPICS:
+            return asker.creation(image, wanted, automatic=judged.is_automatic)
+        topic = image.topics.get(each.change.resource)
+        if topic is None:
+            raise _not_seen(each)
         match judged.form.key:
-            case ApiKey.CREATE_TOPICS:
-                return asker.creation(image, wanted, automatic=judged.is_automatic)
-            case _ if topic is None or requested.kind != "topic":
-                return None
             case ApiKey.DELETE_TOPICS:
                 return asker.deletion(topic, self._mirror.created_ms(topic.name))
             case ApiKey.CREATE_PARTITIONS:
@@ -361,6 +349,26 @@ class Judge:
                 return asker.topic_configs(topic, wanted, requested)
 
 
+def _put_as_dry_run(judged: Judged) -> None:
+    """If nothing of a request goes on, let the cluster say why it cannot carry out what was not
+    seen, where it can be asked that without an effect.
+    """
+    unseen = [each for each in judged.parts if each.not_seen is not None]
+    if not unseen or judged.passed or not hasattr(judged.request, "validate_only"):
+        return
+    judged.is_put_as_dry_run = True
+    for each in unseen:
+        each.change.refusal = None
+        each.pass_unjudged(DRY_RUN)
+
+
+def _not_seen(each: JudgedPart) -> NotSeen:
+    """Return the refusal of what is about a topic that was not seen. Clients try it again."""
+    if each.part.topic_id != NO_TOPIC_ID:
+        return NotSeen(ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
+    return NotSeen(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{each.change.resource}' does not exist.")
+
+
 def _refuse_rest(judged: Judged) -> None:
     """Refuse all parts of a request of which one is refused."""
     (_, code, message), *_ = judged.refused
@@ -369,7 +377,9 @@ def _refuse_rest(judged: Judged) -> None:
 
 
 def _question_of_broker(asker: Asker, each: JudgedPart, wanted: Any) -> Question:
-    assert not isinstance(each.before, NotKnownError)
+    """Return the question about a broker. Raises NotSeen, NotKnownError, Refusal."""
+    if isinstance(each.before, Exception):
+        raise each.before
     if each.part.requested.kind == "logger":
         return asker.levels(each.before, each.part.requested)
     return asker.broker_configs(each.before, wanted, each.part.requested)
@@ -385,10 +395,6 @@ def _too_long(form: Form, request: Any) -> Refusal | None:
     except Refusal as refusal:
         return refusal
     return None
-
-
-def _is_of_topic(each: JudgedPart) -> bool:
-    return each.change.kind == "topic" and bool(each.change.resource) and bool(each.part.places)
 
 
 def _not_judged(error: NotKnownError) -> Refusal:

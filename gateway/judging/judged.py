@@ -1,4 +1,10 @@
-"""Requests that are judged, until the cluster has answered them."""
+"""Requests that are judged, until the cluster has answered them.
+
+Rule: a part of a request goes on to the cluster only on grounds: a verdict that lets it pass, or a
+recorded reason why it needs none. A part without grounds is refused, so that what is forgotten does
+not pass. A reason that no verdict was due holds for every state of the cluster (`NO_POLICY` and
+those beside it); any other is counted, and marked in the audit log.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,13 +15,21 @@ from ...controller.audit.requests import AuditedRequest
 from ...controller.config.node_config import NOTHING
 from ...controller.errors import Refusal
 from ...controller.metadata.image import Image
-from ...controller.requests.changes import Change
+from ...controller.requests.changes import Change, Unjudged
 from ...protocol.error_codes import ErrorCode
 from .description import PassingRequest
 from .dissection import Form, Part
 from .mirror import NotKnownError
 from .questions import Question
 from .turns import Turn
+
+NO_POLICY = Unjudged("no policy is in force")
+NO_JUDGED_API = Unjudged("no rule judges requests of this API")
+NO_JUDGED_KIND = Unjudged("policies do not judge the configs of such a resource")
+CLUSTER_REFUSES = Unjudged("no cluster carries it out")
+DRY_RUN = Unjudged("it only asks the cluster whether it is possible")
+"""The reasons for which no verdict is due. None of them depends on what was read of the cluster."""
+NO_GROUNDS = Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, "The gateway did not judge this part of the request.")
 
 
 class JudgedPart(msgspec.Struct, eq=False):
@@ -25,9 +39,13 @@ class JudgedPart(msgspec.Struct, eq=False):
     change: Change
     """The change for the records, with the refusal if the part goes no further."""
     question: Question | None = None
-    """None if there was nothing to ask: the cluster has no such topic, or nobody judges it."""
-    before: Mapping[str, str] | NotKnownError = NOTHING
+    """None if there was nothing to ask, or the state that was read has no such topic."""
+    before: Mapping[str, str] | NotKnownError | Refusal = NOTHING
     """The configs of a broker or the levels of its loggers before the request."""
+    is_there: bool = False
+    """Whether it is the automatic creation of a topic that was seen, which may be gone since."""
+    not_seen: Refusal | None = None
+    """How the gateway itself answers what is about something that it does not see."""
 
     @classmethod
     def of(cls, part: Part) -> "JudgedPart":
@@ -42,9 +60,38 @@ class JudgedPart(msgspec.Struct, eq=False):
         )
         return cls(part, change)
 
+    def elements(self, request: Any) -> list[Any]:
+        """Return the elements of the request that the part is made of."""
+        return [getattr(request, field)[index] for field, index in self.part.places]
+
     @property
     def is_passed(self) -> bool:
-        return self.change.refusal is None
+        """Whether the part goes on, for which it needs grounds."""
+        return self.change.refusal is None and self._has_grounds
+
+    @property
+    def _has_grounds(self) -> bool:
+        judgement = self.change.judgement
+        return self.change.unjudged is not None or (judgement is not None and judgement.verdict is not None)
+
+    @property
+    def stated(self) -> Any | None:
+        """The element in whose place the part goes on, if it was judged in another form."""
+        judgement = self.change.judgement
+        is_enforced = judgement is not None and judgement.verdict is not None and judgement.is_enforced
+        return self.question.stated if is_enforced and self.question is not None else None
+
+    @property
+    def refusal(self) -> Refusal:
+        """The reason why the part does not go on."""
+        return self.change.refusal or NO_GROUNDS
+
+    def pass_unjudged(self, reason: Unjudged) -> None:
+        """Let the part go on without a verdict."""
+        self.change.unjudged = reason
+
+    def refuse(self, refusal: Refusal) -> None:
+        self.change.refusal, self.change.unjudged = refusal, None
 
 
 class Judged(msgspec.Struct, eq=False):
@@ -65,7 +112,9 @@ class Judged(msgspec.Struct, eq=False):
     too_long: Refusal | None = None
     """The reason why it is not judged, if it names too much. It is then one part."""
     is_unjudged: bool = False
-    """Whether the policy failed on a part of it."""
+    """Whether a part of it got no verdict although one was due."""
+    is_put_as_dry_run: bool = False
+    """Whether it goes on only to have the cluster say why it cannot be carried out."""
 
     @property
     def is_automatic(self) -> bool:
@@ -78,7 +127,8 @@ class Judged(msgspec.Struct, eq=False):
 
     @property
     def refused(self) -> list[tuple[Part, ErrorCode, str | None]]:
-        return [(each.part, each.change.code, each.change.message) for each in self.parts if not each.is_passed]
+        left = [each for each in self.parts if not each.is_passed]
+        return [(each.part, each.refusal.code, each.refusal.message) for each in left]
 
 
 def is_dry_run(request: Any) -> bool:

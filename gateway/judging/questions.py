@@ -1,9 +1,9 @@
 """Makes the policy's questions of the parts of requests, and says what the parts change; pure.
 
 Rule: what a cluster may carry out is asked about. What every Kafka refuses goes there without a
-question, because its own answer depends on its version and on who asks (`can_never_be`); so does
-what is about a topic that the cluster does not have. What the gateway alone cannot understand is a
-Refusal, and goes no further where a policy has to allow it.
+question, because its own answer depends on its version and on who asks (`can_never_be`). What the
+gateway alone cannot understand is a Refusal, and goes no further where a policy has to allow it. So
+is what the state that was read leaves no room for (`NotSeen`), because that state may be old.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,9 +14,7 @@ from typing import Any
 import msgspec
 from immutables import Map
 
-from ...controller.config.alterations import IncrementalChange, apply_incremental, check_replacement
-from ...controller.config.keys import Key, key_named
-from ...controller.config.topic_configs import TOPIC_KEYS
+from ...controller.config.keys import key_named
 from ...controller.errors import Refusal
 from ...controller.handlers.create_topics import check_is_no_metadata, check_name, check_wanted
 from ...controller.handlers.planning import asked_by
@@ -41,11 +39,11 @@ from ...policies.interface import (
 )
 from ...protocol.config_resources import ConfigOperation
 from ...protocol.error_codes import ErrorCode
-from ...protocol.messages.alter_configs import AlterConfigsResource
 from ...protocol.messages.create_partitions import CreatePartitionsTopic
 from ...protocol.messages.create_topics import CreatableTopic
 from ...protocol.messages.delete_topics import DeleteTopicState
 from ...protocol.messages.incremental_alter_configs import AlterConfigsResource as IncrementalResource
+from .configs import Configs, Resource, agree, altered, kinds_of, operands, stated_form, topic_key
 from .placement import Placed, added_by_name, by_counts, by_name, unplaceable
 from .reading import ClusterDefaults
 
@@ -55,9 +53,11 @@ MOST_REPLICAS = 500_000
 """How many replicas one request may create: they are all placed before it is judged."""
 OPERATIONS = frozenset(map(int, ConfigOperation))
 
-Resource = AlterConfigsResource | IncrementalResource
-Configs = Mapping[str, str]
 Evolution = Callable[[Topic | None], Topic | None]
+
+
+class NotSeen(Refusal):
+    """What a request is about is not in the state that was read, which may be old."""
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -72,6 +72,10 @@ class Question(msgspec.Struct, frozen=True):
     """Returns whether an image shows that the part took effect."""
     first_refusal: Refusal | None = None
     """What Kafka would refuse the part by before it asks a policy, as far as that is known."""
+    stated: IncrementalResource | None = None
+    """The element in a form that does not depend on what was read, if the request's own does: in
+    this form it goes on, so that what is carried out is what was judged.
+    """
 
     def in_effect(self, image: Image) -> Image:
         """Return the image with the part in effect."""
@@ -141,9 +145,12 @@ class Asker:
         )
 
     def growth(self, image: Image, topic: Topic, wanted: CreatePartitionsTopic) -> Question:
-        """Ask about new partitions of a topic. Raises Refusal."""
-        increment = max(0, wanted.count - len(topic.partitions))
-        added = self._added(image, topic, wanted, increment) if increment else Placed(())
+        """Ask about new partitions of a topic. Raises Refusal, NotSeen."""
+        increment = wanted.count - len(topic.partitions)
+        if increment <= 0:
+            text = f"Topic already has {len(topic.partitions)} partitions."
+            raise NotSeen(ErrorCode.INVALID_PARTITIONS, text)
+        added = self._added(image, topic, wanted, increment)
         self._count(added.count)
         after = msgspec.structs.replace(
             topic, partitions=topic.partitions + tuple(Partition(replicas=replicas) for replicas in added.rows)
@@ -152,7 +159,7 @@ class Asker:
             after, defaults=self._defaults.differing, generated_replica_assignments=wanted.assignments is None
         )
         return Question(
-            AlterTopicRequest(**self._by(topic.name), requested_state=state),
+            AlterTopicRequest(**self._by(topic.name), requested_state=state, state_may_be_old=True),
             topic.name,
             lambda _before: after,
             lambda now: topic.name in now.topics and len(now.topics[topic.name].partitions) >= wanted.count,
@@ -173,14 +180,15 @@ class Asker:
             random=randrange,
         )
 
-    def reassignment(self, image: Image, topic: Topic, rows: Mapping[int, Sequence[int] | None]) -> Question | None:
-        """Ask about the reassignment of a topic's partitions, or return None if it has none of
-        them.
+    def reassignment(self, image: Image, topic: Topic, rows: Mapping[int, Sequence[int] | None]) -> Question:
+        """Ask about the reassignment of a topic's partitions. Those that were not seen are judged
+        as if they came after the others. Raises Refusal, NotSeen.
         """
         known = {index: row for index, row in rows.items() if topic.partition(index) is not None}
+        unseen = NotSeen(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
         if not known:
-            return None
-        self._count(sum(len(row or ()) for row in known.values()))
+            raise unseen
+        self._count(sum(len(row or ()) for row in rows.values()))
         live = image.live_ids()
         after = topic.with_partitions(
             {index: _reassigned(topic.partitions[index], row, live) for index, row in known.items()}
@@ -189,12 +197,18 @@ class Asker:
         return Question(
             AlterTopicRequest(
                 **self._by(topic.name),
-                requested_state=requested_reassignment(topic, known, defaults=self._defaults.differing),
-                reassignments=known,
+                requested_state=requested_reassignment(
+                    _with_rows(topic, [row for index, row in rows.items() if row and index not in known]),
+                    known,
+                    defaults=self._defaults.differing,
+                ),
+                reassignments=rows,
+                state_may_be_old=True,
             ),
             topic.name,
             lambda _before: after,
             partial(_differs_in, topic, moved),
+            None if len(known) == len(rows) else unseen,
         )
 
     def record_deletion(self, topic: str, offsets: Mapping[int, int]) -> Question:
@@ -217,38 +231,42 @@ class Asker:
 
     def topic_configs(self, topic: Topic, resource: Resource, change: RequestedChange) -> Question:
         """Ask about a change of a topic's configs. Raises Refusal."""
-        configs = Map(_altered(topic.configs, resource, _topic_key))
+        configs = Map(altered(topic.configs, resource, topic_key))
         after = msgspec.structs.replace(topic, configs=configs)
-        kinds = _kinds(topic.configs, configs, change)
+        kinds = kinds_of(topic.configs, configs, change)
         return Question(
             AlterTopicRequest(
                 **self._by(topic.name),
                 requested_state=requested(after, defaults=self._defaults.differing),
-                config_operations=_operands(kinds, change),
+                config_operations=operands(kinds, change),
                 config_operation_kinds=kinds,
+                state_may_be_old=True,
             ),
             topic.name,
             lambda _before: after,
-            lambda now: topic.name in now.topics and now.topics[topic.name].configs == configs,
+            lambda now: topic.name in now.topics and agree(now.topics[topic.name].configs, configs, kinds),
+            stated=stated_form(resource, configs),
         )
 
     def broker_configs(self, before: Configs, resource: Resource, change: RequestedChange) -> Question:
         """Ask about a change of the configs of a broker, or of the default of all. Raises
         Refusal.
         """
-        after = _altered(before, resource, key_named)
-        kinds = _kinds(before, after, change)
+        after = altered(before, resource, key_named)
+        kinds = kinds_of(before, after, change)
         return Question(
             AlterBrokerConfigsRequest(
                 **self._without_topic(),
                 broker=change.resource,
-                config_operations=_operands(kinds, change),
+                config_operations=operands(kinds, change),
                 config_operation_kinds=kinds,
                 before=configs_for_policies(before),
                 after=configs_for_policies(after),
                 default_configs_before=self._altered_defaults(change.resource, before),
                 default_configs=self._altered_defaults(change.resource, after),
-            )
+                state_may_be_old=True,
+            ),
+            stated=stated_form(resource, after),
         )
 
     def levels(self, before: Configs, change: RequestedChange) -> Question:
@@ -296,8 +314,8 @@ def _too_many() -> Refusal:
 
 def can_never_be(wanted: Any) -> bool:
     """Whether no cluster carries this out, so that its own answer is the right one: a topic without
-    partitions or replicas, an operation on a config that there is none of, and a topic that is
-    given by its name and its id.
+    partitions or replicas, an operation on a config that there is none of, a topic that is given by
+    its name and its id, and a topic whose name no topic can have.
     """
     match wanted:
         case CreatableTopic():
@@ -307,6 +325,8 @@ def can_never_be(wanted: Any) -> bool:
             return any(each.config_operation not in OPERATIONS for each in wanted.configs)
         case DeleteTopicState():
             return wanted.name is not None and wanted.topic_id != NO_TOPIC_ID
+        case CreatePartitionsTopic():
+            return wanted.count <= 0
         case _:
             return False
 
@@ -323,36 +343,15 @@ def _first_refusal(image: Image, wanted: CreatableTopic, unplaced: Refusal | Non
     return unplaced
 
 
-def _altered(before: Configs, resource: Resource, key_of: Callable[[str], Key | None]) -> Configs:
-    """Return configs after AlterConfigs, which replaces all of them, or after
-    IncrementalAlterConfigs. Raises Refusal.
-    """
-    if isinstance(resource, IncrementalResource):
-        steps = [IncrementalChange(each.name, each.config_operation, each.value) for each in resource.configs]
-        return apply_incremental(before, steps, key_of)
-    entries = [(each.name, each.value) for each in resource.configs]
-    check_replacement(entries)
-    return {name: value for name, value in entries if value is not None}
-
-
 def _reassigned(partition: Partition, wanted: Sequence[int] | None, live: frozenset[int]) -> Partition:
     replicas = reassignment.origin(partition) if wanted is None else tuple(wanted)
     return reassignment.reassign(partition, replicas, live) if replicas else partition
 
 
-def _topic_key(name: str) -> Key | None:
-    return TOPIC_KEYS[name].key if name in TOPIC_KEYS else None
-
-
-def _kinds(before: Configs, after: Configs, change: RequestedChange) -> dict[str, str]:
-    """Return the kind of operation on each key, including the keys that AlterConfigs deletes by
-    leaving them out.
-    """
-    return {key: "delete" for key in before if key not in after} | dict(change.operation_kinds or {})
-
-
-def _operands(kinds: Mapping[str, str], change: RequestedChange) -> Mapping[str, str | None]:
-    return configs_for_policies(dict.fromkeys(kinds) | dict(change.operations or {}))
+def _with_rows(topic: Topic, rows: Sequence[Sequence[int]]) -> Topic:
+    """Return a topic with further partitions that have these replicas."""
+    more = tuple(Partition(replicas=tuple(row)) for row in rows)
+    return msgspec.structs.replace(topic, partitions=topic.partitions + more) if more else topic
 
 
 def _differs_in(topic: Topic, partitions: Sequence[int], image: Image) -> bool:

@@ -2,9 +2,10 @@
 and what is recorded.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 import trio
 
 from ...controller.errors import Refusal
@@ -14,6 +15,8 @@ from ...controller.security.caller import Caller
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.header import RequestHeader, RequestOrigin
+from ...protocol.messages.find_coordinator import FindCoordinatorRequest
+from ...protocol.messages.metadata import MetadataRequest
 from ...protocol.registry import KAFKA
 from ...protocol.schema import WireStruct
 from ..long_answers import encoded_response
@@ -23,7 +26,7 @@ from .dissection import FORMS, Form
 from .judge import Judge
 from .judged import Judged, is_dry_run
 from .mirror import Mirror
-from .records import Records
+from .records import KNOWN_CODES, Records
 from .whole_requests import WHOLE_FORMS
 
 KNOWS_POLICIES: Mapping[int, int] = {
@@ -33,6 +36,7 @@ KNOWS_POLICIES: Mapping[int, int] = {
 """The first versions whose clients know POLICY_VIOLATION, where there are older ones (KIP-201)."""
 
 
+NOT_SEEN_YET = Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The gateway does not see this yet; try it again.")
 CREATING = frozenset({ApiKey.METADATA, ApiKey.FIND_COORDINATOR})
 """The APIs that may have topics created."""
 
@@ -40,35 +44,60 @@ CREATING = frozenset({ApiKey.METADATA, ApiKey.FIND_COORDINATOR})
 class Review:
     """The review of one request, until the client has its response."""
 
-    def __init__(self, reviewer: "Reviewer", header: RequestHeader, judged: Judged, frame: bytes) -> None:
-        self.judged = judged
+    def __init__(self, header: RequestHeader, frame: bytes, version: int) -> None:
         self.frame = frame
         """The frame that goes on to the cluster, its size included; empty if nothing does."""
-        self._reviewer = reviewer
+        self.version = version
+        """The version in which it goes on."""
         self._header = header
-        self._is_over = False
 
     async def answer(self, frame: bytes | None) -> bytes:
         """Return the response to the client, its size included. `frame` is the response of the
         cluster without its size; None if nothing went there. Raises MalformedMessage.
         """
         response: Any = None
-        time_slice = TimeSlice()
         if frame is not None:
-            _, response = KAFKA.decode_response(self._header.api_key, self._header.api_version, frame)
+            time_slice = TimeSlice()
+            _, response = KAFKA.decode_response(self._header.api_key, self.version, frame)
             await time_slice.pause()
-        self._is_over = True
-        await self._reviewer.completed(self, self._outcome(response))
-        if not self.judged.refused and frame is not None:
-            return _sized(frame)
-        whole = self._whole(response)
+        whole = await self._answered(response)
         header = self._header
+        if whole is response and frame is not None and self.version == header.api_version:
+            return _sized(frame)
         return await encoded_response(header.api_key, header.api_version, header.correlation_id, whole)
+
+    async def _answered(self, response: Any | None) -> Any:
+        """Return the response to the client."""
+        return response
 
     def abandon(self) -> None:
         """Note that the connection ended. It means nothing for a request that was answered."""
+
+
+class JudgedReview(Review):
+    """The review of a request that was judged."""
+
+    def __init__(
+        self, reviewer: "Reviewer", header: RequestHeader, judged: Judged, frame: bytes, *, version: int | None = None
+    ) -> None:
+        super().__init__(header, frame, header.api_version if version is None else version)
+        self.judged = judged
+        self._reviewer = reviewer
+        self._is_over = False
+
+    async def _answered(self, response: Any | None) -> Any:
+        self._is_over = True
+        if self.judged.is_put_as_dry_run:
+            _take_answers(self.judged, response)
+            response = None
+        await self._reviewer.completed(self, self._outcome(response))
+        return self._whole(response) if self.judged.refused or response is None else response
+
+    def abandon(self) -> None:
         if not self._is_over:
             self._is_over = True
+            if self.judged.is_put_as_dry_run:
+                _take_answers(self.judged, None)
             self._reviewer.complete_soon(self, None)
 
     def _outcome(self, response: Any | None) -> Any | None:
@@ -84,7 +113,7 @@ class Review:
         return self.judged.form.together(self.judged.request, self._header.api_version, response, refused)
 
 
-class AutomaticReview(Review):
+class AutomaticReview(JudgedReview):
     """The review of a request that only has topics created."""
 
     def __init__(
@@ -97,17 +126,22 @@ class AutomaticReview(Review):
         request: WireStruct,
         missing: Sequence[str],
     ) -> None:
-        """`request` is what the client sent, and `judged` the CreateTopics that stands for it, of
-        the topics that are `missing`.
+        """`request` is what the client sent, and `judged` the CreateTopics that stands for it;
+        `missing` are the topics that were not seen.
         """
         self._request = request
+        may_create = automatic.leave_new_topics(judged)
         self._refused = {part.requested.resource: code for part, code, _ in judged.refused}
         if judged.too_long is not None:
             self._refused = dict.fromkeys(missing, *self._refused.values()) if self._refused else {}
+        version = header.api_version
         if self._refused:
             kept = automatic.without(request, self._refused)
             frame = b"" if kept is None else _encoded(header, kept)
-        super().__init__(reviewer, header, judged, frame)
+            request = request if kept is None else kept
+        if frame and not may_create and isinstance(request, MetadataRequest):
+            frame, version = _without_creation(header, request)
+        super().__init__(reviewer, header, judged, frame, version=version)
 
     def _outcome(self, response: Any | None) -> Any | None:
         names = [each.change.resource for each in self.judged.passed]
@@ -153,7 +187,10 @@ class Reviewer:
         ProtocolError if it is none.
         """
         header, request, _ = KAFKA.decode_request(frame)
-        return header.api_key in CREATING and next(self._creatable(header, request), None) is None
+        if header.api_key not in CREATING:
+            return False
+        is_of_interest = self._judge.enforces or self._creates(request)
+        return not is_of_interest or next(automatic.creatable(request, header.api_version), None) is None
 
     async def review(self, caller: Caller, frame: bytes) -> Review | None:
         """Review a request, given as its frame without the size; return None if it changes nothing
@@ -162,16 +199,32 @@ class Reviewer:
         header, request, _ = KAFKA.decode_request(frame)
         asked = _described(header, caller)
         if header.api_key in CREATING:
-            named = dict.fromkeys(await in_time_slices(self._creatable(header, request)))
-            missing = await self._mirror.missing(list(named))
-            if not missing:
-                return None
-            creation = await automatic.creation(missing, self._mirror.defaults.config)
-            judged = await self._judged(asked, FORMS[ApiKey.CREATE_TOPICS], creation)
-            return AutomaticReview(self, header, judged, _sized(frame), request=request, missing=missing)
+            return await self._review_creation(asked, header, request, frame)
         form: Form = FORMS.get(header.api_key) or WHOLE_FORMS[header.api_key]
         judged = await self._judged(asked, form, request)
-        return Review(self, header, judged, _passed(header, judged, frame))
+        return JudgedReview(self, header, judged, _passed(header, judged, frame))
+
+    async def _review_creation(
+        self, asked: PassingRequest, header: RequestHeader, request: WireStruct, frame: bytes
+    ) -> Review | None:
+        """Review a request that may have topics created. Those that were seen are judged beside
+        those that are missing, in case that they are gone.
+        """
+        named = list(dict.fromkeys(await in_time_slices(automatic.creatable(request, header.api_version))))
+        missing = await self._mirror.missing(named) if self._creates(request) else []
+        if not missing:
+            return self._asked_only(header, request)
+        creation = await automatic.creation(named if self._judge.enforces else missing, self._mirror.defaults.config)
+        judged = await self._judged(asked, FORMS[ApiKey.CREATE_TOPICS], creation)
+        return AutomaticReview(self, header, judged, _sized(frame), request=request, missing=missing)
+
+    def _asked_only(self, header: RequestHeader, request: WireStruct) -> Review | None:
+        """Return what goes on of a question for topics that were seen: it has none of them created
+        again that is gone since.
+        """
+        if not self._judge.enforces or not isinstance(request, MetadataRequest):
+            return None
+        return Review(header, *_without_creation(header, request))
 
     async def _judged(self, asked: PassingRequest, form: Form, request: Any) -> Judged:
         """Judge a request. While the audit log allows no changes, it is refused."""
@@ -183,16 +236,18 @@ class Reviewer:
             return judged
         return await self._judge.judge(asked, form, request, audited)
 
-    def _creatable(self, header: RequestHeader, request: WireStruct) -> Iterator[str]:
-        return automatic.creatable(request, header.api_version, self._mirror.defaults.config)
+    def _creates(self, request: WireStruct) -> bool:
+        """Whether the cluster seems to create missing topics that a request names."""
+        is_on = self._mirror.defaults.config.boolean("auto.create.topics.enable")
+        return is_on or isinstance(request, FindCoordinatorRequest)
 
-    async def completed(self, review: Review, response: WireStruct | None) -> None:
+    async def completed(self, review: JudgedReview, response: WireStruct | None) -> None:
         """Record a request that was answered; wait for the record only if answers do."""
         recorded = self.complete_soon(review, response)
         if self._answers_wait:
             await recorded.wait()
 
-    def complete_soon(self, review: Review, response: WireStruct | None) -> trio.Event:
+    def complete_soon(self, review: JudgedReview, response: WireStruct | None) -> trio.Event:
         """Record a request in a task of its own, which goes on if the client leaves. Returns the
         event that is set when that is done.
         """
@@ -201,7 +256,7 @@ class Reviewer:
         self._nursery.start_soon(self._complete, review, response, recorded)
         return recorded
 
-    async def _complete(self, review: Review, response: WireStruct | None, recorded: trio.Event) -> None:
+    async def _complete(self, review: JudgedReview, response: WireStruct | None, recorded: trio.Event) -> None:
         try:
             await self._records.complete(review.judged, response)
         finally:
@@ -229,19 +284,44 @@ def _described(header: RequestHeader, caller: Caller) -> PassingRequest:
 
 
 def _passed(header: RequestHeader, judged: Judged, frame: bytes) -> bytes:
-    """Return the frame that goes on, its size included: the same one where nothing was refused."""
+    """Return the frame that goes on, its size included: of parts with grounds alone, in the form in
+    which they were judged. It is the client's own where that is all.
+    """
     passed = judged.passed
-    if len(passed) == len(judged.parts):
-        return _sized(frame)
     if not passed:
         return b""
-    places = [place for each in passed for place in each.part.places]
-    return _encoded(header, FORMS[header.api_key].only(judged.request, places))
+    request = judged.request
+    for each in passed:
+        if each.stated is not None:
+            request = FORMS[header.api_key].replaced(request, each.part.places, each.stated)
+    if judged.is_put_as_dry_run:
+        request = msgspec.structs.replace(request, validate_only=True)
+    if len(passed) < len(judged.parts):
+        request = FORMS[header.api_key].only(request, [place for each in passed for place in each.part.places])
+    return _sized(frame) if request is judged.request else _encoded(header, request)
+
+
+def _take_answers(judged: Judged, response: Any | None) -> None:
+    """Refuse what was put as a dry run, as the cluster does. What it would carry out has come to be
+    since the gateway looked, and the client is to ask again.
+    """
+    parts = [each.part for each in judged.passed]
+    for each in judged.passed:
+        outcomes = [] if response is None else judged.form.outcomes(each.part, parts, response)
+        code, message = (outcomes[0].code, outcomes[0].message) if outcomes else (0, None)
+        is_known = code in KNOWN_CODES and code != ErrorCode.NONE
+        each.refuse(Refusal(ErrorCode(code), message) if is_known else NOT_SEEN_YET)
+
+
+def _without_creation(header: RequestHeader, request: MetadataRequest) -> tuple[bytes, int]:
+    """Return the frame of a question for topics that has none created, and the version of it."""
+    asked = msgspec.structs.replace(request, allow_auto_topic_creation=False)
+    version = max(header.api_version, automatic.CREATION_IS_ASKED_SINCE)
+    return _encoded(msgspec.structs.replace(header, api_version=version), asked), version
 
 
 def _encoded(header: RequestHeader, request: WireStruct) -> bytes:
-    header.origin = None
-    return KAFKA.encode_request(header, request)
+    return KAFKA.encode_request(msgspec.structs.replace(header, origin=None), request)
 
 
 def _sized(frame: bytes) -> bytes:

@@ -78,7 +78,7 @@ def read_replication(table: TomlTable, name: str) -> Rule:
 
 def _partition_counts(facts: Facts, after: TopicState) -> Iterator[int]:
     before = facts.before
-    if before is None or before.num_partitions != after.num_partitions:
+    if before is None or before.num_partitions != after.num_partitions or facts.may_grow_unseen:
         yield after.num_partitions
 
 
@@ -90,7 +90,8 @@ def _replica_counts(facts: Facts, after: TopicState) -> Iterator[int]:
     counts = {
         len(row)
         for index, row in after.replica_assignments.items()
-        if (index not in known or tuple(known[index]) != tuple(row)) and index not in facts.cancelled
+        if index not in known
+        or (index not in facts.cancelled and (tuple(known[index]) != tuple(row) or facts.may_move_unseen(index)))
     }
     yield from sorted(counts)
 
@@ -183,7 +184,9 @@ def _over_quota(
     scope: Scope, facts: Facts, owned: str, most_topics: int | None, most_partitions: int | None
 ) -> str | None:
     after, before = facts.after, facts.before
-    if after is None or (before is not None and after.num_partitions <= before.num_partitions):
+    if after is None:
+        return None
+    if before is not None and after.num_partitions <= before.num_partitions and not facts.may_grow_unseen:
         return None
     user = facts.user() if USER in owned else None
     if user is None and USER in owned:

@@ -66,7 +66,8 @@ def read_config_bounds(table: TomlTable, name: str) -> Rule:
         before = None if facts.before is None else facts.before.configs
         for key, fault, _ in bounds:
             value, effective = facts.after.configs.get(key), facts.after.effective_configs
-            if before is not None and before.get(key) == value:
+            may_be_new = facts.may_set_unseen(key) or (key in MEANT and facts.may_set_unseen(MEANT[key]))
+            if before is not None and before.get(key) == value and not may_be_new:
                 held = EffectiveConfigs(before, facts.after.default_configs)
                 if key not in MEANT or _meaning(key, held) == _meaning(key, effective):
                     continue
@@ -91,7 +92,7 @@ def _found_in_defaults(
         if is_of_topics_alone or key not in SYNONYMS:
             continue
         for source in (key, MEANT[key]) if key in MEANT else (key,):
-            for value, where in _new_defaults(request, before, source):
+            for value, where in _new_defaults(request, before, source, facts):
                 origin = where or (" (the default)" if source == key else f" (by {source})")
                 found = fault(value, request.effective_configs, origin)
                 if found is not None and (
@@ -101,12 +102,19 @@ def _found_in_defaults(
     return None
 
 
-def _new_defaults(request: AlterBrokerConfigsRequest, before: Mapping[str, str], key: str) -> Iterator[tuple[str, str]]:
+def _new_defaults(
+    request: AlterBrokerConfigsRequest, before: Mapping[str, str], key: str, facts: Facts
+) -> Iterator[tuple[str, str]]:
     """Yield the new defaults of a topic's config, each with the wording of the key that sets it."""
+    may_be_new = False
     for each in SYNONYMS[key]:
-        if request.after.get(each.name) not in {None, request.before.get(each.name)}:
+        if each.name in request.config_operations and facts.may_set_unseen(each.name):
+            may_be_new = True
+        elif request.after.get(each.name) == request.before.get(each.name):
+            continue
+        if each.name in request.after:
             yield _converted(request.after[each.name], each.factor), f" (by {each.name})"
-    if request.effective_configs[key] != before[key]:
+    if may_be_new or request.effective_configs[key] != before[key]:
         yield request.effective_configs[key], ""
 
 

@@ -41,6 +41,8 @@ OPERATION_OF: Mapping[type, str] = {
     AlterBrokerConfigsRequest: "alter_broker",
     AlterLoggersRequest: "alter_loggers",
 }
+REPLACES_CONFIGS = "AlterConfigs"
+"""The API that changes also those configs that it does not name."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -120,6 +122,36 @@ class Facts:
     def cancelled(self) -> frozenset[int]:
         """The partitions whose reassignment is cancelled."""
         return frozenset(partition for partition, row in (self.reassignments or {}).items() if row is None)
+
+    @property
+    def is_growth(self) -> bool:
+        """Whether the request asks for a number of partitions of a topic that exists."""
+        request = self.request
+        return (
+            isinstance(request, AlterTopicRequest)
+            and request.config_operations is None
+            and request.reassignments is None
+        )
+
+    @property
+    def may_grow_unseen(self) -> bool:
+        """Whether the request may bring new partitions although the topic seems to have them."""
+        return self.is_growth and self._state_may_be_old
+
+    def may_move_unseen(self, partition: int) -> bool:
+        """Whether the request may bring a partition new replicas although it seems to have them."""
+        return self._state_may_be_old and partition in (self.reassignments or {})
+
+    def may_set_unseen(self, key: str) -> bool:
+        """Whether the request may change a config although it seems to have the value already."""
+        operations = getattr(self.request, "config_operations", None)
+        if operations is None or not self._state_may_be_old:
+            return False
+        return key in operations or self.request.api == REPLACES_CONFIGS
+
+    @property
+    def _state_may_be_old(self) -> bool:
+        return bool(getattr(self.request, "state_may_be_old", False))
 
     @property
     def created_ms(self) -> int | None:

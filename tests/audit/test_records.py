@@ -13,7 +13,7 @@ from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.handlers.planning import PlannedChange
 from minicontroller.controller.metadata.entities import NO_CONFIGS, Broker, Partition, Topic
 from minicontroller.controller.metadata.image import Image
-from minicontroller.controller.requests.changes import Judgement
+from minicontroller.controller.requests.changes import Judgement, Unjudged
 from minicontroller.controller.requests.context import RequestContext, Routes
 from minicontroller.controller.routing.dispatcher import Dispatcher
 from minicontroller.policies import ClusterState, CreateTopicRequest, TopicManagementPolicy
@@ -59,7 +59,11 @@ def test_every_field_has_its_place() -> None:
     refusal = Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, "there")
     request = AuditedRequest(31, context, validate_only=True, elements=33)
     change = PlannedChange(
-        resource="t", judgement=judgement, reassignments={0: [2], 1: None}, delete_records_offsets={0: -1}
+        resource="t",
+        judgement=judgement,
+        reassignments={0: [2], 1: None},
+        delete_records_offsets={0: -1},
+        unjudged=Unjudged("a reason"),
     )
     before, after, seen = a_state(1), a_state(2), NamedState(topic="other", state=None)
     event = decision(
@@ -132,6 +136,7 @@ def test_every_field_has_its_place() -> None:
         "further_denials": 7,
         "enforced": False,
         "upstream_cluster_id": "upstream",
+        "unjudged": "a reason",
     }
     assert msgspec.json.decode(msgspec.json.encode(event), type=type(event)) == event
 

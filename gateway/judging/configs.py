@@ -1,0 +1,72 @@
+"""What a request makes of the configs of a topic or broker; pure.
+
+Rule: what goes on to the cluster is what was judged, also if the configs that were read are old.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+
+from ...controller.config.alterations import IncrementalChange, apply_incremental, check_replacement
+from ...controller.config.keys import Key
+from ...controller.config.topic_configs import TOPIC_KEYS
+from ...controller.observe.secrets import configs_for_policies
+from ...controller.requests.changes import RequestedChange
+from ...protocol.config_resources import ConfigOperation
+from ...protocol.messages.alter_configs import AlterConfigsResource
+from ...protocol.messages.incremental_alter_configs import AlterableConfig
+from ...protocol.messages.incremental_alter_configs import AlterConfigsResource as IncrementalResource
+
+Resource = AlterConfigsResource | IncrementalResource
+Configs = Mapping[str, str]
+
+
+def altered(before: Configs, resource: Resource, key_of: Callable[[str], Key | None]) -> Configs:
+    """Return configs after AlterConfigs, which replaces all of them, or after
+    IncrementalAlterConfigs. Raises Refusal.
+    """
+    if isinstance(resource, IncrementalResource):
+        steps = [IncrementalChange(each.name, each.config_operation, each.value) for each in resource.configs]
+        return apply_incremental(before, steps, key_of)
+    entries = [(each.name, each.value) for each in resource.configs]
+    check_replacement(entries)
+    return {name: value for name, value in entries if value is not None}
+
+
+def stated_form(resource: Resource, after: Configs) -> IncrementalResource | None:
+    """Return an element with the resulting values in place of what it appends and subtracts, or
+    None if it does neither.
+    """
+    if not isinstance(resource, IncrementalResource) or not any(map(_edits, resource.configs)):
+        return None
+    configs = [
+        msgspec.structs.replace(each, config_operation=int(ConfigOperation.SET), value=after[each.name])
+        if _edits(each)
+        else each
+        for each in resource.configs
+    ]
+    return msgspec.structs.replace(resource, configs=configs)
+
+
+def _edits(config: AlterableConfig) -> bool:
+    return config.config_operation in {ConfigOperation.APPEND, ConfigOperation.SUBTRACT}
+
+
+def agree(one: Configs, other: Configs, keys: Iterable[str]) -> bool:
+    """Whether two configs have the same values of these keys, or none."""
+    return all(one.get(key) == other.get(key) for key in keys)
+
+
+def topic_key(name: str) -> Key | None:
+    return TOPIC_KEYS[name].key if name in TOPIC_KEYS else None
+
+
+def kinds_of(before: Configs, after: Configs, change: RequestedChange) -> dict[str, str]:
+    """Return the kind of operation on each key, including the keys that AlterConfigs deletes by
+    leaving them out.
+    """
+    return {key: "delete" for key in before if key not in after} | dict(change.operation_kinds or {})
+
+
+def operands(kinds: Mapping[str, str], change: RequestedChange) -> Mapping[str, str | None]:
+    return configs_for_policies(dict.fromkeys(kinds) | dict(change.operations or {}))
