@@ -6,7 +6,7 @@ nobody: an unreadable token is none, everything else unreadable is known to be s
 """
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from immutables import Map
@@ -20,7 +20,7 @@ from ..metadata.entities import (
     DelegationToken,
     EntityConfigs,
 )
-from ..metadata.groups import Group
+from ..metadata.groups import NO_ZNODE, CommittedOffset, Group, GroupHeader, Place
 from ..metadata.image import Image
 from ..store.base import Entry, Store
 from ..znodes import acls, groups, layout, tokens
@@ -30,7 +30,7 @@ from .loading import entity_configs
 
 log = logging.getLogger("minicontroller.controller")
 
-Entity = EntityConfigs | AclEntries | DelegationToken | Group
+Entity = EntityConfigs | AclEntries | DelegationToken | GroupHeader | CommittedOffset
 """The content of one znode; None where there is no such znode, or no token that can be read."""
 
 Value = Mapping[str, str] | frozenset[AccessControlEntry] | DelegationToken | Group | None
@@ -49,9 +49,27 @@ def entity_of(image: Image, path: str) -> Entity | None:
     if path.startswith(TOKENS):
         return image.tokens.get(path.removeprefix(TOKENS))
     if path.startswith(GROUPS):
-        return image.groups.get(path.removeprefix(GROUPS))
+        name, place = group_place(path)
+        group = image.groups.get(name)
+        return None if group is None else _stored_in(group, place)
     pattern = acls.pattern_at(path)
     return None if pattern is None else image.acls.get(pattern)
+
+
+def group_place(path: str) -> tuple[str, Place | None]:
+    """Return the name of the group's znode at or above this path, and the place of the offset at
+    the path; None for the znode of the group, or of nothing that we know.
+    """
+    name, _, below = path.removeprefix(GROUPS).partition("/")
+    return name, groups.place_of(below)
+
+
+def _stored_in(group: Group, place: Place | None) -> GroupHeader | CommittedOffset | None:
+    """Return what the znode of a group, or of an offset, says."""
+    if place is None:
+        return group.header
+    found = group.at(place)
+    return None if found is None or found.version == NO_ZNODE else found
 
 
 def value_of(image: Image, path: str) -> tuple[Value, int]:
@@ -64,34 +82,78 @@ def value_of(image: Image, path: str) -> tuple[Value, int]:
             return dict(entity.configs), entity.version
         case AclEntries():
             return entity.entries, entity.version
-        case DelegationToken() | Group():
+        case DelegationToken():
             return entity, entity.version
+        case GroupHeader():
+            return image.groups[path.removeprefix(GROUPS)], entity.version
     if path.startswith(CONFIGS):
         return {}, -1
     return (None if path.startswith((TOKENS, GROUPS)) else frozenset()), -1
 
 
-def with_entity(image: Image, path: str, entity: Entity | None) -> Image:
-    """Return the image with this entity at this path, or without one."""
-    if path.startswith(CONFIGS):
-        assert entity is None or isinstance(entity, EntityConfigs)
-        return image.with_configs(path.removeprefix(CONFIGS), entity or NO_ENTITY_CONFIGS)
-    if path.startswith(TOKENS):
-        assert entity is None or isinstance(entity, DelegationToken)
-        return image.with_token(path.removeprefix(TOKENS), entity)
-    if path.startswith(GROUPS):
-        assert entity is None or isinstance(entity, Group)
-        return image.with_group(path.removeprefix(GROUPS), entity)
-    pattern = acls.pattern_at(path)
-    assert pattern is not None and (entity is None or isinstance(entity, AclEntries)), path
-    return image.with_acls(pattern, entity or NO_ACL_ENTRIES)
+def with_changes(image: Image, found: Mapping[str, Entity | None]) -> Image:
+    """Return the image with these entities at these paths, or without those that are None."""
+    for path, entity in found.items():
+        if path.startswith(CONFIGS):
+            assert entity is None or isinstance(entity, EntityConfigs)
+            image = image.with_configs(path.removeprefix(CONFIGS), entity or NO_ENTITY_CONFIGS)
+        elif path.startswith(TOKENS):
+            assert entity is None or isinstance(entity, DelegationToken)
+            image = image.with_token(path.removeprefix(TOKENS), entity)
+        elif not path.startswith(GROUPS):
+            pattern = acls.pattern_at(path)
+            assert pattern is not None and (entity is None or isinstance(entity, AclEntries)), path
+            image = image.with_acls(pattern, entity or NO_ACL_ENTRIES)
+    for name, group in changed_groups(image.groups, found).items():
+        image = image.with_group(name, group)
+    return image
+
+
+def changed_groups(known: Mapping[str, Group], found: Mapping[str, Entity | None]) -> dict[str, Group | None]:
+    """Return the groups, by the names of their znodes, of which something was found among these
+    entities, as they are now; None for one that is gone.
+    """
+    headers: dict[str, GroupHeader | None] = {}
+    offsets: dict[str, dict[Place, CommittedOffset | None]] = {}
+    for path, entity in found.items():
+        if not path.startswith(GROUPS):
+            continue
+        name, place = group_place(path)
+        of_group = offsets.setdefault(name, {})
+        if place is None:
+            assert entity is None or isinstance(entity, GroupHeader)
+            headers[name] = entity
+        else:
+            assert entity is None or isinstance(entity, CommittedOffset)
+            of_group[place] = entity
+    return {name: _changed_group(known.get(name), headers, name, changed) for name, changed in offsets.items()}
+
+
+def _changed_group(
+    group: Group | None,
+    headers: Mapping[str, GroupHeader | None],
+    name: str,
+    changed: Mapping[Place, CommittedOffset | None],
+) -> Group | None:
+    header = headers.get(name, None if group is None else group.header)
+    if header is None:
+        return None
+    if group is None:
+        return Group.of(header, changed)
+    if header == group.header:
+        return group.with_stored(changed)
+    stored = {place: each for place, each in group.placed() if each.version != NO_ZNODE}
+    return Group.of(header, {**stored, **changed})
 
 
 def is_followed(path: str) -> bool:
     """Whether an entity that every node follows may lie at this path."""
     if path.startswith(CLIENT_CONFIGS):
         return not is_clients_parent(path.removeprefix(CONFIGS))
-    return path.startswith((TOKENS, GROUPS)) or acls.pattern_at(path) is not None
+    if path.startswith(GROUPS):
+        name, below, offset = path.removeprefix(GROUPS).partition("/")
+        return bool(name) and (not below or groups.place_of(offset) is not None)
+    return path.startswith(TOKENS) or acls.pattern_at(path) is not None
 
 
 def decoded(path: str, entry: Entry | None) -> Entity | None:
@@ -106,12 +168,16 @@ def decoded(path: str, entry: Entry | None) -> Entity | None:
         if path.startswith(TOKENS):
             return tokens.decode_token(path.removeprefix(TOKENS), entry.data, entry.stat.version)
         if path.startswith(GROUPS):
-            return groups.decode_group(path.removeprefix(GROUPS), entry.data, entry.stat.version)
+            name, place = group_place(path)
+            if place is not None:
+                return groups.decode_offset(entry.data, entry.stat.version)
+            return groups.decode_header(name, entry.data, entry.stat.version)
         return AclEntries(acls.decode_acls(entry.data), entry.stat.version)
     except MalformedZnodeError as error:
         log.warning("%s is unreadable: %s", path, error)
         if path.startswith(GROUPS):
-            return Group("", version=UNREADABLE)
+            is_group = group_place(path)[1] is None
+            return GroupHeader("", version=UNREADABLE) if is_group else CommittedOffset(0, version=UNREADABLE)
         return None if path.startswith(TOKENS) else AclEntries(version=UNREADABLE)
 
 
@@ -180,9 +246,33 @@ async def load_tokens(store: Store) -> dict[str, Entity | None]:
 
 
 async def load_groups(store: Store) -> dict[str, Entity | None]:
-    """Read all groups, in two rounds. Raises StoreError."""
+    """Read all groups, in three rounds. Raises StoreError."""
     (names,) = await store.children_many([groups.ROOT])
-    return await read_entities(store, [f"{GROUPS}{name}" for name in names or ()])
+    return await _read_groups(store, names or ())
+
+
+async def read_group(store: Store, image: Image, name: str) -> dict[str, Entity | None]:
+    """Read a group, given by the name of its znode, and all of its offsets. What only the image has
+    is None. Raises StoreError.
+    """
+    group = image.groups.get(name)
+    known = () if group is None else paths_of_group(name, group)
+    return {**dict.fromkeys(known), **await _read_groups(store, [name])}
+
+
+async def _read_groups(store: Store, names: Sequence[str]) -> dict[str, Entity | None]:
+    parents = [f"{GROUPS}{name}" for name in names]
+    listed = zip(parents, await store.children_many(parents), strict=True)
+    offsets = [path for parent, below in listed for each in below or () if is_followed(path := f"{parent}/{each}")]
+    return await read_entities(store, [*parents, *offsets])
+
+
+def paths_of_group(name: str, group: Group) -> Iterator[str]:
+    """Yield the paths of a group's znode, and of the znodes of its offsets."""
+    yield f"{GROUPS}{name}"
+    for place, each in group.placed():
+        if each.version != NO_ZNODE:
+            yield f"{GROUPS}{name}/{groups.offset_name(place)}"
 
 
 async def load_entities(store: Store) -> dict[str, Entity | None]:
@@ -196,7 +286,6 @@ async def load_entities(store: Store) -> dict[str, Entity | None]:
 def with_entities(image: Image, found: Mapping[str, Entity | None]) -> Image:
     """Return the image of a controller that begins, with all that was found."""
     configs, patterns, ids = dict(image.configs), dict(image.acls), dict(image.tokens)
-    found_groups: dict[str, Group] = {}
     for path, entity in found.items():
         match entity:
             case EntityConfigs():
@@ -207,16 +296,8 @@ def with_entities(image: Image, found: Mapping[str, Entity | None]) -> Image:
                 patterns[pattern] = entity
             case DelegationToken():
                 ids[entity.token_id] = entity
-            case Group():
-                found_groups[path.removeprefix(GROUPS)] = entity
-    return msgspec.structs.replace(
-        image,
-        configs=Map(configs),
-        acls=Map(patterns),
-        tokens=Map(ids),
-        groups=Map(found_groups),
-        groups_bytes=sum(group.size for group in found_groups.values()),
-    )
+    image = msgspec.structs.replace(image, configs=Map(configs), acls=Map(patterns), tokens=Map(ids))
+    return with_changes(image, {path: entity for path, entity in found.items() if path.startswith(GROUPS)})
 
 
 def followed(image: Image) -> dict[str, Entity]:
@@ -225,7 +306,11 @@ def followed(image: Image) -> dict[str, Entity]:
     found = {path: configs for path, configs in paths.items() if is_followed(path)}
     found.update((acls.acl_path(pattern), entries) for pattern, entries in image.acls.items())
     found.update((tokens.token_path(token_id), token) for token_id, token in image.tokens.items())
-    found.update((f"{GROUPS}{name}", group) for name, group in image.groups.items())
+    for name, group in image.groups.items():
+        for path in paths_of_group(name, group):
+            entity = _stored_in(group, group_place(path)[1])
+            assert entity is not None
+            found[path] = entity
     return found
 
 

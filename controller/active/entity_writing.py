@@ -22,7 +22,7 @@ from ..metadata.entities import (
     DelegationToken,
     EntityConfigs,
 )
-from ..metadata.groups import Group
+from ..metadata.groups import NO_ZNODE, CommittedOffset, Group, GroupHeader, Place
 from ..metadata.image import Image
 from ..store.base import Check, Create, Delete, Operation, SetData
 from ..znodes import acls, groups, layout, tokens
@@ -99,31 +99,59 @@ def stage_token(draft: Draft, token_id: str, token: DelegationToken | None) -> E
 
 
 def stage_group(draft: Draft, name: str, group: Group | None) -> Element:
-    """Stage the offsets of a group, given by the name of its znode, or its removal (None). Raises
-    INVALID_COMMIT_OFFSET_SIZE if one group or all of them would become too large.
+    """Stage the offsets of a group that an edit has touched, given by the name of the group's
+    znode, or the removal of the group (None). What an earlier version kept in that znode moves to
+    znodes of its own. Raises Refusal.
     """
-    path, known = f"{GROUPS}{name}", draft.image.groups.get(name)
-    version, size = (-1, 0) if known is None else (known.version, known.size)
+    known = draft.image.groups.get(name)
+    if known is None and group is None:
+        return draft.decide()
+    writes = _Writes(f"{GROUPS}{name}")
     if group is None:
-        data, after = None, None
+        assert known is not None
+        for place, each in known.placed():
+            writes.offset(place, each, None)
+        writes.header(known.header, None)
+        changed = [place for place, _ in known.placed()]
     else:
-        data = groups.encode_group(group)
-        after = msgspec.structs.replace(group, size=len(data), version=version + 1)
-        _check_size(draft.image, len(data), grown=len(data) - size, is_new=known is None)
-    notice = Create(groups.CHANGE_PREFIX, name.encode(), sequential=True)
-    return draft.stage_entities(path, [_write(path, data, version), notice], {path: after})
+        changed = sorted(group.touched | _in_header(group))
+        if known is None:
+            writes.header(None, group.header)
+        for place in changed:
+            writes.offset(place, None if known is None else known.at(place), group.at(place))
+        if known is not None and known.header.older is not None:
+            writes.header(known.header, msgspec.structs.replace(group.header, older=None))
+    for notice in groups.encode_group_changes(name, changed):
+        writes.operations.append(Create(groups.CHANGE_PREFIX, notice, sequential=True))
+    return draft.stage_entities(writes.path, writes.operations, writes.after)
 
 
-def _check_size(image: Image, size: int, *, grown: int, is_new: bool) -> None:
-    if size > groups.MAX_GROUP_BYTES:
-        problem = f"the offsets of a group may need {groups.MAX_GROUP_BYTES} bytes; these need {size}"
-    elif grown > 0 and image.groups_bytes + grown > groups.MAX_BYTES:
-        problem = f"the offsets of all groups may need {groups.MAX_BYTES} bytes, and are as many already"
-    elif is_new and len(image.groups) >= groups.MAX_GROUPS:
-        problem = f"there may be {groups.MAX_GROUPS} groups, and are as many already"
-    else:
-        return
-    raise Refusal(ErrorCode.INVALID_COMMIT_OFFSET_SIZE, f"The offsets are not kept: {problem}.")
+def _in_header(group: Group) -> frozenset[Place]:
+    """Return the places of the offsets that are in the group's znode itself."""
+    if group.header.older is None:
+        return frozenset()
+    return frozenset(place for place, each in group.placed() if each.version == NO_ZNODE)
+
+
+class _Writes:
+    """The operations that write a group, and the entities that they leave, by path."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.operations: list[Operation] = []
+        self.after: dict[str, Entity | None] = {}
+
+    def header(self, before: GroupHeader | None, after: GroupHeader | None) -> None:
+        version = NO_ZNODE if before is None else before.version
+        self.operations.append(_write(self.path, None if after is None else groups.encode_header(after), version))
+        self.after[self.path] = None if after is None else msgspec.structs.replace(after, version=version + 1)
+
+    def offset(self, place: Place, before: CommittedOffset | None, after: CommittedOffset | None) -> None:
+        path, version = f"{self.path}/{groups.offset_name(place)}", NO_ZNODE if before is None else before.version
+        refuse_unreadable(path, version)
+        if after is not None or version != NO_ZNODE:
+            self.operations.append(_write(path, None if after is None else groups.encode_offset(after), version))
+            self.after[path] = None if after is None else msgspec.structs.replace(after, version=version + 1)
 
 
 def refuse_unreadable(path: str, version: int) -> None:

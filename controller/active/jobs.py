@@ -6,7 +6,6 @@ refused are completed in the order in which they were planned.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import trio
@@ -18,7 +17,7 @@ from ..metadata.image import Image
 from ..requests.changes import Judgement
 from ..requests.time_slices import TimeSlice
 from ..store.base import Operation, weight
-from .entity_reading import Entity, entity_of, with_entity
+from .entity_reading import Entity, entity_of, with_changes
 
 NO_ENTITIES: Mapping[str, Entity | None] = {}
 PART_SECONDS = 0.1
@@ -148,15 +147,9 @@ def observed_entities(found: Mapping[str, Entity | None]) -> Element:
     """Make an element that writes nothing, for entities that other processes have written, by the
     paths of their znodes.
     """
-    element = observation(partial(_with_entities, found))
+    element = observation(lambda image: with_changes(image, found))
     element.entities = found
     return element
-
-
-def _with_entities(found: Mapping[str, Entity | None], image: Image) -> Image:
-    for path, entity in found.items():
-        image = with_entity(image, path, entity)
-    return image
 
 
 def _same(topic: Topic | None) -> Topic | None:
@@ -244,7 +237,7 @@ class Draft:
             None, operations, _same, lambda image: all(entity_of(image, each) == after[each] for each in after)
         )
         element.key, element.entities = path, after
-        element.evolve_image = partial(_with_entities, after)
+        element.evolve_image = lambda image: with_changes(image, after)
         return self._add(element)
 
     def stage_with(self, written: Element) -> Element:

@@ -43,13 +43,16 @@ class OffsetExpiry:
                 await trio.sleep(self._pause_seconds)
 
     async def _outdated(self, image: Image, time_slice: TimeSlice) -> list[tuple[str, Group]]:
-        """Return the groups with offsets to remove, without these, by the name of their znode."""
+        """Return the groups with offsets to remove, without these, and the groups that an earlier
+        version wrote, by the name of their znode.
+        """
         since = self._clock_ms() - self._kept_ms
         found = []
         for name, group in image.groups.items():
-            kept = group if group.version == UNREADABLE else group.kept(image.topics, since_ms=since)
-            if kept is not group:
-                found.append((name, kept))
+            if group.version != UNREADABLE:
+                kept = group.kept(image.topics, since_ms=since)
+                if kept is not group or group.header.older is not None or not group.offsets:
+                    found.append((name, kept))
             await time_slice.pause()
         return found
 
@@ -59,6 +62,6 @@ class OffsetExpiry:
         for name, group in outdated:
             if draft.is_over:
                 break
-            stage_group(draft, name, group if group.topics else None)
+            stage_group(draft, name, group if group.offsets else None)
             await draft.time_slice.pause()
         return bool(outdated)

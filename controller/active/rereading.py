@@ -35,6 +35,8 @@ async def _entity(store: Store, image: Image, path: str) -> Sequence[Element]:
     users = f"{entity_reading.CONFIGS}{USERS}/"
     if path.startswith(users):
         found = await entity_reading.read_user(store, image, path.removeprefix(users).partition("/")[0])
+    elif path.startswith(entity_reading.GROUPS):
+        found = await entity_reading.read_group(store, image, entity_reading.group_place(path)[0])
     elif entity_reading.is_followed(path):
         found = await entity_reading.read_entities(store, [path])
     else:

@@ -23,7 +23,7 @@ from ..store.signal import Signal
 from ..znodes import layout
 from ..znodes.topics import encode_topic
 from . import notifications, partition_states
-from .entity_reading import changed_paths, closure, entity_of, read_entities, with_entity
+from .entity_reading import changed_paths, closure, entity_of, read_entities, with_changes
 from .jobs import ControllerMoved, Draft, Element
 from .loading import ensure_paths, entity_configs, load_broker_configs, load_brokers, load_topics, topic_names
 from .partition_states import LeaderElector
@@ -101,8 +101,7 @@ class StoreWatches:
         while self._changed_entities:
             paths, self._changed_entities = self._changed_entities, set()
             found = await read_entities(self._store, sorted(closure(paths)))
-            for path in changed_paths(image, found):
-                image = with_entity(image, path, found[path])
+            image = with_changes(image, found)
         return image
 
     def states_changed(self, topics: Iterable[str]) -> None:

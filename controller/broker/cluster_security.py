@@ -21,12 +21,14 @@ from ..active.entity_reading import (
     GROUPS,
     TOKENS,
     Entity,
+    changed_groups,
     closure,
     is_followed,
     load_acls,
     load_clients,
     load_groups,
     load_tokens,
+    paths_of_group,
     read_entities,
 )
 from ..clock import now_ms
@@ -241,8 +243,8 @@ class ClusterSecurity:
     async def _tokens_notified(self, store: Store, ids: Iterable[str]) -> None:
         await self._notify(store, [tokens.token_path(token_id) for token_id in ids])
 
-    async def _groups_notified(self, store: Store, names: Iterable[str]) -> None:
-        await self._notify(store, [f"{GROUPS}{name}" for name in names])
+    async def _groups_notified(self, store: Store, changes: Iterable[Sequence[str]]) -> None:
+        await self._notify(store, list(dict.fromkeys(f"{GROUPS}{each}" for names in changes for each in names)))
 
     async def _configs_notified(self, store: Store, entities: Sequence[tuple[str, str]]) -> None:
         paths = {f"{CONFIGS}{kind}/{name}" for kind, name in entities}
@@ -296,7 +298,8 @@ class ClusterSecurity:
         yield from (f"{CONFIGS}{path}" for path in self.configs)
         yield from map(acls.acl_path, self.acls)
         yield from map(tokens.token_path, self.tokens)
-        yield from (f"{GROUPS}{name}" for name in self.groups)
+        for name, group in self.groups.items():
+            yield from paths_of_group(name, group)
 
     def _take(self, found: Mapping[str, Entity | None]) -> None:
         changes = EntityChanges()
@@ -309,10 +312,10 @@ class ClusterSecurity:
                 self._take_configs(path.removeprefix(CONFIGS), entity, changes)
             elif path.startswith(TOKENS):
                 self._take_token(path.removeprefix(TOKENS), entity, changes)
-            elif path.startswith(GROUPS):
-                self._take_group(path.removeprefix(GROUPS), entity)
-            else:
+            elif not path.startswith(GROUPS):
                 self._take_acls(path, entity, changes)
+        for name, group in changed_groups(self.groups, found).items():
+            self._take_group(name, group)
         if changes.acls or changes.configs or changes.tokens:
             for listener in self._listeners:
                 _tell(listener, changes)
@@ -341,12 +344,11 @@ class ClusterSecurity:
         else:
             self.tokens[token_id] = entity
 
-    def _take_group(self, name: str, entity: Entity | None) -> None:
-        assert entity is None or isinstance(entity, Group)
-        if entity is None:
+    def _take_group(self, name: str, group: Group | None) -> None:
+        if group is None:
             self.groups.pop(name, None)
         else:
-            self.groups[name] = entity
+            self.groups[name] = group
 
     def _take_acls(self, path: str, entity: Entity | None, changes: EntityChanges) -> None:
         pattern = acls.pattern_at(path)

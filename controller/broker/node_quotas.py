@@ -16,6 +16,7 @@ from ..quotas.connection_rates import ConnectionRates
 from ..quotas.mutation_quota import MutationQuotas
 from ..quotas.quota_keys import NOT_ENFORCED
 from ..quotas.sampled_rate import Windows
+from ..quotas.write_quota import WriteQuota
 from ..znodes.entity_names import client_entity_at
 from .cluster_security import ClusterSecurity, EntityChanges
 from .dynamic_configs import DynamicConfigs
@@ -40,6 +41,7 @@ class NodeQuotas:
         self.changes = MutationQuotas(
             self.clients, samples * config.integer("controller.quota.window.size.seconds"), clock
         )
+        self.writes = WriteQuota(clock)
         self.connections = ConnectionRates(
             self.clients,
             lambda listener: _creation_rate(configs.current, listener),

@@ -69,8 +69,10 @@ async def carry_out(
     completed: set[int] = set()
     try:
         with trio.move_on_at(deadline):
-            refused = partial(refused_whole, context, request)
-            await _PartsUnderWay(controller.writer, parts, audited, refused).carry_out(in_any_case=timeout_ms <= 0)
+            refused, spent = partial(refused_whole, context, request), partial(_spend, node, context)
+            async with node.quotas.writes.turn(context.requester.principal):
+                under_way = _PartsUnderWay(controller.writer, parts, audited, refused, spent)
+                await under_way.carry_out(in_any_case=timeout_ms <= 0)
             is_carried_out = True
             if timeout_ms > 0 and not validate_only:
                 await _wait_until_complete(node, context, controller, parts.changes, completed)
@@ -99,6 +101,12 @@ async def carry_out(
     return changes
 
 
+def _spend(node: Node, context: RequestContext, count: int) -> None:
+    """Count bytes that a part of a request writes to the store."""
+    wait_ms = node.quotas.writes.take(context.requester.principal, count) if count else 0
+    context.throttle_ms = max(wait_ms, context.throttle_ms)
+
+
 def _was_waited_for(node: Node, controller: ActiveController, broker_id: int) -> bool:
     """Return whether the wait for completion included this broker. A node that is not registered
     still forwards requests, but no change waits for it.
@@ -118,7 +126,9 @@ class _PartsUnderWay:
         parts: Parts,
         audited: list[AuditedRequest],
         refused: Callable[[Refusal], Sequence[PlannedChange]],
+        spent: Callable[[int], None] = lambda _count: None,
     ) -> None:
+        self._spent = spent
         self._writer = writer
         self._parts = parts
         self._audited = audited
@@ -154,6 +164,7 @@ class _PartsUnderWay:
 
     async def _planned(self, number: int, part: AuditedRequest | None, draft: Draft) -> Sequence[PlannedChange]:
         changes = await _decided(self._parts, number, part, self._refused, draft)
+        self._spent(sum(element.weight for element in draft.elements))
         if self._parts.overlap and self._parts.elements_left and self._begun == number + 1:
             with suppress(ControllerMoved):  # which is raised where the part is waited for
                 self._begin()

@@ -19,6 +19,7 @@ from ..active.entity_writing import refuse_unreadable, stage_confirmation, stage
 from ..active.jobs import Draft
 from ..audit.requests import DENIALS
 from ..errors import Refusal
+from ..metadata.image import Image
 from ..requests.context import RequestContext
 from .changes import active_controller, carry_out, record_refused, refused_in_time_slices
 from .node import Node
@@ -44,6 +45,8 @@ class EntityEdit(msgspec.Struct, frozen=True):
     """The operand of each changed key, for the audit log; None removes the key."""
     operation_kinds: Mapping[str, str] = Map()
     """The kind of operation on each key of `operations`."""
+    check: Callable[[Image, Any], None] = lambda _image, _after: None
+    """Raises Refusal if the cluster, as the image shows it, has no room for the value after."""
 
     def changed(self, **said: Any) -> PlannedChange:
         """Return the `PlannedChange` of this edit, with these further fields."""
@@ -141,6 +144,7 @@ class _Planner:
             try:
                 refuse_unreadable(path, version)
                 after = edit.edit(value)
+                edit.check(draft.image, after)
             except Refusal as refusal:
                 changes.append(edit.changed(refusal=refusal, is_denied=refusal.code in DENIALS))
                 continue

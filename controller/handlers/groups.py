@@ -15,6 +15,7 @@ from ..errors import Refusal
 from ..metadata.coordinators import COORDINATED_BY, CoordinatorType, coordinator_of
 from ..metadata.entities import Topic
 from ..metadata.groups import Group
+from ..metadata.image import Image
 from ..requests.changes import RequestedChange
 from ..requests.context import RequestContext
 from ..requests.permissions import Permission
@@ -57,10 +58,13 @@ def group_at(node: Node, group_id: str) -> Group | None:
 
 
 def edit_of(
-    group_id: str, edit: Callable[[Group | None], Group | None], operations: Mapping[str, str | None]
+    group_id: str,
+    edit: Callable[[Group | None], Group | None],
+    operations: Mapping[str, str | None],
+    check: Callable[[Image, Group | None], None] = lambda _image, _after: None,
 ) -> EntityEdit:
     kinds = {key: "delete" if operand is None else "set" for key, operand in operations.items()}
-    return EntityEdit(KIND, group_id, group_path(group_id), edit, Map(operations), Map(kinds))
+    return EntityEdit(KIND, group_id, group_path(group_id), edit, Map(operations), Map(kinds), check)
 
 
 def refusing(group_id: str, refusal: Refusal, operations: Mapping[str, str | None]) -> EntityEdit:

@@ -23,11 +23,14 @@ from ...protocol.messages.offset_commit import (
 from ..clock import now_ms
 from ..errors import Refusal
 from ..metadata.entities import Topic
-from ..metadata.groups import CommittedOffset, Group
+from ..metadata.group_rooms import check_room
+from ..metadata.groups import CommittedOffset, Group, GroupHeader
+from ..metadata.image import Image
 from ..requests.changes import RequestedChange
 from ..requests.context import RequestContext
 from ..requests.spec import Changes, InnerRows, Rows, Spec, copied
 from ..requests.time_slices import TimeSlice
+from ..znodes.groups import name_of
 from .changes import active_controller
 from .entity_changes import EntityEdit, change_entities
 from .groups import (
@@ -86,7 +89,7 @@ async def handle(node: Node, context: RequestContext, request: OffsetCommitReque
     if kept and not is_coordinated_by(receiving_node(node, context), node, request.group_id):
         checked.refuse_all(ErrorCode.NOT_COORDINATOR)
     elif kept or checked.first:
-        edit = _edit(request, kept, checked.first, topics)
+        edit = _edit(context, request, kept, checked.first, topics)
         (change,) = await change_entities(node, context, request, [edit])
         if change.refusal is not None:
             checked.refuse_all(change.code)
@@ -124,6 +127,7 @@ def _offset(asked: OffsetCommitPartition, now: int) -> CommittedOffset:
 
 
 def _edit(
+    context: RequestContext,
     request: OffsetCommitRequest,
     kept: Mapping[str, Mapping[int, CommittedOffset]],
     refusal: ErrorCode,
@@ -139,12 +143,17 @@ def _edit(
         if request.generation_id_or_member_epoch >= 0:
             exists = group is not None and group.exists(topics)
             raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID if exists else ErrorCode.ILLEGAL_GENERATION)
-        after = group or Group(request.group_id)
+        after = group or Group.of(GroupHeader(request.group_id, context.requester.principal), {})
         for name, offsets in kept.items():
             after = after.with_offsets(topics[name], offsets)
         return after
 
-    return edit_of(request.group_id, edit, operations)
+    def check(image: Image, after: Group | None) -> None:
+        assert after is not None
+        before = image.groups.get(name_of(request.group_id))
+        check_room(image.rooms, before, after, is_operator=context.is_operator)
+
+    return edit_of(request.group_id, edit, operations, check)
 
 
 def _refused(request: OffsetCommitRequest) -> OffsetCommitResponse:

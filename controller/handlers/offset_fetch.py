@@ -16,7 +16,7 @@ from ...protocol.messages.offset_fetch import (
     OffsetFetchResponse,
     OffsetFetchTopic,
 )
-from ..metadata.groups import CommittedOffset, TopicOffsets
+from ..metadata.groups import CommittedOffset
 from ..requests.bounds import RowCount
 from ..requests.context import RequestContext
 from ..requests.long_answers import note
@@ -31,6 +31,7 @@ an offset that was never set.
 """
 NO_OFFSET = -1
 Topics = Sequence[OffsetFetchTopic] | None
+Offsets = Mapping[str, Mapping[int, CommittedOffset]]
 
 
 async def handle(node: Node, context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
@@ -62,9 +63,9 @@ async def _group(
         note(code, context)
         return FetchedOffsetsOfGroup(group_id=group_id, error_code=code)
     group = group_at(node, group_id)
-    kept: Mapping[str, TopicOffsets] = {} if group is None else group.live(node.cache.image.topics)
+    kept: Offsets = {} if group is None else group.live(node.cache.image.topics)
     if topics is None:
-        count.add(sum(len(each.partitions) for each in kept.values()), 0 if group is None else group.size)
+        count.add(sum(map(len, kept.values())), 0 if group is None else group.size)
         found = _all(context, kept)
     else:
         count.add(sum(len(topic.partition_indexes) for topic in topics), 0 if group is None else group.size)
@@ -80,21 +81,21 @@ async def _paused(
         await time_slice.pause()
 
 
-def _all(context: RequestContext, kept: Mapping[str, TopicOffsets]) -> Iterable[FetchedOffsetsOfTopic]:
+def _all(context: RequestContext, kept: Offsets) -> Iterable[FetchedOffsetsOfTopic]:
     hidden = context.without(DESCRIBE_TOPIC, list(kept), logs_denials=False)
     for name, offsets in kept.items():
         if name not in hidden:
-            yield FetchedOffsetsOfTopic(name=name, partitions=_rows(offsets.partitions, offsets.partitions, context))
+            yield FetchedOffsetsOfTopic(name=name, partitions=_rows(offsets, offsets, context))
 
 
 def _named(
-    context: RequestContext, kept: Mapping[str, TopicOffsets], topics: Sequence[OffsetFetchTopic]
+    context: RequestContext, kept: Offsets, topics: Sequence[OffsetFetchTopic]
 ) -> Iterable[FetchedOffsetsOfTopic]:
     """Yield the named topics, those that the client may not see last."""
     denied = context.without(DESCRIBE_TOPIC, [topic.name for topic in topics])
     for topic in topics:
         if topic.name not in denied:
-            offsets = kept[topic.name].partitions if topic.name in kept else {}
+            offsets = kept.get(topic.name, {})
             yield FetchedOffsetsOfTopic(name=topic.name, partitions=_rows(topic.partition_indexes, offsets, context))
     for topic in topics:
         if topic.name in denied:

@@ -5,91 +5,169 @@ Rule: an offset belongs to the topic that had the name when it was set. A topic 
 that is created later has none.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 from immutables import Map
 
-from .entities import Topic
+from .entities import NO_TOPIC_ID, UNREADABLE, Topic
 
 NO_EPOCH = -1
+NO_ZNODE = -1
+ZNODE_BYTES = 128
+"""What a znode costs ZooKeeper and each node, besides the texts in it."""
+
+Place = tuple[str, int]
+"""The name of a topic, and a partition of it."""
 
 
 class CommittedOffset(msgspec.Struct, frozen=True, gc=False):
-    """The offset of a group in one partition."""
+    """The offset of a group in one partition, as the store has it."""
 
     offset: int
     leader_epoch: int = NO_EPOCH
     metadata: str = ""
     committed_ms: int = 0
     """When it was set, in milliseconds since 1970."""
+    topic_id: bytes = NO_TOPIC_ID
+    version: int = NO_ZNODE
+    """The version of its znode; UNREADABLE if nobody knows what that says."""
+
+    def is_live(self, topic: Topic | None) -> bool:
+        """Whether the topic of its name is the one for which it was set, and still exists."""
+        return (
+            topic is not None
+            and topic.topic_id == self.topic_id
+            and not topic.marked_for_deletion
+            and self.version != UNREADABLE
+        )
 
 
-class TopicOffsets(msgspec.Struct, frozen=True):
-    """The offsets of a group in one topic."""
-
-    topic_id: bytes
-    partitions: Map[int, CommittedOffset] = Map()
+Offsets = Map[str, Map[int, CommittedOffset]]
+"""Offsets by topic and partition."""
 
 
-class Group(msgspec.Struct, frozen=True):
-    """A group with its offsets, as the store has it."""
+class GroupHeader(msgspec.Struct, frozen=True):
+    """The znode of a group, below which its offsets lie."""
 
     group_id: str
-    topics: Map[str, TopicOffsets] = Map()
+    owner: str = ""
+    """The principal that set the first offset, whose room the group takes; empty if nobody knows.
+    """
+    older: Offsets | None = None
+    """The offsets that an earlier version of this program kept in this znode itself; None if it was
+    written by this version.
+    """
+    version: int = NO_ZNODE
+    """The version of the znode; UNREADABLE if nobody knows what it says."""
+
+
+class Group(msgspec.Struct, frozen=True, eq=False):
+    """A group with its offsets: as the store has it, or as an edit makes it."""
+
+    header: GroupHeader
+    offsets: Offsets = Map()
+    """All offsets. Those without a znode are in the header, or are not in the store yet."""
     size: int = 0
-    """The bytes of its znode."""
-    version: int = -1
-    """The version of its znode; -1 if there is none, UNREADABLE if nobody knows what it says."""
+    """The room that the group takes in the store, in bytes."""
+    touched: frozenset[Place] = frozenset()
+    """The places of the offsets that an edit has set or removed."""
 
-    def is_same(self, other: "Group | None") -> bool:
-        """Whether both have the same offsets."""
-        return other is not None and other.topics == self.topics
+    @property
+    def group_id(self) -> str:
+        return self.header.group_id
 
-    def live(self, topics: Mapping[str, Topic]) -> Mapping[str, TopicOffsets]:
+    @property
+    def version(self) -> int:
+        return self.header.version
+
+    @classmethod
+    def of(cls, header: GroupHeader, stored: Mapping[Place, CommittedOffset | None]) -> "Group":
+        """Return the group of this header with the offsets that have znodes, which come before
+        those in the header.
+        """
+        older = {} if header.older is None else dict(_placed(header.older))
+        empty = cls(header, size=ZNODE_BYTES + len(header.group_id) + len(header.owner))
+        return empty.with_stored({**older, **stored})
+
+    def placed(self) -> Iterator[tuple[Place, CommittedOffset]]:
+        """Yield all offsets with their places."""
+        return _placed(self.offsets)
+
+    def at(self, place: Place) -> CommittedOffset | None:
+        partitions = self.offsets.get(place[0])
+        return None if partitions is None else partitions.get(place[1])
+
+    def live(self, topics: Mapping[str, Topic]) -> Mapping[str, Mapping[int, CommittedOffset]]:
         """Return the offsets in topics that still exist."""
-        return {name: kept for name, kept in self.topics.items() if is_live(name, kept, topics)}
+        found = {
+            name: {index: each for index, each in partitions.items() if each.is_live(topics.get(name))}
+            for name, partitions in self.offsets.items()
+        }
+        return {name: offsets for name, offsets in found.items() if offsets}
 
     def exists(self, topics: Mapping[str, Topic]) -> bool:
         """Whether the group exists: one without offsets in any topic does not."""
-        return any(is_live(name, kept, topics) for name, kept in self.topics.items())
+        return any(each.is_live(topics.get(topic)) for (topic, _), each in self.placed())
 
     def with_offsets(self, topic: Topic, offsets: Mapping[int, CommittedOffset]) -> "Group":
         """Return the group with these offsets in a topic, in place of any that it had there."""
-        known = self.topics.get(topic.name)
-        partitions: Map[int, CommittedOffset] = Map()
-        if known is not None and known.topic_id == topic.topic_id:
-            partitions = known.partitions
-        return msgspec.structs.replace(
-            self, topics=self.topics.set(topic.name, TopicOffsets(topic.topic_id, partitions.update(offsets)))
+        return self._edited(
+            {
+                (topic.name, index): msgspec.structs.replace(each, topic_id=topic.topic_id)
+                for index, each in offsets.items()
+            }
         )
 
     def without_offsets(self, topic: str, partitions: Iterable[int]) -> "Group":
         """Return the group without its offsets in these partitions of a topic."""
-        known = self.topics.get(topic)
-        if known is None:
-            return self
-        left = known.partitions
-        for index in partitions:
-            if index in left:
-                left = left.delete(index)
-        topics = self.topics.set(topic, TopicOffsets(known.topic_id, left)) if left else self.topics.delete(topic)
-        return msgspec.structs.replace(self, topics=topics)
+        return self._edited({(topic, index): None for index in partitions if self.at((topic, index)) is not None})
 
     def kept(self, topics: Mapping[str, Topic], *, since_ms: int) -> "Group":
         """Return the group without offsets in topics that are gone, and without those that were set
         before this time.
         """
-        group = self
-        for name, offsets in self.topics.items():
-            live = is_live(name, offsets, topics)
-            doomed = [i for i, each in offsets.partitions.items() if not live or each.committed_ms < since_ms]
-            if doomed or not offsets.partitions:
-                group = group.without_offsets(name, doomed)
-        return group
+        return self._edited(
+            {
+                place: None
+                for place, each in self.placed()
+                if each.version != UNREADABLE
+                and (each.committed_ms < since_ms or not each.is_live(topics.get(place[0])))
+            }
+        )
+
+    def _edited(self, changed: Mapping[Place, CommittedOffset | None]) -> "Group":
+        if not changed:
+            return self
+        return msgspec.structs.replace(self.with_stored(changed), touched=self.touched.union(changed))
+
+    def with_stored(self, changed: Mapping[Place, CommittedOffset | None]) -> "Group":
+        """Return the group with these offsets as the store has them; None where it has none."""
+        by_topic: dict[str, dict[int, CommittedOffset | None]] = {}
+        for (topic, index), each in changed.items():
+            by_topic.setdefault(topic, {})[index] = each
+        offsets, size = self.offsets, self.size
+        for topic, rows in by_topic.items():
+            partitions = offsets.get(topic, Map()).mutate()
+            for index, each in rows.items():
+                size += _room(topic, each) - _room(topic, partitions.pop(index, None))
+                if each is not None:
+                    partitions[index] = each
+            left = partitions.finish()
+            offsets = offsets.set(topic, left) if left else _without(offsets, topic)
+        return Group(self.header, offsets, size)
 
 
-def is_live(name: str, offsets: TopicOffsets, topics: Mapping[str, Topic]) -> bool:
-    """Whether the topic in which a group has these offsets still exists."""
-    topic = topics.get(name)
-    return topic is not None and topic.topic_id == offsets.topic_id and not topic.marked_for_deletion
+def _without(offsets: Offsets, topic: str) -> Offsets:
+    return offsets.delete(topic) if topic in offsets else offsets
+
+
+def _placed(offsets: Offsets) -> Iterator[tuple[Place, CommittedOffset]]:
+    return (((topic, index), each) for topic, partitions in offsets.items() for index, each in partitions.items())
+
+
+def _room(topic: str, each: CommittedOffset | None) -> int:
+    """Return the room that an offset takes. It does not depend on the offset itself, so that an
+    offset can always be set again.
+    """
+    return 0 if each is None else ZNODE_BYTES + len(topic) + len(each.metadata.encode("utf-8", "replace"))

@@ -15,6 +15,7 @@ from immutables import Map
 from ...policies.topic_counts import TopicCounts
 from ...protocol.acls import ResourcePattern
 from .entities import NO_TOPIC_ID, AclEntries, Broker, DelegationToken, EntityConfigs, Partition, Topic
+from .group_rooms import NO_ROOM, Room
 from .groups import Group
 from .topic_names import NameIndex
 
@@ -22,7 +23,7 @@ NO_CONTROLLER = -1
 
 Key = TypeVar("Key", bound=Hashable)
 Stored = TypeVar("Stored", EntityConfigs, AclEntries, DelegationToken, Group)
-"""The kinds of objects that the store holds in one znode each."""
+"""The kinds of objects that have a version in the store."""
 
 
 class Image(msgspec.Struct, frozen=True):
@@ -55,8 +56,10 @@ class Image(msgspec.Struct, frozen=True):
     """The delegation tokens by id. Known to the controller's image only."""
     groups: Map[str, Group] = Map()
     """The groups by the name of their znode. Known to the controller's image only."""
-    groups_bytes: int = 0
-    """The bytes of the znodes of all groups."""
+    rooms: Map[str, Room] = Map()
+    """The room that groups take in the store, by the principal that owns them, for those that own
+    any.
+    """
 
     def topic(self, name: str) -> Topic | None:
         return self.topics.get(name)
@@ -98,7 +101,7 @@ class Image(msgspec.Struct, frozen=True):
         counts = None if self.counts is None else _counting(self.counts, before, topic)
         return Image(
             topics, names, index, self.brokers, self.controller_id, self.controller_epoch, counts, self.configs,
-            self.leftover_configs, self.acls, self.tokens, self.groups, self.groups_bytes,
+            self.leftover_configs, self.acls, self.tokens, self.groups, self.rooms,
         )  # fmt: skip
 
     def with_topics(self, changed: Iterable[Topic] = (), removed: Iterable[str] = ()) -> "Image":
@@ -128,7 +131,7 @@ class Image(msgspec.Struct, frozen=True):
         index = self.name_index.changed(born, gone_names) if born or gone_names else self.name_index
         return Image(
             topics.finish(), names.finish(), index, self.brokers, self.controller_id, self.controller_epoch, counts,
-            self.configs, leftovers, self.acls, self.tokens, self.groups, self.groups_bytes,
+            self.configs, leftovers, self.acls, self.tokens, self.groups, self.rooms,
         )  # fmt: skip
 
     def with_configs(self, entity: str, configs: EntityConfigs) -> "Image":
@@ -145,11 +148,13 @@ class Image(msgspec.Struct, frozen=True):
 
     def with_group(self, name: str, group: Group | None) -> "Image":
         """Return the image with this group, given by the name of its znode, or without it."""
-        before = self.groups.get(name)
-        grown = (0 if group is None else group.size) - (0 if before is None else before.size)
-        return msgspec.structs.replace(
-            self, groups=_with(self.groups, name, group), groups_bytes=self.groups_bytes + grown
-        )
+        rooms = self.rooms
+        for each, sign in ((self.groups.get(name), -1), (group, 1)):
+            if each is not None:
+                owner = each.header.owner
+                room = rooms.get(owner, NO_ROOM).plus(each, sign)
+                rooms = rooms.set(owner, room) if room.groups else rooms.delete(owner)
+        return msgspec.structs.replace(self, groups=_with(self.groups, name, group), rooms=rooms)
 
     def with_leftover_configs(self, topic: str, version: int) -> "Image":
         """Return the image with this version of the configs that a missing topic left behind; -1

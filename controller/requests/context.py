@@ -141,6 +141,8 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
     """The metadata update that the forwarding node must have before it answers further reads, or -1
     if it need not wait. It goes into the response header.
     """
+    throttle_ms: int = 0
+    """For how long the client has to wait after the answer, beside what the handler says."""
     first_error: int = 0
     """The first error code among rows that are made one by one."""
     caller: Caller
@@ -190,6 +192,17 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
             return ()
         generation = authorization.generation
         return None if generation is None else (generation, self.origin.principal, self.origin.client_host)
+
+    @property
+    def is_operator(self) -> bool:
+        """Whether the client may do anything to the cluster, so that bounds which keep users from
+        each other do not hold for it: a super user, or whoever may alter the cluster.
+        """
+        authorization = self.dispatcher.authorization
+        kind = AclResourceType.CLUSTER
+        return authorization is None or all(
+            authorization.allows(self.requester, AclOperation.ALTER, kind, (CLUSTER_NAME,), logs_denials=False)
+        )
 
     def may(self, permission: Permission, name: str = CLUSTER_NAME, *, logs_denial: bool = True) -> bool:
         """Return whether the client has a permission for the resource of this name. `logs_denial`

@@ -206,7 +206,9 @@ class Dispatcher:
 
     async def _answer_later(self, ctx: RequestContext, request: Any, pending: Awaitable[Any]) -> bytes:
         response = await self._wait(ctx, request, pending)
-        throttle_ms = getattr(response, "throttle_time_ms", 0)
+        throttle_ms = max(getattr(response, "throttle_time_ms", 0), ctx.throttle_ms)
+        if ctx.throttle_ms and hasattr(response, "throttle_time_ms"):
+            response.throttle_time_ms = throttle_ms
         if throttle_ms > 0 and not ctx.forwarded:
             ctx.caller.throttled_until = trio.current_time() + throttle_ms / 1000
             self.metrics.throttled(ctx.spec.key, throttle_ms / 1000)

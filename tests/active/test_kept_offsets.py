@@ -2,15 +2,18 @@
 others write, and what is removed when.
 """
 
+import base64
+
+import pytest
 import trio
-from immutables import Map
 
 from minicontroller.controller.active.entity_writing import stage_group
 from minicontroller.controller.active.jobs import Draft
 from minicontroller.controller.active.offset_expiry import OffsetExpiry
 from minicontroller.controller.config.loading import config_from_mapping
+from minicontroller.controller.errors import Refusal
 from minicontroller.controller.metadata.entities import UNREADABLE
-from minicontroller.controller.metadata.groups import CommittedOffset, Group, TopicOffsets
+from minicontroller.controller.metadata.groups import CommittedOffset, Group, GroupHeader
 from minicontroller.controller.store.base import Create, SetData, Store
 from minicontroller.controller.znodes import groups
 from tests.store.worlds import in_both_worlds
@@ -25,7 +28,9 @@ def group(
 ) -> Group:
     """Return a group with these offsets in the partitions of a topic, from 0 on."""
     kept = {index: CommittedOffset(offset, 1, "é", at_ms) for index, offset in enumerate(offsets)}
-    return Group(group_id, Map({topic: TopicOffsets(cluster.controller.image.topics[topic].topic_id, Map(kept))}))
+    known = cluster.controller.image.groups.get(groups.name_of(group_id))
+    before = known or Group.of(GroupHeader(group_id, "User:alice"), {})
+    return before.with_offsets(cluster.controller.image.topics[topic], kept)
 
 
 async def write(cluster: SmallCluster, after: Group | None, name: str = "g") -> None:
@@ -41,7 +46,7 @@ async def write(cluster: SmallCluster, after: Group | None, name: str = "g") -> 
 def known(cluster: SmallCluster) -> list[dict[str, list[int]]]:
     """Return the offsets of each group, as each node knows them."""
     return [
-        {name: [each.offset for topic in found.topics.values() for each in topic.partitions.values()]
+        {name: [each.offset for _, each in sorted(found.placed())]
          for name, found in member.node.security.groups.items()}
         for _, member in sorted(cluster.members.items())
     ]  # fmt: skip
@@ -56,13 +61,13 @@ async def test_offsets_are_kept_everywhere(cluster: SmallCluster) -> None:
     await write(cluster, group(cluster, 5, 6))
     assert known(cluster) == [{"g": [5, 6]}] * 3
     await cluster.elect_anew()
-    assert cluster.controller.image.groups["g"].topics == group(cluster, 5, 6).topics
-    assert cluster.controller.image.groups_bytes == cluster.controller.image.groups["g"].size > 0
+    assert [each.metadata for _, each in cluster.controller.image.groups["g"].placed()] == ["é"] * 2
+    assert cluster.controller.image.rooms["User:alice"].size == cluster.controller.image.groups["g"].size > 0
     await write(cluster, group(cluster, 7, 6))
     assert known(cluster) == [{"g": [7, 6]}] * 3
     await write(cluster, None)
     assert known(cluster) == [{}] * 3
-    assert cluster.controller.image.groups_bytes == 0
+    assert not cluster.controller.image.rooms
 
 
 async def test_what_others_write_is_followed(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
@@ -70,17 +75,47 @@ async def test_what_others_write_is_followed(cluster: SmallCluster, other: Store
     nobody, and is not overwritten.
     """
     await cluster.create("t")
-    notice = Create(groups.CHANGE_PREFIX, b"g", sequential=True)
-    await other.commit([Create(PATH, groups.encode_group(group(cluster, 1))), notice])
+    topic_id = cluster.controller.image.topics["t"].topic_id
+    at_0, notice = f"{PATH}/t-0", Create(groups.CHANGE_PREFIX, b"g\nt-0", sequential=True)
+    header = Create(PATH, groups.encode_header(GroupHeader("g", "User:alice")))
+    one, two = (groups.encode_offset(CommittedOffset(each, topic_id=topic_id)) for each in (1, 2))
+    await other.commit([header, Create(at_0, one), Create(f"{PATH}/what?", b""), notice])
     await cluster.until(lambda: known(cluster) == [{"g": [1]}] * 3)
     nonsense = Create(groups.CHANGE_PREFIX, b"\xff/", sequential=True)
-    await other.commit([SetData(PATH, b'{"version":1,"group":"h","topics":{}}'), nonsense, notice])
+    await other.commit([SetData(at_0, b"no offset"), nonsense, notice])
     everywhere = [member.node.security for member in cluster.members.values()]
+    await cluster.until(lambda: all(each.groups["g"].offsets["t"][0].version == UNREADABLE for each in everywhere))
+    with pytest.raises(Refusal, match="/t-0 in ZooKeeper cannot be read"):
+        await write(cluster, group(cluster, 3))
+    await other.commit([SetData(at_0, two), SetData(PATH, b'{"version":2,"group":"h"}'), notice])
     await cluster.until(lambda: all(each.groups["g"].version == UNREADABLE for each in everywhere))
     await cluster.elect_anew()
     assert cluster.controller.image.groups["g"].version == UNREADABLE
     await write(cluster, group(cluster, 2, group_id="h"), "h")
-    assert known(cluster) == [{"g": [], "h": [2]}] * 3
+    assert known(cluster) == [{"g": [2], "h": [2]}] * 3
+
+
+OLDER = b'{"version":1,"group":"g","topics":{"t":{"id":"%s","partitions":{"0":[5,1,%d,"x"],"1":[6,-1,%d,""]}}}}'
+
+
+async def test_offsets_of_an_earlier_version_move(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
+    """An earlier version kept all offsets of a group in its own znode. They are read, and when a
+    controller begins, or somebody sets one of them, each moves to a znode of its own.
+    """
+    await cluster.create("t")
+    topic_id = base64.urlsafe_b64encode(cluster.controller.image.topics["t"].topic_id).rstrip(b"=")
+    older = OLDER % (topic_id, NEVER_OLD_MS, NEVER_OLD_MS)
+    await other.commit([Create(PATH, older), Create(groups.CHANGE_PREFIX, b"g", sequential=True)])
+    await cluster.until(lambda: known(cluster) == [{"g": [5, 6]}] * 3)
+    await write(cluster, group(cluster, 7))
+    await other.commit([Create(groups.group_path("h"), older.replace(b'"g"', b'"h"'))])
+    await cluster.elect_anew()
+    await cluster.until(lambda: cluster.controller.image.groups["h"].header.older is None)
+    await cluster.until(lambda: known(cluster) == [{"g": [7, 6], "h": [5, 6]}] * 3)
+    for name in ("g", "h"):
+        assert await other.children(groups.group_path(name)) == ["t-0", "t-1"]
+    moved = cluster.controller.image.groups["h"].offsets["t"][0]
+    assert (moved.leader_epoch, moved.metadata, moved.committed_ms) == (1, "x", NEVER_OLD_MS)
 
 
 async def test_offsets_expire(cluster: SmallCluster, autojump_clock: object) -> None:

@@ -79,14 +79,14 @@ DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 Acls = dict[ResourcePattern, frozenset[AccessControlEntry]]
 
 
-def allowing(*granted: tuple[AclResourceType, str, AclOperation]) -> Authorization:
-    """Return what lets alice do exactly this."""
+def allowing(*granted: tuple[AclResourceType, str, AclOperation], principal: str = ALICE) -> Authorization:
+    """Return what lets a user do exactly this."""
     index = AclIndex()
     for pattern in {ResourcePattern(kind, name) for kind, name, _ in granted}:
         index.set_resource(
             pattern,
             [
-                AccessControlEntry(ALICE, WILDCARD, operation, PermissionType.ALLOW)
+                AccessControlEntry(principal, WILDCARD, operation, PermissionType.ALLOW)
                 for kind, name, operation in granted
                 if (kind, name) == (pattern.resource_type, pattern.name)
             ],

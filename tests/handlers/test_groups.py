@@ -8,6 +8,8 @@ import pytest
 from trio.testing import wait_all_tasks_blocked
 
 from minicontroller.controller.handlers import SPECS
+from minicontroller.controller.metadata import group_rooms
+from minicontroller.controller.metadata.group_rooms import Room
 from minicontroller.controller.znodes import groups
 from minicontroller.protocol.acls import CLUSTER_NAME, AclOperation, AclResourceType
 from minicontroller.protocol.error_codes import ErrorCode
@@ -211,15 +213,66 @@ async def test_offsets_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     async with ruling() as cluster:
         await cluster.make(COORDINATORS, wanted("t", 50, 1))
         await commit(cluster, "g", {0: 1})
-        monkeypatch.setattr(groups, "MAX_GROUP_BYTES", 300)
+        monkeypatch.setattr(group_rooms, "MAX_GROUP_BYTES", 1_000)
         assert await commit(cluster, "g", dict.fromkeys(range(50), 5)) == too_large * 50
-        monkeypatch.setattr(groups, "MAX_GROUPS", 1)
+        monkeypatch.setattr(group_rooms, "MAX_GROUPS", 1)
         assert await commit(cluster, "h", {0: 1}) == too_large
-        monkeypatch.setattr(groups, "MAX_BYTES", cluster.image.groups_bytes)
+        ((owner, room),) = cluster.image.rooms.items()
+        assert room == Room(cluster.image.groups["g"].size, 1) and owner == "User:ANONYMOUS"
+        monkeypatch.setattr(group_rooms, "MAX_BYTES", room.size)
         assert await commit(cluster, "g", {1: 1}) == too_large
-        assert await commit(cluster, "g", {0: 2}) == [0]
-        assert await fetch(cluster, "g") == {0: 2}
-        assert cluster.image.groups_bytes == sum(group.size for group in cluster.image.groups.values()) > 0
+        assert await commit(cluster, "g", {0: 2**62}) == [0]
+        assert await fetch(cluster, "g") == {0: 2**62}
+
+
+@pytest.mark.parametrize("most", [{"MAX_GROUPS": 40}, {"MAX_BYTES": 30_000}])
+async def test_a_user_leaves_room_for_others(most: Mapping[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user may take no more room than is still free for users, however many groups and offsets
+    that is, and none of what is set aside for operators. Who shares a group takes no room.
+    """
+    for name, value in most.items():
+        monkeypatch.setattr(group_rooms, name, value)
+    rights = (GROUP, "*", READ), (TOPIC, "*", READ)
+    async with ruling() as cluster:
+        await cluster.make(COORDINATORS, wanted("t", 200, 1))
+
+        async def fill(user: str, *, operator: bool = False) -> int:
+            """Set offsets for as long as a user may, and return how many groups have some."""
+            also = [(CLUSTER, CLUSTER_NAME, AclOperation.ALTER)] if operator else []
+            client = cluster.client(principal=user, authorization=allowing(*rights, *also, principal=user))
+            count = 0
+            while True:
+                parts = [OffsetCommitPartition(partition_index=at, committed_offset=1) for at in range(5)]
+                topics = [OffsetCommitTopic(name="t", partitions=parts)]
+                answer = await client.ask(OffsetCommitRequest(group_id=f"{user}-{count}", topics=topics), 9)
+                if answer.topics[0].partitions[0].error_code:
+                    assert answer.topics[0].partitions[0].error_code == ErrorCode.INVALID_COMMIT_OFFSET_SIZE
+                    return count
+                count += 1
+
+        eve, mallory, honest = [await fill(user) for user in ("User:eve", "User:mallory", "User:honest")]
+        assert eve > mallory > honest > 1
+        taken = eve + mallory + honest
+        assert await commit(cluster, "User:eve-0", {0: 7}) == [0]
+        assert await fill("User:admin", operator=True) >= taken // 3 > 1
+        assert set(cluster.image.rooms) == {"User:eve", "User:mallory", "User:honest", "User:admin"}
+        await cluster.ask(DeleteGroupsRequest(groups_names=["User:eve-0"]), 2)
+        assert await commit(cluster, "User:eve-0", {0: 7}) == [0], "room comes back"
+
+
+async def test_what_a_commit_writes_does_not_depend_on_the_group() -> None:
+    """Only the znodes of the offsets that a request names are written."""
+    async with ruling() as cluster:
+        await cluster.make(COORDINATORS, wanted("t", 200, 1), wanted("u", 1, 1))
+        await commit(cluster, "g", dict.fromkeys(range(200), 5))
+        await commit(cluster, "g", {7: 6})
+        await commit(cluster, "g", {0: 6}, topic="u")
+        paths = [f"{groups.ROOT}/g", *(f"{groups.ROOT}/g/t-{at}" for at in range(200)), f"{groups.ROOT}/g/u-0"]
+        entries = await cluster.store.get_many(paths)
+        assert {path: each.stat.version for path, each in zip(paths, entries, strict=True) if each} == {
+            path: int(path.endswith("/t-7")) for path in paths
+        }
+        assert max(len(each.data or b"") for each in entries if each) < 100
 
 
 async def test_answers_are_bounded() -> None:

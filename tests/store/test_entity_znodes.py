@@ -5,12 +5,11 @@ takes is written and read again, and what no Kafka writes is refused.
 import contextlib
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
-from immutables import Map
 
 from minicontroller.controller.metadata.entities import DelegationToken
-from minicontroller.controller.metadata.groups import CommittedOffset, Group, TopicOffsets
+from minicontroller.controller.metadata.groups import CommittedOffset, GroupHeader
 from minicontroller.controller.znodes import acls, groups, tokens
 from minicontroller.controller.znodes.configs import decode_config_change, encode_config_change
 from minicontroller.controller.znodes.content import MalformedZnodeError
@@ -182,19 +181,34 @@ OFFSETS = st.builds(
     st.text(st.characters(exclude_categories=["Cs"])),
     st.integers(0, 2**63 - 1),
 )
-PARTITIONS = st.dictionaries(st.integers(0, 2**31 - 1), OFFSETS, max_size=5).map(Map)
-TOPICS = st.dictionaries(NAMES, st.builds(TopicOffsets, st.binary(min_size=16, max_size=16), PARTITIONS), max_size=3)
 GROUP_IDS = st.sampled_from(["", ".", "..", "~empty", "~", "x" * 32_000]) | NAMES
 
 
-@given(GROUP_IDS, TOPICS)
-def test_any_group_is_written_and_read_again(group_id: str, topics: dict[str, TopicOffsets]) -> None:
+@given(GROUP_IDS, NAMES)
+def test_any_group_is_written_and_read_again(group_id: str, owner: str) -> None:
     """A group id is any text, and its znode has a name that ZooKeeper takes."""
     name = groups.name_of(group_id)
     assert is_node_name(name) and len(name) <= 200
-    data = groups.encode_group(Group(group_id, Map(topics)))
-    assert groups.decode_group(name, data, 3) == Group(group_id, Map(topics), len(data), 3)
-    assert groups.decode_group_change(name.encode()) == name
+    header = GroupHeader(group_id, owner, version=3)
+    assert groups.decode_header(name, groups.encode_header(header), 3) == header
+    assert groups.decode_group_change(name.encode()) == (name,)
+
+
+@given(OFFSETS, st.from_regex(r"[a-z._-]{1,9}", fullmatch=True), st.integers(0, 2**31 - 1))
+def test_any_offset_is_written_and_read_again(offset: CommittedOffset, topic: str, partition: int) -> None:
+    """The name of its znode tells the topic and the partition, and so do notifications."""
+    assert groups.decode_offset(groups.encode_offset(offset), offset.version) == offset
+    assume(topic not in (".", ".."))
+    name = groups.offset_name((topic, partition))
+    assert is_node_name(name) and groups.place_of(name) == (topic, partition)
+    (change,) = groups.encode_group_changes("g", [(topic, partition)])
+    assert groups.decode_group_change(change) == ("g", f"g/{name}")
+
+
+@pytest.mark.parametrize("name", ["", "t", "t-", "t-01", "-1", "..-1", "t-²", "t-2147483648", "t-1e", "a b-1"])
+def test_no_other_znode_is_an_offset(name: str) -> None:
+    """What lies below a group under any other name is nothing of ours."""
+    assert groups.place_of(name) is None
 
 
 @given(GROUP_IDS, GROUP_IDS)
@@ -207,6 +221,8 @@ def test_two_groups_have_two_znodes(one: str, other: str) -> None:
 def test_no_znode_of_a_group_surprises(data: bytes) -> None:
     """Whatever lies there is read, or is malformed."""
     with contextlib.suppress(MalformedZnodeError):
-        groups.decode_group("g", data, 0)
+        groups.decode_header("g", data, 0)
     with contextlib.suppress(MalformedZnodeError):
-        assert is_node_name(groups.decode_group_change(data))
+        groups.decode_offset(data, 0)
+    with contextlib.suppress(MalformedZnodeError):
+        assert all(map(is_node_name, groups.decode_group_change(data)[0].split("/")))

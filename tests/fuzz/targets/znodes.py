@@ -53,9 +53,14 @@ def _token(data: bytes) -> None:
 
 
 def _group(data: bytes) -> None:
-    group = groups.decode_group("g", data, 0)
-    written = groups.encode_group(group)
-    assert groups.encode_group(groups.decode_group("g", written, 0)) == written
+    header = groups.decode_header("g", data, 0)
+    written = groups.encode_header(header)
+    assert groups.encode_header(groups.decode_header("g", written, 0)) == written
+
+
+def _offset(data: bytes) -> None:
+    offset = groups.decode_offset(data, 0)
+    assert groups.decode_offset(groups.encode_offset(offset), 0) == offset
 
 
 def _broker(data: bytes) -> None:
@@ -97,6 +102,7 @@ READERS: tuple[Callable[[bytes], object], ...] = (
     tokens.decode_token_change,
     groups.decode_group_change,
     membership.decode_membership,
+    _offset,
 )
 """The first byte of an input is the place of its reader."""
 
