@@ -306,6 +306,10 @@ class Decision(Event, frozen=True, gc=False, tag="decision"):
     that there is no policy. Null where there is a verdict, if the gateway refused the request, and
     in the log of a controller.
     """
+    election_type: str | None = None
+    """For `elect_leaders`: `preferred` or `unclean`, or `unknown`, which is refused. Null for other
+    requests, and in logs that are older than this field.
+    """
 
 
 class Removal(Event, frozen=True, kw_only=True, tag="removal"):

@@ -18,9 +18,9 @@ from ..controller.http.exposition import (
     Declared,
     Families,
     add_audit,
+    add_decisions,
     add_policy,
     add_server,
-    outcome_name,
 )
 from ..controller.http.listener import HttpListener
 from ..controller.http.process import Health
@@ -52,6 +52,7 @@ SHARED_FAMILIES = (
     "leaderless_partitions",
     "policy_verdicts",
     "policy_findings",
+    "would_be_refused",
     "policy_seconds",
     "policy_restarts",
     "rules",
@@ -280,10 +281,9 @@ class GatewayMetrics(Collector):
         families.add("gateway_enforces", [node], judging is not None and judging.judge.enforces)
         if judging is None:
             return
-        for (api_key, code), count in sorted(judging.counts.items()):
-            families.add("decisions", [node, KAFKA.name(api_key), outcome_name(code)], count)
+        add_decisions(families, node, judging.counts)
         families.add("gateway_unjudged_requests", [node], judging.judge.failures)
         families.add("gateway_cluster_readable", [node], judging.mirror.failure is None)
         families.add("gateway_cluster_age_seconds", [node], judging.mirror.age_seconds or 0.0)
-        add_policy(families, node, judging.policy, judging.rules)
+        add_policy(families, node, judging.policy, judging.rules, judging.would_be_refused)
         add_audit(families, node, judging.audit)

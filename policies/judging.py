@@ -36,7 +36,7 @@ from .interface import (
 from .legacy import LegacyPolicies
 from .loading import policy_hash
 from .rules.vocabulary import OPERATION_OF_API
-from .verdict import Finding, PolicyOutcome, Verdict, refusal
+from .verdict import Finding, PolicyOutcome, RuleAction, Verdict, refusal
 
 NO_TEXT = "Request parameters do not satisfy the configured policy."
 MAX_TEXT = 8_000
@@ -73,8 +73,8 @@ class Rules(Protocol):
         """The SHA-256 of their content, in hexadecimal."""
 
     @property
-    def rule_names(self) -> tuple[str, ...]:
-        """The names of all rules, in their order."""
+    def rule_actions(self) -> Mapping[str, RuleAction]:
+        """The action of each rule by its name, in the order of the rules."""
 
     @property
     def reads_creation(self) -> bool:

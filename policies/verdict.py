@@ -5,12 +5,12 @@ under which policy, so that its reader needs neither the policy nor the request.
 """
 
 from collections.abc import Sequence
-from enum import Enum
+from enum import StrEnum
 
 import msgspec
 
 
-class PolicyOutcome(Enum):
+class PolicyOutcome(StrEnum):
     """The outcome of asking a policy."""
 
     ALLOWED = "allowed"
@@ -20,7 +20,7 @@ class PolicyOutcome(Enum):
     """The policy failed, with a message for the log. The request is refused."""
 
 
-class RuleAction(Enum):
+class RuleAction(StrEnum):
     """The consequence of a request that does not meet a rule."""
 
     DENY = "deny"

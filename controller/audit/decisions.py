@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from ...audit.outcomes import WOULD_BE_REFUSED, Objection, Said, broken, objection
 from ...policies.verdict import PolicyOutcome, RuleAction
 from ...protocol.dry_runs import is_dry_run
 from ...protocol.error_codes import ErrorCode
@@ -54,8 +55,12 @@ class RecentDecision(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     outcome: str
     """The name of the error code; NONE if the change was carried out."""
     reason: str = ""
+    would_be_refused: bool = False
+    """Whether it was carried out although a rule or a policy objects to it, or nothing could judge
+    it; `reason`, `policy` and `rule` tell why.
+    """
     policy: str = ""
-    """The class of the policy that refused the change; empty if none did."""
+    """The class of the policy that refused the change, or would; empty if none did."""
     rule: str = ""
     principal: str = ""
     client: str = ""
@@ -69,7 +74,7 @@ class RecentDecision(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     in_doubt: bool = False
     """Whether its outcome is unknown to the controller."""
     noted: tuple[str, ...] = ()
-    """The findings of rules that did not refuse the change."""
+    """The findings of rules that did not refuse the change, beside the one that `reason` tells."""
 
 
 class RecentDecisions:
@@ -121,14 +126,17 @@ class NodeDecisions:
         broker_id: int,
         epoch: Callable[[], int],
         counts: Counter[tuple[int, int]],
+        would_be_refused: Counter[tuple[str, str]],
     ) -> None:
         """Begin with a function that returns the epoch of the controller that decides now, and with
-        the counter of the controller's decisions by API key and error code.
+        the counters of the controller's decisions by API key and error code, and of those that
+        would be refused by policy and rule.
         """
         self._recent = recent
         self._broker_id = broker_id
         self._epoch = epoch
         self._counts = counts
+        self._would_be_refused = would_be_refused
 
     def record(self, context: RequestDescription, changes: Sequence[Change], *, validate_only: bool) -> None:
         """Note decisions of the controller. All of a large batch are counted, but only the last
@@ -137,6 +145,8 @@ class NodeDecisions:
         once = changes if len(changes) == 1 else list({id(change): change for change in changes}.values())  # K4-D1
         for change in once:
             self._counts[context.api_key, change.code] += 1
+            if (objects := _objection(change)) is not None:
+                self._would_be_refused[objects.policy, objects.rule] += 1
         self.add(context, once, validate_only=validate_only)
 
     def add(self, context: RequestDescription, changes: Sequence[Change], *, validate_only: bool) -> None:
@@ -183,42 +193,57 @@ class NodeDecisions:
         self._recent.append(decision)
         if log.isEnabledFor(logging.DEBUG):
             reason = f" ({decision.reason})" if decision.reason else ""
+            outcome = WOULD_BE_REFUSED if decision.would_be_refused else decision.outcome
             log.debug(
-                "%s of %s %s: %s%s", decision.api, decision.kind, decision.name, decision.outcome, reason,
+                "%s of %s %s: %s%s", decision.api, decision.kind, decision.name, outcome, reason,
                 extra=about(context),
             )  # fmt: skip
 
 
-def broken(message: str | None) -> str:
-    """Return the last line of a policy's traceback, which says why it failed."""
-    last = (message or "").rstrip().rpartition("\n")[2].strip()
-    return f"The policy failed: {last}"
+def _objection(change: Change) -> Objection | None:
+    """Return why a change would be refused; None if it was refused, or nothing objects to it."""
+    said = None if change.judgement is None else change.judgement.verdict
+    unjudged = None if change.unjudged is None else change.unjudged.reason
+    return objection(change.code, said, is_enforced=change.is_enforced, unjudged=unjudged)
 
 
 def _with_judgement(decision: RecentDecision, change: Change, *, validate_only: bool) -> RecentDecision:
     """Add the policy's or the node's reasons to a decision, without secrets."""
     verdict = None if change.judgement is None else change.judgement.verdict
-    if verdict is None and not (decision.reason or validate_only or change.sequence or change.is_late):
+    objects = _objection(change)
+    if (
+        verdict is None
+        and objects is None
+        and not (decision.reason or validate_only or change.sequence or change.is_late)
+    ):
         return decision  # there is nothing to add
-    reason, policy, noted = decision.reason, "", list[str]()
-    if verdict is None and reason:
+    reason, policy, rule = decision.reason, "", ""
+    if objects is not None:
+        reason, policy, rule = objects.message, objects.policy, objects.rule
+    elif verdict is None:
         reason = redact(reason, secret_values(change.operations, change.kind))
-    if verdict is not None and verdict.decision is not PolicyOutcome.ALLOWED:
-        policy = verdict.policy
-        if verdict.decision is PolicyOutcome.BROKEN:
-            reason = broken(verdict.message)
-    if verdict is not None:
-        noted = [f"{each.rule}: {each.message}" for each in verdict.findings if each.action is not RuleAction.DENY]
+    elif verdict.decision is not PolicyOutcome.ALLOWED and change.is_enforced:
+        policy, rule = verdict.policy, verdict.rule
+        reason = broken(verdict.message) if verdict.decision is PolicyOutcome.BROKEN else reason
     return msgspec.structs.replace(
         decision,
         reason=reason[:MAX_CHARACTERS],
+        would_be_refused=objects is not None,
         policy=policy,
-        rule="" if verdict is None else verdict.rule,
+        rule=rule,
         validate_only=validate_only,
         sequence=change.sequence,
         is_late=change.is_late,
-        noted=tuple(each[:MAX_CHARACTERS] for each in noted[:MAX_NOTED]),
+        noted=notes(verdict, objects),
     )
+
+
+def notes(said: Said | None, objects: Objection | None) -> tuple[str, ...]:
+    """Return the findings of rules that did not refuse a change, without the objection to it."""
+    told = None if objects is None else (objects.rule, objects.message)
+    found = () if said is None else said.findings
+    noted = [each for each in found if each.action != RuleAction.DENY and (each.rule, each.message) != told]
+    return tuple(f"{each.rule}: {each.message}"[:MAX_CHARACTERS] for each in noted[:MAX_NOTED])
 
 
 def _asked_for(context: RequestDescription, request: Any, code: ErrorCode) -> list[tuple[str, str]]:

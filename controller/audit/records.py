@@ -167,9 +167,10 @@ def decision(
         None if change.reassignments is None else _reassignments(change.reassignments),
         None if change.delete_records_offsets is None else dict(change.delete_records_offsets),
         further_denials,
-        judgement.is_enforced if judgement is not None else unjudged is None or not unjudged.was_due,
+        change.is_enforced,
         origin.upstream_cluster_id,
         None if unjudged is None else unjudged.reason,
+        change.election_type,
     )
 
 

@@ -5,23 +5,19 @@ complete.
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from difflib import get_close_matches
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
-from ...audit.event import NOT_AUTHENTICATED, AuditEvent, Decision, NamedState, Observed, Removal, SnapshotTopics
 from ...audit.files import audit_files, copies
 from ...audit.reading import Follower, LocatedEvent, is_audit_file, read_all
 from ...audit.verifying import Verification
-from ...protocol.error_codes import ErrorCode
 from ...text.escaping import escaped
 from ...text.plurals import plural
-from ...text.times import parse_time
+from .audit_filters import Filter, filter_options, narrowed
 from .audit_text import one_line, print_details
 from .output import readers_may_leave
 
@@ -29,33 +25,6 @@ LOOK_SECONDS = 0.2
 """The pause in seconds between two reads of a followed log. Polling works on every system;
 notifications about growing files do not.
 """
-
-ANY_ERROR_OR_NONE = ("allowed", "refused")
-"""The outcomes that are no error's name."""
-
-Wanted = Callable[[AuditEvent], bool]
-
-
-def _moment(_context: click.Context, _parameter: click.Parameter, value: str | None) -> int | None:
-    """Convert a time option to milliseconds since 1970. Raises click.BadParameter."""
-    if value is None:
-        return None
-    try:
-        return int(parse_time(value).timestamp() * 1000)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
-
-
-def _outcome(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
-    """Check that an outcome is one that a decision can have. Raises click.BadParameter."""
-    if value is None or value.lower() in ANY_ERROR_OR_NONE or value.upper() in ErrorCode.__members__:
-        return value
-    near = get_close_matches(value.lower(), [*ANY_ERROR_OR_NONE, *map(str.lower, ErrorCode.__members__)], n=1)
-    hint = f" Did you mean {near[0]}?" if near else ""
-    raise click.BadParameter(
-        f"{escaped(value)} is not an outcome: allowed (no error), refused (any error), "
-        f"or the name of one of Kafka's errors, such as policy_violation.{hint}"
-    )
 
 
 @click.group()
@@ -73,67 +42,6 @@ json_option = click.option(
 )
 
 
-def filter_options(command: Callable[..., None]) -> Callable[..., None]:
-    for option in (
-        click.option("--until", metavar="TIME", callback=_moment, help="Only events until this time."),
-        click.option(
-            "--since", metavar="TIME", callback=_moment, help="Only events since this time, or this age, such as 90m."
-        ),
-        click.option(
-            "--outcome",
-            callback=_outcome,
-            help="Only events with this error, or `allowed` (no error), or `refused` (any error).",
-        ),
-        click.option("--principal", help="Only events of this principal, or of '(not authenticated)'."),
-        click.option("--topic", help="Only events of this topic or broker."),
-    ):
-        command = option(command)
-    return command
-
-
-def wanted(
-    topic: str | None, principal: str | None, outcome: str | None, since: int | None, until: int | None
-) -> Wanted:
-    """Return a predicate for events that match all of the options."""
-
-    def is_wanted(event: AuditEvent) -> bool:
-        if (since is not None and event.time_ms < since) or (until is not None and event.time_ms > until):
-            return False
-        if topic is not None and topic not in names_of(event):
-            return False
-        if principal is None and outcome is None:
-            return True
-        return (
-            isinstance(event, Decision)
-            and (principal is None or (event.principal or NOT_AUTHENTICATED) == principal)
-            and (outcome is None or _has_outcome(event, outcome))
-        )
-
-    return is_wanted
-
-
-def names_of(event: AuditEvent) -> tuple[str, ...]:
-    match event:
-        case Decision():
-            return (event.name,)
-        case Removal() | Observed():
-            return (event.topic,)
-        case SnapshotTopics():
-            return tuple(each.topic for each in event.topics)
-        case _:
-            return ()
-
-
-def _has_outcome(event: Decision, outcome: str) -> bool:
-    match outcome.lower():
-        case "allowed":
-            return event.error_code == 0
-        case "refused":
-            return event.error_code != 0
-        case _:
-            return event.error == outcome.upper()
-
-
 # ------------------------------------------------------------------ commands
 
 
@@ -145,17 +53,17 @@ def _has_outcome(event: Decision, outcome: str) -> bool:
 @json_option
 def tail(*, paths: tuple[Path, ...], lines: int, follow: bool, as_json: bool, **filters: Any) -> None:
     """Show the last events, one line each."""
-    is_wanted = wanted(**filters)
+    wanted = Filter(**filters)
     follower = Follower(paths)
     _require_files(paths, may_come=follow)
     source = follower.look() if follow else read_all(paths)
-    for located in deque(_matching(source, is_wanted, complains=not follow), maxlen=lines):
+    for located in deque(_matching(source, wanted, complains=not follow), maxlen=lines):
         _print(located, as_json=as_json)
     try:
         while follow:
             sys.stdout.flush()
             time.sleep(LOOK_SECONDS)
-            for located in _matching(follower.look(), is_wanted, complains=True):
+            for located in _matching(follower.look(), wanted, complains=True):
                 _print(located, as_json=as_json)
     except KeyboardInterrupt:
         return
@@ -167,13 +75,13 @@ def tail(*, paths: tuple[Path, ...], lines: int, follow: bool, as_json: bool, **
 @json_option
 def show(*, paths: tuple[Path, ...], as_json: bool, **filters: Any) -> None:
     """Show all details of events."""
-    topic = filters["topic"]
+    wanted = Filter(**filters)
     _require_files(paths)
-    for located in _matching(read_all(paths), wanted(**filters), complains=True):
+    for located in _matching(read_all(paths), wanted, complains=True):
         if as_json:
             _print(located, as_json=True)
         elif located.event is not None:
-            print_details(_narrowed(located.event, topic))
+            print_details(narrowed(located.event, wanted))
 
 
 @audit.command()
@@ -241,7 +149,7 @@ def _path_text(path: Path) -> str:
     return str(path).encode("utf-8", "backslashreplace").decode()
 
 
-def _matching(source: Iterator[LocatedEvent], is_wanted: Wanted, *, complains: bool) -> Iterator[LocatedEvent]:
+def _matching(source: Iterator[LocatedEvent], wanted: Filter, *, complains: bool) -> Iterator[LocatedEvent]:
     """Yield the wanted events. With `complains`, print lines that are not valid events on
     stderr.
     """
@@ -249,7 +157,7 @@ def _matching(source: Iterator[LocatedEvent], is_wanted: Wanted, *, complains: b
         if located.event is None:
             if complains:
                 click.echo(escaped(f"{located.place.file}:{located.place.line}: {located.problem}"), err=True)
-        elif is_wanted(located.event):
+        elif wanted.matches(located.event):
             yield located
 
 
@@ -259,14 +167,3 @@ def _print(located: LocatedEvent, *, as_json: bool) -> None:
         click.echo(located.text)
     else:
         one_line(located.event)
-
-
-def _narrowed(event: AuditEvent, topic: str | None) -> AuditEvent:
-    """Return a snapshot with only the topic that was asked for; other events are unchanged."""
-    if topic is None or not isinstance(event, SnapshotTopics):
-        return event
-    return msgspec.structs.replace(event, topics=tuple(filter(partial(_is_named, topic), event.topics)))
-
-
-def _is_named(topic: str, each: NamedState) -> bool:
-    return each.topic == topic

@@ -23,6 +23,7 @@ from ...audit.event import (
     SnapshotTopics,
     as_plain,
 )
+from ...audit.outcomes import WOULD_BE_REFUSED, would_be_refused
 from ...text.escaping import escaped
 from ...text.plurals import plural
 from .console import PlainConsole
@@ -58,9 +59,7 @@ def _headline(event: AuditEvent) -> tuple[str, str]:
     """Return a summary of an event, and its colour."""
     match event:
         case Decision():
-            return _decided(
-                event
-            ), "red" if event.error_code else "yellow" if event.effect is Effect.UNKNOWN else "green"
+            return _decided(event), _colour(event)
         case Removal():
             return f"removed {escaped(event.topic)}", "magenta"
         case Observed():
@@ -82,23 +81,38 @@ def _headline(event: AuditEvent) -> tuple[str, str]:
             )
 
 
+def _colour(event: Decision) -> str:
+    if event.error_code:
+        return "red"
+    return "green" if event.effect is not Effect.UNKNOWN and would_be_refused(event) is None else "yellow"
+
+
 def _decided(event: Decision) -> str:
+    objection = would_be_refused(event)
     parts = [
         escaped(event.principal or NOT_AUTHENTICATED),
-        event.operation + ("?" if event.validate_only else ""),
+        _operation(event),
         escaped(event.name) or "(default)",
-        event.error if event.error_code else "ok",
+        event.error if event.error_code else "ok" if objection is None else WOULD_BE_REFUSED,
     ]
     if event.further_denials:
         parts.append(f"and {event.further_denials} more of the request")
     parts += _partitions_named(event)
-    if event.policy is not None and event.policy.rule:
+    if objection is not None:
+        parts.append(f"by {escaped(objection.by)} - " if objection.by else "- ")
+        parts[-1] += escaped(objection.message)
+    elif event.enforced and event.policy is not None and event.policy.rule:
         parts.append(f"by {escaped(event.policy.rule)}")
     if event.message:
         parts.append(f"- {escaped(event.message)}")
     if event.effect is Effect.APPLIED and event.resource == "topic":
         parts.append(f"- {changes(event.before, event.after)}")
     return " ".join(parts)
+
+
+def _operation(event: Decision) -> str:
+    kind = f" {escaped(event.election_type)}" if event.election_type else ""
+    return event.operation + kind + ("?" if event.validate_only else "")
 
 
 def _partitions_named(event: Decision) -> Iterator[str]:

@@ -144,6 +144,7 @@ class Node:
             broker_id=self.broker_id,
             epoch=lambda: self.cache.image.controller_epoch,
             counts=self.metrics.decisions,
+            would_be_refused=self.metrics.would_be_refused,
         )
         self.store_absence = Absence(self.store)
 

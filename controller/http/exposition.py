@@ -17,6 +17,7 @@ from ... import __version__
 from ...protocol.acls import kafka_name
 from ...protocol.error_codes import ErrorCode
 from ...protocol.registry import KAFKA
+from ..handlers import SPECS
 from ..network.server import Server
 from ..observe.metrics import BOUNDS, NEWER_THAN_OURS, AuditState, LatencyHistogram
 from ..policy.rule_files import RuleFiles
@@ -27,6 +28,11 @@ from .process import Process, ServingNode
 from .topic_statistics import TopicStatistics, TopicTotals
 
 PREFIX = "minicontroller_"
+
+USUAL_CODES = (ErrorCode.NONE, ErrorCode.POLICY_VIOLATION)
+"""The outcomes of decisions that are counted from 0 on, whatever was decided."""
+UNJUDGED = ("", "")
+"""The labels `policy` and `rule` of what nothing could judge."""
 
 Declared = Mapping[str, tuple[type[Metric], str, tuple[str, ...]]]
 """Metric families by name, each with its kind, its text, and the names of its labels."""
@@ -189,6 +195,11 @@ FAMILIES: Declared = {
         "Findings of rules, by action: deny, warn, audit, or failed if a rule could not be evaluated.",
         ("node", "rule", "action"),
     ),
+    "would_be_refused": (
+        CounterMetricFamily,
+        "Changes that were carried out though a rule or a policy objects that is not enforced, or none could judge.",
+        ("node", "policy", "rule"),
+    ),
     "policy_seconds": (HistogramMetricFamily, "How long the policy took for one element.", ("node",)),
     "policy_restarts": (
         CounterMetricFamily,
@@ -289,7 +300,13 @@ class NodesCollector(Collector):
             _controller(families, node, running)
             _image(families, node, running, figures)
             _store(families, node, running)
-            add_policy(families, node, running.node.policy, running.node.rule_files)
+            add_policy(
+                families,
+                node,
+                running.node.policy,
+                running.node.rule_files,
+                running.node.metrics.would_be_refused,
+            )
             add_audit(families, node, running.node.metrics.audit)
         return families.made()
 
@@ -343,8 +360,7 @@ def _requests(families: Families, node: str, running: ServingNode) -> None:
         families.add("throttled_requests", [node, KAFKA.name(api_key)], count)
     for api_key, seconds in dispatcher.metrics.throttled_seconds.items():
         families.add("throttled_seconds", [node, KAFKA.name(api_key)], seconds)
-    for (api_key, code), count in sorted(running.node.metrics.decisions.items()):
-        families.add("decisions", [node, KAFKA.name(api_key), outcome_name(code)], count)
+    add_decisions(families, node, running.node.metrics.decisions)
     families.add("refused_forwardings", [node], dispatcher.counters.forged_forwarding)
     families.add("refused_node_requests", [node], dispatcher.counters.forged_node_requests)
     for (operation, resource_type), count in sorted(running.node.metrics.authorization.denied.items()):
@@ -357,6 +373,15 @@ def _requests(families: Families, node: str, running: ServingNode) -> None:
     if running.forwarder is not None:
         for result, count in sorted(running.forwarder.outcomes.items()):
             families.add("forwarded_requests", [node, result], count)
+
+
+def add_decisions(families: Families, node: str, counts: Mapping[tuple[int, int], int]) -> None:
+    """Add the decisions by API and error code, from 0 on for those that alerts are about."""
+    known = {
+        (int(key), int(code)): 0 for key, spec in SPECS.items() if spec.changes is not None for code in USUAL_CODES
+    }
+    for (api_key, code), count in sorted((known | dict(counts)).items()):
+        families.add("decisions", [node, KAFKA.name(api_key), outcome_name(code)], count)
 
 
 def add_server(families: Families, node: str, server: Server) -> None:
@@ -414,17 +439,25 @@ def _store(families: Families, node: str, running: ServingNode) -> None:
         families.add("store_session_changes", [node, state.value], running.node.metrics.session_changes[state.value])
 
 
-def add_policy(families: Families, node: str, policy: PolicyRunner | None, files: RuleFiles | None) -> None:
+def add_policy(
+    families: Families,
+    node: str,
+    policy: PolicyRunner | None,
+    files: RuleFiles | None,
+    would_be_refused: Mapping[tuple[str, str], int],
+) -> None:
     """Add what is known of a policy and its rule files, if there are any."""
     if policy is not None:
         for labels, count in sorted(policy.metrics.verdicts.items()):
             families.add("policy_verdicts", [node, *labels], count)
         for found, count in sorted(policy.metrics.findings.items()):
             families.add("policy_findings", [node, *found], count)
+        for by in sorted({UNJUDGED, *((said_by, rule) for said_by, rule, _ in policy.metrics.verdicts)}):
+            families.add("would_be_refused", [node, *by], would_be_refused.get(by, 0))
         families.histogram("policy_seconds", [node], policy.metrics.latencies)
         families.add("policy_restarts", [node], policy.restarts)
     if policy is not None and files is not None:
-        families.add("rules", [node], 0 if policy.rules is None else len(policy.rules.rule_names))
+        families.add("rules", [node], 0 if policy.rules is None else len(policy.rules.rule_actions))
         families.add("rule_loads", [node, "in_force"], files.loads)
         families.add("rule_loads", [node, "refused"], files.failures)
         families.add("rule_files_valid", [node], files.mistake is None)

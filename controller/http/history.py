@@ -16,12 +16,12 @@ import trio
 
 from ...audit.event import AuditEvent, Dropped, Effect, Observed, Removal
 from ...audit.event import Decision as Decided
+from ...audit.outcomes import broken, would_be_refused
 from ...audit.searching import SearchCursor, SearchLimits, SearchQuery, SearchResult, parse_cursor, search
 from ...policies.verdict import PolicyOutcome as Said
-from ...policies.verdict import RuleAction
 from ...protocol.error_codes import ErrorCode
 from ...text.plurals import noun, plural
-from ..audit.decisions import MAX_CHARACTERS, MAX_NOTED, RecentDecision, broken
+from ..audit.decisions import MAX_CHARACTERS, RecentDecision, notes
 from .shown import ShownProcess
 
 ROWS = 50
@@ -51,12 +51,12 @@ class HistoryFilter(NamedTuple):
     name: str = ""
     """The name of a topic; empty for all decisions."""
     refused: bool = False
-    """Whether only refused changes are wanted."""
+    """Whether only changes are wanted that were refused or would be."""
     until_ms: float = math.inf
     """The end, in milliseconds since 1970."""
 
-    def leaves_out(self, outcome: str) -> bool:
-        return self.refused and outcome == NO_ERROR
+    def leaves_out(self, decision: RecentDecision) -> bool:
+        return self.refused and decision.outcome == NO_ERROR and not decision.would_be_refused
 
 
 class UnrequestedEvent(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -121,7 +121,7 @@ class HistoryReader:
         before = int(older) if older.isascii() and older.isdigit() and len(older) < MAX_DIGITS else math.inf
         decisions = self._process.decisions
         known = decisions.of("topic", wanted.name) if wanted.name else list(decisions)
-        found = [each for each in reversed(known) if each.number < before and not wanted.leaves_out(each.outcome)]
+        found = [each for each in reversed(known) if each.number < before and not wanted.leaves_out(each)]
         return HistoryPage(MEMORY, found[:ROWS], str(found[ROWS - 1].number) if len(found) > ROWS else "")
 
     async def deleted(self, part: str, older: str) -> DeletedTopics:
@@ -179,8 +179,10 @@ def history_entry(wanted: HistoryFilter, event: AuditEvent) -> RecentDecision | 
         case _ if event.time_ms > wanted.until_ms:
             return None
         case Decided():
-            is_meant = not name or (event.name == name and event.resource == "topic")
-            return _decision(event) if is_meant and not wanted.leaves_out(event.error) else None
+            if name and (event.name != name or event.resource != "topic"):
+                return None
+            decision = _decision(event)
+            return None if wanted.leaves_out(decision) else decision
         case Dropped():
             count = event.last_sequence - event.first_sequence + 1
             return _unrequested_event(
@@ -219,9 +221,13 @@ def _unrequested_event(event: AuditEvent, name: str, reason: str) -> Unrequested
 
 
 def _decision(event: Decided) -> RecentDecision:
-    policy = event.policy
-    findings = () if policy is None else policy.findings
-    noted = [f"{each.rule}: {each.message}" for each in findings if each.action != RuleAction.DENY.value]
+    policy, objects = event.policy, would_be_refused(event)
+    reason, by, rule = event.message or "", "", ""
+    if objects is not None:
+        reason, by, rule = objects.message, objects.policy, objects.rule
+    elif policy is not None and policy.decision != Said.ALLOWED and event.enforced:
+        by, rule = policy.policy, policy.rule
+        reason = broken(policy.message) if policy.decision == Said.BROKEN else reason
     return RecentDecision(
         number=0,
         time=_seconds(event),
@@ -231,13 +237,10 @@ def _decision(event: Decided) -> RecentDecision:
         kind=_cut(event.resource),
         name=_cut(event.name),
         outcome=_cut(event.error),
-        reason=_cut(
-            broken(policy.message)
-            if policy is not None and policy.decision == Said.BROKEN.value
-            else event.message or ""
-        ),
-        policy="" if policy is None or policy.decision == Said.ALLOWED.value else _cut(policy.policy),
-        rule="" if policy is None else _cut(policy.rule),
+        reason=_cut(reason),
+        would_be_refused=objects is not None,
+        policy=_cut(by),
+        rule=_cut(rule),
         principal=_cut(event.principal or ""),
         client=_cut(event.client_id or ""),
         host=_cut(event.client_host),
@@ -245,7 +248,7 @@ def _decision(event: Decided) -> RecentDecision:
         validate_only=event.validate_only,
         sequence=event.sequence,
         in_doubt=event.effect is Effect.UNKNOWN,
-        noted=tuple(map(_cut, noted[:MAX_NOTED])),
+        noted=notes(policy, objects),
     )
 
 

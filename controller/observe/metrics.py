@@ -8,10 +8,10 @@ labels, so clients cannot make a node's memory grow.
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Container, Iterable
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from ...policies.verdict import Finding
+from ...policies.verdict import Finding, PolicyOutcome, RuleAction
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
@@ -104,7 +104,8 @@ FAILED = "failed"
 
 class VerdictMetrics:
     """Counts of a node's policy verdicts. Counts are kept only for rules in force, because rule
-    files may introduce new rule names at any time.
+    files may introduce new rule names at any time, and for each of these from 0 on, because an
+    increase from nothing to 1 is none to Prometheus.
     """
 
     def __init__(self) -> None:
@@ -118,10 +119,18 @@ class VerdictMetrics:
         for finding in findings:
             self.findings[finding.rule, finding.action.value if finding.error is None else FAILED] += 1
 
-    def keep(self, rules: Container[str]) -> None:
-        """Forget the counts of rules that are no longer in force."""
-        self.findings = Counter({key: count for key, count in self.findings.items() if key[0] in rules})
-        self.verdicts = Counter({key: count for key, count in self.verdicts.items() if not key[1] or key[1] in rules})
+    def follow(self, policy: str, rules: Mapping[str, RuleAction]) -> None:
+        """Count for this policy and these rules, and forget the counts of rules that are no longer
+        in force.
+        """
+        findings = dict.fromkeys(
+            ((rule, label) for rule, action in rules.items() for label in (action.value, FAILED)), 0
+        )
+        verdicts = dict.fromkeys([(policy, "", outcome.value) for outcome in PolicyOutcome], 0)
+        verdicts |= dict.fromkeys([(policy, rule, PolicyOutcome.VIOLATED.value) for rule in rules], 0)
+        findings.update({key: count for key, count in self.findings.items() if key[0] in rules})
+        verdicts.update({key: count for key, count in self.verdicts.items() if not key[1] or key[1] in rules})
+        self.findings, self.verdicts = Counter(findings), Counter(verdicts)
 
 
 class AuthorizationMetrics:
@@ -177,6 +186,8 @@ class NodeMetrics:
         """Counts by the new state of the session."""
         self.decisions: Counter[tuple[int, int]] = Counter()
         """Counts by API and error code of the elements that this node decided as the controller."""
+        self.would_be_refused: Counter[tuple[str, str]] = Counter()
+        """Counts by policy and rule of those that would be refused if these were enforced."""
         self.authorization = AuthorizationMetrics()
         self.audit: AuditState | None = None
 

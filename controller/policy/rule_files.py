@@ -72,7 +72,7 @@ class RuleFiles:
     def _put_in_force(self, rules: Rules) -> None:
         self.loads += 1
         self._runner.use(rules)
-        logger.info("rules in force: %d of %s (hash %s)", len(rules.rule_names), rules.name, rules.hash[:12])
+        logger.info("rules in force: %d of %s (hash %s)", len(rules.rule_actions), rules.name, rules.hash[:12])
 
 
 def _rules(contents: Contents) -> Rules:

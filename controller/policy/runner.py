@@ -15,7 +15,6 @@ message to the policy process.
 
 import logging
 import time
-from collections.abc import Sequence
 from typing import Protocol
 
 import trio
@@ -24,7 +23,7 @@ from ...audit.event import NOT_AUTHENTICATED
 from ...policies.interface import AdminRequest, JudgedRequest, PolicyRequest
 from ...policies.judging import NO_POLICY, PolicyDescription, PolicyReply, Rules, Verdicts
 from ...policies.states import VersionedCluster
-from ...policies.verdict import Finding, PolicyOutcome, RuleAction, Verdict
+from ...policies.verdict import PolicyOutcome, RuleAction, Verdict
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 from ..observe.logs import about
@@ -75,11 +74,12 @@ class PolicyRunner:
         self._verdicts = Verdicts(NO_POLICY if policy is None else policy.described, rules)
         self._closed = False
         self.metrics = VerdictMetrics()
+        self.use(rules)
 
     def use(self, rules: Rules | None) -> None:
         """Judge by these rules from the next request on."""
         self._verdicts = Verdicts(self._verdicts.policy, rules)
-        self.metrics.keep(() if rules is None else rules.rule_names)
+        self.metrics.follow(self.name, {} if rules is None else rules.rule_actions)
 
     @property
     def rules(self) -> Rules | None:
@@ -110,15 +110,20 @@ class PolicyRunner:
         return api in self._verdicts.judged_apis
 
     async def judge(
-        self, request: JudgedRequest, cluster: VersionedCluster, context: RequestDescription | None = None
+        self,
+        request: JudgedRequest,
+        cluster: VersionedCluster,
+        context: RequestDescription | None = None,
+        *,
+        is_enforced: bool = True,
     ) -> Verdict:
         """Return the verdict that allows the request, or raise `PolicyRefusal` with the verdict
         that refuses it.
 
         `cluster` is the cluster before the request takes effect, but after the earlier elements of
-        the same request. `context` is for the log.
+        the same request. `context` is for the log, and so is whether the caller enforces a refusal.
         """
-        lines = _JudgementLog(request, context)
+        lines = _JudgementLog(request, context, is_enforced=is_enforced)
         began = time.perf_counter()
         verdicts = self._verdicts  # the rules may be replaced meanwhile
         findings, fault = verdicts.found(request, cluster)
@@ -130,7 +135,7 @@ class PolicyRunner:
         verdict = verdicts.verdict(findings, fault, said, time.perf_counter() - began)
         if said[0] is PolicyOutcome.BROKEN and verdict.decision is PolicyOutcome.VIOLATED:
             lines.refused(Verdict(said[0], verdicts.name, said[1]))
-        lines.found(findings)
+        lines.found(verdict)
         self.metrics.found(findings)
         self.metrics.verdicts[verdict.policy, verdict.rule, verdict.decision.value] += 1
         self.metrics.latencies.observe(verdict.seconds)
@@ -166,21 +171,26 @@ class PolicyRunner:
 class _JudgementLog:
     """The log lines about the judgement of one request, without anything that may be a secret."""
 
-    def __init__(self, request: JudgedRequest, context: RequestDescription | None) -> None:
+    def __init__(self, request: JudgedRequest, context: RequestDescription | None, *, is_enforced: bool) -> None:
         self._request = request
         self._context = context
+        self._is_enforced = is_enforced
 
-    def found(self, findings: Sequence[Finding]) -> None:
-        for finding in findings:
+    def found(self, verdict: Verdict) -> None:
+        text = "%s would be refused by the rule %s: %s"
+        if verdict.decision is not PolicyOutcome.ALLOWED:
+            text = "%s is also objected to by the rule %s: %s"
+        for finding in verdict.findings:
             if finding.error is not None:
                 self._say(logging.ERROR, "The rule %s failed on %s: %s", finding.rule, self._described, finding.error)
             elif finding.action is RuleAction.WARN:
-                self._say(
-                    logging.WARNING, "The rule %s warns of %s: %s", finding.rule, self._described, finding.message
-                )
+                self._say(logging.WARNING, text, self._described, finding.rule, finding.message)
 
     def refused(self, verdict: Verdict) -> None:
-        if verdict.decision is PolicyOutcome.VIOLATED:
+        if verdict.decision is PolicyOutcome.VIOLATED and not self._is_enforced:
+            text = "%s would be refused by the policy %s: %s"
+            self._say(logging.INFO, text, self._described, verdict.policy, verdict.message)
+        elif verdict.decision is PolicyOutcome.VIOLATED:
             self._say(logging.INFO, "The policy %s refused %s: %s", verdict.policy, self._described, verdict.message)
         else:
             text = "The policy %s failed on %s: %s\n%s"

@@ -45,6 +45,8 @@ class RequestedChange(msgspec.Struct, frozen=True):
     """The broker ids that a reassignment asks for, by partition; None cancels one."""
     delete_records_offsets: Mapping[int, int] | None = None
     """The offset before which records are deleted, by partition; -1 is the high watermark."""
+    election_type: str | None = None
+    """For an election of leaders: `preferred`, `unclean` or `unknown`."""
 
 
 class Judgement(msgspec.Struct):
@@ -100,6 +102,8 @@ class Change(msgspec.Struct):
     """The number of its event in the audit log; 0 if it has none yet."""
     is_late: bool = False
     """Whether it was carried out although its client got REQUEST_TIMED_OUT."""
+    election_type: str | None = None
+    """For an election of leaders: `preferred`, `unclean` or `unknown`."""
 
     @property
     def code(self) -> ErrorCode:
@@ -108,6 +112,15 @@ class Change(msgspec.Struct):
     @property
     def message(self) -> str | None:
         return None if self.refusal is None else self.refusal.message
+
+    @property
+    def is_enforced(self) -> bool:
+        """Whether a refusal by the policy is carried out. It is not where a verdict was due, and
+        the change was passed without one.
+        """
+        if self.judgement is not None:
+            return self.judgement.is_enforced
+        return self.unjudged is None or not self.unjudged.was_due
 
 
 def kind_of(resource_type: int) -> str:

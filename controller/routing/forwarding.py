@@ -48,6 +48,8 @@ SUCCEEDED_SECONDS = 0.5
 """The time that a node waits for a controller that has a successor."""
 DEFAULT_TIMEOUT_SECONDS = 30.0  # Kafka: request.timeout.ms
 FRAME_SIZE_BYTES = 4
+RESULTS = ("answered", "not_reached", "too_large", "in_doubt", "timed_out")
+"""The outcomes of forwarded requests."""
 
 
 class ControllerNode(Protocol):
@@ -112,7 +114,7 @@ class Forwarder:
         self._request_timeout_seconds = request_timeout_seconds
         self._peers: dict[tuple[int, Endpoint], PeerConnection] = {}
         cache.on_change(self._look)
-        self.outcomes: Counter[str] = Counter()
+        self.outcomes: Counter[str] = Counter(dict.fromkeys(RESULTS, 0))
         """The number of forwarded requests by outcome."""
 
     async def ask(self, node: ControllerNode, ctx: RequestContext, request: Any, handler: Handler) -> Any:

@@ -298,7 +298,9 @@ class Judge:
             return
         try:
             with trio.CancelScope(shield=not self._is_stopping) as self._asking:  # policy.timeout.ms bounds it
-                judgement.verdict = await self._policy.judge(question.request, view(image, self._states), judged.asked)
+                judgement.verdict = await self._policy.judge(
+                    question.request, view(image, self._states), judged.asked, is_enforced=self.enforces
+                )
         except PolicyRefusal as refusal:
             judgement.verdict = refusal.verdict
             if refusal.verdict.decision is PolicyOutcome.BROKEN:

@@ -46,6 +46,8 @@ class Judging(msgspec.Struct, frozen=True, kw_only=True):
     decisions: RecentDecisions
     counts: Counter[tuple[int, int]]
     """The decisions by API key and error code."""
+    would_be_refused: Counter[tuple[str, str]]
+    """The decisions that would be refused, by policy and rule."""
     log_id: str = ""
     """The id of the audit log."""
     epoch: int = 0
@@ -66,14 +68,17 @@ async def judging(config: GatewayConfig, network: Network) -> AsyncIterator[Judg
             return
         mirror, turns = Mirror(network, config.node), Turns()
         await _read(mirror, turns)
-        number, decisions, counts = config.node.integer("broker.id"), RecentDecisions(), Counter[tuple[int, int]]()
+        number, decisions = config.node.integer("broker.id"), RecentDecisions()
+        counts, would_be_refused = Counter[tuple[int, int]](), Counter[tuple[str, str]]()
         log_id, epoch, audit = "", 0, None
         if settings is not None:
             log_id = log_id_of(mirror.cluster_id, number)
             epoch = next_epoch(settings.folder, log_id)
             audit = AuditLog(settings, cluster_id=log_id, node=number)
             mirror.record(AuditRecorder(audit, EventOrigin(log_id, epoch, number, mirror.cluster_id)))
-        of_node = NodeDecisions(decisions, broker_id=number, epoch=lambda: epoch, counts=counts)
+        of_node = NodeDecisions(
+            decisions, broker_id=number, epoch=lambda: epoch, counts=counts, would_be_refused=would_be_refused
+        )
         async with trio.open_nursery() as nursery:
             enforces, passes = not config.observes, config.passes_on_failure
             judge = Judge(mirror, turns, policy, nursery, enforces=enforces, passes_on_failure=passes)
@@ -97,6 +102,7 @@ async def judging(config: GatewayConfig, network: Network) -> AsyncIterator[Judg
                     audit=audit,
                     decisions=decisions,
                     counts=counts,
+                    would_be_refused=would_be_refused,
                     log_id=log_id,
                     epoch=epoch,
                 )

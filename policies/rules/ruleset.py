@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from ..interface import ClusterState, JudgedRequest
-from ..verdict import Finding
+from ..verdict import Finding, RuleAction
 from .builtin import BUILT_IN
 from .expressions import read_rule
 from .facts import Facts
@@ -48,8 +48,9 @@ class RuleSet:
         }
 
     @property
-    def rule_names(self) -> tuple[str, ...]:
-        return tuple(rule.name for rule in self.rules)
+    def rule_actions(self) -> Mapping[str, RuleAction]:
+        """The action of each rule by its name, in the order of the rules."""
+        return {rule.name: rule.action for rule in self.rules}
 
     @property
     def warnings(self) -> Sequence[str]:

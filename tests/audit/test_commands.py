@@ -66,6 +66,11 @@ def test_partitions_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "sequences"),
     [
+        (["--kind", "topic", "--resource", "goo*"], [4]),
+        (["--resource", "good"], [4]),
+        (["--kind", "acl"], []),
+        (["--api", "createtopics"], [3, 4]),
+        (["--api", "DeleteAcls"], []),
         (["--principal", "User:bob"], [3]),
         (["--topic", "good"], [4]),
         (["--outcome", "refused"], [3]),
@@ -113,7 +118,7 @@ def test_what_is_no_outcome(log: Path, outcome: str) -> None:
     result = call("show", log, "--outcome", outcome)
     assert result.exit_code == 2 and result.stdout == ""
     text = " ".join(result.stderr.split())
-    assert "allowed (no error), refused (any error), or the name of one of Kafka's errors" in text
+    assert "allowed (no error), refused (any error), would-be-refused (no error," in text
     assert ("Did you mean policy_violation?" in text) == (outcome == "polcy_violation")
 
 

@@ -34,9 +34,8 @@ class Unreadable(TopicManagementPolicy):
         raise FileNotFoundError("rules-\udcff.txt")
 
 
-def test_every_field_has_its_place() -> None:
-    """P-1: an event is made by position, and each value stands in the field that it belongs to."""
-    context = RequestContext(
+def a_context() -> RequestContext:
+    return RequestContext(
         spec=SPECS[ApiKey.CREATE_TOPICS],
         api_version=7,
         correlation_id=99,
@@ -47,6 +46,11 @@ def test_every_field_has_its_place() -> None:
         caller=None,  # type: ignore[arg-type]
         dispatcher=Dispatcher(None, Routes(())),
     )
+
+
+def test_every_field_has_its_place() -> None:
+    """P-1: an event is made by position, and each value stands in the field that it belongs to."""
+    context = a_context()
     judged = CreateTopicRequest(
         topic="t",
         principal="User:alice",
@@ -64,6 +68,7 @@ def test_every_field_has_its_place() -> None:
         reassignments={0: [2], 1: None},
         delete_records_offsets={0: -1},
         unjudged=Unjudged("a reason"),
+        election_type="unclean",
     )
     before, after, seen = a_state(1), a_state(2), NamedState(topic="other", state=None)
     event = decision(
@@ -137,6 +142,7 @@ def test_every_field_has_its_place() -> None:
         "enforced": False,
         "upstream_cluster_id": "upstream",
         "unjudged": "a reason",
+        "election_type": "unclean",
     }
     assert msgspec.json.decode(msgspec.json.encode(event), type=type(event)) == event
 

@@ -189,6 +189,8 @@ def test_rules_are_counted_whatever_they_do(cluster: MiniCluster) -> None:
         labels = {"rule": rule, "action": action}
         name = "policy_findings_total"
         assert value(after, name, **labels) - value(before, name, **labels) == 1, rule
+    would_be = "would_be_refused_total"
+    assert value(after, would_be, rule="few") - value(before, would_be, rule="few") == 1
 
 
 def test_rule_files_tell_whether_they_are_in_force(cluster: MiniCluster, folder: Path) -> None:
