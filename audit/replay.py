@@ -292,6 +292,7 @@ def admin_request(event: Decision) -> AdminRequest | None:
         name=event.name,
         config_operations=event.config_operations or {},
         config_operation_kinds=event.config_operation_kinds,
+        election_type=event.election_type,
     )
     return asked if event.asked_ms is not None else msgspec.structs.replace(asked, time_ms=event.time_ms)
 

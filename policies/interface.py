@@ -297,6 +297,8 @@ class AdminRequest(msgspec.Struct, frozen=True, kw_only=True):
     """
     config_operation_kinds: Mapping[str, str] | None = None
     """The operation on each of these keys: `set` or `delete`."""
+    election_type: str | None = None
+    """For ElectLeaders: `preferred` or `unclean`. For other requests this is None."""
     client_id: str | None = None
     client_host: str = ""
     validate_only: bool = False

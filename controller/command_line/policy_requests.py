@@ -6,7 +6,7 @@ Rule: omitted values have the plainest defaults.
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -24,7 +24,7 @@ from ...policies.interface import (
     RequestedTopicState,
     TopicState,
 )
-from ...policies.rules.vocabulary import GROUPS, OPERATION_OF_API, OPERATIONS
+from ...policies.rules.vocabulary import ELECT_LEADERS, GROUPS, OPERATION_OF_API, OPERATIONS
 from ...policies.states import requested_state, topic_state
 from ..metadata.entities import INTERNAL_TOPICS
 
@@ -49,7 +49,7 @@ KINDS: Mapping[str, str] = {
     **dict.fromkeys(GROUPS["groups"], "group"),
     "alter_user_scram_credentials": "user",
     "alter_client_quotas": "client_quota",
-    "elect_leaders": "topic",
+    ELECT_LEADERS: "topic",
     "alter_replica_log_dirs": "replica",
 }
 """The kind of resource that each operation of an `AdminRequest` changes."""
@@ -113,6 +113,7 @@ class RequestGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     has no null.
     """
     delete_records_offsets: dict[str, int] = {}
+    election_type: Literal["preferred", "unclean"] = "preferred"
 
 
 def misnamed(request: RequestGiven) -> str | None:
@@ -155,7 +156,14 @@ def asked(
         operands: Mapping[str, str | None] = request.config_operations or {}
         if request.operation in DELETIONS:
             operands = dict.fromkeys(operands)
-        return AdminRequest(**common, kind=KINDS[request.operation], name=request.resource, config_operations=operands)
+        elects = request.election_type if request.operation == ELECT_LEADERS else None
+        return AdminRequest(
+            **common,
+            kind=KINDS[request.operation],
+            name=request.resource,
+            config_operations=operands,
+            election_type=elects,
+        )
     if request.operation in ENTITIES:
         return _entity_request(request, configs, defaults, common)
     return _topic_request(request, before, defaults, {**common, "topic": request.topic})

@@ -296,6 +296,7 @@ def _refused(requested: RequestedChange, refusal: Refusal) -> PlannedChange:
         operation_kinds=requested.operation_kinds,
         reassignments=requested.reassignments,
         delete_records_offsets=requested.delete_records_offsets,
+        election_type=requested.election_type,
         refusal=refusal,
         is_denied=refusal.code in DENIALS,
     )

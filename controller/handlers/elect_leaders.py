@@ -6,6 +6,7 @@ election that is asked for does not need `unclean.leader.election.enable`.
 """
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
@@ -33,7 +34,7 @@ from .entity_changes import refuse_request
 from .node import Node
 from .parts import Parts, each
 from .planning import PlannedChange, deleted_since, judge_admin, judges_api
-from .requested_changes import elected_topics
+from .requested_changes import elected_topics, election_type
 
 ALTER_CLUSTER = Permission(
     AclOperation.ALTER, AclResourceType.CLUSTER, "CLUSTER_AUTHORIZATION_FAILED for the request and each partition"
@@ -112,6 +113,7 @@ class ElectionPlanner:
         self._image = controller.image
         self._epoch = controller.epoch
         self._type = ElectionType(request.election_type)
+        self._change = partial(PlannedChange, election_type=election_type(request))
         self._names_all = request.topic_partitions is None
         self.requested: dict[str, Sequence[int]] = {}
         """The partitions to elect leaders for, by topic."""
@@ -128,7 +130,7 @@ class ElectionPlanner:
         return await each(draft, list(self.requested)[first:], self._plan_topic)
 
     def unbegun(self, refusal: Refusal) -> Sequence[PlannedChange]:
-        return [PlannedChange(resource=name, refusal=refusal) for name in self.requested]
+        return [self._change(resource=name, refusal=refusal) for name in self.requested]
 
     def result(self, change: PlannedChange) -> ReplicaElectionResult:
         """Return the rows of a topic. A partition whose own election failed keeps its error."""
@@ -158,8 +160,8 @@ class ElectionPlanner:
             else:
                 elected[index] = outcome
         if topic is None or not elected:
-            return PlannedChange(resource=name, refusal=next(iter(refusals.values())))
-        change = PlannedChange(resource=name, reached=_shows(topic, elected), overtaken=deleted_since(topic))
+            return self._change(resource=name, refusal=next(iter(refusals.values())))
+        change = self._change(resource=name, reached=_shows(topic, elected), overtaken=deleted_since(topic))
         try:
             if judges_api(self._node, self._context):
                 await judge_admin(self._node, self._context, draft, change)

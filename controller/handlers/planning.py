@@ -200,6 +200,7 @@ async def judge_admin(
             name=change.resource,
             config_operations=redact_configs_of(change.kind, change.operations or NO_CONFIGS),
             config_operation_kinds=change.operation_kinds,
+            election_type=change.election_type,
         ),
     )
 

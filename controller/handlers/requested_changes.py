@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...protocol.config_resources import ConfigOperation
+from ...protocol.messages.elect_leaders import ElectionType
 from ..requests.changes import KINDS, RequestedChange, kind_and_name
 from ..requests.spec import Spec
 
@@ -68,7 +69,13 @@ def topics_with_deleted_records(request: Any) -> Iterator[RequestedChange]:
 
 def elected_topics(request: Any) -> Iterator[RequestedChange]:
     for topic in request.topic_partitions or ():
-        yield RequestedChange(topic.topic)
+        yield RequestedChange(topic.topic, election_type=election_type(request))
+
+
+def election_type(request: Any) -> str:
+    """Return the name of the election type of an ElectLeaders."""
+    known = {int(each): each.name.lower() for each in ElectionType}
+    return known.get(request.election_type, UNKNOWN_OPERATION)
 
 
 def configured_resources(request: Any) -> Iterator[RequestedChange]:

@@ -57,6 +57,7 @@ class JudgedPart(msgspec.Struct, eq=False):
             operation_kinds=requested.operation_kinds,
             reassignments=requested.reassignments,
             delete_records_offsets=requested.delete_records_offsets,
+            election_type=requested.election_type,
         )
         return cls(part, change)
 

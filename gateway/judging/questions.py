@@ -224,6 +224,7 @@ class Asker:
                 name=change.resource,
                 config_operations=redact_configs_of(change.kind, change.operations or {}),
                 config_operation_kinds=change.operation_kinds,
+                election_type=change.election_type,
             )
         )
 

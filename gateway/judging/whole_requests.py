@@ -14,7 +14,7 @@ import msgspec
 from ...controller.errors import Refusal
 from ...controller.handlers import SPECS
 from ...controller.handlers.acl_filters import entry_text, pattern_text
-from ...controller.handlers.requested_changes import requested_changes
+from ...controller.handlers.requested_changes import election_type, requested_changes
 from ...controller.requests.changes import RequestedChange
 from ...controller.requests.error_answers import error_answer, error_codes
 from ...controller.requests.spec import Spec
@@ -102,7 +102,10 @@ async def resolved_parts(request: Any, mirror: Mirror, parts: list[Part]) -> lis
         ]
         return [Part(("acl", each.resource), [], each) for each in deleted] or parts
     if isinstance(request, ElectLeadersRequest) and request.topic_partitions is None:
-        return [Part(("topic", name), [], RequestedChange(name)) for name in sorted(mirror.image.topics)]
+        kind = election_type(request)
+        return [
+            Part(("topic", name), [], RequestedChange(name, election_type=kind)) for name in sorted(mirror.image.topics)
+        ]
     return parts
 
 

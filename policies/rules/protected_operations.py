@@ -10,7 +10,7 @@ from ..interface import AdminRequest
 from .facts import Facts
 from .rule import Rule, read_scope
 from .tables import TomlTable
-from .vocabulary import ADMIN_OPERATIONS, NAME, PRINCIPAL
+from .vocabulary import ADMIN_OPERATIONS, ELECT_LEADERS, ELECTION_TYPE, ELECTION_TYPES, NAME, PRINCIPAL
 
 WORDS: Mapping[str, str] = {
     "create_acls": "create ACLs of {}",
@@ -36,11 +36,18 @@ def read_protected_operations(table: TomlTable, name: str) -> Rule:
     scope = read_scope(table, name, ADMIN_OPERATIONS, ADMIN_OPERATIONS)
     if not table.has("operations"):
         table.note("operations is missing: the operations that are protected")
+    elections = table.choices("election_types", ELECTION_TYPES)
+    if elections is not None and ELECT_LEADERS not in scope.operations:
+        table.note(f"election_types is about {ELECT_LEADERS}, which operations does not name", "election_types")
     table.finish()
 
     def judge(facts: Facts) -> str | None:
-        assert isinstance(facts.request, AdminRequest)
-        words = WORDS[facts.operation].format(facts.request.name[:MAX_NAME])
-        return scope.message or f"{facts.principal} may not {words}."
+        request = facts.request
+        assert isinstance(request, AdminRequest)
+        elects = request.election_type
+        if elects is not None and elections is not None and elects not in elections:
+            return None
+        words = WORDS[facts.operation] if elects is None else f"elect {elects} leaders of {{}}"
+        return scope.message or f"{facts.principal} may not {words.format(request.name[:MAX_NAME])}."
 
-    return scope.rule(judge, {PRINCIPAL, NAME})
+    return scope.rule(judge, {PRINCIPAL, NAME, ELECTION_TYPE})

@@ -13,6 +13,8 @@ TOPIC_OPERATIONS = ("create", "alter", REASSIGN, "delete", "delete_records")
 """The operations of a rule that names none."""
 INCLUDED: Mapping[str, frozenset[str]] = {"alter": frozenset({REASSIGN})}
 """The operations that a rule judges besides one that it names: a reassignment alters a topic."""
+ELECT_LEADERS = "elect_leaders"
+ELECTION_TYPES = ("preferred", "unclean")
 OPERATION_OF_API: Mapping[str, str] = {
     "CreateAcls": "create_acls",
     "DeleteAcls": "delete_acls",
@@ -24,7 +26,7 @@ OPERATION_OF_API: Mapping[str, str] = {
     "DeleteGroups": "delete_groups",
     "OffsetCommit": "offset_commit",
     "OffsetDelete": "offset_delete",
-    "ElectLeaders": "elect_leaders",
+    "ElectLeaders": ELECT_LEADERS,
     "AlterReplicaLogDirs": "alter_replica_log_dirs",
 }
 """The operations of `AdminRequest`s, by Kafka's names of their APIs."""
@@ -99,6 +101,7 @@ VARIABLES: Mapping[str, Mapping[str, Type]] = {
         "config_operation_kinds": map_of(STRING, STRING, nullable=True),
         "reassignments": map_of(INT, Type("list", INT, nullable=True), nullable=True),
         "delete_records_offsets": map_of(INT, INT, nullable=True),
+        "election_type": or_null(STRING),
     },
     "before": STATE,
     "after": {**STATE, "generated_replica_assignments": BOOL, "effective_configs": map_of(STRING, STRING)},
@@ -122,6 +125,7 @@ def entry_of(variable: str, field: str, key: str, ending: str = "") -> tuple[str
 TIME = ("request", "time")
 TOPIC = ("request", "topic")
 NAME = ("request", "name")
+ELECTION_TYPE = ("request", "election_type")
 PRINCIPAL = ("principal", "")
 PARTITIONS = ("after", "num_partitions")
 PARTITIONS_BEFORE = ("before", "num_partitions")

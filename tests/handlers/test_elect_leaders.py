@@ -230,6 +230,7 @@ async def test_the_parts_of_a_long_election_are_planned_again_in_their_order(tmp
         assert codes(answer) == {(name, index): NONE for name in names for index in range(100)}
         assert {each.leader for name in names for each in cluster.topic(name).partitions} == {1}
     elected = [each for each in decisions_in(tmp_path) if each.operation == "elect_leaders"]
+    assert {each.election_type for each in elected} == {"preferred"}
     assert [(each.name, each.element, each.elements) for each in elected] == [
         (name, index, len(names)) for index, name in enumerate(names)
     ]

@@ -89,8 +89,9 @@ def administer(
     operations: Mapping[str, str | None] = MappingProxyType({"Allow Read to User:bob from *": ""}),
     client_id: str | None = None,
     client_host: str = "10.0.0.9",
+    election_type: str | None = None,
 ) -> AdminRequest:
     return AdminRequest(
         api=api, kind=kind, name=name, principal=principal, config_operations=operations,
-        client_id=client_id, client_host=client_host, time_ms=1,
+        client_id=client_id, client_host=client_host, time_ms=1, election_type=election_type,
     )  # fmt: skip

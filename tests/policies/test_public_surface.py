@@ -44,7 +44,7 @@ FIELDS = {
     "DeleteRecordsRequest": ["delete_records_offsets"],
     "AdminRequest": [
         *("api", "kind", "name", "principal", "client_id", "client_host", "validate_only", "time_ms"),
-        *("config_operations", "config_operation_kinds"),
+        *("config_operations", "config_operation_kinds", "election_type"),
     ],
 }
 

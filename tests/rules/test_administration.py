@@ -87,6 +87,19 @@ def test_the_message_says_who_may_not_do_what(api: str, name: str, message: str)
     assert said(PROTECTED.format("'admin'") + "message = 'No.'", administer(api, name=name)) == ["No."]
 
 
+def test_rules_tell_unclean_elections_from_preferred_ones() -> None:
+    """The kind of an election is a key of a table and a field of expressions."""
+    unclean = administer("ElectLeaders", name="t", election_type="unclean")
+    preferred = administer("ElectLeaders", name="t", election_type="preferred")
+    for text, words in (
+        (PROTECTED.format("['elect_leaders', 'acls']") + "election_types = 'unclean'", "User:alice may not elect unclean leaders of t."),
+        (condition('request.election_type != "unclean"', operations='"elect_leaders"') + "message = 'No.'", "No."),
+    ):  # fmt: skip
+        assert said(text, unclean) == [words]
+        assert said(text, preferred) == []
+    assert said(PROTECTED.format("['elect_leaders', 'acls']") + "election_types = 'unclean'", administer()) != []
+
+
 @pytest.mark.parametrize(
     ("keys", "is_meant"),
     [
@@ -159,6 +172,8 @@ def test_actions_and_windows() -> None:
         (PROTECTED.format("['acls', 'create']"), "rules.toml:2:23: operations names 'create', which this kind of rule never judges; it judges create_acls, "),
         ("[[partitions]]\nmax = 1\noperations = 'acls'", "operations names 'acls', which this kind of rule never judges; it judges create, alter"),
         ("[[quota]]\nowned = 'a'\nmax_topics = 1\noperations = ['create', 'elect_leaders']", "operations names 'elect_leaders', which this kind of rule never judges"),
+        (PROTECTED.format("'elect_leaders'") + "election_types = 'uncleen'", "election_types names 'uncleen', which does not exist; did you mean unclean?"),
+        (PROTECTED.format("'acls'") + "election_types = 'unclean'", "election_types is about elect_leaders, which operations does not name"),
         (PROTECTED.format("'elect_leaders'") + "topics = 'a'", "operations names 'elect_leaders', which is matched by resources, but the rule is only about some topics"),
         ("[[partitions]]\nmax = 1\nresources = 'a'", "rules.toml:3:1: resources is about acls, tokens, groups, admin and the operations in them, but the rule judges alter, create: narrow operations, or name topics"),
         (PROTECTED.format("'acls'") + "resources = '/(/'", "resources: '/(/' is a bad regular expression"),
