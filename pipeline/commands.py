@@ -24,6 +24,7 @@ from ..text.times import parse_time
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from .backtest.candidate import Found
     from .location import Location
 
 INTERRUPTED, TERMINATED = 130, 143
@@ -265,17 +266,22 @@ def backtest(
     POLICY is a file of rules (.toml; several by commas), a class in Python (module:Class or
     file.py:Class), or a node's server.properties.
     """
-    from .backtest.candidate import CandidateError, read_candidate
     from .backtest.command import run_command
     from .delta import Tables
 
-    try:
-        found = read_candidate(policy, sets)
-    except CandidateError as error:
-        raise click.ClickException(str(error)) from None
+    found = _read_candidate(policy, sets)
     Tables(tables).require()
     with spark as session:
         run_command(session, tables, found, files, **options)
+
+
+def _read_candidate(policy: str, sets: tuple[str, ...] = ()) -> "Found":
+    from .backtest.candidate import CandidateError, read_candidate
+
+    try:
+        return read_candidate(policy, sets)
+    except CandidateError as error:
+        raise click.ClickException(str(error)) from None
 
 
 @pipeline.command()
@@ -287,9 +293,17 @@ def backtest(
     type=Page(),
     help="Write the page here, and PAGE.json and PAGE-csv beside it.",
 )
+@click.option("--policy", help="The policy in force, as for `backtest`: its rules that never fired are listed, too.")
 @selection_options
 @spark_options
-def report(*, spark: AbstractContextManager["SparkSession"], tables: "Location", files: Any, **selection: Any) -> None:
+def report(
+    *,
+    spark: AbstractContextManager["SparkSession"],
+    tables: "Location",
+    files: Any,
+    policy: str | None,
+    **selection: Any,
+) -> None:
     """Make a page with plots of what was recorded.
 
     It tells who was refused and why, what grows, and how long changes take. The figures are written
@@ -298,9 +312,10 @@ def report(*, spark: AbstractContextManager["SparkSession"], tables: "Location",
     from .delta import Tables
     from .report.making import run_command
 
+    rules = () if policy is None else _read_candidate(policy).names
     Tables(tables).require()
     with spark as session:
-        run_command(session, tables, files, **selection)
+        run_command(session, tables, files, rules=rules, **selection)
 
 
 @pipeline.command()

@@ -17,7 +17,15 @@ import msgspec
 from ...policies.interface import TopicManagementPolicy
 from ...policies.judging import Judge, call_policy
 from ...policies.load_errors import PolicyLoadError
-from ...policies.loading import ALTER_KEY, CREATE_KEY, POLICY_KEY, build_policy, is_rule_file, without_secrets
+from ...policies.loading import (
+    ALTER_KEY,
+    CREATE_KEY,
+    POLICY_KEY,
+    build_policy,
+    is_rule_file,
+    names_class,
+    without_secrets,
+)
 from ...policies.rules.mistakes import RuleFileError, RuleSource
 from ...policies.rules.ruleset import load_rules
 from ...text.properties import PropertiesError, parse_properties
@@ -83,6 +91,16 @@ class Found(msgspec.Struct, frozen=True):
     """Files that are not sent along, but were read while the policy was loaded: they have to be on
     every machine.
     """
+    rules: tuple[tuple[str, str], ...] = ()
+    """The names and actions of the candidate's rules."""
+
+    @property
+    def names(self) -> list[str]:
+        """The names under which the log has what the candidate refuses: those of its rules, and
+        that of the policy if it has Python code.
+        """
+        names = [name for name, _ in self.rules]
+        return [*names, self.candidate.name] if names_class(self.candidate.configs) else names
 
 
 def read_candidate(policy: str, settings: Sequence[str] = ()) -> Found:
@@ -104,7 +122,8 @@ def read_candidate(policy: str, settings: Sequence[str] = ()) -> Found:
             redirect_stdout(sys.stderr),
         ):
             loaded = build_policy(visible)
-            judge = Judge(loaded, load_rules(rules) if rules else None)
+            ruleset = load_rules(rules) if rules else None
+            judge = Judge(loaded, ruleset)
             new = sys.modules.keys() - known
             for spec in specs.values():
                 if (folder := folder_of(spec)) is not None:
@@ -119,7 +138,8 @@ def read_candidate(policy: str, settings: Sequence[str] = ()) -> Found:
         name=judge.name, policy_hash=judge.policy_hash, configs={**visible, **specs}, timeout_ms=timeout_ms, rules=rules,
         folders=folders, searched=tuple(searched),
     )  # fmt: skip
-    return Found(candidate, suspicions(folders), _elsewhere(filter(None, read), folders))
+    named = () if ruleset is None else tuple((each.name, each.action.value) for each in ruleset.rules)
+    return Found(candidate, suspicions(folders), _elsewhere(filter(None, read), folders), named)
 
 
 # ------------------------------------------------------------------ what is named

@@ -190,11 +190,10 @@ def _was_made(event: Decision) -> bool:
 
 
 def _was_refused(event: Decision) -> bool:
-    """Whether it was the policy's verdict that kept a request from taking place. If a gateway only
-    observes, or if Kafka's own checks refuse the request first, it is not.
+    """Whether it was the policy's verdict that kept a request from taking place. If Kafka's own
+    checks refuse the request first, it is not.
     """
-    is_denied = event.enforced and recorded(event).decision != ALLOWED
-    return is_denied and event.error_code in POLICY_ERRORS
+    return recorded(event).decision != ALLOWED and event.error_code in POLICY_ERRORS
 
 
 def _moot(event: Decision, before: RecordedState | None) -> Moot | None:

@@ -13,22 +13,33 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...audit.event import RuleFinding
+from ...audit.event import Effect, RuleFinding
 from ...policies.rules.vocabulary import ADMIN
 from ...policies.verdict import Verdict
 from .encoded import Encoded, Flags, Numbers, flags, within
 from .prefilter import COLUMNS, UNKNOWN, OfCode, Prefilter, asked, prefilter_of
 from .reading import decoded, lines_of, numbers_of
 from .replaying import DAY_MS, Backtest, Settled, Window
-from .verdicts import NO_POLICY, Difference, Opinion, Outcome, difference_between, opinion
+from .verdicts import NO_POLICY, Difference, Opinion, Outcome, difference_between, opinion, passed
 from .watching import Watched
 
 CHANGES = pa.array(["removal", "observed"])
 """Events that change a topic, and that no policy was asked about."""
-COMPARED = ("decision", "rule", "policy_message")
-COUNTED = ("principal", "operation", "day", "policy", "policy_hash", "outcome")
+COMPARED = ("decision", "rule", "policy_message", "enforced")
+COUNTED = ("principal", "operation", "day", "policy", "policy_hash", "enforced", "outcome")
 MADE = {"day", "outcome"}
-READ = {*COLUMNS, *COMPARED, *COUNTED, "findings", "time", "validate_only", "elements", "effect", "error"} - MADE
+READ = {
+    *COLUMNS,
+    *COMPARED,
+    *COUNTED,
+    "findings",
+    "time",
+    "validate_only",
+    "elements",
+    "effect",
+    "error",
+    "error_code",
+} - MADE
 
 
 def one_by_one(backtest: Backtest, table: pa.Table) -> Iterator[Difference]:
@@ -77,9 +88,10 @@ class _Lot:
     def __init__(self, watched: Watched, prefilter: Prefilter | OfCode, table: pa.Table, window: Window) -> None:
         self._names = watched.names
         self._encoded = encoded = Encoded(table)
-        times, is_asked = numbers_of(table, "time") // 1000, asked(table)
+        times, is_failed = numbers_of(table, "time") // 1000, _failed(table)
+        is_asked = asked(table) & ~is_failed
         is_plain, is_within = _plain(table), within(times, window)
-        self._is_unasked = is_plain & is_within & flags(pc.is_null(table.column("asked_ms")))
+        self._is_unasked = is_plain & is_within & (is_failed | flags(pc.is_null(table.column("asked_ms"))))
         is_told = is_plain & is_within & is_asked
         self._then, recorded = _recorded(encoded, table, np.flatnonzero(is_told))
         opinions, doubts = prefilter.sift(table, encoded, is_asked)
@@ -143,10 +155,10 @@ class _Lot:
         """Count requests by what they have come to."""
         outcomes = np.array(self._outcomes, np.int64)
         self._encoded.add("outcome", outcomes)
-        for (principal, operation, day, policy, policy_hash, outcome), count in self._counted(
+        for (principal, operation, day, policy, policy_hash, enforced, outcome), count in self._counted(
             COUNTED, outcomes != UNKNOWN
         ):
-            named = principal or "", operation, day, policy or "", policy_hash or ""
+            named = principal or "", operation, day, policy or "", policy_hash or "", enforced is not False
             yield Settled(*named, self._outcome[outcome]), count
 
     def unasked(self) -> Iterator[tuple[str, int]]:
@@ -169,6 +181,14 @@ def _plain(table: pa.Table) -> Flags:
     return is_plain & flags(pc.not_equal(table.column("effect"), "unknown"))
 
 
+def _failed(table: pa.Table) -> Flags:
+    """Return which decisions `verdicts.is_failed` is true of."""
+    is_failed = flags(pc.equal(table.column("enforced"), pa.scalar(False))) & flags(
+        pc.equal(table.column("effect"), Effect.NONE.value)
+    )
+    return is_failed & flags(pc.not_equal(table.column("error_code"), 0))
+
+
 def _recorded(encoded: Encoded, table: pa.Table, rows: Numbers) -> tuple[list[Opinion], Numbers]:
     """Return the different recorded opinions in these rows, and for each event the number of its
     own, or UNKNOWN.
@@ -183,8 +203,14 @@ def _recorded(encoded: Encoded, table: pa.Table, rows: Numbers) -> tuple[list[Op
     different, which = np.unique(which * len(known) + numbers, return_inverse=True)
     opinions = []
     for number, of_findings in (divmod(each, len(known)) for each in different.tolist()):
-        decision, rule, message = values[number]
-        opinions.append(NO_POLICY if decision is None else Opinion(decision, rule, message, known[of_findings]))
+        decision, rule, message, enforced = values[number]
+        found_by_rules = known[of_findings]
+        if decision is None:
+            opinions.append(NO_POLICY)
+        elif enforced is False:
+            opinions.append(passed(found_by_rules))
+        else:
+            opinions.append(Opinion(decision, rule, message, found_by_rules))
     recorded = np.full(table.num_rows, UNKNOWN)
     recorded[rows] = which
     return opinions, recorded

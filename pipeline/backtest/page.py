@@ -125,6 +125,8 @@ def _entry(body: str) -> Mapping[str, Any]:
 
 def _lines(difference: Difference, event: Decision) -> Iterator[Line]:
     yield "then", _said(difference.recorded)
+    if event.policy is not None and not event.enforced and event.policy.decision != ALLOWED:
+        yield "not enforced then", _said(Opinion(event.policy.decision, event.policy.rule, event.policy.message))
     if difference.kind is Kind.MOOT:
         yield "now", f"moot: {difference.candidate.message}"
     else:

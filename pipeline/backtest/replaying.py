@@ -43,6 +43,7 @@ from .verdicts import (
     Opinion,
     Outcome,
     difference_between,
+    is_failed,
     opinion,
     recorded,
     rule_behind,
@@ -83,6 +84,7 @@ class Settled(NamedTuple):
     """The day of the request, in days since 1970."""
     policy: str
     policy_hash: str
+    is_enforced: bool
     outcome: Outcome
 
 
@@ -194,8 +196,8 @@ class Backtest:
         """Count the requests whose events `carries` and `answered` took, and the decisions that no
         policy was asked about, by their errors.
         """
-        for (principal, operation, day, policy, policy_hash, outcome), count in settled:
-            self._tally.counts["in-force", policy, policy_hash] += count
+        for (principal, operation, day, policy, policy_hash, is_enforced, outcome), count in settled:
+            self._tally.counts[_in_force(is_enforced), policy, policy_hash] += count
             self._count((principal, operation, day), outcome, count)
         for error, count in unasked:
             self._tally.counts["not-asked", error] += count
@@ -244,12 +246,12 @@ class Backtest:
             if isinstance(asked, Asked):
                 self._world.decided(event, allowed=None)
             return None
-        if asked is None:
-            is_unknown = event.asked_ms is not None
+        if asked is None or is_failed(event):
+            is_unknown = asked is None and event.asked_ms is not None
             counts[("unknown-operation", event.operation) if is_unknown else ("not-asked", event.error)] += 1
             return None
-        policy = event.policy
-        counts["in-force", "" if policy is None else policy.policy, "" if policy is None else policy.policy_hash] += 1
+        policy = ("", "") if event.policy is None else (event.policy.policy, event.policy.policy_hash)
+        counts[_in_force(event.enforced), *policy] += 1
         if not self._world.is_known:
             counts["uncertain",] += 1
         if isinstance(asked, Moot):
@@ -363,6 +365,11 @@ class Backtest:
 def _cell(event: Decision) -> tuple[str, str, int]:
     """Return the principal, operation and day of a request, by which requests are counted."""
     return event.principal or "", event.operation, event.time_ms // DAY_MS
+
+
+def _in_force(is_enforced: bool) -> str:
+    """Return the name of the counts of requests by the policies that were enforced, or were not."""
+    return "in-force" if is_enforced else "observed"
 
 
 def _topic_of(event: AuditEvent) -> str:

@@ -75,7 +75,7 @@ class Summary(msgspec.Struct, frozen=True):
 
 def summarized(found: Found, wish: Wish, clusters: Iterable[str], results: Results) -> Summary:
     tally, candidate, window = results.tally, found.candidate, wish.window
-    in_force = tally.beginning("in-force")
+    in_force = list(tally.beginning("in-force"))
     refused = list(tally.beginning("refused"))
     tried = {
         "name": candidate.name,
@@ -97,6 +97,8 @@ def summarized(found: Found, wish: Wish, clusters: Iterable[str], results: Resul
         "until": None if window.until_ms is None else iso(window.until_ms * 1000),
         "counterfactual": wish.counterfactual,
         "asked": tally.of("asked"),
+        # requests of these that passed whatever a policy said of them
+        "observed": sum(number for _, number in tally.beginning("observed")),
         # decisions that were not the policy's to make, by the error's name
         "not_asked": tally.by("not-asked"),
         # decisions of operations that only later versions know
@@ -135,16 +137,16 @@ def summarized(found: Found, wish: Wish, clusters: Iterable[str], results: Resul
         # cluster, rule, how many
         "by_rule": [(*keys, number) for keys, number in refused],
     }
-    return Summary(tried, history, totals, existing, tuple(_sheets(tally)))
+    return Summary(tried, history, totals, existing, tuple(_sheets(tally, found)))
 
 
 def _any_of(tally: Tally, about: str) -> dict[str, int]:
     return {name: number for name, number in tally.by(about).items() if number}
 
 
-def _sheets(tally: Tally) -> Iterator[Sheet]:
-    """Yield the tables of names with differences, of what is newly denied on each day, of rules
-    that found something, and of the policies that were in force.
+def _sheets(tally: Tally, found: Found) -> Iterator[Sheet]:
+    """Yield the tables of names with differences, of what is newly denied on each day, of rules,
+    those of the candidate that found nothing included, and of the policies that were in force.
     """
     yield _by(tally, "rule", "Rules that make the difference", NO_RULE, asked=False)
     yield _by(tally, "principal", "Principals", NOT_AUTHENTICATED)
@@ -153,19 +155,25 @@ def _sheets(tally: Tally) -> Iterator[Sheet]:
     yield _by(tally, "day", "Days")
     for about, nameless in (("rule", NO_RULE), ("principal", NOT_AUTHENTICATED)):
         columns = _name("day", "Day"), _name(about, about.capitalize()), _count("newly_denied", "Newly denied")
-        found = tally.beginning(f"{DENIED_BY}{about}")
-        denied = sorted((_day(day), name or nameless, number) for (day, name), number in found)
+        of_days = tally.beginning(f"{DENIED_BY}{about}")
+        denied = sorted((_day(day), name or nameless, number) for (day, name), number in of_days)
         yield Sheet(f"{DENIED_BY}{about}", f"Newly denied, by {about} and day", columns, denied)
     rules = _name("rule", "Rule"), Column("action", "Action", Holds.TEXT)
     said = _count("recorded", "Findings then"), _count("candidate", "Findings of the candidate")
-    counts = _counts(tally, "finding")
+    counts: dict[tuple[str, ...], Counter[str]] = {rule: Counter() for rule in found.rules}
+    counts.update(_counts(tally, "finding"))
     most_first = sorted(counts, key=lambda rule: (-counts[rule]["candidate"], -counts[rule]["recorded"], rule))
     findings = [(*rule, counts[rule]["recorded"], counts[rule]["candidate"]) for rule in most_first]
     yield Sheet("findings", "What rules had against requests", (*rules, *said), findings)
-    columns = _name("policy", "Policy then"), _name("policy_hash", "SHA-256"), _count("requests", "Requests")
-    in_force = sorted(tally.beginning("in-force"), key=lambda found: -found[1])
-    policies = [(name or NO_POLICY, digest, number) for (name, digest), number in in_force]
-    yield Sheet("in_force", "Policies in force then", columns, policies)
+    of_policy = _name("policy", "Policy then"), _name("policy_hash", "SHA-256")
+    numbers = _count("requests", "Requests"), _count("observed", "Not enforced")
+    in_force, observed = (dict(tally.beginning(about)) for about in ("in-force", "observed"))
+    both = {policy: in_force.get(policy, 0) + observed.get(policy, 0) for policy in sorted({*in_force, *observed})}
+    policies = [
+        (policy[0] or NO_POLICY, policy[1], number, observed.get(policy, 0))
+        for policy, number in sorted(both.items(), key=lambda found: -found[1])
+    ]
+    yield Sheet("in_force", "Policies in force then", (*of_policy, *numbers), policies)
 
 
 def _by(tally: Tally, name: str, title: str, nameless: str = "", *, asked: bool = True) -> Sheet:

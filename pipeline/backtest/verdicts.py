@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from ...audit.event import REDACTED, Decision, RecordedState, Requested, RuleFinding
+from ...audit.event import REDACTED, Decision, Effect, RecordedState, Requested, RuleFinding
 from ...policies.verdict import PolicyOutcome as Decided
-from ...policies.verdict import Verdict
+from ...policies.verdict import RuleAction, Verdict
 
 ALLOWED, VIOLATED, BROKEN = (decided.value for decided in Decided)
 TIMED_OUT = "it takes more than policy.timeout.ms"
@@ -104,8 +104,27 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def recorded(event: Decision) -> Opinion:
+    """Return the recorded opinion as far as it had consequences: a verdict that was not enforced
+    let the request pass, whatever it says.
+    """
     policy = event.policy
-    return NO_POLICY if policy is None else Opinion(policy.decision, policy.rule, policy.message, policy.findings)
+    if policy is None:
+        return NO_POLICY
+    if not event.enforced:
+        return passed(policy.findings)
+    return Opinion(policy.decision, policy.rule, policy.message, policy.findings)
+
+
+def passed(findings: tuple[RuleFinding, ...]) -> Opinion:
+    """Return the opinion that counts where these findings of rules were not enforced."""
+    return Opinion(ALLOWED, findings=tuple(each for each in findings if each.action != RuleAction.DENY.value))
+
+
+def is_failed(event: Decision) -> bool:
+    """Whether the cluster itself refused a request that a gateway passed on without enforcing a
+    verdict: no policy would have changed what became of it.
+    """
+    return not event.enforced and event.effect is Effect.NONE and event.error_code != 0
 
 
 def opinion(verdict: Verdict, *, names: Mapping[str, str]) -> Opinion:

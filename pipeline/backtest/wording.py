@@ -52,6 +52,11 @@ def answer(summary: Summary) -> str:
 def lacks(summary: Summary) -> Iterator[str]:
     """Say what the history lacks, and what that means for the result."""
     history = summary.history
+    if observed := history["observed"]:
+        yield (
+            f"The verdicts on {plural(observed, 'request')} were not enforced, because a gateway only observed or its policy had "
+            "failed: these requests count as passed, whatever was said of them."
+        )
     if missing := history["missing"]:
         yield f"{plural(missing, 'event is', 'events are')} missing in the log: requests among them could not be replayed."
     if uncertain := history["uncertain"]:
@@ -67,7 +72,7 @@ def lacks(summary: Summary) -> Iterator[str]:
         )
     if errors := history["not_asked"]:
         told = {"deletions of what was deleted already" if name == "NONE" else name: errors[name] for name in errors}
-        yield f"{plural(sum(errors.values()), 'change')} failed before any policy was asked: {_counts(told)}."
+        yield f"{plural(sum(errors.values()), 'change')} failed before any policy was asked, or where none was enforced: {_counts(told)}."
     if operations := history["unknown_operations"]:
         yield f"Operations that this version does not know were not replayed: {_counts(operations)}."
     if resources := history["other_resources"]:

@@ -22,6 +22,7 @@ from .durations import BY_OPERATION, BY_STEP, DURATIONS
 from .facts import Wanted
 from .faults import FAULTS, QUARANTINED
 from .growth import BEGUN, GROWTH, grown, sum_up_growth
+from .objections import OBJECTIONS, WOULD_BE_REFUSED, note_rules
 from .question import Report
 from .refusals import ERRORS, FINDINGS, REFUSALS, REFUSED, WARNINGS
 from .selection import COLUMNS, Selection
@@ -41,19 +42,28 @@ CLUSTERS = Asked(
     most=None,
 )
 QUESTIONS = (
-    *(REFUSALS, WARNINGS, OVER_TIME, BY_PRINCIPAL, BY_TOPIC, GROWTH, DURATIONS),
+    *(REFUSALS, WOULD_BE_REFUSED, WARNINGS, OVER_TIME, BY_PRINCIPAL, BY_TOPIC, GROWTH, DURATIONS),
     *(FORWARDING, CONTROLLERS, BY_CLIENT, FAULTS),
 )
 
 
 def run_command(
-    spark: SparkSession, place: Location, files: Files, *, since: int | None, until: int | None, clusters: Sequence[str]
+    spark: SparkSession,
+    place: Location,
+    files: Files,
+    *,
+    since: int | None,
+    until: int | None,
+    clusters: Sequence[str],
+    rules: Sequence[str],
 ) -> None:
-    """Make the report, and print where it is. Raises PipelineError, OSError and Spark's errors."""
+    """Make the report with these rules in it, and print where it is. Raises PipelineError, OSError
+    and Spark's errors.
+    """
     selection = Selection(spark, Tables(place), since=since, until=until, clusters=clusters)
     selection.check()
     with Stages(spark, STAGES + 1).shown() as progress:
-        report = make(selection, progress)
+        report = make(selection, progress, rules)
         save_figures(report, files)
         with progress.stage("the page"):
             save_page(report, files)
@@ -64,15 +74,16 @@ def run_command(
     )
 
 
-def make(selection: Selection, progress: Stages) -> Report:
+def make(selection: Selection, progress: Stages, rules: Sequence[str] = ()) -> Report:
     with progress.stage("what there is"):
         selection.count(selection.days, BEGUN, QUARANTINED)
     selection.load(Table.PROBLEMS, Table.CONTROLLER_EPOCHS)
     near = {"places": find_reigns(selection)}
-    facts = (CHANGES, BY_TIME, TOPICS, REFUSED, ERRORS, FINDINGS, BY_STEP, BY_OPERATION, NEAR_CHANGES)
+    facts = (CHANGES, BY_TIME, TOPICS, REFUSED, OBJECTIONS, ERRORS, FINDINGS, BY_STEP, BY_OPERATION, NEAR_CHANGES)
     with progress.stage("changes", events=selection.number):
         selection.count(Wanted(Table.EVENTS, COLUMNS, selection.decisions, facts, near), grown(selection))
     sum_up_growth(selection)
+    note_rules(selection.facts, rules)
     return Report(selection, QUESTIONS, CLUSTERS)
 
 
@@ -130,6 +141,7 @@ def _figures(report: Report) -> Iterator[tuple[str, str, str]]:
     changes, refused = totals["clusters"]["changes"], totals["refusals_by_rule"]["refused"]
     yield "Changes asked for", count(changes), ""
     yield "Refused by policies", share(refused / changes) if changes else shown(None, Kind.SHARE), ""
+    yield "Would be refused", count(totals["would_be_refused_by_rule"]["would_be_refused"]), ""
     yield "Topics at the end", count(totals["growth_by_cluster"]["topics"]), ""
     yield "Partitions at the end", count(totals["growth_by_cluster"]["partitions"]), ""
     yield "Changes of controllers", count(report.sheet("controller_changes").all_rows), ""

@@ -153,5 +153,5 @@ WARNINGS = Question(
             {"rule": "Rule", "message": "What it said, the last time"},
         ),
     ),
-    note="Findings of rules with the action warn or audit, which refuse nothing: what would be refused if they had the action deny.",
+    note="Findings of rules with the action warn or audit, which refuse nothing; also about changes that were refused by another rule or in error.",
 )

@@ -16,11 +16,11 @@ themselves.
 """
 
 _KINDS = {
-    Kind.NAME: "action api cluster_id error file kind operation prefix rule software topic",
+    Kind.NAME: "action api cluster_id error file kind name operation prefix rule software topic",
     Kind.PRINCIPAL: "principal",
     Kind.TEXT: "message reason text way",
     Kind.COUNT: "applied asked changes created deleted errors events failed files findings first_minute forwarded growth lines local missing "
-    "names partitions partitions_before principals problems refused rules topics topics_before unknown validated",
+    "names partitions partitions_before principals problems refused rules topics topics_before unknown validated would_be_refused",
     Kind.SHARE: "share",
     Kind.MICROSECONDS: "p50_us p90_us p99_us silence_us slowest_us",
     Kind.TIME: "began first last time",

@@ -35,6 +35,10 @@ ALLOWED = PolicyDecision(
 )
 
 
+FAILED = {"enforced": False, "error": "INVALID_CONFIG", "error_code": 40}
+"""A gateway only observed, and the cluster itself refused the request."""
+
+
 def denied(message: str, rule: str = "") -> PolicyDecision:
     findings = (RuleFinding(rule=rule, action="deny", message=message),) if rule else ()
     return msgspec.structs.replace(ALLOWED, decision="violated", rule=rule, message=message, findings=findings)
@@ -183,7 +187,8 @@ class History:
 
     def _decide(self, name: str, operation: str, wanted: RecordedState | None, **said: Any) -> "History":
         before, policy = self.topics.get(name), said.get("policy", ALLOWED)
-        error = "NONE" if policy is None or policy.decision == "allowed" else "POLICY_VIOLATION"
+        is_refused = policy is not None and policy.decision != "allowed" and said.get("enforced", True)
+        error = "POLICY_VIOLATION" if is_refused else "NONE"
         values: dict[str, Any] = {
             "request": self._requests,
             "operation": operation,

@@ -14,7 +14,7 @@ from minicontroller.pipeline.backtest.replaying import Window
 from minicontroller.pipeline.backtest.worlds import Moot
 from tests.audit.logs import a_state
 from tests.pipeline.backtest.asking import at_most, in_python, in_rules, names, protecting, told
-from tests.pipeline.backtest.by_words import History, denied
+from tests.pipeline.backtest.by_words import FAILED, History, denied
 from tests.pipeline.backtest.slicing import backtested, otherwise
 
 
@@ -289,13 +289,13 @@ def test_what_was_denied_and_not_enforced_took_place(tmp_path: Path) -> None:
     """Where a gateway only observed, the record tells what became of a request: a topic that is
     there on both sides is the same one, and its removal follows its deletion.
     """
-    observed: dict[str, Any] = {"policy": denied("no"), "enforced": False, "error": "NONE", "error_code": 0}
+    observed: dict[str, Any] = {"policy": denied("no"), "enforced": False}
     history = History().create("t", **observed).create("u", **observed).create("v", **observed)
     history.delete("u", **observed).remove("u").adjust("v", {"a": "1"})
-    history.create("w", **{**observed, "error": "INVALID_CONFIG", "error_code": 40}).create("w", 2)
+    history.create("w", **{**observed, **FAILED}).create("w", 2)
     for window in (Window(), Window(since_ms=history.events[-3].time_ms)):
         differences, tally = backtested(history.events, at_most(tmp_path, 9), Otherwise(), window=window)
-        assert {kind for kind, _ in told(differences)} == {"newly-allowed"}
+        assert (told(differences), tally.by("not-asked")) == ([], {"INVALID_CONFIG": 1})
         assert not tally.by("parted")
     differences, world = otherwise(history.events, names(tmp_path, "v"))
     assert told(differences)[-1] == ("newly-denied", "w")

@@ -20,7 +20,7 @@ from minicontroller.pipeline.backtest.replaying import ALWAYS, Backtest, Window
 from minicontroller.pipeline.backtest.verdicts import Difference
 from tests.audit.logs import a_state
 from tests.pipeline.backtest.asking import in_python, in_rules
-from tests.pipeline.backtest.by_words import ALLOWED, History, broken, denied
+from tests.pipeline.backtest.by_words import ALLOWED, FAILED, History, broken, denied
 from tests.pipeline.backtest.files import written
 
 NAMES = ("a.orders", "a.Orders", "b-1", "__internal", "alice.x", "größe", "A.ORDERS")
@@ -131,6 +131,7 @@ def some_events(chance: Random, steps: int = 25) -> list[AuditEvent]:
             "client_host": chance.choice(["10.0.0.1", "127.0.0.1"]),
             "validate_only": chance.random() < 0.2,
             "assumed": some_assumed(chance),
+            **chance.choice([{}, {}, {"enforced": False}, FAILED]),
         }
         if name not in there:
             more: dict[str, Any] = {"api": chance.choice(["CreateTopics", "Metadata"])}

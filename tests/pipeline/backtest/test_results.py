@@ -27,7 +27,7 @@ from minicontroller.pipeline.backtest.terminal import print_summary
 from minicontroller.pipeline.backtest.workers import Failure, Job, Task, answer, replay
 from minicontroller.pipeline.page.files import Files
 from tests.pipeline.backtest.asking import at_most
-from tests.pipeline.backtest.by_words import History
+from tests.pipeline.backtest.by_words import ALLOWED, FAILED, History, denied
 from tests.pipeline.backtest.files import written
 
 SCRIPT = "<script>alert(1)</script>"
@@ -63,6 +63,24 @@ def test_a_class_and_deletions_are_told_in_words(tmp_path: Path) -> None:
     assert "1 topic exists today; 1 would be refused.\n  1 by the policy in c" in said.getvalue()
     for text in (told, said.getvalue()):
         assert "deletions of what was deleted already (1)" in text
+
+
+def test_what_a_gateway_only_observed_is_history_as_it_happened(tmp_path: Path) -> None:
+    """What passed counts as passed, and what the cluster refused as its error, whatever the rules
+    said that were not enforced; the page shows what they had said.
+    """
+    objects, observed = denied("9 partitions are more than 5.", "partitions"), {"enforced": False}
+    history = History().create("passed", 9, policy=objects, **observed).create("small", 2, policy=ALLOWED, **observed)
+    history.create("failed", 9, policy=objects, **FAILED).create("failed-small", 2, policy=ALLOWED, **FAILED)
+    history.create("asked", 9, policy=objects, validate_only=True, **observed)
+    for most, denials, same in ((5, 2, 1), (9, 0, 3)):
+        candidate = at_most(tmp_path, most)
+        summary, told = made(tmp_path, candidate, answers(candidate, history.events, tmp_path))
+        fails = [summary.fails_on(each) for each in ("newly-denied", "newly-allowed", "changed")]
+        assert (fails, summary.totals["same"]) == ([denials, 0, denials], same)
+        assert (summary.history["observed"], summary.history["not_asked"]) == (3, {"INVALID_CONFIG": 2})
+        assert "The verdicts on 3 requests were not enforced" in told and "nobody knows" not in told
+        assert ("not enforced then" in told) is (denials > 0)
 
 
 def test_a_hundred_thousand_differences(tmp_path: Path) -> None:

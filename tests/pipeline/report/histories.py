@@ -3,7 +3,7 @@ for.
 """
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,13 +54,15 @@ def report_of(
     folder: Path,
     events: Iterable[AuditEvent],
     others: dict[Table, list[Row]] | None = None,
+    *,
+    rules: Sequence[str] = (),
     **selected: Any,
 ) -> Report:
     """Of tables with these events."""
     write_tables(folder, events, others)
     selection = Selection(spark, Tables(Location.local(folder)), **selected)
     with Stages(spark, STAGES).shown() as progress:
-        return make(selection, progress)
+        return make(selection, progress, rules)
 
 
 def answer(report: Report, question: str) -> str:
@@ -147,6 +149,10 @@ class Maker:
     ) -> Iterator[AuditEvent]:
         warned = a_verdict(findings=(a_warning("replicas", action=self.chance.choice(("warn", "audit"))),))
         values |= {"before": before, "policy": self.chance.choice((a_verdict(), warned))}
+        if sequence % 3 == 0:  # a gateway that only observes
+            rule, said = (*RULES, "broken")[sequence // 3 % 4], f"{name} may not."
+            verdict = a_verdict("broken", message=f"Traceback:\n  1 / 0\n{said}\n") if rule == "broken" else None
+            values |= {"policy": verdict or a_verdict("violated", rule=rule, message=said), "enforced": False}
         if before is None:
             self.topics[name] = a_state(self.chance.randint(1, 9), topic_id=f"{name:A>22}")
             yield a_decision(sequence, name, **(values | {"after": self.topics[name]}))
@@ -181,6 +187,17 @@ def outcome(event: Decision) -> str:
         return "validated"
     judged = None if event.policy is None or not event.enforced else event.policy.decision
     return {"violated": "refused", "broken": "refused"}.get(judged or "", "errors")
+
+
+def objected(event: Decision) -> tuple[str, str | None] | None:
+    """The rule that a change would be refused by, and what it said."""
+    if event.error_code or event.policy is None:
+        return None
+    if not event.enforced and event.policy.decision == "violated":
+        return blamed(event), event.policy.message
+    if not event.enforced and event.policy.decision == "broken":
+        return blamed(event), f"The policy failed: {(event.policy.message or '').splitlines()[-1]}"
+    return next(((each.rule, each.message) for each in event.policy.findings if each.action != "deny"), None)
 
 
 def blamed(event: Decision) -> str:

@@ -46,6 +46,7 @@ def test_a_report_on_nothing_says_so(spark: SparkSession, tmp_path: Path) -> Non
     answers = {question.name: question.answer(report) for question in report.questions}
     assert answers == {
         "refusals": "Nothing was asked for.",
+        "would_be_refused": "Nothing was asked for.",
         "warnings": "Nothing: no rule found anything that it did not refuse.",
         "activity": "Nothing was asked for.",
         "principals": "Nothing was asked for.",

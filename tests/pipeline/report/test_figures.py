@@ -23,6 +23,7 @@ from tests.pipeline.report.histories import (
     answer,
     blamed,
     decisions,
+    objected,
     outcome,
     report_of,
     rows,
@@ -36,7 +37,7 @@ DECISIONS = decisions(EVENTS)
 
 @pytest.fixture(name="report", scope="module")
 def of_that_history(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Report:
-    return report_of(spark, tmp_path_factory.mktemp("tables"), EVENTS)
+    return report_of(spark, tmp_path_factory.mktemp("tables"), EVENTS, rules=("never", "naming"))
 
 
 def by(key: Callable[[Decision], Any], events: Iterable[Decision] = DECISIONS) -> dict[Any, list[Decision]]:
@@ -53,6 +54,10 @@ def outcomes(events: list[Decision]) -> tuple[int, ...]:
 
 def last(events: list[Decision]) -> int:
     return max(event.time_ms for event in events) * 1000
+
+
+def newest(events: list[Decision]) -> Decision:
+    return max(events, key=lambda event: (event.time_ms, event.cluster_id, event.epoch, event.sequence))
 
 
 def counted(sheet: Sheet, *keys: str) -> dict[Any, tuple[Any, ...]]:
@@ -122,8 +127,8 @@ def test_refusals_are_counted_by_rule_and_by_principal(report: Report) -> None:
         assert people == len({event.principal for event in rules[rule]})
         assert names == len({event.name for event in rules[rule]})
         assert at == last(rules[rule])
-        newest = max(rules[rule], key=lambda event: (event.time_ms, event.cluster_id, event.epoch, event.sequence))
-        assert newest.policy is not None and message == newest.policy.message
+        policy = newest(rules[rule]).policy
+        assert policy is not None and message == policy.message
     pairs = report.sheet("refusals_by_principal_and_rule")
     assert {row[:2]: row[2] for row in rows(pairs, "principal", "rule", "refused")} == {
         key: len(events) for key, events in by(lambda event: (event.principal, blamed(event)), refused).items()
@@ -155,6 +160,38 @@ def test_findings_that_refuse_nothing_are_counted(report: Report) -> None:
     sheet = report.sheet("warnings_by_rule")
     assert {row[:2]: row[2] for row in rows(sheet, "rule", "action", "findings")} == found
     assert sheet.values("applied") == sheet.values("findings")
+
+
+def test_what_would_be_refused_is_counted(report: Report) -> None:
+    """Whatever was let pass although something objected is counted once, by principal, rule and
+    topic, with what was said last and how often it was carried out; and rules that never fired are
+    there.
+    """
+    found = {id(event): said for event in DECISIONS if (said := objected(event)) is not None}
+    wanted = [event for event in DECISIONS if id(event) in found]
+    assert {event.enforced for event in wanted} == {True, False}
+    pairs = by(lambda event: (event.principal, found[id(event)][0]), wanted)
+    sheet = report.sheet("would_be_refused_by_principal_and_rule")
+    columns = ("principal", "rule", "would_be_refused", "applied", "last", "message")
+    for principal, rule, number, applied, at, message in rows(sheet, *columns):
+        events = pairs.pop((principal, rule))
+        assert (number, at) == (len(events), last(events))
+        assert applied == sum(outcome(event) == "applied" for event in events)
+        assert message == found[id(newest(events))][1]
+    assert not pairs
+    for name, key in (("rule", lambda event: found[id(event)][0]), ("principal", lambda event: event.principal)):
+        counts = dict(rows(report.sheet(f"would_be_refused_by_{name}"), name, "would_be_refused"))
+        assert counts == Counter(map(key, wanted))
+    topics = rows(report.sheet("would_be_refused_by_topic"), "cluster_id", "name", "would_be_refused")
+    assert {row[:2]: row[2] for row in topics} == Counter((event.cluster_id, event.name) for event in wanted)
+    rules = {row[0]: row[1:] for row in rows(report.sheet("rules"), "rule", "refused", "would_be_refused", "last")}
+    assert rules.pop("never") == (0, 0, None)
+    refused = Counter(blamed(event) for event in DECISIONS if outcome(event) == "refused")
+    would = Counter(rule for rule, _ in found.values())
+    assert {rule: row[:2] for rule, row in rules.items()} == {
+        rule: (refused[rule], would[rule]) for rule in {*refused, *would}
+    }
+    assert f"{len(wanted):,} of {len(DECISIONS):,} changes" in answer(report, "would_be_refused")
 
 
 def test_growth_follows_the_topics(report: Report) -> None:
