@@ -320,12 +320,17 @@ def report(
 
 @pipeline.command()
 @tables_option
-def status(*, tables: "Location") -> None:
+@click.option(
+    "--verify", is_flag=True, help="Read all audit files, too: exit with 1 if one is not what was read of it."
+)
+def status(*, tables: "Location", verify: bool) -> None:
     """Show what the tables hold, and what is not in them yet.
 
     It does not start Spark.
     """
-    from .status import print_status
+    from .status import print_differences, print_status
 
     with failures_told(tables):
         print_status(tables, sys.stdout)
+        if verify and not print_differences(tables, sys.stdout):
+            raise click.exceptions.Exit(1)

@@ -1,9 +1,11 @@
 """Prints what tables hold, and what is not in them yet, for `minicontroller pipeline status`.
 
 Rule: it reads the tables' logs and the state of the ingest, and no row; so it takes a moment
-however much the tables hold.
+however much the tables hold. Only if it is asked to, it reads the audit files and compares them
+with what was read of them.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO
 
@@ -13,7 +15,8 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from .delta import Snapshot, Tables
-from .ingest.files import listing, unread
+from .ingest.files import Progress, Read, former_names, listing, unread
+from .ingest.lines import Reader
 from .ingest.state import Ledger
 from .location import File, Location, reason
 from .page.sheet import Kind, count, moment, plural, shown
@@ -42,6 +45,41 @@ def print_status(location: Location, file: IO[str]) -> None:
         console.print(_grid(titles, rows), "")
     for sentence in _sentences(ledger, snapshots[Table.TOPIC_HISTORY]):
         console.print(Text(sentence))
+
+
+def print_differences(location: Location, file: IO[str]) -> bool:
+    """Print which audit files are not what was read of them, and return whether all are. Raises
+    TablesError, OSError.
+    """
+    files = Ledger(Tables(location)).state.files
+    found = listing({File.parse(name).folder for name in files})
+    former, told = former_names(found, files), list[str]()
+    compared = 0
+    for name in found:
+        progress = files.get(former.get(name, name), Progress())
+        if progress.digest is not None:
+            compared += 1
+            told += [f"{shown(name, Kind.NAME)} {why}." for why in _differs(name, progress)]
+    gone = len(files.keys() - found.keys() - set(former.values()))
+    if gone:
+        lie = "was read lies" if gone == 1 else "were read lie"
+        told.append(f"{plural(gone, 'file')} that {lie} in no folder any more.")
+    console = Console(file=file, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    for sentence in (*told, f"{plural(compared, 'audit file')} compared with what was read."):
+        console.print(Text(sentence))
+    return not told
+
+
+def _differs(name: str, progress: Progress) -> Iterator[str]:
+    """Compare a file with what was read of it, and say what is wrong."""
+    reader = Reader(Read(name, progress.consumed, progress.consumed, known=progress.digest, is_whole=True))
+    deque(reader.blocks(), maxlen=0)
+    if reader.failure is not None:
+        yield f"cannot be read: {reader.failure}"
+    elif reader.consumed != progress.consumed:
+        yield "is not what was read of it: it was cut or changed"
+    if progress.events < progress.most:
+        yield f"holds {plural(progress.most - progress.events, 'event')} fewer than were read of it"
 
 
 def _size(snapshot: Snapshot) -> tuple[str, ...]:

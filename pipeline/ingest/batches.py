@@ -5,7 +5,7 @@ same place in the log the first one that was ingested stays.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 
@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from ..failures import PipelineError
 from ..spreading import Deal
 from .conflicts import compared, differing
-from .files import Progress, Read
+from .files import UNKNOWN, Progress, Read, lasting_name
 from .places import Run, add, within
+from .quarantine import without
 from .report import Reached, Report, Share, Stretch
 from .staging import stage
 from .state import ClusterState, EpochState, Ledger, State, copied
@@ -33,7 +34,7 @@ def take(ledger: Ledger, deal: Deal, reads: Sequence[Read], each: int) -> list[R
     Raises StagingError, ChangedMeanwhileError, TablesError, OSError and what `deal` raises.
     """
     place = ledger.tables.location
-    work = partial(stage, tables=place, quarantine=ledger.quarantine.files)
+    work = partial(stage, tables=place)
 
     def staged(wanted: Sequence[Share]) -> dict[int, Report]:
         events = sum(read.size for share in wanted for read in share.reads) // EVENT_BYTES
@@ -43,7 +44,9 @@ def take(ledger: Ledger, deal: Deal, reads: Sequence[Read], each: int) -> list[R
     if again := overlapping(ledger.state, list(found.values())):
         found |= staged(again)
     reports = list(found.values())
+    rewritten = without(place, ledger.quarantine.files, read_again(ledger.state.files, reports))
     state = copied(ledger.state)
+    state.quarantined -= rewritten.rows
     for report in reports:
         note(state, report)
     events, repeated, quarantine = (
@@ -53,7 +56,7 @@ def take(ledger: Ledger, deal: Deal, reads: Sequence[Read], each: int) -> list[R
     pieces = compared(repeated, [*ledger.events.files, *events])
     for cluster, epoch, sequence in chain.from_iterable(deal(partial(differing, tables=place), pieces)):
         add(state.clusters[cluster].epochs[epoch].conflicts, Run(sequence, sequence, 0, 0))
-    ledger.change(state, events, quarantine)
+    ledger.change(state, events, [*quarantine, *rewritten.adds], rewritten.removes)
     return reports
 
 
@@ -132,10 +135,45 @@ def _note_progress(files: dict[str, Progress], reached: Reached) -> None:
     highest = max(reached.consumed, before.highest)
     if read.begin not in (0, before.consumed):  # what stands before it could not be read, and comes again with it
         progress = replace(before, highest=highest)
+    elif reached.is_other:
+        progress = Progress(highest=highest, most=before.most)
     elif reached.failure is None or reached.consumed > read.begin:
-        tag = read.tag if reached.failure is None and reached.consumed >= read.begin else ""
-        progress = Progress(reached.consumed, tag, reached.rest, highest)
+        progress = _progress(before, reached, highest)
     else:
         return
     files.pop(former, None)
     files[read.file] = progress
+
+
+def _progress(before: Progress, reached: Reached, highest: int) -> Progress:
+    """Return how far a file was read, after a read from its beginning or from where reading had
+    ended.
+    """
+    read, digest, lines, events = reached.read, reached.digest, reached.lines, reached.events
+    if read.begin:
+        events = UNKNOWN if before.events == UNKNOWN else before.events + events
+    if read.begin and not read.is_whole:
+        digest = None if before.digest is None or digest is None else before.digest.followed_by(digest)
+        lines = UNKNOWN if before.lines == UNKNOWN else before.lines + lines
+    tag = read.tag if reached.failure is None else ""
+    most = max(before.most, events)
+    return Progress(
+        reached.consumed, tag, reached.rest, highest, digest, lines, events, most, is_broken=reached.is_broken
+    )
+
+
+def read_again(files: Mapping[str, Progress], reports: Iterable[Report]) -> dict[str, int]:
+    """Return after how many lines files were read that may have later lines in quarantine, which
+    count no more: files that were read again, or on from where they were broken.
+    """
+    found = dict[str, int]()
+    for reached in chain.from_iterable(report.reached for report in reports):
+        read = reached.read
+        before = files.get(read.file) or files.get(read.former or read.file) or Progress()
+        if reached.failure is not None or reached.is_other:
+            continue
+        if read.begin == 0 and read.again:
+            found[lasting_name(read.file)] = 0
+        elif before.is_broken and read.begin == before.consumed:
+            found[lasting_name(read.file)] = before.lines
+    return found

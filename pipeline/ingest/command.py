@@ -51,6 +51,8 @@ def told(summary: Summary) -> list[str]:
             (summary.conflicts, "event", "in conflict with another at the same place in the log; the first one stays"),
             (summary.missing, "event", "missing: no file had them so far"),
             (summary.quarantined, "line", "in quarantine"),
+            (summary.read_again, "file", "changed since it was read, and read again"),
+            (summary.lost, "event", "no more in the files that held them: these were cut or changed"),
             (summary.torn, "file", "torn: finished, and without a last line end"),
             (summary.unreadable, "file", "unreadable"),
             (summary.pending, "file", "with a line that has no end yet"),

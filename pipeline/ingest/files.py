@@ -8,6 +8,7 @@ its end is. Nothing is remembered but what was committed.
 import os
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from errno import ENOENT
 from itertools import islice
 from typing import BinaryIO, NamedTuple, TypeVar
@@ -18,13 +19,17 @@ from pyarrow import fs
 
 from ...audit.names import ENDINGS, in_order, is_compressed, name_parts, plain_name, to_be_read
 from ..location import File, Location, reason
+from .digests import Digest
 
 TO_THE_END = -1
+UNKNOWN = -1
 SEARCH_BYTES = 1 << 16
 AT_ONCE = 32
 """How many files of an object store are looked into at the same time: each takes it tens of
 milliseconds.
 """
+HASHED = 32
+"""How many bytes are hashed in the time in which one is ingested."""
 UNPACKED = 8
 """How many bytes a byte of a compressed file is thought to hold."""
 
@@ -35,7 +40,7 @@ class Found(NamedTuple):
     file: File
     size: int
     tag: str
-    """The file's size and modification time, by which a compressed file that was written again is
+    """The file's size and the times of its last changes, by which a file that was written again is
     recognized.
     """
 
@@ -50,12 +55,24 @@ class Progress(msgspec.Struct, frozen=True, array_like=True):
     consumed: int = 0
     """How many bytes were read, uncompressed, up to a line's end."""
     tag: str = ""
-    """The tag of the compressed file that was read to its end."""
+    """The tag of the file that was read to its end, and is all that was ever read of it."""
     rest: int = 0
     """How many bytes follow the last line's end of a compressed file."""
     highest: int = 0
     """How far the file was ever read: it may become shorter, when a controller takes back what it
     could not write to its end.
+    """
+    digest: Digest | None = None
+    """The digest of these bytes; None if a version without digests read them."""
+    lines: int = UNKNOWN
+    """How many lines were read."""
+    events: int = UNKNOWN
+    """How many events these lines hold."""
+    most: int = 0
+    """How many events the file ever held: with fewer, some were taken from it."""
+    is_broken: bool = False
+    """Whether the compressed file could not be read to its end, of which a row in quarantine
+    tells.
     """
 
 
@@ -74,11 +91,19 @@ class Read(msgspec.Struct, frozen=True, array_like=True):
     """
     former: str | None = None
     """The name under which the file is known, if it was moved."""
+    known: Digest | None = None
+    """The digest of what was read before, which the file is compared with first."""
+    is_whole: bool = False
+    """Whether all that was read before is hashed, and not only the last block of it."""
 
     @property
     def size(self) -> int:
-        """How many bytes are to be read, uncompressed; for a compressed file a guess."""
-        return self.end - self.begin if self.end != TO_THE_END else int(self.tag.partition(":")[0]) * UNPACKED
+        """How many bytes are to be read, uncompressed, hashed ones by the time that they take; for
+        a compressed file a guess.
+        """
+        if self.end == TO_THE_END:
+            return int(self.tag.partition(":")[0]) * UNPACKED
+        return self.end - self.begin + (self.begin // HASHED if self.is_whole else 0)
 
 
 def listing(folders: Iterable[Location]) -> dict[str, Found]:
@@ -104,7 +129,17 @@ def _files(folders: Iterable[Location]) -> Iterator[Found]:
         for info in infos:
             name = _name(info)
             if info.is_file and name.endswith(ENDINGS):
-                yield Found(File(folder, name), info.size, f"{info.size}:{info.mtime_ns}")
+                yield Found(File(folder, name), info.size, f"{info.size}:{info.mtime_ns}{_changed(folder, name)}")
+
+
+def _changed(folder: Location, name: str) -> str:
+    """Return when a local file was changed in any way, which nobody can set; empty in a store,
+    where files are replaced as a whole.
+    """
+    if folder.is_local:
+        with suppress(OSError):
+            return f":{(folder.path / name).stat().st_ctime_ns}"
+    return ""
 
 
 def _name(info: fs.FileInfo) -> str:
@@ -126,9 +161,11 @@ def next_reads(
     given: Container[Read] = (),
     max_bytes: int,
     piece_bytes: int,
+    is_thorough: bool = True,
 ) -> list[Read]:
     """Choose what is read next: of all that is new and not `given`, as much as fits into
-    `max_bytes`, but one piece at least.
+    `max_bytes`, but one piece at least. If it `is_thorough`, all that was read of files that were
+    changed since is compared, and otherwise its last block.
     """
     reads: list[Read] = []
     size = 0
@@ -136,7 +173,7 @@ def next_reads(
 
     def of_file(name: str) -> list[Read]:
         known_as = former.get(name, name)
-        all_reads = _reads(name, found[name], files.get(known_as, Progress()), piece_bytes)
+        all_reads = _reads(name, found[name], files.get(known_as, Progress()), piece_bytes, is_thorough=is_thorough)
         return [each if known_as == name else replace(each, former=known_as) for each in all_reads]
 
     unread = (
@@ -199,27 +236,36 @@ def base_name(name: str) -> str:
 
 
 def is_read(file: Found, progress: Progress) -> bool:
-    return file.tag == progress.tag if file.is_compressed else file.size == progress.consumed
+    """Whether all of a file was read, and it was not changed since."""
+    return file.tag == progress.tag and (file.is_compressed or file.size == progress.consumed)
 
 
-def _reads(name: str, file: Found, progress: Progress, piece_bytes: int) -> Iterator[Read]:
+def _reads(name: str, file: Found, progress: Progress, piece_bytes: int, *, is_thorough: bool) -> Iterator[Read]:
+    known, digest = progress.consumed, progress.digest
     if file.is_compressed:
-        yield Read(name, progress.consumed, TO_THE_END, file.tag, again=progress.consumed < progress.highest)
+        yield Read(name, known, TO_THE_END, file.tag, again=known < progress.highest, known=digest, is_whole=known > 0)
         return
     try:
         stream = file.file.open()
     except OSError:  # gone, or not for us: the run tells of it when it has read the rest
         return
     with stream:
-        known = progress.consumed
         is_other = file.size < known or _last_line_end(stream, max(0, known - 1), known) != known
         begin = 0 if is_other else known
         end = _last_line_end(stream, begin, file.size)
-        if is_other and not end:  # what it gets yet is no continuation of what was read
-            yield Read(name, 0, 0, again=True)
+        tag = file.tag if is_thorough or not begin else ""
+        first = Read(name, begin, end, tag, again=begin < progress.highest)
+        if begin:
+            first = replace(first, known=digest, is_whole=is_thorough)
+        if begin == end and (is_other or (is_thorough and file.tag != progress.tag)):
+            yield first  # what was read is compared, or gone: what comes yet is no continuation of it
         while begin < end:
             after = end if end - begin <= piece_bytes else _next_line_end(stream, begin + piece_bytes, end)
-            yield Read(name, begin, after, again=begin < progress.highest)
+            yield (
+                replace(first, end=after)
+                if begin == first.begin
+                else Read(name, begin, after, tag, again=begin < progress.highest)
+            )
             begin = after
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ...audit.names import name_parts
 from ..location import reason
-from .files import Found, Progress, as_text, base_name, former_names, is_read, lasting_name
+from .files import UNKNOWN, Found, Progress, as_text, base_name, former_names, is_read, lasting_name
 from .state import State
 
 
@@ -22,10 +22,12 @@ class Leftovers(NamedTuple):
     """How many bytes of each file that is finished follow its last line's end."""
     unreadable: dict[str, str]
     """The reasons why files could not be read, by file."""
+    lost: dict[str, int]
+    """How many events each file holds no more that were read of it."""
 
 
 def leftovers(found: Mapping[str, Found], files: Mapping[str, Progress]) -> Leftovers:
-    left = Leftovers({}, {}, {})
+    left = Leftovers({}, {}, {}, {})
     former = former_names(found, files)
     newest = dict(sorted(filter(None, map(_key, found))))
     for name, file in found.items():
@@ -34,6 +36,8 @@ def leftovers(found: Mapping[str, Found], files: Mapping[str, Progress]) -> Left
         if why := _why_not(name, file, progress):
             left.unreadable[told] = why
             continue
+        if progress is not None and UNKNOWN < progress.events < progress.most:
+            left.lost[told] = progress.most - progress.events
         rest = file.size if progress is None else progress.rest if file.is_compressed else file.size - progress.consumed
         if rest > 0:
             left.pending[told] = rest
@@ -48,11 +52,12 @@ def note_leftovers(state: State, found: Mapping[str, Found], left: Leftovers) ->
     stays.
     """
     looked_at = {lasting_name(as_text(name)) for name in found}
-    for noted in (state.torn, state.unreadable):
+    for noted in (state.torn, state.unreadable, state.lost):
         for told in [each for each in noted if lasting_name(each) in looked_at]:
             del noted[told]
     state.torn.update(left.torn)
     state.unreadable.update(left.unreadable)
+    state.lost.update(left.lost)
 
 
 def _why_not(name: str, file: Found, progress: Progress | None) -> str | None:

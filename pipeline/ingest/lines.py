@@ -3,37 +3,76 @@
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
+from itertools import chain
 
 from ...audit.compression import BROKEN, chunks, opened
 from ...audit.lines import LineReader
 from ...audit.names import COMPRESSED
 from ...audit.reading import FileText
 from ..location import File, reason
+from .digests import Digest, Hashing, block_begin
 from .files import TO_THE_END, Read
 
 
 class Reader(LineReader):
     """Reads a part of a file: iterate over `blocks`, after which it tells how far it came. That is
-    nowhere if no line ends where the part begins: it is another file than the one that was read.
+    nowhere if what stands before the part is not what was read: it is another file then.
     """
 
     def __init__(self, read: Read) -> None:
         self.read = read
         self.file = _current(File.parse(read.file))
-        begin = max(0, read.begin - 1)
-        self._text = FileText(self.file, begin, None if read.end == TO_THE_END else read.end - begin)
+        self._begin = 0 if read.is_whole else block_begin(max(0, read.begin - 1))
+        self._text = FileText(self.file, self._begin, None if read.end == TO_THE_END else read.end - self._begin)
+        self._hashing = Hashing(0 if read.is_whole else block_begin(read.begin))
+        self._lines = 0
         super().__init__(self._part(), read.begin)
 
     def _part(self) -> Iterator[bytes]:
         text = iter(self._text)
-        if self.read.begin:
-            first = next(text, b"")
-            if first.startswith(b"\n"):
-                yield first[1:]
-            elif first or self._text.problem is None:
+        rest = b""
+        left = self.read.begin - self._begin
+        while left > 0:
+            chunk = next(text, b"")
+            if not chunk:
+                if self._text.problem is None:
+                    self.consumed = 0
+                return
+            before, rest = chunk[:left], chunk[left:]
+            if self.read.is_whole or self._begin == block_begin(self.read.begin):
+                self._hashing.update(before)
+            self._lines += before.count(b"\n")
+            left -= len(before)
+            if not left and not self._goes_on(before):
                 self.consumed = 0
                 return
-        yield from text
+        for chunk in chain((rest,), text):
+            end = chunk.rfind(b"\n") + 1
+            self._hashing.update(memoryview(chunk)[:end])
+            if end:
+                self._hashing.mark()
+            self._hashing.update(memoryview(chunk)[end:])
+            yield chunk
+
+    def _goes_on(self, before: bytes) -> bool:
+        """Whether the part goes on from what was read, of which these are the last bytes."""
+        self._hashing.mark()
+        known, found = self.read.known, self._hashing.marked
+        if not before.endswith(b"\n"):
+            return False
+        return known is None or (found == known if self.read.is_whole else found.tail == known.tail)
+
+    @property
+    def digest(self) -> Digest:
+        """The digest up to the last line's end, from the begin of the block in which the part
+        begins or, of a read that is whole, from that of the file.
+        """
+        return self._hashing.marked
+
+    @property
+    def lines(self) -> int:
+        """How many lines were read; of a read that is whole, and those before."""
+        return self.count + (self._lines if self.read.is_whole else 0)
 
     @property
     def failure(self) -> str | None:
@@ -52,6 +91,8 @@ class Reader(LineReader):
         where a line number is reported. Of a file that is broken before, the lines that can be read
         are counted.
         """
+        if self.read.is_whole:
+            return self._lines
         count = 0
         with suppress(*BROKEN), opened(self.file) as stream:
             for chunk in chunks(stream, self.read.begin):

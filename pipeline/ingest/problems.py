@@ -18,6 +18,7 @@ DUPLICATE = "These events were in the files more than once; each is in the table
 CONFLICT = "Two different events claim this place in the log; the one that was ingested first is in the tables."
 NO_SNAPSHOT = "The epoch does not begin with a snapshot, so the topics are not known until the next one."
 TORN = "The file is finished, and ends in the middle of a line: {} bytes of an event that was not written to its end."
+LOST = "The file holds {} events no more that were read of it: it was cut or changed. They stay in the tables."
 UNREADABLE = "The file cannot be read: {}. It will be when it can."
 
 Problem = tuple[str, str, int, int, int]
@@ -31,7 +32,11 @@ def problem_rows(state: State) -> Iterator[dict[str, Any]]:
         for kind, text, epoch, first, last in _of_cluster(cluster):
             place = {"epoch": epoch, "first_sequence": first, "last_sequence": last, "events": last - first + 1}
             yield {**nothing, "cluster_id": cluster_id, "kind": kind, "text": text, **place}
-    for kind, text, files in (("torn", TORN, state.torn), ("unreadable", UNREADABLE, state.unreadable)):
+    for kind, text, files in (
+        ("torn", TORN, state.torn),
+        ("unreadable", UNREADABLE, state.unreadable),
+        ("lost", LOST, state.lost),
+    ):
         for file, what in sorted(files.items()):
             yield {**nothing, "kind": kind, "text": text.format(what), "file": file}
 

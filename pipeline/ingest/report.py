@@ -7,6 +7,7 @@ Rule: small, however many events there were, and plain: the driver decides from 
 import msgspec
 
 from ..datafiles import DataFile
+from .digests import Digest
 from .files import Read
 from .places import Run
 
@@ -63,6 +64,20 @@ class Reached(msgspec.Struct, frozen=True, array_like=True):
     rest: int
     failure: str | None = None
     """The reason why the file could not be read; None if it could."""
+    digest: Digest | None = None
+    """The digest of the part or, of a read that is whole, of all up to its end; None if the file is
+    another one.
+    """
+    lines: int = 0
+    """How many lines were read; of a read that is whole, and those before."""
+    events: int = 0
+    is_broken: bool = False
+    """Whether the file can never be read to its end."""
+
+    @property
+    def is_other(self) -> bool:
+        """Whether the file is not what was read before."""
+        return self.failure is None and self.consumed < self.read.begin
 
     @property
     def size(self) -> int:

@@ -39,6 +39,8 @@ share becomes a file.
 SHARES = 4
 """How many shares a batch has for each processor, so that commits are rare."""
 FOLLOW_SECONDS = 1.0
+THOROUGH_SECONDS = 60.0
+"""How often all that was read of a changed file is compared while the log is followed."""
 EVENTS = "events"
 DERIVE_SHARE = 10
 """While the log is followed, updates of the derived tables take at most one part in so many of the
@@ -61,6 +63,10 @@ class Summary(msgspec.Struct):
     missing: int = 0
     """How many events no file had so far, of all that is in the tables."""
     conflicts: int = 0
+    read_again: int = 0
+    """How many files were read again, because they are not what was read of them before."""
+    lost: int = 0
+    """How many events files hold no more that were read of them."""
     torn: int = 0
     unreadable: int = 0
     pending: int = 0
@@ -70,7 +76,9 @@ class Summary(msgspec.Struct):
 
     @property
     def has_problems(self) -> bool:
-        return any((self.duplicates, self.quarantined, self.missing, self.conflicts, self.torn, self.unreadable))
+        return any(
+            (self.duplicates, self.quarantined, self.missing, self.conflicts, self.lost, self.torn, self.unreadable)
+        )
 
 
 def ingest(
@@ -136,20 +144,28 @@ class Run:
 
     def until(self, stop: Event) -> None:
         self._progress.enters(EVENTS)
+        thorough = -float("inf")
         while not stop.is_set():
-            found = listing(self._folders)
-            if not self._takes_batch(found):
+            found, now = listing(self._folders), time.monotonic()
+            is_thorough = now > thorough + THOROUGH_SECONDS
+            thorough = now if is_thorough else thorough
+            if not self._takes_batch(found, is_thorough=is_thorough):
                 if self._ledger.is_stale and time.monotonic() > self._due:
                     self._follow_up(found)
                     self._progress.enters(EVENTS)
                 stop.wait(FOLLOW_SECONDS)
         self._finish(listing(self._folders))
 
-    def _takes_batch(self, found: dict[str, Found]) -> bool:
+    def _takes_batch(self, found: dict[str, Found], *, is_thorough: bool = True) -> bool:
         """Take what is to be read next into the tables; False if there is nothing."""
         piece = max(MIN_PIECE_BYTES, min(PIECE_BYTES, self._batch_bytes // self._processors))
         reads = next_reads(
-            found, self._ledger.state.files, given=self._failed, max_bytes=self._batch_bytes, piece_bytes=piece
+            found,
+            self._ledger.state.files,
+            given=self._failed,
+            max_bytes=self._batch_bytes,
+            piece_bytes=piece,
+            is_thorough=is_thorough,
         )
         if not reads:
             return False
@@ -164,6 +180,7 @@ class Run:
             self.summary.events += report.events
             self.summary.duplicates += report.duplicates
             self.summary.quarantined += report.quarantined
+            self.summary.read_again += sum(each.read.again and each.read.begin == 0 for each in report.reached)
         return True
 
     def _follow_up(self, found: dict[str, Found]) -> Leftovers:
@@ -190,7 +207,7 @@ class Run:
         summary.files = len(found)
         summary.missing = sum(epoch.missing for epoch in epochs)
         summary.conflicts = sum(run.count for epoch in epochs for run in epoch.conflicts)
-        summary.torn, summary.unreadable = len(left.torn), len(left.unreadable)
+        summary.torn, summary.unreadable, summary.lost = len(left.torn), len(left.unreadable), sum(left.lost.values())
         summary.pending = len(left.pending) - len(left.torn)
 
 

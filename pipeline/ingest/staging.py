@@ -12,14 +12,12 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...audit.lines import KEPT_BYTES, TOO_LONG, LineBlock
-from ..datafiles import DataFile, NewFiles, batches
+from ..datafiles import NewFiles
 from ..location import Location
 from ..schemas import CLUSTER, Table
 from .columns import Bad, columns
-from .files import lasting_name
 from .lines import Reader
 from .places import Run, add, within
 from .report import Reached, Report, Share
@@ -28,13 +26,11 @@ from .stretches import marks_of, stretch_on
 PLACE = (CLUSTER, "epoch", "sequence")
 
 
-def stage(share: Share, tables: Location, quarantine: Sequence[DataFile]) -> Report:
-    """Read a share, and write its rows to files of the tables, of which `quarantine` has these so
-    far. Raises OSError.
-    """
+def stage(share: Share, tables: Location) -> Report:
+    """Read a share, and write its rows to files of the tables. Raises OSError."""
     report = Report(number=share.number)
     with _no_collections():
-        stager = _Stager(share, report, tables, quarantine)
+        stager = _Stager(share, report, tables)
         for index, read in enumerate(share.reads):
             stager.read(Reader(read), index)
         stager.finish()
@@ -56,9 +52,7 @@ def _no_collections() -> Iterator[None]:
 class _Stager:
     """Goes through a share, block by block, and notes what it meets."""
 
-    def __init__(self, share: Share, report: Report, tables: Location, quarantine: Sequence[DataFile]) -> None:
-        self._tables = tables
-        self._in_quarantine = quarantine
+    def __init__(self, share: Share, report: Report, tables: Location) -> None:
         self._report = report
         self._known = None if share.known is None else Known(share.known)
         self._now = datetime.now(UTC)
@@ -67,12 +61,17 @@ class _Stager:
         self._quarantine = NewFiles(tables, Table.QUARANTINE, report.quarantine_files)
 
     def read(self, reader: Reader, index: int) -> None:
+        self._events_read = 0
         for block in reader.blocks():
             if bad := self._take(block, index):
                 self._note_bad(reader, block.first, bad)
         if reader.broken is not None:
             self._note_bad(reader, reader.count, [Bad(0, reader.broken, b"")])
-        self._report.reached.append(Reached(reader.read, reader.consumed, reader.rest, reader.failure))
+        reached = Reached(
+            reader.read, reader.consumed, reader.rest, reader.failure, reader.digest, reader.lines, self._events_read,
+            reader.broken is not None,
+        )  # fmt: skip
+        self._report.reached.append(reached)
 
     def finish(self) -> None:
         for files in (self._events, self._repeated, self._quarantine):
@@ -83,6 +82,7 @@ class _Stager:
         if block.is_too_long:
             return [Bad(0, TOO_LONG, line) for line in block.lines]
         rows, bad = columns(block.lines)
+        self._events_read += rows.num_rows
         if self._known is not None:
             is_known = self._known.of(rows)
             if is_known.any():
@@ -99,27 +99,11 @@ class _Stager:
     def _note_bad(self, reader: Reader, first: int, bad: Sequence[Bad]) -> None:
         before = reader.lines_before + first + 1
         lines = [(before + each.number, each.reason, each.line[:KEPT_BYTES].decode("utf-8", "replace")) for each in bad]
-        if reader.read.again or reader.broken is not None:
-            known = self._known_bad(reader.read.file, lines[0][0], lines[-1][0])
-            lines = [each for each in lines if each not in known]
-        if not lines:
-            return
         self._report.quarantined += len(lines)
         rows = [(str(reader.file), *each, self._now) for each in lines]
         schema = Table.QUARANTINE.schema
         arrays = [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), schema, strict=True)]
         self._quarantine.write(None, pa.RecordBatch.from_arrays(arrays, schema=schema))
-
-    def _known_bad(self, file: str, first: int, last: int) -> set[tuple[int, str, str]]:
-        """Return the lines of a part of a file that are in quarantine since it was read before."""
-        near = (pc.field("line") >= first) & (pc.field("line") <= last)
-        names = ["line", "reason", "text", "file"]
-        return {
-            (line, reason, text)
-            for some in batches(self._tables, Table.QUARANTINE, self._in_quarantine, names, filter=near)
-            for line, reason, text, name in zip(*(column.to_pylist() for column in some.columns), strict=True)
-            if lasting_name(name) == lasting_name(file)
-        }
 
 
 class Known:

@@ -10,6 +10,7 @@ reached.
 import re
 import tempfile
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 
 import msgspec
@@ -87,6 +88,10 @@ class State(msgspec.Struct):
     quarantined: int = 0
     quarantine: list[DataFile] = []
     """The files that this change adds to the table `quarantine`."""
+    unquarantined: list[str] = []
+    """The names of the files that it removes from there."""
+    lost: dict[str, int] = {}
+    """How many events files hold no more that were read of them, by file."""
     torn: dict[str, int] = {}
     """How many bytes of a line without an end there are in finished files, by file."""
     unreadable: dict[str, str] = {}
@@ -126,13 +131,15 @@ class Ledger:
         """The number of the last change; 0 before the first one."""
         return self.events.change
 
-    def change(self, state: State, adds: list[DataFile], quarantine: list[DataFile]) -> None:
+    def change(
+        self, state: State, adds: list[DataFile], quarantine: list[DataFile], unquarantined: Iterable[DataFile] = ()
+    ) -> None:
         """Make one change. Raises ChangedMeanwhileError if another run made one since, which wins,
         TablesError and OSError.
         """
         before = self.number
         number = max(before + 1, time.time_ns() // 1000)
-        state.quarantine = quarantine
+        state.quarantine, state.unquarantined = quarantine, [file.path for file in unquarantined]
         with output_stream(self.tables.location, _name(number)) as stream:
             stream.write(zstandard.compress(msgspec.json.encode(state)))
         self.events = self.tables.commit(self.events, number, adds)
@@ -158,7 +165,8 @@ class Ledger:
             names = [file.path for file in self.state.quarantine]
             found = self.tables.folder(Table.QUARANTINE).filesystem().get_file_info(names) if names else []
             adds = [file for file, info in zip(self.state.quarantine, found, strict=True) if info.is_file]
-            self.quarantine = self.tables.commit(self.quarantine, self.number, adds)
+            removes = [file for file in self.quarantine.files if file.path in self.state.unquarantined]
+            self.quarantine = self.tables.commit(self.quarantine, self.number, adds, removes)
 
     @property
     def is_stale(self) -> bool:

@@ -17,6 +17,7 @@ _MEANINGS = {
     "conflict": ("place with two different events", "places with two different events", False),
     "no-snapshot": ("epoch that does not begin with a snapshot", "epochs that do not begin with a snapshot", False),
     "unreadable": ("file that cannot be read", "files that cannot be read", False),
+    "lost": ("file with fewer events than were read of it", "files with fewer events than were read of them", False),
     "torn": ("file without a last line end", "files without a last line end", False),
 }
 """The words for one and for several problems of each kind, and whether their events are counted

@@ -35,7 +35,7 @@ ALLOWED = PolicyDecision(
 )
 
 
-FAILED = {"enforced": False, "error": "INVALID_CONFIG", "error_code": 40}
+FAILED: dict[str, Any] = {"enforced": False, "error": "INVALID_CONFIG", "error_code": 40}
 """A gateway only observed, and the cluster itself refused the request."""
 
 

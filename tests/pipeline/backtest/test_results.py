@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -69,7 +70,8 @@ def test_what_a_gateway_only_observed_is_history_as_it_happened(tmp_path: Path) 
     """What passed counts as passed, and what the cluster refused as its error, whatever the rules
     said that were not enforced; the page shows what they had said.
     """
-    objects, observed = denied("9 partitions are more than 5.", "partitions"), {"enforced": False}
+    objects = denied("9 partitions are more than 5.", "partitions")
+    observed: dict[str, Any] = {"enforced": False}
     history = History().create("passed", 9, policy=objects, **observed).create("small", 2, policy=ALLOWED, **observed)
     history.create("failed", 9, policy=objects, **FAILED).create("failed-small", 2, policy=ALLOWED, **FAILED)
     history.create("asked", 9, policy=objects, validate_only=True, **observed)

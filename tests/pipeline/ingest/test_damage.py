@@ -30,7 +30,7 @@ from minicontroller.pipeline.delta import (
 )
 from minicontroller.pipeline.ingest.anew import clear
 from minicontroller.pipeline.ingest.files import listing
-from minicontroller.pipeline.ingest.leftovers import leftovers
+from minicontroller.pipeline.ingest.leftovers import Leftovers, leftovers
 from minicontroller.pipeline.ingest.state import Ledger, copied
 from minicontroller.pipeline.location import Location
 from minicontroller.pipeline.schemas import Table
@@ -165,7 +165,7 @@ def test_an_audit_file_that_is_forbidden_after_some_of_it_was_read(reachable: Pa
     file.write_bytes(gzip.compress(text) if ending else text)
     with forbidden(file):
         left = leftovers(listing([Location.local(file.parent)]), begun(reachable).state.files)
-    assert left == ({}, {}, {str(file): "Permission denied"})
+    assert left == Leftovers({}, {}, {str(file): "Permission denied"}, {})
 
 
 def test_an_old_entry_of_the_log_that_is_damaged(tables: Path) -> None:
