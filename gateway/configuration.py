@@ -18,6 +18,7 @@ from ..controller.config.keys import KEYS
 from ..controller.config.loading import config_from_mapping
 from ..controller.config.node_config import NodeConfig
 from ..controller.errors import ConfigurationError
+from ..controller.network.binding import EVERY_ADDRESS
 from ..policies.configs.values import java_int
 from ..policies.loading import POLICY_KEY
 from ..text.properties import PropertiesError, Property, parse_properties
@@ -77,7 +78,6 @@ RULES_FILES = "policy.rules.files"
 JUDGING_KEYS = (RULES_FILES, POLICY_KEY, "audit.dir")
 """The keys by one of which requests are judged or recorded."""
 BOOTSTRAP_SERVERS = "bootstrap.servers"
-EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 - addresses to recognise, not to bind
 
 
 class GatewayConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -268,7 +268,7 @@ def _hosts(entries: Mapping[str, Property], listen: str, *, by_name: bool) -> tu
     if not begin.text:
         begin = HostPattern(listen) if brokers.differs else brokers
     for key, host in ((ADVERTISED_HOST, brokers), (BEGIN_HOST, begin)):
-        if host.text in EVERYWHERE:
+        if host.text in EVERY_ADDRESS:
             raise ConfigurationError(
                 f"{key} is missing: clients cannot connect to {listen}, so name the host that they are given."
             )

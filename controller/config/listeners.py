@@ -13,6 +13,8 @@ import msgspec
 from ...policies.configs.values import MAX_PORT
 
 ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - to refuse it
+EVERY_IPV6_ADDRESS = "::"
+"""Kafka advertises this one, though a client that connects to it reaches its own machine."""
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 _NAME = re.compile(r"[^:/\s]++")

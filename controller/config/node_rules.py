@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from .jaas import JaasError, parse_jaas
 from .keys import KEYS, LISTENER_MECHANISM_KEYS
-from .listeners import ListenerFault, parse_protocol_map
+from .listeners import EVERY_IPV6_ADDRESS, ListenerFault, parse_protocol_map
 from .node_config import NodeConfig
 from .refused_keys import faults_of_keys
 from .super_users import super_users
@@ -72,6 +72,12 @@ def doubts_of(config: NodeConfig) -> Iterator[Fault]:
         for key in (SUPER_USERS_KEY, "allow.everyone.if.no.acl.found"):
             if key in config.static:
                 yield key, f"{key} has no effect without {AUTHORIZER_KEY}: everybody may do everything."
+    key = "advertised.listeners" if config.string("advertised.listeners") else "listeners"
+    if any(listener.advertised_host == EVERY_IPV6_ADDRESS for listener in config.listeners):
+        yield (
+            key,
+            f"{key} gives clients the address [::], which leads each of them to its own machine: set advertised.listeners.",
+        )
 
 
 def _identity(config: NodeConfig) -> Iterator[Fault]:

@@ -16,6 +16,7 @@ import trio
 
 from ...policies.configs.values import host_and_port
 from ..errors import ConfigurationError
+from ..network.binding import open_listeners, port_of
 from ..network.tls import TlsTransport
 from ..network.transport import Disconnected, SocketTransport
 from ..observe.logs import ClientWarnings
@@ -122,10 +123,10 @@ class HttpListener:
         """Bind the address of `http.listen`. Raises ConfigurationError or OSError."""
         self.host, port = parse_address(address)
         try:
-            self._listeners = await trio.open_tcp_listeners(port, host=self.host)
+            self._listeners = await open_listeners(self.host, port)
         except OSError as error:
             raise OSError(f"http.listen cannot listen on {address}: {error.strerror or error}.") from error
-        self.port = self._listeners[0].socket.getsockname()[1]
+        self.port = port_of(self._listeners[0])
 
     @property
     def address(self) -> str:

@@ -25,6 +25,7 @@ from ..observe.logs import RateLimitedLog, about_caller
 from ..quotas.connection_rates import ConnectionRates
 from ..security.authorizer import java_address
 from ..security.caller import Caller, Listener
+from .binding import open_listeners, port_of
 from .connection import Connection, FrameHandler
 from .failures import ConnectionFailures
 from .limits import QUIET_SECONDS, ConnectionLimits, ConnectionQuotas
@@ -138,7 +139,7 @@ class Server:
             for opened in await _listening(listener):
                 acceptor = Acceptor(listener, make, opened)
                 self._acceptors.append(acceptor)
-                self.ports[listener.name] = opened.socket.getsockname()[1]
+                self.ports[listener.name] = port_of(opened)
                 if accepting.cancel_called:
                     await opened.aclose()
                 elif self._begin is not None:
@@ -390,10 +391,9 @@ async def check_addresses(listeners: Iterable[Listener]) -> None:
 
 
 async def _listening(listener: Listener) -> list[trio.SocketListener]:
-    host = listener.host or ("0.0.0.0" if listener.port == 0 else None)  # noqa: S104 - empty is Kafka's "everywhere"
     try:
-        return await trio.open_tcp_listeners(listener.port, host=host)
+        return await open_listeners(listener.host, listener.port)
     except OSError as error:
-        where = f"{host or 'all addresses'}, port {listener.port}"
+        where = f"{listener.host or 'all addresses'}, port {listener.port}"
         kind = PortTakenError if error.errno == errno.EADDRINUSE else OSError
         raise kind(f"Listener {listener.name} cannot listen on {where}: {error.strerror or error}.") from error

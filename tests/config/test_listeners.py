@@ -131,3 +131,18 @@ def test_the_nodes_may_offer_sasl_on_their_listener_alone() -> None:
         "sasl.mechanism.inter.broker.protocol=PLAIN",
     )
     assert node.inter_broker_listener.needs_sasl
+
+
+def test_an_advertised_wildcard_is_a_doubt() -> None:
+    """Kafka starts with `[::]` alone, and so does a node, which says where that leads."""
+    node = load_config("listeners=PLAINTEXT://[::]:9092", "f")
+    assert node.listeners[0].advertised_host == "::"
+    [doubt] = node.warnings
+    assert doubt.startswith("f, line 1: listeners gives clients the address [::]")
+    assert (
+        load_config(
+            "listeners=A://[::]:1\nadvertised.listeners=A://h:1\nlistener.security.protocol.map=A:PLAINTEXT\ninter.broker.listener.name=A",
+            "f",
+        ).warnings
+        == ()
+    )
