@@ -60,7 +60,13 @@ class HttpProtection:
 
     def admits(self, path: str, headers: Sequence[Header]) -> bool:
         """Return whether a request for this path may be answered."""
-        if self._token is None or path in OPEN_PATHS:
+        return path in OPEN_PATHS or self.knows(headers)
+
+    def knows(self, headers: Sequence[Header]) -> bool:
+        """Return whether the sender of a request may learn of the cluster: whoever shows the token,
+        or everybody where there is none.
+        """
+        if self._token is None:
             return True
         shown = [value for name, value in headers if name == b"authorization"]
         return len(shown) == 1 and hmac.compare_digest(_credential(shown[0]), self._token)

@@ -69,6 +69,7 @@ class Site:
             "/api/history": self.history,
             "/api/deleted": self.deleted,
         }
+        self._protection = listener.protection
         self.app = SecurityMiddleware(
             Starlette(routes=[Route(path, handler, methods=["GET"]) for path, handler in routes.items()]),
             host=listener.host,
@@ -110,9 +111,11 @@ class Site:
         """Answer at all, which shows that the process lives."""
         return Response(b'{"live":true}', media_type=JSON)
 
-    async def ready(self, _request: Request) -> Response:
+    async def ready(self, request: Request) -> Response:
+        """Answer whether all nodes are ready; which ones are not, and why, to whom it concerns."""
         health = self._process.health()
-        return Response(msgspec.json.encode(health), status_code=200 if health.ready else 503, media_type=JSON)
+        said = health if self._protection.knows(request.headers.raw) else {"ready": health.ready}
+        return Response(msgspec.json.encode(said), status_code=200 if health.ready else 503, media_type=JSON)
 
     async def state(self, _request: Request) -> Response:
         return Response(await self._feed.state(), media_type=JSON)

@@ -4,8 +4,9 @@ know the secret in the cluster's znodes.
 The accepting node proves itself first, so that the connecting node reveals no client's name or
 password to anybody else. A proof is an HMAC over the cluster, both node ids, the address that was
 connected to, a nonce of each side, and the side that proves. It therefore cannot be replayed,
-reflected to its sender, or relayed by a server at another address. Error texts never repeat a
-token. The proof authenticates the two ends when the connection begins; it encrypts nothing.
+reflected to its sender, or relayed by a server at another address. Whoever fails gets the same
+text, whatever the reason. The proof authenticates the two ends when the connection begins; it
+encrypts nothing.
 """
 
 import hmac
@@ -129,14 +130,14 @@ class NodeExchange:
     def _answer(self, token: bytes) -> SaslOutcome:
         hello = _read(HELLO, token)
         if hello is None or hello.version != VERSION:
-            return Rejected(f"This node speaks version {VERSION} of the proof between nodes.")
+            return _rejected(f"The other end does not speak version {VERSION} of the proof between nodes.")
         member, secret = self._membership, self._membership.secret()
         if (hello.cluster, hello.to) != (member.cluster_id, member.node) or hello.node == member.node:
-            return Rejected(f"This is node {member.node} of cluster {member.cluster_id}, and another one was meant.")
+            return _rejected("The other end means another node, or a node of another cluster.")
         if hello.address not in member.addresses:
-            return Rejected("This node is not to be reached at the address that was meant.")
+            return _rejected("This node is not to be reached at the address that was meant.")
         if secret is None:
-            return Rejected("The cluster's tree holds no secret that this node can read.")
+            return _rejected("The cluster's tree holds no secret that this node can read.")
         nonce = secrets.token_hex(NONCE_BYTES)
         self._node, self._secret, self._expected = hello.node, secret, _proof(secret, CONNECTING, hello, nonce)
         return Challenge(encode(NodeReply(nonce, _proof(secret, LISTENING, hello, nonce))))
@@ -144,10 +145,17 @@ class NodeExchange:
     def _judge(self, token: bytes) -> SaslOutcome:
         proof = _read(PROOF, token)
         if proof is None or not _same(proof.proof, self._expected or ""):
-            return Rejected("This does not prove a node of the cluster.")
+            return _rejected("The other end does not know the cluster's secret.")
         if self._membership.secret() != self._secret:
-            return Rejected("The nodes have agreed on another secret since this proof began.")
+            return _rejected("The nodes have agreed on another secret since this proof began.")
         return ProvedNode(self._node)
+
+
+def _rejected(reason: str) -> Rejected:
+    """Return the one answer to every proof that fails: a stranger learns nothing from it. The
+    reason is for this node's log.
+    """
+    return Rejected("The proof between nodes failed.", reason)
 
 
 def _proof(secret: bytes, role: str, hello: NodeHello, nonce: str) -> str:

@@ -1,6 +1,7 @@
 """The HTTP port where strangers reach it: TLS, and a token."""
 
 import http.client
+import json
 import ssl
 from base64 import b64encode
 from collections.abc import Iterator
@@ -32,6 +33,13 @@ class Protected:
     def status(self, path: str, authorization: str | None = None) -> int:
         headers = {} if authorization is None else {"Authorization": authorization}
         return self.answer(path, headers).status
+
+    def told(self, path: str, headers: dict[str, str]) -> object:
+        connection = self.connection()
+        connection.request("GET", path, headers=headers)
+        said = json.loads(connection.getresponse().read())
+        connection.close()
+        return said
 
     def connection(self) -> http.client.HTTPSConnection:
         host, port = address_of(self.cluster)
@@ -69,6 +77,8 @@ def test_a_token_opens_every_page(protected: Protected) -> None:
     for authorization in (f"Bearer {TOKEN}", f"bearer  {TOKEN} ", basic(TOKEN)):
         for path in ("/", "/metrics", "/api/state", "/api/decisions"):
             assert protected.status(path, authorization) == 200
+        ready = {"ready": True, "reasons": [], "nodes": [{"node": 1, "ready": True, "reasons": []}]}
+        assert protected.told("/health/ready", {"Authorization": authorization}) == ready
 
 
 @pytest.mark.parametrize(
@@ -81,8 +91,9 @@ def test_without_the_token_nothing_is_told(protected: Protected, authorization: 
     """
     for path in ("/", "/metrics", "/api/state", "/events", "/nowhere", "/health", "//health/live"):
         assert protected.status(path, authorization) == 401
-    for path in ("/health/live", "/health/ready"):
-        assert protected.status(path, authorization) == 200
+    headers = {} if authorization is None else {"Authorization": authorization}
+    assert protected.told("/health/live", headers) == {"live": True}
+    assert protected.told("/health/ready", headers) == {"ready": True}, "neither the ids of nodes nor reasons"
 
 
 def test_a_browser_is_asked_for_a_password(protected: Protected) -> None:
