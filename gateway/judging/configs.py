@@ -52,9 +52,11 @@ def _edits(config: AlterableConfig) -> bool:
     return config.config_operation in {ConfigOperation.APPEND, ConfigOperation.SUBTRACT}
 
 
-def agree(one: Configs, other: Configs, keys: Iterable[str]) -> bool:
-    """Whether two configs have the same values of these keys, or none."""
-    return all(one.get(key) == other.get(key) for key in keys)
+def has_changed(before: Configs, after: Configs, now: Configs, keys: Iterable[str]) -> bool:
+    """Whether configs have left the values that these keys had before: they are as they were to be
+    after a change, or others have changed them since.
+    """
+    return all(now.get(key) == after.get(key) or now.get(key) != before.get(key) for key in keys)
 
 
 def topic_key(name: str) -> Key | None:

@@ -31,19 +31,11 @@ from ...controller.routing.request_log import describe_unexpected_error
 from ...policies.verdict import PolicyOutcome
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
+from .cluster_reader import NotKnownError
 from .description import PassingRequest
 from .dissection import Form, PartedForm
-from .judged import (
-    CLUSTER_REFUSES,
-    DRY_RUN,
-    NO_JUDGED_API,
-    NO_JUDGED_KIND,
-    NO_POLICY,
-    Judged,
-    JudgedPart,
-    is_dry_run,
-)
-from .mirror import Mirror, NotKnownError
+from .judged import CLUSTER_REFUSES, DRY_RUN, NO_JUDGED_API, NO_JUDGED_KIND, NO_POLICY, Judged, JudgedPart, is_dry_run
+from .mirror import Mirror
 from .preparing import CONTROLLED_KINDS, Preparation
 from .questions import Asker, NotSeen, Question, can_never_be
 from .turns import Turns
@@ -379,7 +371,6 @@ def _refuse_rest(judged: Judged) -> None:
 
 
 def _question_of_broker(asker: Asker, each: JudgedPart, wanted: Any) -> Question:
-    """Return the question about a broker. Raises NotSeen, NotKnownError, Refusal."""
     if isinstance(each.before, Exception):
         raise each.before
     if each.part.requested.kind == "logger":

@@ -17,9 +17,9 @@ from ...controller.errors import Refusal
 from ...controller.metadata.image import Image
 from ...controller.requests.changes import Change, Unjudged
 from ...protocol.error_codes import ErrorCode
+from .cluster_reader import NotKnownError
 from .description import PassingRequest
 from .dissection import Form, Part
-from .mirror import NotKnownError
 from .questions import Question
 from .turns import Turn
 
@@ -29,7 +29,7 @@ NO_JUDGED_KIND = Unjudged("policies do not judge the configs of such a resource"
 CLUSTER_REFUSES = Unjudged("no cluster carries it out")
 DRY_RUN = Unjudged("it only asks the cluster whether it is possible")
 """The reasons for which no verdict is due. None of them depends on what was read of the cluster."""
-NO_GROUNDS = Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, "The gateway did not judge this part of the request.")
+NO_GROUNDS = "The gateway did not judge this part of the request."
 
 
 class JudgedPart(msgspec.Struct, eq=False):
@@ -85,7 +85,7 @@ class JudgedPart(msgspec.Struct, eq=False):
     @property
     def refusal(self) -> Refusal:
         """The reason why the part does not go on."""
-        return self.change.refusal or NO_GROUNDS
+        return self.change.refusal or Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, NO_GROUNDS)
 
     def pass_unjudged(self, reason: Unjudged) -> None:
         """Let the part go on without a verdict."""

@@ -18,8 +18,9 @@ from ...policies.configs.values import java_int
 from ...protocol.api_keys import ApiKey
 from ...protocol.config_resources import ResourceType
 from ...protocol.error_codes import ErrorCode
+from .cluster_reader import NotKnownError
 from .judged import Judged, JudgedPart
-from .mirror import Mirror, NotKnownError
+from .mirror import Mirror
 from .questions import NotSeen
 from .turns import Turns
 from .whole_requests import resolved_parts

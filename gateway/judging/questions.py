@@ -43,7 +43,7 @@ from ...protocol.messages.create_partitions import CreatePartitionsTopic
 from ...protocol.messages.create_topics import CreatableTopic
 from ...protocol.messages.delete_topics import DeleteTopicState
 from ...protocol.messages.incremental_alter_configs import AlterConfigsResource as IncrementalResource
-from .configs import Configs, Resource, agree, altered, kinds_of, operands, stated_form, topic_key
+from .configs import Configs, Resource, altered, has_changed, kinds_of, operands, stated_form, topic_key
 from .placement import Placed, added_by_name, by_counts, by_name, unplaceable
 from .reading import ClusterDefaults
 
@@ -141,7 +141,7 @@ class Asker:
             DeleteTopicRequest(**self._by(topic.name), created_ms=created_ms),
             topic.name,
             lambda now: now and msgspec.structs.replace(now, marked_for_deletion=True),
-            lambda now: (found := now.topics.get(topic.name)) is None or found.topic_id != topic.topic_id,
+            partial(_is_other, topic),
         )
 
     def growth(self, image: Image, topic: Topic, wanted: CreatePartitionsTopic) -> Question:
@@ -162,7 +162,7 @@ class Asker:
             AlterTopicRequest(**self._by(topic.name), requested_state=state, state_may_be_old=True),
             topic.name,
             lambda _before: after,
-            lambda now: topic.name in now.topics and len(now.topics[topic.name].partitions) >= wanted.count,
+            lambda now: _is_other(topic, now) or len(now.topics[topic.name].partitions) >= wanted.count,
             added.refusal,
         )
 
@@ -245,7 +245,9 @@ class Asker:
             ),
             topic.name,
             lambda _before: after,
-            lambda now: topic.name in now.topics and agree(now.topics[topic.name].configs, configs, kinds),
+            lambda now: (
+                _is_other(topic, now) or has_changed(topic.configs, configs, now.topics[topic.name].configs, kinds)
+            ),
             stated=stated_form(resource, configs),
         )
 
@@ -353,6 +355,12 @@ def _with_rows(topic: Topic, rows: Sequence[Sequence[int]]) -> Topic:
     """Return a topic with further partitions that have these replicas."""
     more = tuple(Partition(replicas=tuple(row)) for row in rows)
     return msgspec.structs.replace(topic, partitions=topic.partitions + more) if more else topic
+
+
+def _is_other(topic: Topic, image: Image) -> bool:
+    """Return whether an image shows another topic of that name, or none."""
+    now = image.topics.get(topic.name)
+    return now is None or now.topic_id != topic.topic_id
 
 
 def _differs_in(topic: Topic, partitions: Sequence[int], image: Image) -> bool:

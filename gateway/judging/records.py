@@ -22,19 +22,22 @@ from ...controller.requests.changes import Change
 from ...controller.routing.request_log import describe_unexpected_error
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
+from .cluster_reader import NotKnownError
 from .description import PassingRequest
 from .dissection import Outcome
 from .judge import Judge
 from .judged import Judged, JudgedPart
-from .mirror import Mirror, NotKnownError
+from .mirror import Mirror
 from .questions import Evolution
 
 log = logging.getLogger("minicontroller.gateway")
 
-LOOKS, SECONDS_BETWEEN_LOOKS = 20, 0.05
-"""How often, and after how long, a topic is read again that does not show a change yet: brokers
-learn of it a moment after the controller.
+PAUSES = (0.05,) * 20
+"""The seconds after which a topic is read again that does not show a change yet: brokers learn of
+it a moment after the controller.
 """
+MORE_PAUSES = (0.5,) * 18
+"""The further ones where the cluster has said that the change took effect."""
 KNOWN_CODES = frozenset(map(int, ErrorCode))
 V = TypeVar("V")
 NO_OUTCOME = Outcome(ErrorCode.UNKNOWN_SERVER_ERROR, "The cluster did not answer this part of the request.")
@@ -69,7 +72,9 @@ class Result(msgspec.Struct, eq=False):
     def is_shown(self, image: Image) -> bool:
         """Whether an image shows the change, as far as that is known."""
         question = self.judged.question
-        return question is None or question.reached(image)
+        if question is not None:
+            return question.reached(image)
+        return self.topic is None or self.topic in image.topics
 
 
 class Records:
@@ -116,19 +121,30 @@ class Records:
     async def _shown(self, judged: Judged, results: Sequence[Result]) -> Image:
         """Return an image that shows the topics which the request has changed."""
         changed = [each for each in results if each.topic is not None]
+        if judged.form.key == ApiKey.DELETE_TOPICS:
+            self._note_gone(changed)
         names = {each.topic or "" for each in changed}
         if not names or judged.validate_only:
             return self._mirror.image
-        looks = LOOKS if judged.is_automatic or not all(each.is_in_doubt for each in changed) else 1
+        pauses: tuple[float, ...] = PAUSES if judged.is_automatic else ()
+        if not all(each.is_in_doubt for each in changed):
+            pauses = PAUSES + MORE_PAUSES
 
         def is_reached(image: Image) -> bool:
             return all(each.is_shown(image) for each in changed if judged.is_automatic or not each.is_in_doubt)
 
         try:
-            return await self._mirror.look_until(names, is_reached, tries=looks, seconds=SECONDS_BETWEEN_LOOKS)
+            return await self._mirror.look_until(names, is_reached, pauses)
         except NotKnownError as error:
             log.warning("the topics %s are recorded as they should be: %s", ", ".join(sorted(names)[:5]), error)
             return self._mirror.image
+
+    def _note_gone(self, deleted: Sequence[Result]) -> None:
+        """Note the topics that the cluster says are deleted, whatever its brokers show."""
+        for each in deleted:
+            topic = self._mirror.image.topics.get(each.topic or "")
+            if topic is not None and not each.is_in_doubt:
+                self._mirror.gone(topic)
 
     def _record(self, judged: Judged, results: Sequence[Result], shown: Image) -> None:
         before = self._mirror.image
@@ -139,7 +155,12 @@ class Records:
         if judged.audited is not None:
             self._plan(judged, judged.audited, list(zip(elements, (each.change for each in results), strict=True)))
         certain = [element for element, each in zip(elements, results, strict=True) if not each.is_in_doubt]
-        self._mirror.completed(_after(before, certain), certain)
+        unshown = {
+            each.topic: each.judged.question.reached
+            for each in results
+            if not each.is_in_doubt and each.topic and each.judged.question and not each.is_shown(shown)
+        }
+        self._mirror.completed(_after(before, certain), certain, {} if judged.validate_only else unshown)
         gone = [
             _removal(each.topic) for each in certain if each.topic and _is_gone(each.topic, self._mirror.image, shown)
         ]

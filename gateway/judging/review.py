@@ -36,7 +36,7 @@ KNOWS_POLICIES: Mapping[int, int] = {
 """The first versions whose clients know POLICY_VIOLATION, where there are older ones (KIP-201)."""
 
 
-NOT_SEEN_YET = Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The gateway does not see this yet; try it again.")
+NOT_SEEN_YET = "The gateway does not see this yet; try it again."
 CREATING = frozenset({ApiKey.METADATA, ApiKey.FIND_COORDINATOR})
 """The APIs that may have topics created."""
 
@@ -310,7 +310,11 @@ def _take_answers(judged: Judged, response: Any | None) -> None:
         outcomes = [] if response is None else judged.form.outcomes(each.part, parts, response)
         code, message = (outcomes[0].code, outcomes[0].message) if outcomes else (0, None)
         is_known = code in KNOWN_CODES and code != ErrorCode.NONE
-        each.refuse(Refusal(ErrorCode(code), message) if is_known else NOT_SEEN_YET)
+        each.refuse(
+            Refusal(ErrorCode(code), message)
+            if is_known
+            else Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NOT_SEEN_YET)
+        )
 
 
 def _without_creation(header: RequestHeader, request: MetadataRequest) -> tuple[bytes, int]:

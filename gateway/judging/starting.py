@@ -22,8 +22,9 @@ from ...controller.node.policy_loading import loaded_policy
 from ...controller.policy.rule_files import RuleFiles
 from ...controller.policy.runner import PolicyRunner
 from ..configuration import GatewayConfig
+from .cluster_reader import NotKnownError
 from .judge import Judge
-from .mirror import Mirror, NotKnownError
+from .mirror import Mirror
 from .records import Records
 from .review import Reviewer
 from .turns import Turns
@@ -66,8 +67,9 @@ async def judging(config: GatewayConfig, network: Network) -> AsyncIterator[Judg
         if policy is None and settings is None:
             yield None
             return
-        mirror, turns = Mirror(network, config.node), Turns()
-        await _read(mirror, turns)
+        turns = Turns()
+        mirror = Mirror(network, config.node, is_busy=turns.is_about_topic)
+        await _read(mirror)
         number, decisions = config.node.integer("broker.id"), RecentDecisions()
         counts, would_be_refused = Counter[tuple[int, int]](), Counter[tuple[str, str]]()
         log_id, epoch, audit = "", 0, None
@@ -89,7 +91,7 @@ async def judging(config: GatewayConfig, network: Network) -> AsyncIterator[Judg
                 nursery,
                 answers_wait=settings is not None and settings.always,
             )
-            nursery.start_soon(_follow, mirror, turns, config.metadata_max_age_seconds)
+            nursery.start_soon(_follow, mirror, config.metadata_max_age_seconds)
             if rules is not None:
                 nursery.start_soon(rules.run)
             try:
@@ -117,12 +119,12 @@ async def judging(config: GatewayConfig, network: Network) -> AsyncIterator[Judg
             await audit.close()
 
 
-async def _read(mirror: Mirror, turns: Turns) -> None:
+async def _read(mirror: Mirror) -> None:
     """Read the cluster, waiting until it tells everything."""
     said = ""
     while True:
         try:
-            await mirror.read(lambda: turns.names)
+            await mirror.read()
         except NotKnownError as error:
             if str(error) != said:
                 log.warning("the gateway waits for the cluster to tell its topics: %s", error)
@@ -132,13 +134,13 @@ async def _read(mirror: Mirror, turns: Turns) -> None:
             return
 
 
-async def _follow(mirror: Mirror, turns: Turns, seconds: float) -> None:
+async def _follow(mirror: Mirror, seconds: float) -> None:
     """Read the cluster again and again, until cancelled."""
     said = ""
     while True:
         await trio.sleep(seconds)
         try:
-            await mirror.read(lambda: turns.names)
+            await mirror.read()
             said = ""
         except NotKnownError as error:
             if str(error) != said:

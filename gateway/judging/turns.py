@@ -26,10 +26,9 @@ class Turns:
     def __init__(self) -> None:
         self._lines: dict[str, dict[Turn, None]] = {}
 
-    @property
-    def names(self) -> frozenset[str]:
-        """The names of everything that requests are about now."""
-        return frozenset(self._lines)
+    def is_about_topic(self, name: str) -> bool:
+        """Whether a request is about a topic now."""
+        return f"topic {name}" in self._lines
 
     def stand(self, names: Iterable[str]) -> Turn:
         """Stand in the lines of these names. The caller calls `end` in any case."""
