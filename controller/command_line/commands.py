@@ -3,7 +3,6 @@ for a usage error.
 """
 
 import os
-import signal
 import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -111,11 +110,17 @@ def run() -> NoReturn:
 @click.option("--store", default="memory", show_default=True, help="memory, or zookeeper://host:2181/chroot.")
 @settings_option(help="A configuration key of every node; repeatable.")
 @verbose_option()
-@click.option("--end-with-stdin", is_flag=True, hidden=True, help="Stop when stdin is closed.")
-def up(*, brokers: int, port: int, store: str, settings: tuple[str, ...], verbose: bool, end_with_stdin: bool) -> None:
+@click.option(
+    "--with-parent",
+    is_flag=True,
+    help="End when the process that started this one ends, however it does, or closes its pipe to stdin.",
+)
+def up(*, brokers: int, port: int, store: str, settings: tuple[str, ...], verbose: bool, with_parent: bool) -> None:
     """Run a cluster in one process. Ctrl-C ends it."""
-    if end_with_stdin:
-        _end_with_stdin()
+    if with_parent:
+        from .parent import end_with_parent
+
+        end_with_parent()
     from ..node.process import run_cluster
 
     if port + brokers - 1 > MAX_PORT:
@@ -274,20 +279,6 @@ def show(message: str, version: int) -> None:
     except (LookupError, ValueError) as error:
         text = str(error.args[0] if error.args else error)
         raise click.UsageError(f"{text[:1].upper()}{text[1:]}.") from None
-
-
-def _end_with_stdin() -> None:
-    """Send SIGTERM to this process when the other end of stdin is closed, whatever the process is
-    doing.
-    """
-    from threading import Thread
-
-    def watch() -> None:
-        while os.read(0, 1024):  # not by `sys.stdin`: its lock would be in the way when Python ends
-            pass
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    Thread(target=watch, daemon=True).start()
 
 
 def _run(function: Callable[..., Awaitable[None]], *arguments: object, verbose: bool) -> None:

@@ -67,7 +67,7 @@ def _cluster() -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
 @contextmanager
 def _process(port: int) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-m", "minicontroller", "up", "--brokers", str(BROKERS), "--port", str(port)]
-    command += ["--end-with-stdin", "--set", f"topic.management.policy.class.name={POLICY}"]
+    command += ["--with-parent", "--set", f"topic.management.policy.class.name={POLICY}"]
     # The cluster has its own session, so that Ctrl-C reaches only this process, which stops it.
     process = subprocess.Popen(  # noqa: S603 - this very program
         command,

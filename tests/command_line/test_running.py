@@ -6,10 +6,14 @@ import os
 import re
 import signal
 import subprocess
+import sys
+from contextlib import ExitStack
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
+from minicontroller.controller.command_line import parent
 from tests.command_line.command import call, complaint, end, environment, running
 from tests.support.cluster import COMMAND, READY
 from tests.support.ports import free_port
@@ -215,6 +219,78 @@ def test_a_ready_line_that_nobody_reads(tmp_path: Path) -> None:
         outcome = end(process, signal.SIGINT)
     assert outcome.code == 0
     assert "pipe" not in outcome.stderr.lower()
+
+
+ENDS_WITH_PARENT = ("up", "--port", "0", "--brokers", "1", "--with-parent")
+PARENT = "import subprocess, sys; subprocess.run(sys.argv[2:], stdin=eval(sys.argv[1]), text=True)"
+"""A test, say, that starts a cluster. All processes below it share its stdout."""
+
+
+def test_a_cluster_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
+    """A parent that is killed takes `up --with-parent` with it, also where a shell or make stands
+    between them, or another program and a pipe on stdin.
+    """
+    (tmp_path / "Makefile").write_text(f"up:\n\t@{COMMAND} {' '.join(ENDS_WITH_PARENT)}\n")
+    between = [sys.executable, "-c", PARENT, "None"]
+    callers = [
+        ("None", [str(COMMAND), *ENDS_WITH_PARENT]),
+        ("None", ["sh", "-c", f"{COMMAND} {' '.join(ENDS_WITH_PARENT)}; exit 1"]),
+        ("None", ["make", "--silent", "up"]),
+        ("subprocess.PIPE", [*between, str(COMMAND), *ENDS_WITH_PARENT]),
+    ]
+    with ExitStack() as stack:
+        parents = [
+            stack.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-c", PARENT, stdin, *command],
+                    cwd=tmp_path,
+                    env=environment(),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    text=True,
+                )
+            )
+            for stdin, command in callers
+        ]
+        assert all(first_line(each).startswith(READY) for each in parents)
+        for each in parents:
+            each.kill()
+        for each in parents:
+            assert not each.communicate(timeout=30)[0]  # it ends when the cluster has ended
+
+
+def test_stdin_is_a_lifeline_only_where_somebody_holds_its_other_end() -> None:
+    """A pipe that is closed already, and /dev/null, say nothing about the parent."""
+    script = "from minicontroller.controller.command_line.parent import _is_lifeline; print(_is_lifeline())"
+
+    def told(stdin: int) -> str:
+        command = [sys.executable, "-c", script]
+        return subprocess.run(command, stdin=stdin, capture_output=True, text=True, check=True).stdout.strip()
+
+    reading, writing = os.pipe()
+    assert told(reading) == "True"
+    os.close(writing)
+    assert told(reading) == "False"
+    os.close(reading)
+    assert told(subprocess.DEVNULL) == "False"
+
+
+def test_where_the_system_cannot_say_that_a_process_ends_it_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without pidfd, the chain of the starters up to the parent is compared with what it was."""
+    ended = []
+    with subprocess.Popen(["sleep", "1000"]) as child:
+        monkeypatch.setattr(os, "getppid", lambda: child.pid)
+        monkeypatch.setattr(parent, "_end", lambda: ended.append(True))
+        monkeypatch.setattr(parent, "PAUSE_SECONDS", 0.01)
+        watched = parent._watched()
+        assert [each.name for each in watched] == ["sleep"]
+        monkeypatch.setattr(parent, "_wait_for_one", lambda _pids: os.close(-1))  # an OSError
+        watching = Thread(target=parent._end_after, args=(watched,))
+        watching.start()
+        child.kill()
+        watching.join(30)
+    assert ended == [True]
 
 
 def test_ping_of_nobody(tmp_path: Path) -> None:
