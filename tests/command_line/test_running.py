@@ -222,7 +222,7 @@ def test_a_ready_line_that_nobody_reads(tmp_path: Path) -> None:
 
 
 ENDS_WITH_PARENT = ("up", "--port", "0", "--brokers", "1", "--with-parent")
-PARENT = "import subprocess, sys; subprocess.run(sys.argv[2:], stdin=eval(sys.argv[1]), text=True)"
+PARENT = "import subprocess, sys; subprocess.Popen(sys.argv[2:], stdin=eval(sys.argv[1])).wait()"
 """A test, say, that starts a cluster. All processes below it share its stdout."""
 
 
