@@ -28,6 +28,7 @@ from .deletion import Deletions
 from .duties import Duties
 from .eligible_node import EligibleNode
 from .entity_reading import load_entities, with_entities
+from .identities import identify
 from .jobs import ControllerMoved, Draft, Element, InDoubt, observation
 from .loading import count_of_commits, ensure_paths, load, unmarked, with_shutdowns
 from .local_nodes import LocalNodes
@@ -39,8 +40,10 @@ from .producer_id_blocks import ProducerIdBlocks
 from .propagation import Propagation
 from .reassignment import Reassignments
 from .rereading import reread
-from .store_watches import StoreWatches, identify
+from .store_watches import StoreWatches
+from .stored_topics import Known
 from .token_expiry import TokenExpiry
+from .topic_watches import TopicWatches
 from .writer import Writer
 
 T = TypeVar("T")
@@ -120,10 +123,17 @@ class ActiveController:
             deletes_topics=self._deletes_topics,
             created=self._created,
         )
+        self._topic_watches = TopicWatches(
+            node.store,
+            lambda: self.image,
+            topics_changed=self._watches.states_changed,
+            configs_changed=lambda names: self._watches.configs_changed((layout.TOPICS_ENTITY, name) for name in names),
+        )
         self._duties = Duties(
             of_epoch=(self.deletions.run, self.reassignments.run),
             of_state=(
                 self._watches.run,
+                self._topic_watches.run,
                 self._finish_predecessors_work,
                 TokenExpiry(node.config, self.writer).run,
                 OffsetExpiry(node.config, self.writer).run,
@@ -242,7 +252,14 @@ class ActiveController:
         await ensure_paths(store)
         await notifications.begin(store, self.fence, watches.notifications.send)
         count = await count_of_commits(store)  # read first, because a late commit of an earlier epoch changes it
-        state = await load(store, watches.brokers.send, watches.topics.send, watches.deletions.send, self._created)
+        state = await load(
+            store,
+            watches.brokers.send,
+            watches.topics.send,
+            watches.deletions.send,
+            created=self._created,
+            known=self._known,
+        )
         state = state.with_brokers(with_shutdowns(state.brokers.values(), self.image.brokers))
         if not self._deletes_topics:
             state = state.with_topics(unmarked(state.topics.values()))
@@ -256,12 +273,19 @@ class ActiveController:
             image = image.with_counts()
         self.writer.reset(image, count)
         self._updates.restart(image)
+        self._topic_watches.watch(image.topics)
         if not self._stepping_down.is_set():
             self.node.controller = self
         log.info(
             "broker %d is the controller of epoch %d: topics %d, brokers %d",
             self.node.broker_id, self.epoch, len(image.topics), len(image.brokers),
         )  # fmt: skip
+
+    def _known(self, name: str) -> Known | None:
+        """Return what this controller, or before its epoch this node, knew of a topic."""
+        ours, theirs = self.image.topics.get(name), self.node.cache.image.topics.get(name)
+        topic = ours or theirs
+        return None if topic is None else Known(topic, is_certain=False)
 
     async def _finish_predecessors_work(self) -> None:
         """Finish the work of a predecessor, and catch up on changes made while there was no
@@ -274,10 +298,9 @@ class ActiveController:
             self.deletions.resume(self.image)
 
     async def _identify_topics(self, draft: Draft) -> None:
-        """Give ids to topics that were created before Kafka 2.8."""
-        for topic in [each for each in draft.image.topics.values() if each.topic_id == NO_TOPIC_ID]:
-            if not topic.marked_for_deletion:
-                identify(draft, topic)
+        """Give ids to topics whose znode has none."""
+        for topic in [each for each in draft.image.topics.values() if each.topic_id == NO_TOPIC_ID or each.lacks_id]:
+            identify(draft, topic)
 
     # ------------------------------------------------------------------ brokers
 
@@ -378,6 +401,7 @@ class ActiveController:
         for topic in self._updates.topics_changed(before, after, names):
             self.deletions.start(topic)
         self.reassignments.topics_changed(after, names)
+        self._topic_watches.watch(name for name in names if name not in before.topics and name in after.topics)
         if after.configs is not before.configs:
             self._updates.configs_changed(after)
         self._updates.entities_changed(after, elements)
@@ -386,7 +410,7 @@ class ActiveController:
         """Return what other processes have written at a path where a commit of this controller met
         a conflict. Partitions that they have added may need a leader.
         """
-        news = list(await reread(self.node.store, image, path, self._created))
+        news = list(await reread(self.node.store, image, path, self._created, deletes_topics=self._deletes_topics))
         if await ensure_paths(self.node.store):  # another process has removed the parent znodes
             news.append(observation(lambda image: image))
         self.states_are_stale(element.topic for element in news if element.topic is not None)

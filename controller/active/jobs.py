@@ -254,15 +254,9 @@ class Draft:
         self.suppositions.append(element.apply)
         self.is_supposed = True
 
-    def observe_entities(self, found: Mapping[str, Entity | None]) -> None:
-        """Add an element that writes nothing, for entities that other processes have written."""
-        self._add(observed_entities(found))
-
-    def observe_configs(self, entity: str, configs: EntityConfigs) -> None:
-        """Add an element that writes nothing, for configs of a broker, or of all brokers, that
-        other processes have written.
-        """
-        self._add(observation(lambda image: image.with_configs(entity, configs)))
+    def observe(self, element: Element) -> None:
+        """Add an element that writes nothing, for what other processes have written."""
+        self._add(element)
 
     def decide(self, refusal: Refusal | None = None) -> Element:
         """Add an element that writes nothing. It is completed when all elements before it are."""

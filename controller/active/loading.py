@@ -4,13 +4,14 @@ topics there are.
 Rule: a znode that cannot be read is logged and left out; it never stops the controller.
 """
 
+import itertools
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from immutables import Map
 
-from ..metadata.entities import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE, Broker, EntityConfigs, Partition, Topic
+from ..metadata.entities import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE, Broker, EntityConfigs, Topic
 from ..metadata.image import Image
 from ..metadata.topic_names import is_valid_topic_name
 from ..store.base import Entry, Store, Watch
@@ -18,11 +19,17 @@ from ..znodes import groups, layout, registrations, tokens
 from ..znodes.acls import ACL_PATHS
 from ..znodes.configs import decode_config
 from ..znodes.content import MalformedZnodeError
-from ..znodes.topics import decode_partition_state, decode_topic
+from .stored_topics import Known, read_assignment
 
 log = logging.getLogger("minicontroller.controller")
 
 PATHS = (*layout.PERSISTENT_PATHS, *ACL_PATHS, *tokens.PATHS, *groups.PATHS, layout.COMMITS)
+
+KnownTopics = Callable[[str], Known | None]
+
+
+def nobody_knows(_name: str) -> None:
+    """Stand for a reader that knows no topic beforehand."""
 
 
 async def ensure_paths(store: Store) -> bool:
@@ -37,16 +44,22 @@ async def ensure_paths(store: Store) -> bool:
 
 
 async def load(
-    store: Store, on_brokers: Watch, on_topics: Watch, on_deletions: Watch, created: dict[str, int] | None = None
+    store: Store,
+    on_brokers: Watch,
+    on_topics: Watch,
+    on_deletions: Watch,
+    *,
+    created: dict[str, int] | None = None,
+    known: KnownTopics = nobody_knows,
 ) -> Image:
     """Load everything into an image, and set these watches on the lists that it is read from.
-    `created` is filled as `load_topics` does. Raises StoreError.
+    `created` and `known` are those of `load_topics`. Raises StoreError.
     """
     await store.sync()
     brokers = await load_brokers(store, on_brokers)
     names = await topic_names(store, on_topics)
     marked = frozenset(await store.children(layout.DELETE_TOPICS, on_deletions))
-    topics = await load_topics(store, names, marked, created)
+    topics = await load_topics(store, names, marked, created, known)
     configs = await load_broker_configs(store)
     return msgspec.structs.replace(Image().with_brokers(brokers).with_topics(topics), configs=Map(configs))
 
@@ -93,39 +106,33 @@ async def topic_names(store: Store, watch: Watch | None = None) -> list[str]:
 
 
 async def load_topics(
-    store: Store, names: Sequence[str], marked: Collection[str], created: dict[str, int] | None = None
+    store: Store,
+    names: Sequence[str],
+    marked: Collection[str],
+    created: dict[str, int] | None = None,
+    known: KnownTopics = nobody_knows,
 ) -> list[Topic]:
-    """Load these topics with their configs and the states of their partitions. A topic that cannot
-    be read is logged and left out.
+    """Load these topics with their configs and the states of their partitions. `known` returns what
+    was known of a topic before.
 
     `marked` names the topics with a deletion marker. The times of creation, which an image does not
     hold, are put into `created` by name, in milliseconds since 1970.
     """
     entries = await store.get_many([layout.topic_path(name) for name in names])
-    topics: list[Topic] = []
-    for name, entry in zip(names, entries, strict=True):
-        if entry is None or entry.data is None:
-            continue
-        try:
-            topics.append(decode_topic(name, entry.data, entry.stat.version))
-            if created is not None:
-                created[name] = entry.stat.ctime_ms
-        except MalformedZnodeError as error:
-            log.warning("topic %s is ignored: %s", name, error)
-    configs = await store.get_many([layout.topic_config_path(topic.name) for topic in topics])
-    paths = [layout.partition_state_path(topic.name, i) for topic in topics for i in range(len(topic.partitions))]
+    found = [(name, entry) for name, entry in zip(names, entries, strict=True) if entry is not None]
+    assignments = [read_assignment(name, entry, known(name)) for name, entry in found]
+    if created is not None:
+        created.update((name, entry.stat.ctime_ms) for name, entry in found)
+    configs = await store.get_many([layout.topic_config_path(each.name) for each in assignments])
+    paths = [layout.partition_state_path(each.name, i) for each in assignments for i in range(each.partition_count)]
     states = iter(await store.get_many(paths))
     loaded = []
-    for topic, config in zip(topics, configs, strict=True):
-        partitions = [_with_state(topic.name, partition, next(states)) for partition in topic.partitions]
+    for assignment, config in zip(assignments, configs, strict=True):
+        topic = assignment.with_states(list(itertools.islice(states, assignment.partition_count)))
+        its = entity_configs(f"topic {topic.name}", config)
         loaded.append(
             msgspec.structs.replace(
-                topic,
-                partitions=tuple(partitions),
-                configs=(its := entity_configs(f"topic {topic.name}", config)).configs,
-                config_version=its.version,
-                marked_for_deletion=topic.name in marked,
-                has_partitions_znode=any(partition.has_state for partition in partitions),
+                topic, configs=its.configs, config_version=its.version, marked_for_deletion=topic.name in marked
             )
         )
     return await _with_partitions_znodes(store, loaded)
@@ -141,19 +148,6 @@ async def _with_partitions_znodes(store: Store, topics: Sequence[Topic]) -> list
         else topic
         for topic in topics
     ]
-
-
-def _with_state(topic: str, partition: Partition, entry: Entry | None) -> Partition:
-    """Return a partition with its stored state. If the state is unreadable, the partition has no
-    leader until an unclean election is allowed, because it is unknown which replicas have its data.
-    """
-    if entry is None:
-        return partition
-    try:
-        return decode_partition_state(partition, entry.data, entry.stat.version)
-    except MalformedZnodeError as error:
-        log.warning("a partition of topic %s has no leader, because its state cannot be read: %s", topic, error)
-        return msgspec.structs.replace(partition, partition_epoch=entry.stat.version)
 
 
 def entity_configs(whose: str, entry: Entry | None) -> EntityConfigs:

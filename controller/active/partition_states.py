@@ -16,7 +16,6 @@ from ..store.base import Create, Operation, SetData, Store
 from ..znodes import layout
 from ..znodes.topics import encode_partition_state
 from .jobs import Draft, Element
-from .loading import load_topics
 
 
 class LeaderElector:
@@ -75,7 +74,7 @@ class LeaderElector:
         if not changed:
             return
         parents: list[Operation] = []
-        if any(not topic.partitions[index].has_state for index in changed):
+        if any(topic.partitions[index].partition_epoch < 0 for index in changed):
             parents = await missing_parents(self._store, topic, changed)
         stage_states(draft, topic, changed, self._epoch, parents)
 
@@ -125,32 +124,6 @@ def _without_losses(brokers: Collection[int], topic: Topic | None) -> Topic | No
     )
 
 
-async def read_anew(draft: Draft, store: Store, committed: Image, names: Collection[str]) -> None:
-    """Read the states of these topics as other processes have written them, except of topics with
-    uncommitted changes of this controller.
-    """
-    quiet = [
-        name
-        for name in names
-        if (topic := draft.image.topics.get(name)) is not None and topic == committed.topics.get(name)
-    ]
-    for found in await load_topics(store, quiet, frozenset()):
-        states = {index: each for index, each in enumerate(found.partitions) if each.has_state}
-        draft.stage(found.name, (), evolve=partial(_with_states, found.topic_id, states))
-
-
-def _with_states(topic_id: bytes, states: Mapping[int, Partition], topic: Topic | None) -> Topic | None:
-    if topic is None or topic.topic_id != topic_id:
-        return topic
-    news = {}
-    for index, state in states.items():
-        if index < len(topic.partitions) and (known := topic.partitions[index]).replicas == state.replicas:
-            now = msgspec.structs.replace(state, lost_replicas=known.lost_replicas)
-            if now != known:
-                news[index] = now
-    return topic.with_partitions(news) if news else topic
-
-
 async def missing_parents(store: Store, topic: Topic, partitions: Collection[int]) -> list[Operation]:
     """Return the operations that create the missing parent znodes of these partitions' states.
     Topics created by other processes lack them.
@@ -180,8 +153,7 @@ def stage_states(
     operations: list[Operation] = list(parents)
     for index, state in written.items():
         path, data = layout.partition_state_path(topic.name, index), encode_partition_state(state)
-        before = topic.partitions[index]
-        operations.append(SetData(path, data, before.partition_epoch) if before.has_state else Create(path, data))
+        operations.append(state_operation(path, data, topic.partitions[index]))
 
     def evolve(current: Topic | None) -> Topic | None:
         return current and with_parent(current.with_partitions(written))
@@ -194,6 +166,11 @@ def stage_states(
         )
 
     return draft.stage(topic.name, operations, evolve=evolve, holds=holds)
+
+
+def state_operation(path: str, data: bytes, before: Partition) -> Operation:
+    """Return the operation that writes the state of a partition which was so before."""
+    return SetData(path, data, before.partition_epoch) if before.partition_epoch >= 0 else Create(path, data)
 
 
 def count_unclean_elections(before: Image, after: Image, names: Iterable[str]) -> int:

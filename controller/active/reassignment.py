@@ -23,6 +23,7 @@ from ..znodes.content import MalformedZnodeError
 from ..znodes.reassignments import SubmittedReassignments, decode_reassignments, encode_reassignments
 from ..znodes.topics import encode_partition_state, encode_topic
 from .jobs import ControllerMoved, Draft, Element
+from .partition_states import state_operation
 from .writer import Writer
 
 log = logging.getLogger("minicontroller.controller")
@@ -124,7 +125,7 @@ class Reassignments:
         for name in names:
             await draft.time_slice.pause()
             topic = draft.image.topics.get(name)
-            if topic is None or topic.marked_for_deletion:
+            if topic is None or topic.marked_for_deletion or not topic.is_readable:
                 continue
             arrived = {
                 index: partition
@@ -146,7 +147,7 @@ class Reassignments:
             await draft.time_slice.pause()
             if topic.is_moving:
                 self._moving.add(topic.name)
-            if topic.marked_for_deletion:
+            if topic.marked_for_deletion or not topic.is_readable:
                 continue
             resumed = {
                 index: partition
@@ -232,7 +233,7 @@ def stage(draft: Draft, topic: Topic, changed: Mapping[int, Partition], epoch: i
             continue
         written[index] = state = msgspec.structs.replace(partition, controller_epoch=epoch)
         path = layout.partition_state_path(topic.name, index)
-        operations.append(SetData(path, encode_partition_state(state), before.partition_epoch))
+        operations.append(state_operation(path, encode_partition_state(state), before))
     version = topic.version
     if any(_assignment(partition) != _assignment(topic.partitions[index]) for index, partition in changed.items()):
         version += 1
@@ -263,7 +264,9 @@ def _resumed(partition: Partition, live: frozenset[int]) -> Partition:
 
 
 def _partition(topic: Topic | None, index: int) -> Partition | None:
-    return None if topic is None or topic.marked_for_deletion else topic.partition(index)
+    if topic is None or topic.marked_for_deletion or not topic.is_readable:
+        return None
+    return topic.partition(index)
 
 
 def _is_possible(partition: Partition, replicas: tuple[int, ...]) -> bool:

@@ -1,4 +1,4 @@
-"""Rereads one topic, the configs of one broker, or one entity that every node follows, after a
+"""Rereads topics, the configs of one broker, or one entity that every node follows, after a
 commit met what another process had written there.
 
 The result is elements without operations, which bring the image up to date. There are none if the
@@ -6,6 +6,7 @@ image is up to date already, because another plan would meet the same conflict.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -17,15 +18,20 @@ from ..znodes.entity_names import USERS
 from . import entity_reading
 from .jobs import Element, observation, observed_entities, observed_topic
 from .loading import load_broker_configs, load_topics
+from .stored_topics import Known
 
 
-async def reread(store: Store, image: Image, path: str, created: dict[str, int] | None = None) -> Sequence[Element]:
+async def reread(
+    store: Store, image: Image, path: str, created: dict[str, int] | None = None, *, deletes_topics: bool = True
+) -> Sequence[Element]:
     """Return the elements that bring what this znode belongs to up to date in the image.
-    `created` is as in `load_topics`. Raises StoreError.
+    `created` is as in `load_topics`, `deletes_topics` the config `delete.topic.enable`. Raises
+    StoreError.
     """
     for parent in (layout.TOPICS, layout.TOPIC_CONFIGS, layout.DELETE_TOPICS):
         if path.startswith(f"{parent}/"):
-            return await _topic(store, image, path.removeprefix(f"{parent}/").partition("/")[0], created)
+            name = path.removeprefix(f"{parent}/").partition("/")[0]
+            return await reread_topics(store, image, [name], created, deletes_topics=deletes_topics)
     if path.startswith(f"{layout.BROKER_CONFIGS}/"):
         return await _broker(store, image, path.removeprefix(f"{layout.BROKER_CONFIGS}/"))
     return await _entity(store, image, path)
@@ -45,19 +51,48 @@ async def _entity(store: Store, image: Image, path: str) -> Sequence[Element]:
     return [observed_entities(changed)] if changed else []
 
 
-async def _topic(store: Store, image: Image, name: str, created: dict[str, int] | None) -> Sequence[Element]:
-    marker = await store.get(layout.delete_topic_path(name))
-    found = await load_topics(store, [name], () if marker is None else (name,), created)
-    known = image.topics.get(name)
-    if found:
-        topic = _with_what_is_not_stored(found[0], known)
-        return () if topic == known else [observed_topic(topic, name)]
-    news = [] if known is None else [observed_topic(None, name)]
-    entry = await store.get(layout.topic_config_path(name))
-    left = -1 if entry is None else entry.stat.version  # these configs are overwritten whatever they are
-    if left != image.leftover_configs.get(name, -1):
-        news.append(observation(lambda image: image.with_leftover_configs(name, left)))
-    return news
+async def reread_topics(
+    store: Store,
+    image: Image,
+    names: Sequence[str],
+    created: dict[str, int] | None = None,
+    *,
+    deletes_topics: bool = True,
+) -> list[Element]:
+    """Return the elements that bring these topics up to date in the image. Raises StoreError."""
+    markers = await store.get_many([layout.delete_topic_path(name) for name in names])
+    marked = {name for name, marker in zip(names, markers, strict=True) if marker is not None and deletes_topics}
+    loaded = await load_topics(store, names, marked, created, lambda name: _certain(image, name))
+    found = {topic.name: topic for topic in loaded}
+    news = []
+    for name in names:
+        known = image.topics.get(name)
+        topic = _with_what_is_not_stored(found[name], known) if name in found else None
+        if topic != known:
+            news.append(observed_topic(topic, name))
+    return news + await _leftovers(store, image, [name for name in names if name not in found])
+
+
+def _certain(image: Image, name: str) -> Known | None:
+    topic = image.topics.get(name)
+    return None if topic is None else Known(topic)
+
+
+async def _leftovers(store: Store, image: Image, missing: Sequence[str]) -> list[Element]:
+    """Return the elements that note the configs which missing topics have left behind. They are
+    overwritten, whatever they are.
+    """
+    entries = await store.get_many([layout.topic_config_path(name) for name in missing])
+    left = {name: -1 if entry is None else entry.stat.version for name, entry in zip(missing, entries, strict=True)}
+    return [
+        observation(partial(_with_leftover_configs, name, version))
+        for name, version in left.items()
+        if version != image.leftover_configs.get(name, -1)
+    ]
+
+
+def _with_leftover_configs(name: str, version: int, image: Image) -> Image:
+    return image.with_leftover_configs(name, version)
 
 
 def _with_what_is_not_stored(found: Topic, known: Topic | None) -> Topic:

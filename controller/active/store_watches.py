@@ -13,20 +13,20 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 import msgspec
 import trio
 
-from ..metadata.entities import NO_ENTITY_CONFIGS, NO_TOPIC_ID, Broker, EntityConfigs, Topic
+from ..metadata.entities import NO_ENTITY_CONFIGS, Broker, EntityConfigs, Topic
 from ..metadata.image import Image
-from ..metadata.random_ids import new_id
 from ..metadata.topic_names import is_valid_topic_name
-from ..store.base import Delete, NodeMissing, SessionExpired, SetData, Store, StoreUnavailable
+from ..store.base import Delete, NodeMissing, SessionExpired, Store, StoreUnavailable
 from ..store.sessions import wait_connected
 from ..store.signal import Signal
 from ..znodes import layout
-from ..znodes.topics import encode_topic
-from . import notifications, partition_states
+from . import notifications
 from .entity_reading import changed_paths, closure, entity_of, read_entities, with_changes
-from .jobs import ControllerMoved, Draft, Element
+from .identities import identify
+from .jobs import ControllerMoved, Draft, Element, observation, observed_entities
 from .loading import ensure_paths, entity_configs, load_broker_configs, load_brokers, load_topics, topic_names
 from .partition_states import LeaderElector
+from .rereading import reread_topics
 from .writer import Writer
 
 log = logging.getLogger("minicontroller.controller")
@@ -187,8 +187,7 @@ class StoreWatches:
 
     def _adopt(self, draft: Draft, topic: Topic) -> None:
         draft.stage(topic.name, (), evolve=lambda _: topic, holds=lambda image: topic.name in image.topics)
-        if topic.topic_id == NO_TOPIC_ID:
-            identify(draft, topic)
+        identify(draft, topic)
 
     async def _read_deletions(self) -> None:
         marked = await self._store.children(layout.DELETE_TOPICS, self.deletions.send)
@@ -228,13 +227,21 @@ class StoreWatches:
         except StoreUnavailable:
             self._changed_states |= names
             raise
-        self.states_changed(each.topic for each in elements if each.topic is not None and each.refusal is not None)
+        stale = [each.topic for each in elements if each.topic is not None and each.refusal is not None]
+        self.states_changed([*stale, *self._changed_states])
 
     async def _adopt_states(self, draft: Draft, names: list[str]) -> list[Element]:
-        await partition_states.read_anew(draft, self._store, self._writer.image, names)
+        """Take over what other processes have written to these topics, and elect leaders where that
+        is needed. Topics with uncommitted changes of this controller are read again later.
+        """
+        quiet = [name for name in names if self._is_unchanged(draft, name)]
+        self._changed_states.update(name for name in names if name not in quiet)
+        for element in await reread_topics(
+            self._store, draft.image, quiet, self._created, deletes_topics=self._deletes_topics
+        ):
+            draft.observe(element)
         for name in names:
-            topic = draft.image.topics.get(name)
-            if topic is not None and topic.topic_id == NO_TOPIC_ID and not topic.marked_for_deletion:
+            if (topic := draft.image.topics.get(name)) is not None:
                 identify(draft, topic)
         return await self._elector.elect_for_topics(draft, names)
 
@@ -257,7 +264,7 @@ class StoreWatches:
         again = [path for path in paths if entity_of(draft.image, path) is not entity_of(self._writer.image, path)]
         changed = [path for path in changed_paths(draft.image, found) if path not in again]
         if changed:
-            draft.observe_entities({path: found[path] for path in changed})
+            draft.observe(observed_entities({path: found[path] for path in changed}))
         return again
 
     def _is_unchanged(self, draft: Draft, name: str) -> bool:
@@ -292,7 +299,7 @@ class StoreWatches:
             if known is not committed.get(path, NO_ENTITY_CONFIGS):
                 self._again.add((layout.BROKERS_ENTITY, path.removeprefix(f"{layout.BROKERS_ENTITY}/")))
             elif found != known:
-                draft.observe_configs(path, found)
+                draft.observe(observation(functools.partial(_with_broker_configs, path, found)))
         quiet = [name for name in topics if self._is_unchanged(draft, name)]
         self._again.update((layout.TOPICS_ENTITY, name) for name in topics if name not in quiet)
         topics = [name for name in quiet if name in draft.image.topics]
@@ -304,17 +311,8 @@ class StoreWatches:
         await self._elector.elect_for_topics(draft, topics)
 
 
-def identify(draft: Draft, topic: Topic) -> None:
-    """Give an id to a topic without one, which was created before Kafka 2.8 or by tools of that
-    time.
-    """
-    named = msgspec.structs.replace(topic, topic_id=new_id(), version=topic.version + 1)
-    draft.stage(
-        topic.name,
-        [SetData(layout.topic_path(topic.name), encode_topic(named), topic.version)],
-        evolve=lambda now: now and msgspec.structs.replace(now, topic_id=named.topic_id, version=named.version),
-        holds=lambda image: image.topic_by_id(named.topic_id) is not None,
-    )
+def _with_broker_configs(path: str, found: EntityConfigs, image: Image) -> Image:
+    return image.with_configs(path, found)
 
 
 def _no_topic(_topic: Topic | None) -> None:

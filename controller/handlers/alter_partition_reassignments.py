@@ -19,6 +19,7 @@ from ...protocol.messages.alter_partition_reassignments import (
 )
 from ..active.jobs import Draft
 from ..active.reassignment import stage
+from ..active.stored_topics import refuse_damaged
 from ..errors import Refusal
 from ..metadata import reassignment
 from ..metadata.entities import Partition, Topic
@@ -157,6 +158,7 @@ def _begun(image: Image, topic: Topic | None, index: int, wanted: Sequence[int] 
         raise Refusal(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress.")
     if topic is None or topic.marked_for_deletion or partition is NO_PARTITION:
         raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
+    refuse_damaged(topic)
     replicas = reassignment.origin(partition) if wanted is None else tuple(wanted)
     if not reassignment.keeps_records(partition, replicas):
         raise _wrong("Only replicas that would be removed are in sync, so the records of the partition would be lost.")

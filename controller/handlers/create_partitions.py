@@ -22,6 +22,7 @@ from ...protocol.messages.create_partitions import (
 )
 from ..active import partition_states
 from ..active.jobs import Draft, Element
+from ..active.stored_topics import refuse_damaged
 from ..errors import Refusal
 from ..metadata import leadership
 from ..metadata.entities import Partition, Topic
@@ -177,6 +178,7 @@ class PartitionsPlanner:
             raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
         if topic.marked_for_deletion:
             raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion.")
+        refuse_damaged(topic)
         if topic.is_moving:
             raise Refusal(
                 ErrorCode.REASSIGNMENT_IN_PROGRESS, f"A partition reassignment is in progress for the topic '{name}'."

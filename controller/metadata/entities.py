@@ -22,7 +22,9 @@ NO_TOPIC_ID = bytes(16)
 
 NO_CONFIGS: Mapping[str, str] = Map[str, str]()
 UNREADABLE = -2
-"""The version of configs whose znode exists and cannot be read."""
+"""The version of what has a znode that cannot be read."""
+STATE_IS_LOST = -1
+"""The controller epoch of a state that was known, and whose znode is gone or cannot be read."""
 
 
 class Partition(msgspec.Struct, frozen=True, gc=False):
@@ -35,7 +37,8 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
     """-1 until the partition has a state."""
     isr: tuple[int, ...] = ()
     controller_epoch: int = 0
-    """The epoch of the controller that wrote the state."""
+    """The epoch of the controller that wrote the state; STATE_IS_LOST if it must be written again.
+    """
     partition_epoch: int = -1
     """The version of the state znode; -1 until it exists."""
     leader_recovery_state: int = 0
@@ -50,7 +53,14 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def has_state(self) -> bool:
-        return self.partition_epoch >= 0
+        return self.partition_epoch >= 0 or self.is_state_lost
+
+    @property
+    def is_state_lost(self) -> bool:
+        """Whether its state is known and has to be written again, because another program has
+        damaged or removed it.
+        """
+        return self.controller_epoch == STATE_IS_LOST
 
     @property
     def is_moving(self) -> bool:
@@ -92,13 +102,22 @@ class Topic(msgspec.Struct, frozen=True, gc=False):
     """The configs that were set for the topic; empty in a node's image."""
     marked_for_deletion: bool = False
     version: int = -1
-    """The version of the topic znode; -1 if it is not known, as in a node's image."""
+    """The version of the topic znode; -1 if it is not known, as in a node's image; UNREADABLE if
+    the znode is not what the topic is known to be, so that it must not be overwritten.
+    """
+    lacks_id: bool = False
+    """Whether the topic znode has not the id that the topic is known to have."""
     config_version: int = -1
     """The version of the config znode; -1 if there is none."""
     has_partitions_znode: bool = False
     """Whether the znode above the partitions' states exists: other programs create topics without
     it. False in a node's image.
     """
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether its znode can be read, and may be written over."""
+        return self.version != UNREADABLE
 
     @property
     def is_internal(self) -> bool:

@@ -31,6 +31,8 @@ def elect_leader(partition: Partition, live: Container[int], *, unclean: bool = 
     - Failing that, with `unclean`, the first online replica leads, alone in the ISR.
     - Failing that nobody leads. The ISR keeps its last replica, since an empty one would not tell
       any more who has the data.
+
+    A state that is lost in the store is written again in any case.
     """
     online = tuple(replica for replica in partition.replicas if partition.is_online(replica, live))
     if not partition.has_state:
@@ -85,7 +87,8 @@ def controlled_shutdown(partition: Partition, broker_id: int, electable: Contain
 
 def _written(partition: Partition, leader: int, isr: tuple[int, ...], recovery: int | None = None) -> Partition | None:
     recovery = partition.leader_recovery_state if recovery is None else recovery
-    if (leader, isr, recovery) == (partition.leader, partition.isr, partition.leader_recovery_state):
+    is_same = (leader, isr, recovery) == (partition.leader, partition.isr, partition.leader_recovery_state)
+    if is_same and not partition.is_state_lost:
         return None
     return msgspec.structs.replace(
         partition,

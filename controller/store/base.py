@@ -175,10 +175,14 @@ class Store(Protocol):
         of data or deletion.
         """
 
-    async def get_many(self, paths: Sequence[str]) -> list[Entry | None]:
+    async def get_many(self, paths: Sequence[str], watch: Watch | None = None) -> list[Entry | None]:
         """Return many znodes in the order of `paths`, None for each that is missing. The requests
-        are pipelined.
+        are pipelined. The watch is called for each of the znodes that are there, on a change of its
+        data or its deletion.
         """
+
+    def forget(self, watch: Watch) -> None:
+        """Call this watch no more, wherever it is set."""
 
     async def children(self, path: str, watch: Watch | None = None) -> list[str]:
         """Return the names of the children, sorted. The watch is called when the list changes.

@@ -154,9 +154,18 @@ class MemoryStore:
             self.watches.data.setdefault(path, {})[watch] = 0
         return self._entry(path)
 
-    async def get_many(self, paths: Sequence[str]) -> list[Entry | None]:
+    async def get_many(self, paths: Sequence[str], watch: Watch | None = None) -> list[Entry | None]:
         self._require_session()
-        return [self._entry(path) for path in paths]
+        entries = [self._entry(path) for path in paths]
+        if watch is not None:
+            self._loop.attach()
+            for path, entry in zip(paths, entries, strict=True):
+                if entry is not None:
+                    self.watches.data.setdefault(path, {})[watch] = 0
+        return entries
+
+    def forget(self, watch: Watch) -> None:
+        self.watches.forget(watch)
 
     async def children(self, path: str, watch: Watch | None = None) -> list[str]:
         self._require_session()

@@ -28,6 +28,14 @@ class WatchTable:
             woken = self.data.pop(path, None)
         return list(woken) if woken else []
 
+    def forget(self, watch: Watch) -> None:
+        """Remove a watch wherever it is set."""
+        for table in (self.data, self.children):
+            for path in [path for path, watches in table.items() if watch in watches]:
+                del table[path][watch]
+                if not table[path]:
+                    del table[path]
+
     def clear(self) -> None:
         self.data.clear()
         self.children.clear()

@@ -164,12 +164,11 @@ class ZooKeeperStore:
         return lambda: self._listeners.remove(listener)
 
     async def get(self, path: str, watch: Watch | None = None) -> Entry | None:
-        reading = self._read(jute.GET_DATA, path, watched=watch is not None)
+        reading = self._read(jute.GET_DATA, path, watched=False) if watch is None else self._read_watched(path, watch)
         guard: Reply | None = None
         if watch is not None:
             # Reading sets no watch on a znode that is missing; asking whether it exists does.
             guard = self._read(jute.EXISTS, path, watched=True)
-            reading.on_arrival = partial(self._watches.data_read, path, watch, reading)
             guard.on_arrival = partial(self._watches.absence_read, path, watch, reading)
         try:
             return jute.decode_entry(*await reading.body())[0]
@@ -178,8 +177,24 @@ class ZooKeeperStore:
                 await guard.wait()
             return None
 
-    async def get_many(self, paths: Sequence[str]) -> list[Entry | None]:
-        return await self._many(jute.GET_DATA, paths)
+    async def get_many(self, paths: Sequence[str], watch: Watch | None = None) -> list[Entry | None]:
+        if watch is None:
+            return await self._many(jute.GET_DATA, paths)
+        readings = [self._read_watched(path, watch) for path in paths]  # a multi-read sets no watches
+        try:
+            return [await entry_of(reading) for reading in readings]
+        except BaseException:
+            for reading in readings:
+                reading.abandoned = True
+            raise
+
+    def _read_watched(self, path: str, watch: Watch) -> Reply:
+        reading = self._read(jute.GET_DATA, path, watched=True)
+        reading.on_arrival = partial(self._watches.data_read, path, watch, reading)
+        return reading
+
+    def forget(self, watch: Watch) -> None:
+        self._watches.forget(watch)
 
     async def children(self, path: str, watch: Watch | None = None) -> list[str]:
         if watch is None:
@@ -348,6 +363,14 @@ class ZooKeeperStore:
     def _announce(self, state: SessionState) -> None:
         for listener in tuple(self._listeners):
             listener(state)
+
+
+async def entry_of(reading: Reply) -> Entry | None:
+    """Return the znode that was read, or None if it is missing."""
+    try:
+        return jute.decode_entry(*await reading.body())[0]
+    except NodeMissing:
+        return None
 
 
 async def part_of(reply: Reply, paths: Sequence[str]) -> list[Any]:

@@ -80,6 +80,8 @@ def decode_topic(name: str, data: bytes | None, znode_version: int = -1) -> Topi
     count = len(replicas)
     if replicas.keys() != set(range(count)):
         raise MalformedZnodeError(f"the partitions are {sorted(replicas)!r:.80}, not consecutive from 0")
+    if any(not each or len(set(each)) < len(each) for each in replicas.values()):
+        raise MalformedZnodeError("a partition has no replicas, or one broker twice")
     partitions = tuple(
         Partition(replicas[i], adding_replicas=adding.get(i, ()), removing_replicas=removing.get(i, ()))
         for i in range(count)

@@ -74,7 +74,8 @@ async def serves(cluster: SmallCluster, topic: str) -> None:
     assert await cluster.create(topic, partitions=3, replication_factor=2) == [0]
     assert await cluster.change_config(topic, "retention.ms", "77") == 0
     assert await cluster.delete(topic) == [0]
-    assert set(cluster.controller.image.topics) <= {"first", "second", "third"}
+    topics = cluster.controller.image.topics
+    assert {name for name, each in topics.items() if each.is_readable} <= {"first", "second", "third"}
     await cluster.controller.node.store.commit(
         [
             Create(path := layout.broker_config_path(layout.DEFAULT_ENTITY), encode_config({THREADS: "2"})),
@@ -168,13 +169,15 @@ async def test_features_that_are_none(
 async def test_a_state_that_is_none(
     data: bytes | None, cluster: SmallCluster, memory: MemoryWorld, other: Store, autojump_clock: object
 ) -> None:
-    """A partition whose state is unreadable has no leader and its state is not overwritten; other
-    partitions are served, and the topic can be deleted.
+    """If no node knows the state of a partition, and it is unreadable, the partition has no leader
+    and its state is not overwritten; other partitions are served, and the topic can be deleted.
     """
     await cluster.create("broken", "whole", replication_factor=3)
+    for broker_id in list(cluster.members):
+        await cluster.kill(broker_id)
     path = layout.partition_state_path("broken", 0)
     await other.commit([SetData(path, data)])
-    await cluster.elect_anew()
+    await cluster.start_in_turn(1, 2, 3)
     await trio.sleep(5)
     assert cluster.controller.image.topics["broken"].partitions[0].leader == NO_LEADER
     assert cluster.controller.image.topics["whole"].is_complete
@@ -193,8 +196,10 @@ async def test_a_state_that_is_none_is_written_where_an_unclean_election_is_allo
     """
     await cluster.create("broken", replication_factor=3)
     await cluster.change_config("broken", "unclean.leader.election.enable", "true")
+    for broker_id in list(cluster.members):
+        await cluster.kill(broker_id)
     await other.commit([SetData(layout.partition_state_path("broken", 0), b"?")])
-    await cluster.elect_anew()
+    await cluster.start_in_turn(1, 2, 3)
     await cluster.until(lambda: cluster.controller.image.topics["broken"].is_complete)
 
 

@@ -33,9 +33,9 @@ class CountingStore(MemoryStore):
         self.looks = 0
         self.listing_seconds = 0.0
 
-    async def get_many(self, paths: Sequence[str]) -> list[Entry | None]:
+    async def get_many(self, paths: Sequence[str], watch: Watch | None = None) -> list[Entry | None]:
         self.read += paths
-        return await super().get_many(paths)
+        return await super().get_many(paths, watch)
 
     async def children(self, path: str, watch: Watch | None = None) -> list[str]:
         self.looks += 1

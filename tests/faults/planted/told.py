@@ -62,8 +62,8 @@ def stale_image() -> None:
     """
     load, first = loading.load, list[Any]()
 
-    async def once(*arguments: Any) -> Any:
-        fresh = await load(*arguments)
+    async def once(*arguments: Any, **named: Any) -> Any:
+        fresh = await load(*arguments, **named)
         first.append(fresh)
         return first[0].with_brokers(fresh.brokers.values())
 

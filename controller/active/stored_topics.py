@@ -1,0 +1,171 @@
+"""What a topic is, by what its znodes say and by what was known of it before. Any program may write
+these znodes.
+
+Rule: a topic that is served loses neither its id, nor a partition, nor a leader by a znode that
+another program damaged. What cannot be true is kept away from what is served, and the znode of the
+topic is then not written over until somebody has mended or deleted it; states, which only
+controllers write, are written again. As at Kafka's controllers, only reassignments change the
+replicas of a partition, and another program may add partitions.
+"""
+
+import logging
+from collections.abc import Sequence
+
+import msgspec
+
+from ...protocol.error_codes import ErrorCode
+from ..errors import Refusal
+from ..metadata.entities import NO_TOPIC_ID, STATE_IS_LOST, UNREADABLE, Partition, Topic
+from ..store.base import Entry
+from ..znodes import layout
+from ..znodes.content import MalformedZnodeError
+from ..znodes.topics import decode_partition_state, decode_topic, uuid_text
+
+log = logging.getLogger("minicontroller.controller")
+
+
+class Known(msgspec.Struct, frozen=True):
+    """A topic as it was known before its znodes were read."""
+
+    topic: Topic
+    is_certain: bool = True
+    """Whether this controller knows it from its own writes. A node's image may be behind, and does
+    not tell which replicas a reassignment adds or removes.
+    """
+
+
+class Assignment(msgspec.Struct, frozen=True):
+    """The znode of a topic with its assignment, as it was read."""
+
+    name: str
+    found: Topic | None
+    """None if the znode cannot be read."""
+    known: Known | None = None
+
+    @property
+    def partition_count(self) -> int:
+        """The number of partitions that may have a state."""
+        known = 0 if self.known is None else len(self.known.topic.partitions)
+        return max(known, 0 if self.found is None else len(self.found.partitions))
+
+    def with_states(self, states: Sequence[Entry | None]) -> Topic:
+        """Return the topic, without its configs. `states` has as many znodes as there are
+        partitions.
+        """
+        if self.known is None:
+            found = Topic(self.name, version=UNREADABLE) if self.found is None else self.found
+            return _with_states(found, states, ())
+        if self._is_another(has_state=any(each is not None for each in states)):
+            assert self.found is not None
+            return _with_states(self.found, states, ())
+        return self._kept(self.known, states)
+
+    def _is_another(self, *, has_state: bool) -> bool:
+        """Whether the topic that was known has been removed, and this is another of its name."""
+        assert self.known is not None
+        if self.found is None or self.found.topic_id == self.known.topic.topic_id:
+            return False
+        if self.found.topic_id == NO_TOPIC_ID or self.known.is_certain:
+            return not has_state
+        return True
+
+    def _kept(self, known: Known, states: Sequence[Entry | None]) -> Topic:
+        """Return the topic that was known, with what another program may add to it."""
+        before, found = known.topic, self.found
+        if found is not None and len(found.partitions) < len(before.partitions):
+            log.error(
+                "%s lacks partitions of the topic, which has %d: it is not followed, and not written over, until it is mended",
+                layout.topic_path(self.name), len(before.partitions),
+            )  # fmt: skip
+            found = None
+        if found is None:
+            return _with_states(
+                msgspec.structs.replace(before, version=UNREADABLE, lacks_id=False), states, before.partitions
+            )
+        rows = list(found.partitions)
+        if known.is_certain and before.is_readable:
+            rows[: len(before.partitions)] = before.partitions
+            self._tell_of_replicas(before, found)
+        topic_id = found.topic_id if before.topic_id == NO_TOPIC_ID else before.topic_id
+        kept = msgspec.structs.replace(
+            found, topic_id=topic_id, partitions=tuple(rows), lacks_id=topic_id != found.topic_id
+        )
+        if kept.lacks_id:
+            log.error(
+                "another program has removed or changed the id of topic %s in %s: %s is written there again",
+                self.name, layout.topic_path(self.name), uuid_text(topic_id),
+            )  # fmt: skip
+        return _with_states(kept, states, before.partitions)
+
+    def _tell_of_replicas(self, before: Topic, found: Topic) -> None:
+        others = [
+            index
+            for index, (ours, theirs) in enumerate(zip(before.partitions, found.partitions, strict=False))
+            if ours.replicas != theirs.replicas
+        ]
+        if others:
+            log.warning(
+                "another program has written other replicas of partitions %.80r into %s: they stay where they are; "
+                "AlterPartitionReassignments moves them",
+                others, layout.topic_path(self.name),
+            )  # fmt: skip
+
+
+def read_assignment(name: str, entry: Entry, known: Known | None) -> Assignment:
+    """Read the znode of a topic. What cannot be read is logged."""
+    if known is not None and any(not each.replicas for each in known.topic.partitions):
+        known = None  # a node's image has a partition that it knows nothing of
+    try:
+        return Assignment(name, decode_topic(name, entry.data, entry.stat.version), known)
+    except MalformedZnodeError as error:
+        log.warning(
+            "%s cannot be read: %s; what is known of the topic stays, and its znode is not written over until it is mended",
+            layout.topic_path(name), error,
+        )  # fmt: skip
+        return Assignment(name, None, known)
+
+
+def refuse_damaged(topic: Topic) -> None:
+    """Refuse to write over a topic's znode that another program has damaged. Raises
+    INVALID_TOPIC_EXCEPTION.
+    """
+    if not topic.is_readable:
+        raise Refusal(
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            f"{layout.topic_path(topic.name)} in ZooKeeper, which another program has written, cannot be followed: "
+            "mend it, or delete the topic.",
+        )
+
+
+def _with_states(topic: Topic, states: Sequence[Entry | None], known: Sequence[Partition]) -> Topic:
+    partitions = tuple(
+        _with_state(topic.name, partition, states[index], known[index] if index < len(known) else None)
+        for index, partition in enumerate(topic.partitions)
+    )
+    has_parent = topic.has_partitions_znode or any(each is not None for each in states)
+    return msgspec.structs.replace(topic, partitions=partitions, has_partitions_znode=has_parent)
+
+
+def _with_state(topic: str, partition: Partition, entry: Entry | None, known: Partition | None) -> Partition:
+    """Return a partition with its stored state, or with the one that was known before if that is
+    lost. If nobody knows it, the partition has no leader until an unclean election is allowed,
+    because it is unknown which replicas have its data.
+    """
+    version = -1 if entry is None else entry.stat.version
+    if entry is not None:
+        try:
+            return decode_partition_state(partition, entry.data, version)
+        except MalformedZnodeError as error:
+            log.warning("the state of a partition of topic %s cannot be read: %s", topic, error)
+    if known is None or not known.has_state:
+        return partition if entry is None else msgspec.structs.replace(partition, partition_epoch=version)
+    log.warning("the state of a partition of topic %s, which is lost, is written again", topic)
+    return msgspec.structs.replace(
+        known,
+        replicas=partition.replicas,
+        adding_replicas=partition.adding_replicas,
+        removing_replicas=partition.removing_replicas,
+        offline_replicas=(),
+        controller_epoch=STATE_IS_LOST,
+        partition_epoch=version,
+    )

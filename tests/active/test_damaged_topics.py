@@ -1,0 +1,274 @@
+"""What another program writes into the znodes of a topic is carried out or kept away: the topic
+keeps its id, its partitions, its leaders and its name.
+"""
+
+import json
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+import trio
+
+from minicontroller.controller.metadata.entities import NO_TOPIC_ID, Topic
+from minicontroller.controller.store.base import Delete, SetData, Store
+from minicontroller.controller.store.memory import MemoryStore
+from minicontroller.controller.znodes import layout
+from minicontroller.controller.znodes.configs import encode_config
+from minicontroller.controller.znodes.topics import decode_topic, encode_topic, uuid_text
+from minicontroller.protocol.error_codes import ErrorCode
+from tests.support.small_cluster import SmallCluster
+
+PATH = layout.topic_path("t")
+OTHER_ID = uuid_text(b"another topic id")
+
+
+def content(topic: Topic) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads(encode_topic(topic))
+    return value
+
+
+def without_id(topic: Topic) -> bytes:
+    return json.dumps({"version": 1, "partitions": content(topic)["partitions"]}).encode()
+
+
+def with_partitions(topic: Topic, **rows: object) -> bytes:
+    """The topic's znode with these partitions changed or added (`p3=[1]`), or left out (None)."""
+    value = content(topic)
+    value["partitions"] |= {key[1:]: row for key, row in rows.items()}
+    value["partitions"] = {key: row for key, row in value["partitions"].items() if row is not None}
+    return json.dumps(value).encode()
+
+
+DAMAGES: dict[str, Callable[[Topic], bytes | None]] = {
+    "not json": lambda _: b"not json",
+    "null": lambda _: None,
+    "empty": lambda _: b"",
+    "a list": lambda _: b"[]",
+    "no partitions": lambda _: b'{"version":1}',
+    "partitions as a list": lambda _: b'{"version":1,"partitions":[[1,2,3]]}',
+    "brokers as text": partial(with_partitions, p1=["1", "2"]),
+    "a broker out of range": partial(with_partitions, p1=[2**40]),
+    "one broker twice": partial(with_partitions, p1=[1, 1]),
+    "no replicas": partial(with_partitions, p2=[]),
+    "a gap": partial(with_partitions, p5=[1, 2]),
+    "a partition less": partial(with_partitions, p1=None),
+    "no partition at all": partial(with_partitions, p0=None, p1=None),
+    "an id that is none": lambda topic: json.dumps(content(topic) | {"topic_id": "?"}).encode(),
+}
+"""Contents of the znode of a topic with two partitions."""
+
+
+async def stored(other: Store) -> Topic:
+    entry = await other.get(PATH)
+    assert entry is not None
+    return decode_topic("t", entry.data, entry.stat.version)
+
+
+def shown(cluster: SmallCluster) -> list[Topic | None]:
+    """The topic as each node shows it, without what the controller alone knows."""
+    return [member.node.cache.image.topics.get("t") for member in cluster.members.values()]
+
+
+def is_served(cluster: SmallCluster, topic: Topic, partitions: int = 2) -> bool:
+    """Whether every node shows the topic with its id, its partitions and their leaders."""
+    return all(
+        seen is not None
+        and seen.topic_id == topic.topic_id
+        and [each.replicas for each in seen.partitions[:2]] == [each.replicas for each in topic.partitions]
+        and len(seen.partitions) == partitions
+        and seen.is_complete
+        for seen in shown(cluster)
+    )
+
+
+async def created(cluster: SmallCluster) -> Topic:
+    await cluster.create("t", partitions=2, replication_factor=3)
+    return cluster.controller.image.topics["t"]
+
+
+async def test_a_partition_that_a_tool_adds_gets_a_leader(
+    cluster: SmallCluster, other: Store, autojump_clock: object
+) -> None:
+    """Within a second, as at Kafka, on every node; also with no other change."""
+    topic = await created(cluster)
+    await trio.sleep(1)
+    await other.commit([SetData(PATH, with_partitions(topic, p2=[1, 2], p3=[3]))])
+    with trio.fail_after(1):
+        await cluster.until(lambda: is_served(cluster, topic, 4))
+    assert (await stored(other)).partitions[3].replicas == (3,)
+
+
+@pytest.mark.parametrize("is_elected_anew", [False, True])
+async def test_an_id_that_a_tool_drops_is_written_again(
+    is_elected_anew: bool, cluster: SmallCluster, other: Store, autojump_clock: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The topic keeps the id that the controller knows, or before its epoch its node, also if the
+    topic grows at the same time; the log names the topic.
+    """
+    topic = await created(cluster)
+    killed = cluster.controller.node.broker_id
+    if is_elected_anew:
+        await cluster.kill(killed)
+    await other.commit([SetData(PATH, without_id(topic))])
+    if is_elected_anew:
+        await cluster.until_quiet()
+        await cluster.start_in_turn(killed)
+    assert await cluster.grow("t", 4) == ErrorCode.NONE
+    await cluster.until(lambda: is_served(cluster, topic, 4))
+    assert (await stored(other)).topic_id == topic.topic_id
+    assert f"the id of topic t in {PATH}: {uuid_text(topic.topic_id)} is written there again" in caplog.text
+
+
+async def test_another_id_is_not_taken(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
+    """A topic with states keeps its id, whatever another program writes there."""
+    topic = await created(cluster)
+    await trio.sleep(1)
+    await other.commit([SetData(PATH, json.dumps(content(topic) | {"topic_id": OTHER_ID}).encode())])
+    await trio.sleep(1)
+    assert is_served(cluster, topic)
+    assert (await stored(other)).topic_id == topic.topic_id
+
+
+async def test_an_id_that_nobody_knows(
+    cluster: SmallCluster, other: Store, autojump_clock: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    """If no node that knew the id is left, a topic that was led gets a new one, as at Kafka, and
+    the log says what that means.
+    """
+    topic = await created(cluster)
+    for broker_id in (1, 2, 3):
+        await cluster.kill(broker_id)
+    await other.commit([SetData(PATH, without_id(topic))])
+    await cluster.start_in_turn(1, 2, 3)
+    await cluster.until(lambda: all(seen is not None and seen.topic_id != NO_TOPIC_ID for seen in shown(cluster)))
+    assert [record.levelno for record in caplog.records if "and no node knows one" in record.getMessage()] == [
+        logging.ERROR
+    ]
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+async def test_a_damaged_topic_is_served(
+    name: str, cluster: SmallCluster, other: Store, autojump_clock: object
+) -> None:
+    """It keeps its id, its partitions and its leaders on every node, also with another controller
+    and after a broker's death. It cannot be created, and not grow until the znode is right again.
+    """
+    topic = await created(cluster)
+    await trio.sleep(1)
+    damage = DAMAGES[name](topic)
+    await other.commit([SetData(PATH, damage)])
+    await trio.sleep(1)
+    for is_another in (False, True):
+        if is_another:
+            await cluster.kill(killed := cluster.controller.node.broker_id)
+            await cluster.until_quiet()
+            assert is_served(cluster, topic)
+            await cluster.start_in_turn(killed)
+            await trio.sleep(1)
+        assert is_served(cluster, topic)
+        assert await cluster.grow("t", 3) == ErrorCode.INVALID_TOPIC_EXCEPTION
+        assert await cluster.reassign("t", {0: [2]}) == [ErrorCode.INVALID_TOPIC_EXCEPTION]
+        assert await cluster.create("t") == [ErrorCode.TOPIC_ALREADY_EXISTS]
+    entry = await other.get(PATH)
+    assert entry is not None and entry.data == damage, "what cannot be read is not written over"
+    await other.commit([SetData(PATH, encode_topic(topic))])
+    await trio.sleep(1)
+    assert await cluster.grow("t", 3) == ErrorCode.NONE
+    assert is_served(cluster, topic, 3)
+
+
+async def test_a_damaged_topic_can_be_deleted(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
+    """Also one of which nobody knows anything, whose name is taken until then."""
+    await created(cluster)
+    await other.commit([SetData(PATH, b"?")])
+    await trio.sleep(1)
+    assert await cluster.delete("t") == [ErrorCode.NONE]
+    await cluster.until(lambda: "t" not in cluster.controller.image.topics)
+    topic = await created(cluster)
+    for broker_id in (1, 2, 3):
+        await cluster.kill(broker_id)
+    await other.commit([SetData(PATH, b"?")])
+    await cluster.start_in_turn(1, 2, 3)
+    assert await cluster.create("t") == [ErrorCode.TOPIC_ALREADY_EXISTS]
+    assert await cluster.grow("t", 3) == ErrorCode.INVALID_TOPIC_EXCEPTION
+    await other.commit([SetData(PATH, encode_topic(topic))])
+    await cluster.until(lambda: is_served(cluster, topic))
+    await other.commit([SetData(PATH, b"?")])
+    await trio.sleep(1)
+    assert await cluster.delete("t") == [ErrorCode.NONE]
+    await cluster.until(lambda: "t" not in cluster.controller.image.topics)
+    assert await cluster.create("t") == [ErrorCode.NONE]
+
+
+async def test_replicas_stay_where_they_are(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
+    """Replicas that another program writes into the assignment are not taken, as at Kafka: the
+    partition is served as before, and the next change of the topic writes its replicas again.
+    """
+    topic = await created(cluster)
+    await trio.sleep(1)
+    await other.commit([SetData(PATH, with_partitions(topic, p0=[3]))])
+    await trio.sleep(1)
+    assert is_served(cluster, topic)
+    assert await cluster.grow("t", 3) == ErrorCode.NONE
+    assert (await stored(other)).partitions[0].replicas == topic.partitions[0].replicas
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+async def test_a_lost_state_is_written_again(
+    is_deleted: bool, cluster: SmallCluster, other: Store, autojump_clock: object
+) -> None:
+    """A state that another program damaged or removed is written again by the next controller, as
+    its node knew it, in a higher leader epoch.
+    """
+    topic = await created(cluster)
+    path = layout.partition_state_path("t", 0)
+    await other.commit([Delete(path) if is_deleted else SetData(path, b"?")])
+    await cluster.elect_anew()
+    await trio.sleep(1)
+    assert is_served(cluster, topic)
+    now, before = cluster.controller.image.topics["t"].partitions[0], topic.partitions[0]
+    assert (now.leader, now.isr, now.leader_epoch) == (before.leader, before.isr, before.leader_epoch + 1)
+    entry = await other.get(path)
+    assert entry is not None and json.loads(entry.data or b"")["leader_epoch"] == now.leader_epoch
+
+
+async def test_configs_are_read_without_a_notification(
+    cluster: SmallCluster, other: Store, autojump_clock: object
+) -> None:
+    """What another program writes into the configs of a topic is known at once, also where it
+    deletes the znode and creates it again.
+    """
+    await created(cluster)
+    path = layout.topic_config_path("t")
+
+    def has(value: str | None) -> Callable[[], bool]:
+        return lambda: cluster.controller.image.topics["t"].configs.get("retention.ms") == value
+
+    for number in range(3):
+        await trio.sleep(1)
+        await other.commit([SetData(path, encode_config({"retention.ms": str(number)}))])
+        with trio.fail_after(1):
+            await cluster.until(has(str(number)))
+    await other.commit([Delete(path)])
+    await cluster.until(has(None))
+    await other.ensure(path)
+    await other.commit([SetData(path, encode_config({"retention.ms": "9"}))])
+    await cluster.until(has("9"))
+
+
+async def test_a_former_controller_watches_no_topic(cluster: SmallCluster, autojump_clock: object) -> None:
+    """However often a node is elected in one session, its watches are those of one controller."""
+    await created(cluster)
+    for _ in range(5):
+        await cluster.elect_anew()
+        await trio.sleep(1)
+    stores = [member.store for member in cluster.members.values()]
+    watches = [
+        len(each.watches.data.get(path, {}))
+        for each in stores
+        if isinstance(each, MemoryStore)
+        for path in (PATH, layout.topic_config_path("t"))
+    ]
+    assert sorted(watches) == [0, 0, 0, 0, 1, 1]
