@@ -24,7 +24,6 @@ from minicontroller.controller.config.jaas import parse_jaas
 from minicontroller.controller.config.jaas_file import parse_jaas_file
 from minicontroller.controller.config.keys import base_name, key_named, nearest_key
 from minicontroller.controller.config.listeners import parse_counts, parse_endpoints, parse_protocol_map
-from minicontroller.controller.config.validators import release_of, validator_of
 from minicontroller.controller.errors import LEFT_OUT
 from minicontroller.controller.handlers.api_versions import _is_software
 from minicontroller.controller.http.serving import _names_loopback
@@ -40,6 +39,7 @@ from minicontroller.controller.store.digest_md5 import _directives
 from minicontroller.controller.znodes import acls, tokens
 from minicontroller.controller.znodes.entity_names import client_entity_at
 from minicontroller.controller.znodes.registrations import decode_endpoint
+from minicontroller.policies.configs.validators import release_of, validator_of
 from minicontroller.policies.configs.values import KeyType, java_int, parse_value
 from minicontroller.policies.rules import syntax
 from minicontroller.policies.rules.matching import Match, full_match, pattern_match

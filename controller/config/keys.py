@@ -16,8 +16,8 @@ import msgspec
 
 from ...policies.configs.broker_keys import TABLE as BROKER_TABLE
 from ...policies.configs.tables import read_default, read_table
+from ...policies.configs.validators import Validator, validator_of
 from ...policies.configs.values import KeyType, Value, parse_value
-from .validators import Validator, validator_of
 
 OWN_TABLE = """
 topic.management.policy.class.name | string | - | - | - | The policy that judges changes of topics: module:Class, path/to/file.py:Class, or rules.toml.

@@ -9,9 +9,9 @@ docs/configuration.md lists all three kinds.
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
+from ...policies.configs.validators import release_of
 from ...policies.configs.values import Value
 from .keys import KEYS, base_name, key_named
-from .validators import release_of
 
 Fault = tuple[str, str]
 OLDEST_FORMATS = (3, 4)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicontroller.controller.config.validators import release_of, validator_of
+from minicontroller.policies.configs.validators import release_of, validator_of
 from minicontroller.policies.configs.values import (
     InvalidValueError,
     KeyType,

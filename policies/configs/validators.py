@@ -13,7 +13,7 @@ replicas       `*`, or partition:broker pairs
 import re
 from collections.abc import Callable
 
-from ...policies.configs.values import InvalidValueError, Value, show_value
+from .values import InvalidValueError, Value, show_value
 
 Validator = Callable[[str, Value], None]
 """A validator takes a key's name and a value other than None, and raises InvalidValueError."""
