@@ -4,7 +4,6 @@ partitions and 10,000 ACLs, beside a real Kafka.
 Rule: each row is what a client sends to describe all of a kind, in the newest version of Kafka 3.9,
 over and over to the controller's node, by one client who may do everything. The systems are up side
 by side and take turns; ratios are taken within a round. The things in each answer are counted once.
-A Kafka on ZooKeeper does not serve DescribeTopicPartitions: its clients ask for Metadata instead.
 """
 
 import argparse
@@ -25,11 +24,6 @@ from minicontroller.protocol.messages.describe_configs import (
     DescribeConfigsResponse,
 )
 from minicontroller.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
-from minicontroller.protocol.messages.describe_topic_partitions import (
-    Cursor,
-    DescribeTopicPartitionsRequest,
-    DescribeTopicPartitionsResponse,
-)
 from minicontroller.protocol.messages.list_offsets import (
     LATEST_TIMESTAMP,
     ListOffsetsPartition,
@@ -50,8 +44,6 @@ SYSTEMS: Final = ("minicontroller-memory", "minicontroller-zookeeper", "kafka")
 TOPICS, PARTITIONS, ACLS_OF_A_TOPIC = 1000, 10, 10
 TOPICS_A_REQUEST = 50
 """A real Kafka must answer requests before the driver gives up."""
-PAGE = 2000
-"""The partitions on a page of DescribeTopicPartitions."""
 ROUNDS, SECONDS = 5, 1.0
 CONFIGS: Final = {"retention.ms": "3600000", "cleanup.policy": "compact"}
 SETTINGS: Final = {
@@ -84,11 +76,6 @@ class Row:
 
 def of_metadata(response: WireStruct) -> int:
     assert isinstance(response, MetadataResponse)
-    return sum(len(topic.partitions) for topic in response.topics if not topic.error_code)
-
-
-def of_partitions(response: WireStruct) -> int:
-    assert isinstance(response, DescribeTopicPartitionsResponse)
     return sum(len(topic.partitions) for topic in response.topics if not topic.error_code)
 
 
@@ -128,11 +115,6 @@ def replicas(partition: int) -> list[int]:
     return [partition % NODES + 1]
 
 
-METADATA: Final = Row(
-    ApiKey.METADATA, 12, [MetadataRequest(topics=None, allow_auto_topic_creation=False)], of_metadata, ALL
-)
-
-
 def rows(cluster: Cluster) -> dict[str, Row]:
     """Return what the controller's node is asked, which leads a third of the partitions."""
     own = [index for index in range(PARTITIONS) if replicas(index) == [cluster.controller]]
@@ -145,8 +127,9 @@ def rows(cluster: Cluster) -> dict[str, Row]:
         replica_id=-1, topics=[ListOffsetsTopic(name=name, partitions=offsets) for name in NAMES]
     )
     return {
-        "Metadata": METADATA,
-        "DescribeTopicPartitions": described_by_pages(cluster),
+        "Metadata": Row(
+            ApiKey.METADATA, 12, [MetadataRequest(topics=None, allow_auto_topic_creation=False)], of_metadata, ALL
+        ),
         "DescribeConfigs": of_all_configs(DescribeConfigsRequest(resources=resources)),
         "DescribeConfigs, all about them": of_all_configs(
             DescribeConfigsRequest(resources=resources, include_synonyms=True, include_documentation=True)
@@ -157,19 +140,6 @@ def rows(cluster: Cluster) -> dict[str, Row]:
         ),
         "ListOffsets": Row(ApiKey.LIST_OFFSETS, 9, [every_offset], of_offsets, TOPICS * len(own)),
     }
-
-
-def described_by_pages(cluster: Cluster) -> Row:
-    """Return the requests for all pages of DescribeTopicPartitions, or for what a client asks a
-    system that does not serve it.
-    """
-    if not cluster.system.name.startswith("minicontroller"):
-        return METADATA
-    pages = [
-        DescribeTopicPartitionsRequest(topics=[], cursor=Cursor(topic_name=name) if place else None)
-        for place, name in enumerate(NAMES[:: PAGE // PARTITIONS])
-    ]
-    return Row(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, pages, of_partitions, ALL)
 
 
 def of_all_configs(request: DescribeConfigsRequest) -> Row:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from random import Random
 
-from ...protocol.messages.describe_topic_partitions import Cursor
 from ..active.active_controller import ActiveController
 from ..audit.decisions import NodeDecisions, RecentDecisions
 from ..audit.log import AuditLog
@@ -63,10 +62,6 @@ class Node:
     """The node's view of the cluster, updated by the active controller."""
     metadata_fragments: MetadataFragments = field(default_factory=MetadataFragments)
     """Encoded topics that Metadata responses are made of."""
-    described_partitions: KeptRows[tuple[Joined, Cursor | None]] = field(default_factory=KeptRows)
-    """Encoded pages of DescribeTopicPartitions, each with the cursor of the next one."""
-    described_topics: Fragments = field(default_factory=Fragments)
-    """Encoded topics for DescribeTopicPartitions, by listener and name."""
     described_replicas: Fragments = field(default_factory=Fragments)
     """Encoded topics with this node's replicas, by version, directory and name."""
     described_log_dirs: KeptRows[Joined] = field(default_factory=KeptRows)

@@ -28,16 +28,13 @@ def endpoints_at(brokers: Mapping[int, Broker], listener: str) -> dict[int, Endp
     return {broker_id: endpoint for broker_id, endpoint in reachable if endpoint is not None}
 
 
-def known_partitions(topic: Topic, start: int = 0) -> Iterator[tuple[int, Partition]]:
-    """Yield the partitions from `start` on, except those that never had a leader."""
-    for index in range(start, len(topic.partitions)):
-        partition = topic.partitions[index]
-        if partition.replicas:
-            yield index, partition
+def known_partitions(topic: Topic) -> Iterator[tuple[int, Partition]]:
+    """Yield the partitions, except those that never had a leader."""
+    return ((index, partition) for index, partition in enumerate(topic.partitions) if partition.replicas)
 
 
 def view(partition: Partition, reachable: Mapping[int, object], brokers: Mapping[int, object]) -> PartitionView:
-    """Return a partition as Metadata since v6 and DescribeTopicPartitions show it."""
+    """Return a partition as Metadata since v6 shows it."""
     if partition.leader in reachable:
         return PartitionView(0, partition.leader, list(partition.replicas), list(partition.isr))
     code = ErrorCode.LISTENER_NOT_FOUND if partition.leader in brokers else ErrorCode.LEADER_NOT_AVAILABLE

@@ -153,7 +153,7 @@ fetch.purgatory.purge.interval.requests | int | 1000 | - | - | After how many fi
 producer.purgatory.purge.interval.requests | int | 1000 | - | - | After how many finished produce requests the waiting list is swept.
 fetch.max.bytes | int | 57671680 | >=1024 | - | How much one fetch may return.
 max.incremental.fetch.session.cache.slots | int | 1000 | >=0 | - | How many fetch sessions are kept.
-max.request.partition.size.limit | int | 2000 | >=1 | - | How many partitions one page of DescribeTopicPartitions may hold.
+max.request.partition.size.limit | int | 2000 | >=1 | - | How many partitions one page of DescribeTopicPartitions holds, which Kafka serves with KRaft only.
 producer.id.expiration.ms | int | 86400000 | >=1 | cluster | After how long without a write a producer id is forgotten.
 producer.id.expiration.check.interval.ms | int | 600000 | >=1 | internal | How often expired producer ids are looked for.
 

@@ -10,7 +10,6 @@ import pytest
 from kafka import errors
 from kafka.admin import KafkaAdminClient
 
-from tests.support.cluster import unlike_kafka
 from tests.support.waiting import until
 
 
@@ -144,24 +143,3 @@ def test_grows(python_admin: KafkaAdminClient, everywhere: Callable[..., None], 
         python_admin.create_partitions({topic: 4})
     with pytest.raises(errors.UnknownTopicOrPartitionError):
         python_admin.create_partitions({f"{topic}-no": 4})
-
-
-@unlike_kafka("a Kafka broker in ZooKeeper mode does not offer DescribeTopicPartitions")
-def test_describes_partitions_in_pages(
-    python_admin: KafkaAdminClient, everywhere: Callable[..., None], topic: str
-) -> None:
-    """DescribeTopicPartitions gives all partitions of a topic, a page at a time."""
-    python_admin.create_topics({topic: {"num_partitions": 5}})
-    everywhere(topic)
-
-    def numbers(answer: dict[str, Any]) -> list[int]:
-        return [each["partition_index"] for each in answer["topics"][0]["partitions"]]
-
-    first = until(
-        lambda: python_admin.describe_topic_partitions([topic], response_partition_limit=3),
-        right=lambda answer: bool(answer["topics"][0]["partitions"]),
-    )
-    assert numbers(first) == [0, 1, 2]
-    assert first["next_cursor"] == {"topic_name": topic, "partition_index": 3}
-    rest = python_admin.describe_topic_partitions([topic], cursor=first["next_cursor"])
-    assert (numbers(rest), rest["next_cursor"]) == ([3, 4], None)

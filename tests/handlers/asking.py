@@ -35,7 +35,6 @@ READS = {
         ApiKey.LIST_GROUPS,
         ApiKey.DESCRIBE_CONFIGS,
         ApiKey.DESCRIBE_CLUSTER,
-        ApiKey.DESCRIBE_TOPIC_PARTITIONS,
     )
 }
 """The APIs that read."""

@@ -61,7 +61,6 @@ from minicontroller.protocol.messages.describe_client_quotas import ClientQuotaE
 from minicontroller.protocol.messages.describe_cluster import DescribeClusterRequest
 from minicontroller.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from minicontroller.protocol.messages.describe_groups import DescribeGroupsRequest
-from minicontroller.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
 from minicontroller.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from minicontroller.protocol.messages.find_coordinator import FindCoordinatorRequest
 from minicontroller.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
@@ -163,12 +162,6 @@ async def _reads_show_what_may_be_described(acls: Acls, *, everyone: bool) -> No
     rows = client.ask_at_once(by_id, 12).topics
     assert sorted(row.name for row in rows if not row.error_code) == seen
     assert {(row.name, row.error_code) for row in rows if row.error_code} <= {(None, DENIED)}
-
-    partitions = client.ask_at_once(DescribeTopicPartitionsRequest(), 0).topics
-    expected_operations = [(name, operations(name)) for name in seen]
-    assert [(row.name, row.topic_authorized_operations) for row in partitions] == expected_operations
-    named_partitions = DescribeTopicPartitionsRequest(topics=[TopicRequest(name=name) for name in asked])
-    assert {row.name: row.error_code for row in client.ask_at_once(named_partitions, 0).topics} == codes
 
     resources = [(ResourceType.TOPIC, name) for name in asked] + [(ResourceType.BROKER, "1")]
     configs = DescribeConfigsRequest(
@@ -431,7 +424,7 @@ async def test_quotas_are_shown_and_changed_by_those_who_may(autojump_clock: obj
 def test_every_api_with_a_permission_is_tested_here() -> None:
     """An API that asks for a permission has its case in this module, or is one between nodes."""
     tested = {
-        ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS, ApiKey.DESCRIBE_CONFIGS, ApiKey.DESCRIBE_CLUSTER,
+        ApiKey.METADATA, ApiKey.DESCRIBE_CONFIGS, ApiKey.DESCRIBE_CLUSTER,
         ApiKey.DESCRIBE_GROUPS, ApiKey.FIND_COORDINATOR, ApiKey.CREATE_TOPICS, ApiKey.CREATE_PARTITIONS,
         ApiKey.DELETE_TOPICS, ApiKey.DELETE_RECORDS, ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS,
         ApiKey.LIST_PARTITION_REASSIGNMENTS, ApiKey.ALTER_PARTITION_REASSIGNMENTS, ApiKey.ELECT_LEADERS,

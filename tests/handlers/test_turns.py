@@ -12,7 +12,6 @@ from minicontroller.protocol.messages.create_partitions import CreatePartitionsR
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from minicontroller.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from minicontroller.protocol.messages.describe_groups import DescribeGroupsRequest
-from minicontroller.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
 from minicontroller.protocol.messages.find_coordinator import FindCoordinatorRequest
 from minicontroller.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -91,7 +90,6 @@ QUESTIONS: dict[str, tuple[Any, int]] = {
     ),
     "keys": (FindCoordinatorRequest(coordinator_keys=NAMES), 4),
     "groups": (DescribeGroupsRequest(groups=NAMES), 5),
-    "pages": (DescribeTopicPartitionsRequest(topics=[TopicRequest(name=name) for name in NAMES]), 0),
     "configs": (
         DescribeConfigsRequest(resources=[DescribeConfigsResource(resource_type=4, resource_name="1")] * len(NAMES)),
         4,

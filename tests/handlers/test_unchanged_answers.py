@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from minicontroller.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
-from minicontroller.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from minicontroller.protocol.messages.metadata import MetadataRequest
 from tests.handlers.acl_requests import ACLS_DECIDE, ADMIN, acl, create, finding
 from tests.handlers.ruling import ruling, wanted
@@ -15,7 +14,6 @@ from tests.handlers.ruling import ruling, wanted
 MANY = 300
 EVERYTHING = (
     (MetadataRequest(topics=None), 12),
-    (DescribeTopicPartitionsRequest(topics=[]), 0),
     (finding(), 3),
     (DescribeLogDirsRequest(topics=None), 4),
 )

@@ -65,7 +65,6 @@ SPOKEN = {
     ApiKey.ALTER_PARTITION: (0, 3, 0),
     ApiKey.ENVELOPE: (0, 0, 0),
     ApiKey.DESCRIBE_CLUSTER: (0, 1, 0),
-    ApiKey.DESCRIBE_TOPIC_PARTITIONS: (0, 0, 0),
     ApiKey.OFFSET_COMMIT: (0, 9, 8),
     ApiKey.OFFSET_FETCH: (0, 9, 6),
     ApiKey.OFFSET_DELETE: (0, 0, None),

@@ -9,6 +9,11 @@ from hypothesis import strategies as st
 
 from minicontroller.protocol.compiler import decoder, encoder
 from minicontroller.protocol.errors import UnencodableMessage
+from minicontroller.protocol.messages.consumer_group_heartbeat import (
+    AssignedPartitions,
+    ConsumerGroupHeartbeatResponse,
+    MemberAssignment,
+)
 from minicontroller.protocol.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -18,7 +23,6 @@ from minicontroller.protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from minicontroller.protocol.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseTopic
 from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from minicontroller.protocol.messages.update_metadata import UpdateMetadataRequest
@@ -103,12 +107,12 @@ def test_a_string_may_have_32767_bytes(version: int) -> None:
         encode(CreateTopicsRequest([CreatableTopic("n" * 32768)]))
 
 
-@pytest.mark.parametrize("cursor", [None, Cursor("t", 3)])
-def test_nullable_structs(cursor: Cursor | None) -> None:
+@pytest.mark.parametrize("assignment", [None, MemberAssignment([AssignedPartitions(b"t" * 16, [3])])])
+def test_nullable_structs(assignment: MemberAssignment | None) -> None:
     """A struct that may be null is there or not, as it was sent."""
-    message = DescribeTopicPartitionsRequest(cursor=cursor)
-    data = encoder(DescribeTopicPartitionsRequest, 0)(message)
-    assert decoder(DescribeTopicPartitionsRequest, 0)(data, 0) == (message, len(data))
+    message = ConsumerGroupHeartbeatResponse(assignment=assignment)
+    data = encoder(ConsumerGroupHeartbeatResponse, 0)(message)
+    assert decoder(ConsumerGroupHeartbeatResponse, 0)(data, 0) == (message, len(data))
 
 
 def test_known_tags_stay_away_while_they_have_their_default() -> None:

@@ -45,16 +45,6 @@ DIFFERENCES = [
         "kafka-broker-api-versions",
         replaced(rf"^({NOT_SERVED})(\(\d+\)): .*", r"\1\2: UNSUPPORTED,"),
     ),
-    Difference(
-        "only-what-is-served",
-        "kafka-broker-api-versions",
-        replaced(r"^DescribeTopicPartitions\(75\): UNSUPPORTED", "DescribeTopicPartitions(75): 0 [usable: 0]"),
-    ),
-    Difference(
-        "only-what-is-served",
-        "kafka-topics --describe .*",
-        replaced("Elr: N/A\tLastKnownElr: N/A$", "Elr: \tLastKnownElr:"),
-    ),
 ]
 
 

@@ -19,7 +19,6 @@ from minicontroller.protocol.messages import (
     delete_topics,
     describe_acls,
     describe_configs,
-    describe_topic_partitions,
     elect_leaders,
     incremental_alter_configs,
     metadata,
@@ -213,13 +212,8 @@ def _literal(operation: Operation) -> dict[str, Any]:
     }
 
 
-def _describe(operation: Operation, dice: random.Random, _timeout_ms: int) -> Request:
-    name = name_of(operation.entity)
-    if dice.random() < 0.5:
-        topics = [describe_topic_partitions.TopicRequest(name=name)]
-        message = describe_topic_partitions.DescribeTopicPartitionsRequest(topics=topics)
-        return Request(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, message)
-    wanted = [metadata.MetadataRequestTopic(name=name)]
+def _describe(operation: Operation, _dice: random.Random, _timeout_ms: int) -> Request:
+    wanted = [metadata.MetadataRequestTopic(name=name_of(operation.entity))]
     return Request(ApiKey.METADATA, 12, metadata.MetadataRequest(topics=wanted, allow_auto_topic_creation=False))
 
 
