@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
-from ...policies.configs.values import KeyType, parse_value
+from ...policies.configs.lists import appended, subtracted
+from ...policies.configs.values import KeyType
 from ...protocol.config_resources import ConfigOperation
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
@@ -135,19 +136,8 @@ def _edited_list(overrides: Configs, change: IncrementalChange, key: Key | None)
         raise Refusal(ErrorCode.INVALID_CONFIG, text)
     if key.type is not KeyType.LIST:
         raise Refusal(ErrorCode.INVALID_CONFIG, f"Config value {verb} is not allowed for config key: {change.name}")
-    elements = list(_elements(change.name, overrides.get(change.name, key.default)))
-    named = _elements(change.name, change.value)
-    if change.operation == ConfigOperation.APPEND:
-        elements += [element for element in dict.fromkeys(named) if element not in elements]
-    else:
-        elements = [element for element in elements if element not in named]
-    return ",".join(elements)
-
-
-def _elements(name: str, text: str | None) -> tuple[str, ...]:
-    value = parse_value(name, KeyType.LIST, text or "")
-    assert isinstance(value, tuple)
-    return value
+    value, operand = overrides.get(change.name, key.default) or "", change.value or ""
+    return (appended if change.operation == ConfigOperation.APPEND else subtracted)(value, operand)
 
 
 def _topic_key(name: str) -> Key | None:

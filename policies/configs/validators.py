@@ -7,7 +7,7 @@ non-empty      at least one character
 a|b|c          one of these words (for a list, each element)
 nocase:a|b     one of these words, in any case
 version        a release or protocol version of Kafka
-replicas       `*`, or partition:broker pairs
+replicas       `*`, or partition:broker pairs, which may be empty
 """
 
 import re
@@ -19,7 +19,7 @@ Validator = Callable[[str, Value], None]
 """A validator takes a key's name and a value other than None, and raises InvalidValueError."""
 
 _RANGE = re.compile(r"(?:>=(?P<low>-?\d++))|(?:(?P<from>-?\d++)\.\.(?P<to>-?\d++(?:\.\d++)?))(?:,(?P<or>-?\d++))?")
-_PROPOSED = re.compile(r"\d++:\d++", re.ASCII)
+_PROPOSED = re.compile(r"(?:\d++:\d++)?", re.ASCII)
 
 # The versions that Kafka 3.9 knows. Three numbers name a release before 1.0, and two a later one;
 # further numbers are ignored.
@@ -87,7 +87,7 @@ def _non_empty(name: str, value: Value) -> None:
 
 def _throttled_replicas(name: str, value: Value) -> None:
     assert isinstance(value, tuple)
-    # Java drops empty elements at the end before it looks, and the literal `*` must stand alone.
+    # Java drops empty elements at the end before it looks for the literal `*`, which stands alone.
     elements = list(value)
     while elements and not elements[-1]:
         elements.pop()

@@ -51,19 +51,7 @@ def broker_refusal(*wanted: Change, node: NodeConfig = NODE, per_broker: bool = 
         ({"retention.ms": "5"}, ("retention.ms", DELETE, "whatever"), {}),
         ({}, ("no.such.key", DELETE, None), {}),
         ({}, ("cleanup.policy", APPEND, "compact"), {"cleanup.policy": "delete,compact"}),
-        (
-            {"cleanup.policy": "compact"},
-            ("cleanup.policy", APPEND, "delete, compact"),
-            {"cleanup.policy": "compact,delete"},
-        ),
-        ({"cleanup.policy": "compact,delete"}, ("cleanup.policy", SUBTRACT, "delete"), {"cleanup.policy": "compact"}),
         ({}, ("cleanup.policy", SUBTRACT, "delete"), {"cleanup.policy": ""}),
-        ({}, ("cleanup.policy", SUBTRACT, "foo"), {"cleanup.policy": "delete"}),
-        (
-            {"leader.replication.throttled.replicas": "0:1"},
-            ("leader.replication.throttled.replicas", APPEND, "0:1,1:1, 2:1"),
-            {"leader.replication.throttled.replicas": "0:1,1:1,2:1"},
-        ),
     ],
 )
 def test_one_change_of_a_topic(before: dict[str, str], change: Change, after: dict[str, str]) -> None:

@@ -77,7 +77,11 @@ OPERATIONS: list[tuple[str, Sequence[Step], Mapping[str, str]]] = [
     ("delete what nobody knows", [("no.such", DELETE, None)], BEFORE),
     ("append", [("cleanup.policy", APPEND, "delete")], {**BEFORE, "cleanup.policy": "compact,delete"}),
     ("append what is there", [("cleanup.policy", APPEND, "compact")], BEFORE),
-    ("append one twice", [("cleanup.policy", APPEND, "delete,delete")], {**BEFORE, "cleanup.policy": "compact,delete"}),
+    (
+        "append one twice",
+        [("cleanup.policy", APPEND, "delete,delete")],
+        {**BEFORE, "cleanup.policy": "compact,delete,delete"},
+    ),
     ("subtract", [("cleanup.policy", SUBTRACT, "compact,other")], {**BEFORE, "cleanup.policy": ""}),
     ("subtract what is not there", [("cleanup.policy", SUBTRACT, "delete")], BEFORE),
     ("nothing", [], BEFORE),

@@ -73,6 +73,8 @@ class KafkaProcesses:
         self.folder = folder
         self.settings = dict(settings or {})
         self.version = version
+        self.class_path: list[Path] = []
+        """Folders of classes beside Kafka's jars."""
         self.loggers: dict[str, str] = {}
         """Levels by the names of loggers, which print more than warnings."""
         self.addresses = {number: f"127.0.0.1:{free_port()}" for number in range(1, brokers + 1)}
@@ -117,7 +119,7 @@ class KafkaProcesses:
         log = (self.folder / f"{name}.log").open("wb")
         self._logs.append(log)
         command = ["java", *self.options, *options, f"-Dlog4j.configuration=file:{self.folder}/log4j.properties"]
-        command += ["-cp", f"{kafka_libs(self.version)}/*", *main]
+        command += ["-cp", ":".join([f"{kafka_libs(self.version)}/*", *map(str, self.class_path)]), *main]
         self.processes[name] = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=self.folder)
 
     def wait_until_complete(self, numbers: set[int]) -> None:
@@ -158,8 +160,9 @@ class KafkaCluster(KafkaProcesses):
         brokers: int = 3,
         settings: Mapping[str, str] | None = None,
         login: Login | None = None,
+        version: str = KAFKA_VERSION,
     ) -> None:
-        super().__init__(folder, brokers, settings, login, KAFKA_VERSION)
+        super().__init__(folder, brokers, settings, login, version)
         self.zookeeper = ZooKeeperServer(folder / "zookeeper")
 
     def start(self) -> None:

@@ -58,7 +58,7 @@ class KraftCluster(KafkaProcesses):
         logs = self.folder / f"logs-{number}"
         logs.mkdir()
         (logs / "meta.properties").write_text(
-            f"version=1\ncluster.id={CLUSTER_ID}\nnode.id={number}\ndirectory.id={_directory_id()}\n"
+            f"version=1\ncluster.id={CLUSTER_ID}\nnode.id={number}\ndirectory.id={directory_id()}\n"
         )
 
     def _properties(self, number: int) -> dict[str, str]:
@@ -88,7 +88,7 @@ class KraftCluster(KafkaProcesses):
         return self.internal[number]
 
 
-def _directory_id() -> str:
+def directory_id() -> str:
     """A random id in the form in which Kafka writes one."""
     return urlsafe_b64encode(uuid4().bytes).decode().rstrip("=")
 
