@@ -7,10 +7,12 @@ canonical form, as for every policy: a policy that refuses `true` refuses ` TRUE
   about new topics. If the request gave counts, the metadata has counts and no replicas; if it named
   replicas, the metadata has replicas and no counts. The configs are those of the request.
 - `alter.config.policy.class.name` names a class with `validate(request_metadata)`, which is asked
-  about changed configs of topics and of brokers. The metadata has the keys that the request names,
-  without those that AlterConfigs deletes by leaving them out, and their operands: None for DELETE,
-  and for APPEND and SUBTRACT the operand, not the result. It is not asked about partitions and
-  replicas, nor about requests that leave the configs of a topic as they are.
+  about every valid change of the configs of a topic or a broker, also if it leaves them as they
+  are. The metadata has the keys that the request names, without those that AlterConfigs deletes by
+  leaving them out, and their operands: None for DELETE, whatever value a client sends with it, and
+  for APPEND and SUBTRACT the operand, not the result. With
+  `alter.config.policy.kraft.compatibility.enable` it has the values that result, and of a topic no
+  key that is deleted. It is not asked about partitions and replicas.
 
 `configure(configs)` and `close()` are called if the class has them. `PolicyViolation` refuses.
 """
@@ -77,9 +79,19 @@ class LegacyPolicies(TopicManagementPolicy):
     (deletions, partitions, replicas, records) are allowed.
     """
 
-    def __init__(self, create: CreateTopicPolicy | None = None, alter: AlterConfigPolicy | None = None) -> None:
+    def __init__(
+        self,
+        create: CreateTopicPolicy | None = None,
+        alter: AlterConfigPolicy | None = None,
+        *,
+        shows_results: bool = False,
+    ) -> None:
+        """`shows_results` is for a policy about configs that sees the values that result instead of
+        the operands.
+        """
         self.create = create
         self.alter = alter
+        self.shows_results = shows_results
 
     @property
     def policy_name(self) -> str:
@@ -97,16 +109,22 @@ class LegacyPolicies(TopicManagementPolicy):
     def validate_create_topic(self, request: CreateTopicRequest, cluster: ClusterState) -> None:  # noqa: ARG002
         return None if self.create is None else self.create.validate(creation(request))
 
-    def validate_alter_topic(self, request: AlterTopicRequest, cluster: ClusterState) -> None:
+    def validate_alter_topic(self, request: AlterTopicRequest, cluster: ClusterState) -> None:  # noqa: ARG002
         operations = request.config_operations
-        if self.alter is None or operations is None or not _configs_change(request, cluster):
+        if self.alter is None or operations is None:
             return None
-        return self.alter.validate(_alteration(ResourceType.TOPIC, request.topic, _named(operations, request.api)))
+        shown = _named(operations, request.api)
+        if self.shows_results:
+            configs = request.requested_state.configs
+            shown = {name: configs[name] for name in shown if name in configs}
+        return self.alter.validate(_alteration(ResourceType.TOPIC, request.topic, shown))
 
     def validate_alter_broker_configs(self, request: AlterBrokerConfigsRequest, cluster: ClusterState) -> None:  # noqa: ARG002
         if self.alter is None:
             return None
         operations = _named(canonical_operands(request.config_operations), request.api)
+        if self.shows_results:
+            operations = {name: request.after.get(name) for name in operations}
         return self.alter.validate(_alteration(ResourceType.BROKER, request.broker, operations))
 
     def close(self) -> None:
@@ -138,9 +156,3 @@ def _named(operations: Mapping[str, str | None], api: str) -> Mapping[str, str |
     if api != ALTER_CONFIGS:
         return operations
     return {key: operand for key, operand in operations.items() if operand is not None}
-
-
-def _configs_change(request: AlterTopicRequest, cluster: ClusterState) -> bool:
-    before = cluster.topic_state(request.topic)
-    # Compared as dicts, because read-only mappings of different types are never equal.
-    return before is None or dict(before.raw_configs) != dict(request.requested_state.raw_configs)

@@ -24,6 +24,8 @@ from .load_errors import PolicyLoadError, as_load_error
 POLICY_KEY = "topic.management.policy.class.name"
 CREATE_KEY = "create.topic.policy.class.name"
 ALTER_KEY = "alter.config.policy.class.name"
+RESULTS_KEY = "alter.config.policy.kraft.compatibility.enable"
+"""Whether an older policy for changed configs sees the values that result (Kafka 3.9.2)."""
 
 SECRET_WORDS = ("password", "secret", "jaas", "credential", "token", "keystore.key")
 """Words that the names of Kafka's secret keys contain, also behind the prefix of a listener
@@ -114,7 +116,8 @@ def _legacy(keys: list[str], configs: Mapping[str, str]) -> LegacyPolicies:
         )
         policies[key] = _instance(key, configs[key].strip())
         _configure(key, policies[key], configs)
-    return LegacyPolicies(create=policies.get(CREATE_KEY), alter=policies.get(ALTER_KEY))
+    shows_results = configs.get(RESULTS_KEY, "").strip().lower() == "true"
+    return LegacyPolicies(policies.get(CREATE_KEY), policies.get(ALTER_KEY), shows_results=shows_results)
 
 
 def _instance(key: str, spec: str) -> object:

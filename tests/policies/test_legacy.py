@@ -64,18 +64,25 @@ def test_created_with_replicas(rows: list[tuple[int, ...]], configs: dict[str, s
 def test_changed_configs_show_as_the_request_names_them(
     before: dict[str, str], after: dict[str, str], operands: dict[str, str | None]
 ) -> None:
-    """An old policy sees only the keys of the request, with their operands (None deletes), and only
-    if it changes something.
+    """An old policy sees only the keys of the request, with their operands (None deletes), also if
+    it changes nothing.
     """
     policy = Alter()
     known = cluster({"t": topic_state(THREE_TIMES_THREE, before)})
     LegacyPolicies(alter=policy).validate_alter_topic(alter("t", operations=operands, configs=after), known)
-    if before == after:
-        assert policy.seen == []
-        return
     [seen] = policy.seen
     assert (seen.resource.type, seen.resource.name) == (ResourceType.TOPIC, "t")
     assert seen.configs == canonical_operands(operands)
+
+
+@given(CONFIGS, OPERANDS)
+def test_results_show_where_they_are_asked_for(after: dict[str, str], operands: dict[str, str | None]) -> None:
+    """As on KRaft: the keys of the request that the topic has afterwards, with its values."""
+    policy = Alter()
+    asked = alter("t", operations=operands, configs=after)
+    LegacyPolicies(alter=policy, shows_results=True).validate_alter_topic(asked, cluster())
+    [seen] = policy.seen
+    assert seen.configs == {key: value for key, value in canonical_configs(after).items() if key in operands}
 
 
 def test_other_alterations_are_not_asked_about() -> None:

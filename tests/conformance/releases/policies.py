@@ -15,6 +15,7 @@ from tests.support.wire import Body, Wire
 SET, DELETE, APPEND, SUBTRACT = range(4)
 RETENTION, CLEANUP, SEGMENT, THREADS = "retention.ms", "cleanup.policy", "segment.bytes", "log.cleaner.threads"
 PRESENT = {RETENTION: "5000", CLEANUP: "compact"}
+SHOWS_RESULTS = "alter.config.policy.kraft.compatibility.enable"
 LOGGER, METRICS, GROUP = 8, 16, 32
 
 

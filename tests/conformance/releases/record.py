@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tests.conformance.releases import lists, policies, repeated, repeated_cases
-from tests.conformance.releases.kafkas import RELEASES, running, write
+from tests.conformance.releases.kafkas import NODES, RELEASES, running, write
 from tests.support.kafka import KafkaProcesses
 
 RECORDED: Mapping[str, Callable[[KafkaProcesses], list[Any]]] = {
@@ -31,6 +31,9 @@ def main() -> None:
         with running(kafka) as cluster:
             for name in names:
                 found[name].append(RECORDED[name](cluster))
+    if "policies" in found:  # the release that nodes follow has a second way
+        with running(NODES, {policies.SHOWS_RESULTS: "true"}) as cluster:
+            found["policies"].append(policies.asked(cluster))
     for name, columns in found.items():
         write(name, [list(row) for row in zip(NAMES[name](), *columns, strict=True)])
 
