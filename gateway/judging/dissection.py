@@ -25,6 +25,7 @@ from ...protocol.messages.alter_partition_reassignments import (
 )
 from ...protocol.registry import KAFKA
 from ...protocol.schema import WireStruct
+from .repetitions import contradiction
 
 Place = tuple[str, int]
 """A field of a request, and the index of one of its elements."""
@@ -39,6 +40,8 @@ class Part(msgspec.Struct):
     requested: RequestedChange
     topic_id: bytes = NO_TOPIC_ID
     """The id of a topic that the request gives by its id alone."""
+    contradiction: str | None = None
+    """Why it is refused, if it asks two things of one."""
 
     @property
     def is_repeated(self) -> bool:
@@ -133,13 +136,12 @@ class PartedForm(msgspec.Struct, frozen=True, eq=False):
                 places.setdefault(key, []).append((field, index))
                 is_named = getattr(thing, "name", None) is not None
                 ids.setdefault(key, NO_TOPIC_ID if is_named else getattr(thing, "topic_id", NO_TOPIC_ID))
-        return [Part(key, own, self._requested(request, own), ids[key]) for key, own in places.items()]
+        return [self._part(request, key, own, ids[key]) for key, own in places.items()]
 
-    def _requested(self, request: Any, places: Sequence[Place]) -> RequestedChange:
-        changes = self.spec.changes
+    def _part(self, request: Any, key: Hashable, places: list[Place], topic_id: bytes) -> Part:
+        changes, own = self.spec.changes, self.only(request, places)
         assert changes is not None
-        requested: RequestedChange = next(iter(changes.requested(self.only(request, places))))
-        return requested
+        return Part(key, places, next(iter(changes.requested(own))), topic_id, contradiction(self.key, own))
 
     def only(self, request: Any, places: Iterable[Place]) -> Any:
         """Return the request with these elements and no others, in the same order."""

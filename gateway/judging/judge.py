@@ -318,6 +318,8 @@ class Judge:
     def _question(self, asker: Asker, judged: Judged, each: JudgedPart, image: Image) -> Question:
         """Return the question about a part. Raises NotSeen, Refusal, NotKnownError."""
         requested = each.part.requested
+        if each.part.contradiction is not None:
+            raise Refusal(ErrorCode.INVALID_REQUEST, each.part.contradiction)
         if judged.form.is_whole:
             return asker.admin(requested)
         if each.part.is_repeated and judged.form.repeated is not None:

@@ -25,6 +25,7 @@ from ...protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from ...protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from .dissection import Outcome, Part
 from .mirror import Mirror
+from .repetitions import contradiction
 
 MOST_FILTERS = 200
 """How many filters a DeleteAcls may have that is judged: the cluster is asked what each matches."""
@@ -45,7 +46,11 @@ class WholeForm(msgspec.Struct, frozen=True, eq=False):
 
     def parts(self, request: Any) -> list[Part]:
         """Return a part for each resource that a request names."""
-        return [Part((each.kind, each.resource), [], each) for each in requested_changes(self.spec, request)]
+        why = contradiction(self.key, request)
+        return [
+            Part((each.kind, each.resource), [], each, contradiction=why)
+            for each in requested_changes(self.spec, request)
+        ]
 
     def together(
         self, request: Any, version: int, response: Any | None, refused: Sequence[tuple[Part, ErrorCode, str | None]]

@@ -221,6 +221,24 @@ def test_reassignments_and_deleted_records_are_judged(through: Wire, direct: Wir
         assert [each["error_code"] for each in row["partitions"]] == [code]
 
 
+def test_what_contradicts_itself_is_refused(through: Wire, direct: Wire, folder: Path) -> None:
+    """A topic with two wishes for one partition is refused, wherever they stand; others go on, and
+    the log tells of no change.
+    """
+    create(direct, topic("torn"), topic("whole"))
+    before = direct.ask("Metadata", 9, {"topics": [{"name": "torn"}], "allow_auto_topic_creation": False})
+    rows = [("torn", [1, 2]), ("whole", [1, 2]), ("torn", [1]), ("torn", None)]
+    topics = [{"name": name, "partitions": [{"partition_index": 0, "replicas": to}]} for name, to in rows]
+    answer = through.ask("AlterPartitionReassignments", 0, {"topics": topics, "timeout_ms": 10_000})
+    told = {row["name"]: {each["error_code"] for each in row["partitions"]} for row in answer["responses"]}
+    texts = {each["error_message"] for row in answer["responses"] for each in row["partitions"]}
+    assert told == {"torn": {INVALID_REQUEST}, "whole": {0}}
+    assert texts == {None, "The request asks two things of partition 0 of the topic torn. Name it once."}
+    assert direct.ask("Metadata", 9, {"topics": [{"name": "torn"}], "allow_auto_topic_creation": False}) == before
+    (refused,) = [event for event in decisions(folder, "torn") if event.operation == "alter_partition_reassignments"]
+    assert (refused.effect, refused.error_code) == (Effect.NONE, INVALID_REQUEST)
+
+
 def test_a_topic_by_name_and_id_hides_no_other(through: Wire, direct: Wire) -> None:
     """A topic that is given by its name and an id is the cluster's to refuse, and the one that has
     the name alone is judged.
