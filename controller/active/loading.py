@@ -25,6 +25,7 @@ log = logging.getLogger("minicontroller.controller")
 
 PATHS = (*layout.PERSISTENT_PATHS, *ACL_PATHS, *tokens.PATHS, *groups.PATHS, layout.COMMITS)
 
+NO_BROKERS: Mapping[int, Broker] = {}
 KnownTopics = Callable[[str], Known | None]
 
 
@@ -77,18 +78,24 @@ async def load_broker_configs(store: Store, names: Sequence[str] | None = None) 
     }
 
 
-async def load_brokers(store: Store, watch: Watch | None = None) -> list[Broker]:
-    """Load the registered brokers. A registration that cannot be read is logged and left out."""
+async def load_brokers(
+    store: Store, watch: Watch | None = None, known: Mapping[int, Broker] = NO_BROKERS
+) -> list[Broker]:
+    """Load the registered brokers, and set the watch on their list and on each registration. A
+    registration that cannot be read is logged; the broker stays as it was known, or is left out.
+    """
     ids = list(_broker_ids(await store.children(layout.BROKER_IDS, watch)))
-    entries = await store.get_many([layout.broker_path(broker_id) for broker_id in ids])
+    entries = await store.get_many([layout.broker_path(broker_id) for broker_id in ids], watch)
     brokers = []
     for broker_id, entry in zip(ids, entries, strict=True):
-        if entry is None or entry.data is None:
+        if entry is None:
             continue
         try:
             brokers.append(registrations.decode_broker(broker_id, entry.data, entry.stat.czxid))
         except MalformedZnodeError as error:
             log.warning("the registration of broker %d is ignored: %s", broker_id, error)
+            if broker_id in known and known[broker_id].epoch == entry.stat.czxid:
+                brokers.append(known[broker_id])
     return brokers
 
 

@@ -162,10 +162,10 @@ class LocalNodes:
         self.ids = frozenset({self._own_id, *registered})
 
 
-def _broker_configs(image: Image, name: str) -> dict[str, str] | None:
+def _broker_configs(image: Image, name: str) -> Mapping[str, str] | None:
     """Return the configs of a broker, or None if they are unreadable."""
     found = image.configs.get(layout.entity_path(layout.BROKERS_ENTITY, name), NO_ENTITY_CONFIGS)
-    return None if found.version == UNREADABLE else dict(found.configs)
+    return None if found.version == UNREADABLE else found.configs
 
 
 def _has_newer(cache: MetadataCache, image: Image) -> bool:

@@ -149,7 +149,8 @@ class StoreWatches:
             signal.send()
 
     async def _read_brokers(self) -> None:
-        await self._brokers_changed(await load_brokers(self._store, self.brokers.send))
+        known = self._writer.image.brokers
+        await self._brokers_changed(await load_brokers(self._store, self.brokers.send, known))
 
     async def _read_topics(self) -> None:
         names = await topic_names(self._store, self.topics.send)

@@ -44,7 +44,7 @@ TIDY_BATCHES = 10
 class ChangeNotifications(Generic[Named]):
     """Follows the notifications below one znode over any number of sessions."""
 
-    def __init__(self, root: str, decode: Callable[[bytes], Named], clock_ms: Callable[[], int]) -> None:
+    def __init__(self, root: str, decode: Callable[[bytes | None], Named], clock_ms: Callable[[], int]) -> None:
         """Prepare to follow the notifications below `root`. `decode` returns what one of them
         names, and raises MalformedZnodeError.
         """
@@ -147,7 +147,7 @@ class ChangeNotifications(Generic[Named]):
             entries = await store.get_many([f"{self._root}/{name}" for name in new])
             entities: dict[Named, None] = {}
             for name, entry in zip(new, entries, strict=True):
-                if entry is None or not entry.data:
+                if entry is None:
                     continue
                 try:
                     entities[self._decode(entry.data)] = None

@@ -9,9 +9,11 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 import trio
+from immutables import Map
 
 from ..clock import now_ms
 from ..config.node_config import NodeConfig
+from ..metadata.entities import NO_CONFIGS
 from ..store.base import Entry, Store, StoreError
 from ..znodes import layout
 from ..znodes.configs import decode_config, decode_config_change
@@ -20,7 +22,6 @@ from .change_notifications import ChangeNotifications
 
 log = logging.getLogger("minicontroller.config")
 
-NOTHING: Mapping[str, str] = {}
 EntityChanged = Callable[[str, str], None]
 """Called with the type and name of an entity: ("topics", "orders"), ("brokers", "1"), ("users",
 "alice/clients/<default>").
@@ -37,9 +38,9 @@ class DynamicConfigs:
         """The node's configuration with the dynamic configs in force; another object after each
         change.
         """
-        self.of_cluster: Mapping[str, str] = NOTHING
+        self.of_cluster: Mapping[str, str] = NO_CONFIGS
         """The configs in `/config/brokers/<default>`."""
-        self.of_node: Mapping[str, str] = NOTHING
+        self.of_node: Mapping[str, str] = NO_CONFIGS
         """The configs in `/config/brokers/<id>`, which override those of the cluster."""
         self._own_name = str(broker_id)
         self._changes = ChangeNotifications(layout.CONFIG_CHANGES, decode_config_change, clock_ms)
@@ -87,7 +88,8 @@ class DynamicConfigs:
 
     def apply(self, of_node: Mapping[str, str] | None, of_cluster: Mapping[str, str] | None) -> None:
         """Put configs in force that a controller of this process has written, before its client
-        gets the response. None stands for unreadable configs, and leaves what is in force.
+        gets the response. None stands for unreadable configs, and leaves what is in force. The
+        mappings must be hashable.
         """
         self._applied += 1
         of_node = self.of_node if of_node is None else of_node
@@ -164,7 +166,7 @@ class DynamicConfigs:
 
     def _take(self, name: str, data: bytes | None) -> None:
         try:
-            configs = decode_config(data) if data else NOTHING
+            configs = Map(decode_config(data))
         except MalformedZnodeError:
             log.warning("/config/brokers/%s is unreadable; what it said before stays in force", name)
             return

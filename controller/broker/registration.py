@@ -63,6 +63,8 @@ class Registration:
         self._takeover_seconds = takeover_seconds
         self._own_sessions: set[int] = set()
         self._started = False
+        self._data: bytes | None = None
+        """What this node wrote into its entry."""
         self._patience = math.inf
         """The time until which a node that starts waits for a broker in its way."""
         self._entry_changed = Signal()
@@ -96,10 +98,7 @@ class Registration:
 
     async def _register(self, session_id: int) -> bool:
         """Register the broker; False if the session ended before."""
-        path, data = (
-            layout.broker_path(self._broker.broker_id),
-            registrations.encode_broker(self._broker, self._clock_ms()),
-        )
+        path = layout.broker_path(self._broker.broker_id)
         while self._store.session_id == session_id:
             if not self._started and (rival := await self._rival()) is not None:
                 log.warning("Broker %d is registered at this node's address: waiting for it to end.", rival.broker_id)
@@ -110,12 +109,20 @@ class Registration:
                     "give this node its own in listeners and advertised.listeners.",
                 )
                 continue
+            data = registrations.encode_broker(self._broker, self._clock_ms())
             with contextlib.suppress(NodeExists):
                 await self._store.commit([Create(path, None, ephemeral=True), SetData(path, data, 0)])
+                self._data = data
             entry = await self._store.get(path, self._entry_changed.send)
             if entry is None:
                 continue
             is_ours = entry.stat.ephemeral_owner == session_id
+            if is_ours and entry.data != self._data:
+                log.warning("%s is not what this node has written there: it writes its registration again", path)
+                with contextlib.suppress(NodeMissing, VersionConflict):
+                    await self._store.commit([SetData(path, data, entry.stat.version)])
+                    self._data = data
+                continue
             if is_ours and (self._started or await self._rival(before=entry.stat.czxid) is None):
                 self._on_registered(entry.stat.czxid)
                 return True

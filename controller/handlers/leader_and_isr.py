@@ -3,6 +3,9 @@
 The node has no logs, so it has nothing to start and responds without an error at once.
 """
 
+from collections.abc import Awaitable
+from functools import partial
+
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.leader_and_isr import (
@@ -14,14 +17,19 @@ from ...protocol.messages.leader_and_isr import (
 from ..requests.context import RequestContext
 from ..requests.permissions import CLUSTER_ACTION
 from ..requests.spec import Sender, Spec
-from .control import stale
+from .control import from_controller
 from .node import Node
 
 
-def handle(node: Node, context: RequestContext, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
-    refusal = stale(node, request.controller_epoch, request.broker_epoch)
-    if refusal is not ErrorCode.NONE:
-        return LeaderAndIsrResponse(error_code=refusal)
+def handle(
+    node: Node, context: RequestContext, request: LeaderAndIsrRequest
+) -> LeaderAndIsrResponse | Awaitable[LeaderAndIsrResponse]:
+    return from_controller(
+        node, request, partial(_followed, node, context, request), lambda error: LeaderAndIsrResponse(error_code=error)
+    )
+
+
+def _followed(node: Node, context: RequestContext, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
     if context.api_version >= 5:
         return LeaderAndIsrResponse(
             topics=[

@@ -3,20 +3,27 @@
 The node has no logs, so it has nothing to delete and responds without an error at once.
 """
 
+from collections.abc import Awaitable
+from functools import partial
+
 from ...protocol.api_keys import ApiKey
-from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.stop_replica import StopReplicaPartitionError, StopReplicaRequest, StopReplicaResponse
 from ..requests.context import RequestContext
 from ..requests.permissions import CLUSTER_ACTION
 from ..requests.spec import Sender, Spec
-from .control import stale
+from .control import from_controller
 from .node import Node
 
 
-def handle(node: Node, _context: RequestContext, request: StopReplicaRequest) -> StopReplicaResponse:
-    refusal = stale(node, request.controller_epoch, request.broker_epoch)
-    if refusal is not ErrorCode.NONE:
-        return StopReplicaResponse(error_code=refusal)
+def handle(
+    node: Node, _context: RequestContext, request: StopReplicaRequest
+) -> StopReplicaResponse | Awaitable[StopReplicaResponse]:
+    return from_controller(
+        node, request, partial(_stopped, request), lambda error: StopReplicaResponse(error_code=error)
+    )
+
+
+def _stopped(request: StopReplicaRequest) -> StopReplicaResponse:
     named = [(partition.topic_name, partition.partition_index) for partition in request.ungrouped_partitions]
     named += [(topic.name, index) for topic in request.topics for index in topic.partition_indexes]
     named += [

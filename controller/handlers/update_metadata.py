@@ -8,6 +8,7 @@ and other entities are read.
 """
 
 from collections.abc import Awaitable, Collection, Iterable
+from functools import partial
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
@@ -20,6 +21,7 @@ from ...protocol.messages.update_metadata import (
 )
 from ..active.control_requests import COMPLETE_TAG, CONFIGS_TAG, UPDATE_NUMBER_TAG, reread_entities
 from ..errors import Refusal
+from ..metadata.cache import first_update_number
 from ..metadata.entities import (
     LEADER_DURING_DELETE,
     NO_TOPIC_ID,
@@ -34,7 +36,7 @@ from ..requests.context import RequestContext
 from ..requests.permissions import CLUSTER_ACTION
 from ..requests.spec import Sender, Spec
 from ..znodes.topics import least_topic_bytes
-from .control import stale
+from .control import from_controller
 from .node import Node
 
 ALWAYS_STORABLE = 1_000
@@ -45,9 +47,16 @@ PROTOCOL_NAMES = {number: name for name, number in SECURITY_PROTOCOLS.items()}
 def handle(
     node: Node, context: RequestContext, request: UpdateMetadataRequest
 ) -> UpdateMetadataResponse | Awaitable[UpdateMetadataResponse]:
-    refusal = stale(node, request.controller_epoch, request.broker_epoch)
-    if refusal is not ErrorCode.NONE:
-        return UpdateMetadataResponse(error_code=refusal)
+    answer = from_controller(
+        node,
+        request,
+        partial(_apply, node, context, request),
+        lambda error: UpdateMetadataResponse(error_code=error),
+    )
+    return _answered(node, request, answer) if CONFIGS_TAG in (request.unknown_tags or {}) else answer
+
+
+def _apply(node: Node, context: RequestContext, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
     topics = request.topic_states if context.api_version >= 5 else _grouped(request.ungrouped_partition_states)
     changed: dict[str, Topic] = {}
     removed: dict[str, None] = {}
@@ -64,11 +73,19 @@ def handle(
         removed=removed,
     )
     if UPDATE_NUMBER_TAG in tags:
-        node.cache.updated_to(int.from_bytes(tags[UPDATE_NUMBER_TAG], signed=True))
-    return _with_configs(node, tags[CONFIGS_TAG]) if CONFIGS_TAG in tags else UpdateMetadataResponse()
+        number = int.from_bytes(tags[UPDATE_NUMBER_TAG], signed=True)
+        node.cache.updated_to(min(number, first_update_number(request.controller_epoch + 1) - 1))
+    return UpdateMetadataResponse()
 
 
-async def _with_configs(node: Node, tag: bytes) -> UpdateMetadataResponse:
+async def _answered(
+    node: Node, request: UpdateMetadataRequest, answer: UpdateMetadataResponse | Awaitable[UpdateMetadataResponse]
+) -> UpdateMetadataResponse:
+    """Answer a request with CONFIGS_TAG once what the tag names is read."""
+    applied = answer if isinstance(answer, UpdateMetadataResponse) else await answer
+    if applied.error_code != ErrorCode.NONE:
+        return applied
+    tag = (request.unknown_tags or {})[CONFIGS_TAG]
     is_done = await node.dynamic_configs.catch_up(node.store)
     is_done = is_done and await node.security.catch_up(node.store, reread_entities(tag))
     return UpdateMetadataResponse(error_code=ErrorCode.NONE if is_done else ErrorCode.REQUEST_TIMED_OUT)

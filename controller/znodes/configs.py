@@ -16,6 +16,8 @@ ENTITY_PATH = re.compile(
     r"(?!\.{1,2}/)[^/\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]++(?:/(?!\.{1,2}(?:/|\Z))[^/\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]++)++"
 )
 """Matches at least two names that ZooKeeper allows in a path, none of them `.` or `..`."""
+KINDS = {1: ("topics", "clients"), 2: ("topics", "brokers", "users", "clients", "ips")}
+"""The types of entities that a notification may name, by its version."""
 
 
 class EntityConfig(Struct):
@@ -64,11 +66,13 @@ def encode_config_change(entity_path: str) -> bytes:
 
 def decode_config_change(data: bytes | None) -> tuple[str, str]:
     """Decode a notification of version 1 or 2 to the entity's type and name, such as ("topics",
-    "orders") or ("users", "alice/clients/<default>").
+    "orders") or ("users", "alice/clients/<default>"). Kafka ignores those of other versions, too.
     """
     change = read("the notification", data, CONFIG_CHANGE_READER)
-    path = change.entity_path if change.version >= 2 else f"{change.entity_type}/{change.entity_name}"
-    if not ENTITY_PATH.fullmatch(path):
-        raise MalformedZnodeError(f"the notification names nothing that has configs: {data!r:.80}")
+    if change.version not in KINDS:
+        raise MalformedZnodeError(f"the notification has version {change.version}, which is neither 1 nor 2")
+    path = change.entity_path if change.version == 2 else f"{change.entity_type}/{change.entity_name}"
     kind, _, name = path.partition("/")
+    if kind not in KINDS[change.version] or not ENTITY_PATH.fullmatch(path):
+        raise MalformedZnodeError(f"the notification names nothing that has configs: {data!r:.80}")
     return kind, name

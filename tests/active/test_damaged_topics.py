@@ -6,18 +6,21 @@ import json
 import logging
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
 
 from minicontroller.controller.metadata.entities import NO_TOPIC_ID, Topic
-from minicontroller.controller.store.base import Delete, SetData, Store
+from minicontroller.controller.store.base import Create, Delete, SetData, Store
 from minicontroller.controller.store.memory import MemoryStore
 from minicontroller.controller.znodes import layout
 from minicontroller.controller.znodes.configs import encode_config
 from minicontroller.controller.znodes.topics import decode_topic, encode_topic, uuid_text
 from minicontroller.protocol.error_codes import ErrorCode
+from tests.store.worlds import MemoryWorld
+from tests.support.config_znodes import notification
 from tests.support.small_cluster import SmallCluster
 
 PATH = layout.topic_path("t")
@@ -272,3 +275,23 @@ async def test_a_former_controller_watches_no_topic(cluster: SmallCluster, autoj
         for path in (PATH, layout.topic_config_path("t"))
     ]
     assert sorted(watches) == [0, 0, 0, 0, 1, 1]
+
+
+async def test_changes_go_on_beside_unreadable_defaults(
+    world: MemoryWorld, nursery: trio.Nursery, tmp_path: Path, autojump_clock: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Configs of all brokers that cannot be read are ignored with a line, also where an audit log
+    records each change with the defaults in force.
+    """
+    cluster = SmallCluster(nursery, world, settings={"audit.dir": str(tmp_path)})
+    await cluster.start(1)
+    await cluster.until_quiet()
+    other, path = await world.open(), layout.broker_config_path(layout.DEFAULT_ENTITY)
+    await other.commit(
+        [Create(path, b'{"version":1,"config":{"log.retention.ms":1000}}'), notification("brokers/<default>")]
+    )
+    await cluster.until(lambda: "the configs of broker <default> are ignored" in caplog.text)
+    assert await cluster.create("t") == [ErrorCode.NONE]
+    assert await cluster.change_config("t", "retention.ms", "5") == ErrorCode.NONE
+    assert await cluster.grow("t", 2) == ErrorCode.NONE
+    assert await cluster.delete("t") == [ErrorCode.NONE]

@@ -2,14 +2,23 @@
 stores.
 """
 
+from inspect import isawaitable
+from typing import Any
+
 import pytest
 import trio
 
 from minicontroller.controller.active.channel import CONTRADICTED_SECONDS
+from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.store.base import Delete, Store
 from minicontroller.controller.znodes import layout
+from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.messages.leader_and_isr import LeaderAndIsrRequest
+from minicontroller.protocol.messages.stop_replica import StopReplicaRequest
+from minicontroller.protocol.messages.update_metadata import UpdateMetadataRequest
 from tests.store.worlds import in_both_worlds
-from tests.support.small_cluster import SmallCluster
+from tests.support.small_cluster import SmallCluster, context_for
 
 LARGEST = 2**31 - 1
 pytestmark = in_both_worlds
@@ -75,3 +84,23 @@ async def test_an_epoch_that_was_set_back(cluster: SmallCluster, other: Store) -
     await cluster.until_quiet()
     assert await cluster.create("t", replication_factor=3) == [0]
     assert all("t" in cluster.seen(broker_id).topics for broker_id in (1, 2, 3))
+
+
+async def test_a_controller_that_nobody_elected(cluster: SmallCluster) -> None:
+    """The requests of one are refused before anything of them is carried out: the node keeps its
+    controller, its brokers and its topics.
+    """
+    await cluster.create("t")
+    node, before = cluster.members[2].node, cluster.seen(2)
+    lie: dict[str, Any] = {"controller_id": 77, "controller_epoch": LARGEST, "broker_epoch": 2**40}
+    for key, request in (
+        (ApiKey.UPDATE_METADATA, UpdateMetadataRequest(**lie, live_brokers=[], topic_states=[])),
+        (ApiKey.LEADER_AND_ISR, LeaderAndIsrRequest(**lie)),
+        (ApiKey.STOP_REPLICA, StopReplicaRequest(**lie)),
+    ):
+        answer = SPECS[key].handler(node, context_for(node, key, 5 if key is ApiKey.LEADER_AND_ISR else 3), request)
+        answer = await answer if isawaitable(answer) else answer
+        assert answer.error_code == ErrorCode.STALE_CONTROLLER_EPOCH
+        assert cluster.seen(2) is before
+    assert await cluster.create("u") == [0]
+    await cluster.until(lambda: "u" in cluster.seen(2).topics)

@@ -8,8 +8,9 @@ from minicontroller.controller.broker.registration import Registration
 from minicontroller.controller.errors import ConfigurationError
 from minicontroller.controller.metadata.entities import Broker, Endpoint
 from minicontroller.controller.node.cluster_paths import prepare
-from minicontroller.controller.store.base import Create, Delete, Store
+from minicontroller.controller.store.base import Create, Delete, SetData, Store
 from minicontroller.controller.znodes import layout, registrations
+from minicontroller.controller.znodes.registrations import decode_broker, encode_broker
 from tests.store.worlds import MemoryWorld, World, on_zookeeper
 from tests.support.small_cluster import SmallCluster
 
@@ -228,3 +229,29 @@ async def test_a_store_that_was_away_counts_anew(
     await dead.close()
     await nodes.until(1)
     assert nodes.registered == [1]
+
+
+async def test_a_registration_that_others_damage_is_written_again(
+    memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """The node writes its entry again in the same session; the controller never takes a broker for
+    gone whose entry cannot be read, and sees what it says when it can.
+    """
+    cluster = SmallCluster(nursery, memory)
+    await cluster.start_in_turn(1, 2)
+    other, path = await memory.open(), layout.broker_path(2)
+    before = await other.get(path)
+    assert before is not None
+    epoch = cluster.members[2].node.broker_epoch
+    for data in (b"?", b"", b"{}", None):
+        await other.commit([SetData(path, data)])
+        await trio.sleep(1)
+        after = await other.get(path)
+        assert after is not None and decode_broker(2, after.data, epoch) == decode_broker(2, before.data, epoch)
+        await cluster.until_quiet()
+        assert cluster.members[2].node.broker_epoch == epoch
+    moved = encode_broker(Broker(77, (Endpoint("PLAINTEXT", "elsewhere", 1),)), 1)
+    await other.commit([Create(layout.broker_path(77), moved.replace(b"elsewhere", b"somewhere"))])
+    await cluster.until(lambda: 77 in cluster.seen(2).brokers)
+    await other.commit([SetData(layout.broker_path(77), moved)])
+    await cluster.until(lambda: cluster.seen(2).brokers[77].endpoints[0].host == "elsewhere")

@@ -188,15 +188,26 @@ async def test_both_versions_of_a_notification(bench: Bench, autojump_clock: Moc
 async def test_nonsense_is_passed_over(
     bench: Bench, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An unreadable notification is logged and does not stop those behind it; a nameless child is
-    nothing.
+    """An unreadable notification, also an empty one, one without data and one of a version or a
+    kind that Kafka does not know, is logged, and does not stop those behind it.
     """
     await bench.start()
     await bench.store.ensure(f"{layout.CONFIG_CHANGES}/stray")
-    await bench.notify(b"\xff", b"{}", b"", "topics/orders")
+    nonsense = (
+        b"\xff",
+        b"{}",
+        b"",
+        b"null",
+        b'{"version":3,"entity_path":"topics/a"}',
+        b'{"version":0,"entity_path":"topics/a"}',
+        b'{"version":"2","entity_path":"topics/a"}',
+        b'{"version":2,"entity_path":"things/a"}',
+        b'{"version":1,"entity_type":"brokers","entity_name":"1"}',
+    )
+    await bench.notify(*nonsense, "topics/orders")
     await bench.settle()
     assert bench.seen == [("topics", "orders")]
-    assert caplog.text.count("is unreadable") == 2
+    assert caplog.text.count("is unreadable") == 1 + len(nonsense)
 
 
 async def test_an_unreadable_config_changes_nothing(

@@ -20,6 +20,7 @@ from tests.faults.detector.arena import NODES, Arena
 from tests.faults.detector.clients import KEYS, TOPICS, Journal
 from tests.faults.detector.history import ALTER, DEFAULT, OK, REPLACE, STRANGER
 from tests.faults.detector.models import LEFT, SET
+from tests.faults.detector.stranger import stranger_in
 from tests.faults.tree import patiently
 from tests.support.nodes import NodeProcess
 from tests.support.proxy import Proxy
@@ -313,6 +314,14 @@ def malformed(stage: Stage) -> None:
                     patiently(partial(client.delete, path, recursive=True))
 
 
+def stranger(stage: Stage) -> None:
+    """A program that rewrites, damages, adds and deletes znodes of every kind."""
+    with stranger_in(stage.arena, stage.dice) as program:
+        while not stage.over.wait(STRANGE_SECONDS * 6 * stage.dice.random()):
+            with suppress(KazooException):
+                program.act()
+
+
 Trouble = Callable[[Stage], None]
 
 BREAKING: tuple[Trouble, ...] = (
@@ -328,6 +337,7 @@ BREAKING: tuple[Trouble, ...] = (
     kill_server,
     kill_leader,
     freeze_server,
+    stranger,
 )
 STRANGE: tuple[Trouble, ...] = (far_zookeeper, leftovers, strange_configs, false_marks, malformed)
 """These leave every node registered and every controller in its place."""
