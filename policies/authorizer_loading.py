@@ -21,6 +21,7 @@ KAFKAS_AUTHORIZERS = frozenset(
 )
 """Kafka's names of the authorizers that decide by ACLs. Both stand for this program's own."""
 
+REMOVED_AUTHORIZER = "kafka.security.auth.SimpleAclAuthorizer"
 _ARGUMENTS = {"authorize": ("requester", "actions"), "configure": ("configs",), "close": ()}
 
 
@@ -31,8 +32,26 @@ def build_authorizer(spec: str, configs: Mapping[str, str], *, secrets: Collecti
     `configs` is the node's configuration as written. `secrets` are keys that the authorizer must
     not see, besides those whose names say that they are secret.
     """
+    kind = authorizer_class(spec)
+    if kind is None:
+        return None
+    with as_load_error(f"{AUTHORIZER_KEY}: {kind.__name__} cannot be created (it is called without arguments)"):
+        authorizer = kind()
+    with as_load_error(f"{AUTHORIZER_KEY}: {kind.__name__} raised an exception in configure"):
+        authorizer.configure(without_secrets(configs, secrets))
+    return authorizer
+
+
+def authorizer_class(spec: str) -> type[Authorizer] | None:
+    """Return the class that the key's value names; None for Kafka's own. Raises PolicyLoadError if
+    it cannot be an authorizer.
+    """
     if spec in KAFKAS_AUTHORIZERS:
         return None
+    if spec == REMOVED_AUTHORIZER:
+        raise PolicyLoadError(
+            f"{AUTHORIZER_KEY}: Kafka 3.0 removed {spec}; name kafka.security.authorizer.AclAuthorizer, which reads the same ACLs."
+        )
     kind = find_class(AUTHORIZER_KEY, spec)
     if not issubclass(kind, Authorizer):
         text = "must be derived from minicontroller.policies.Authorizer"
@@ -41,11 +60,7 @@ def build_authorizer(spec: str, configs: Mapping[str, str], *, secrets: Collecti
         raise PolicyLoadError(f"{AUTHORIZER_KEY}: {kind.__name__} has no method authorize(self, requester, actions).")
     for method, arguments in _ARGUMENTS.items():
         _check_call(kind, method, arguments)
-    with as_load_error(f"{AUTHORIZER_KEY}: {kind.__name__} cannot be created (it is called without arguments)"):
-        authorizer = kind()
-    with as_load_error(f"{AUTHORIZER_KEY}: {kind.__name__} raised an exception in configure"):
-        authorizer.configure(without_secrets(configs, secrets))
-    return authorizer
+    return kind
 
 
 def _check_call(kind: type[Authorizer], name: str, arguments: tuple[str, ...]) -> None:

@@ -19,20 +19,31 @@ from types import CodeType, ModuleType
 
 from .load_errors import PolicyLoadError, as_load_error
 
+OF_JAVA = ("java.", "kafka.", "org.apache.kafka.")
+"""How the names of Kafka's own classes begin."""
+
 
 def find_class(key: str, spec: str) -> type:
     """Return the class that `spec`, the value of the configuration's `key`, names. Raises
     PolicyLoadError.
     """
-    place, _, name = spec.rpartition(":")
-    if not place or not name.isidentifier():
-        raise PolicyLoadError(f"{key} is {spec!r}, but takes module:Class or path/to/file.py:Class{_respelt(spec)}")
+    place, name = named_class(key, spec)
     module = _file(key, Path(place)) if place.endswith(".py") or "/" in place else _module(key, place)
     with as_load_error(f"{key}: {place} raised an exception when {name} was looked up"):
         found = getattr(module, name, None)
     if isinstance(found, type):
         return found
     raise PolicyLoadError(f"{key}: {place} has no class {name}{_nearest_class(module, name)}")
+
+
+def named_class(key: str, spec: str) -> tuple[str, str]:
+    """Return the module or file, and the class, that `spec` names. Raises PolicyLoadError if it has
+    another form.
+    """
+    place, _, name = spec.rpartition(":")
+    if not place or not name.isidentifier():
+        raise PolicyLoadError(f"{key} is {spec!r}, but takes module:Class or path/to/file.py:Class{_respelt(spec)}")
+    return place, name
 
 
 def _respelt(spec: str) -> str:
@@ -42,6 +53,10 @@ def _respelt(spec: str) -> str:
     module, _, name = spec.rpartition(".")
     if name == "py":
         return f": which class of {spec} is the policy?"
+    if spec.startswith(OF_JAVA):
+        return (
+            ", and this names a class of Java, which cannot be loaded here: write it in Python, or leave the key out."
+        )
     return f"; did you mean {module}:{name}?" if module and name.isidentifier() and ":" not in spec else "."
 
 

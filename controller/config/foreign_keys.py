@@ -72,6 +72,14 @@ def is_slip_for_authorizer(name: str) -> bool:
     return name != AUTHORIZER and name.startswith("authorizer.") and bool(difflib.get_close_matches(name, [AUTHORIZER], 1, 0.9))  # fmt: skip
 
 
+def meant_by(name: str) -> str | None:
+    """Return the key that somebody meant by a name that is none, if one is similar enough."""
+    base = base_name(name)
+    if base in NEWER or base in REMOVED:
+        return None
+    return AUTHORIZER if is_slip_for_authorizer(name) else nearest_key(name)
+
+
 def explained(name: str) -> str:
     """Return the end of a sentence that says there is no key of this name."""
     base = base_name(name)
@@ -79,5 +87,5 @@ def explained(name: str) -> str:
         return ", which Kafka has since 4.0 and nodes, which follow Kafka 3.9, do not: leave it out."
     if base in REMOVED:
         return f", which Kafka 3.0 removed: {REMOVED[base]}."
-    near = AUTHORIZER if is_slip_for_authorizer(name) else nearest_key(name)
+    near = meant_by(name)
     return f"; did you mean {near}?" if near else "."

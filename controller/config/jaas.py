@@ -8,12 +8,22 @@ Rule: no exception message and no repr contains a value, because any value may b
 
 import re
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 import msgspec
 
 PLAIN_LOGIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM_LOGIN_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 OAUTHBEARER_LOGIN_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+LOGIN_MODULES: Mapping[str, str] = MappingProxyType(
+    {
+        "PLAIN": PLAIN_LOGIN_MODULE,
+        "SCRAM-SHA-256": SCRAM_LOGIN_MODULE,
+        "SCRAM-SHA-512": SCRAM_LOGIN_MODULE,
+        "OAUTHBEARER": OAUTHBEARER_LOGIN_MODULE,
+    }
+)
+"""Kafka's login module by the mechanisms that are offered."""
 
 _FLAGS = frozenset({"required", "requisite", "sufficient", "optional"})
 _TOKEN = re.compile(
@@ -66,18 +76,28 @@ class _JaasToken(msgspec.Struct, frozen=True):
 
 
 def parse_jaas(text: str) -> JaasConfig:
-    """Parse a JAAS configuration. Raises JaasError."""
+    """Parse a JAAS configuration of one login module. Raises JaasError."""
+    modules = parse_modules(text)
+    if len(modules) != 1:
+        raise JaasError(f"exactly one login module belongs here, and there are {len(modules)}")
+    return modules[0]
+
+
+def parse_modules(text: str) -> tuple[JaasConfig, ...]:
+    """Parse login modules, each of which ends with a semicolon. Raises JaasError."""
     tokens = list(_tokens(text))
     ends = [index for index, token in enumerate(tokens) if token.is_a(";")]
     if not ends or ends[-1] != len(tokens) - 1:
         raise JaasError("a login module and its options end with a semicolon, and here is none at the end")
-    if len(ends) != 1:
-        raise JaasError(f"exactly one login module belongs here, and there are {len(ends)}")
-    if len(tokens) < 3 or tokens[0].is_sign or tokens[1].is_sign:
+    return tuple(_module(tokens[start:end]) for start, end in zip([0, *(end + 1 for end in ends)], ends, strict=False))
+
+
+def _module(tokens: list[_JaasToken]) -> JaasConfig:
+    if len(tokens) < 2 or tokens[0].is_sign or tokens[1].is_sign:
         raise JaasError("it begins with the class of a login module and a control flag (required)")
     if tokens[1].text.lower() not in _FLAGS:
         raise JaasError(f"after the class of the login module one of {', '.join(sorted(_FLAGS))} must follow")
-    return JaasConfig(tokens[0].text, _options(tokens[2:-1]))
+    return JaasConfig(tokens[0].text, _options(tokens[2:]))
 
 
 def _options(tokens: list[_JaasToken]) -> dict[str, str]:

@@ -1,17 +1,29 @@
 """Reads a JAAS file, as `java.security.auth.login.config` names one to Kafka.
 
+    internal.KafkaServer {
+        org.apache.kafka.common.security.plain.PlainLoginModule required username="node" ...;
+    };
     Client {
-        org.apache.zookeeper.server.auth.DigestLoginModule required username="kafka" password="...";
+        org.apache.zookeeper.server.auth.DigestLoginModule required username="kafka" ...;
     };
 
-Rule: no exception message contains a value, because any value may be a secret.
+Rule: a section means what it means to Kafka: that of a listener goes before the one for all, and
+`Client` is the login at ZooKeeper. No exception message contains a value, because any value may be
+a secret.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
-from .jaas import JaasConfig, JaasError, parse_jaas
+from ..errors import ConfigurationError
+from .environment import JAAS_FILE
+from .jaas import LOGIN_MODULES, JaasConfig, JaasError, parse_modules
 
+Sections = Mapping[str, tuple[JaasConfig, ...]]
+AT_ZOOKEEPER, OF_LISTENERS = "Client", "KafkaServer"
+OF_JAVA = "${"
+"""What begins a property of Java in a value, where Java puts its value."""
 MAX_FILE_CHARACTERS = 1_000_000
 _PIECE = re.compile(
     r"""(?P<skipped>\s++|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)
@@ -22,12 +34,49 @@ _PIECE = re.compile(
 )
 
 
-def parse_jaas_file(text: str) -> dict[str, JaasConfig]:
+def read_jaas_file(file: str) -> Sections:
+    """Read the sections of the JAAS file that a node's configuration names. Raises
+    ConfigurationError.
+    """
+    try:
+        with Path(file).open(encoding="utf-8") as opened:
+            sections = parse_jaas_file(opened.read(MAX_FILE_CHARACTERS + 1))
+        if not any(map(_is_read, sections)):
+            raise JaasError(f"there is no section {AT_ZOOKEEPER}, {OF_LISTENERS} or <listener>.{OF_LISTENERS}")
+        _refuse_properties_of_java(sections)
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ConfigurationError(f"{JAAS_FILE}: {file}: {reason}.") from None
+    return sections
+
+
+def section_of(sections: Sections, listener: str) -> str | None:
+    """Return the name of the section by which a listener logs clients in, or None."""
+    return next((name for name in (f"{listener.lower()}.{OF_LISTENERS}", OF_LISTENERS) if name in sections), None)
+
+
+def login_of_mechanism(modules: tuple[JaasConfig, ...], mechanism: str) -> JaasConfig | None:
+    """Return what a listener's section says of one mechanism: the options of its login module, with
+    the username and the password of the first module that has them, as Kafka takes them. None if it
+    says nothing.
+    """
+    kind = LOGIN_MODULES.get(mechanism)
+    own = next((module for module in modules if module.login_module == kind), None)
+    user = next((module for module in modules if module.username is not None), None)
+    if kind is None or (own is None and user is None):
+        return None
+    shared = (
+        {} if user is None else {name: user.options[name] for name in ("username", "password") if name in user.options}
+    )
+    return JaasConfig(kind, {**({} if own is None else own.options), **shared})
+
+
+def parse_jaas_file(text: str) -> dict[str, tuple[JaasConfig, ...]]:
     """Parse the sections of a JAAS file by their names. Raises JaasError."""
     if len(text) > MAX_FILE_CHARACTERS:
         raise JaasError(f"a JAAS file has at most {MAX_FILE_CHARACTERS} characters")
     pieces = [match for match in _pieces(text) if not match["skipped"]]
-    found: dict[str, JaasConfig] = {}
+    found: dict[str, tuple[JaasConfig, ...]] = {}
     at = 0
     while at < len(pieces):
         name = pieces[at][0].strip("\"'")
@@ -39,11 +88,26 @@ def parse_jaas_file(text: str) -> dict[str, JaasConfig]:
         if name in found:
             raise JaasError(f"section {name} is there twice")
         try:
-            found[name] = parse_jaas(text[pieces[at + 1].end() : pieces[end].start()])
+            content = text[pieces[at + 1].end() : pieces[end].start()]
+            found[name] = parse_modules(content) if end > at + 2 else ()
         except JaasError as error:
             raise JaasError(f"section {name}: {error}") from None
         at = end + 2
     return found
+
+
+def _is_read(section: str) -> bool:
+    return section in {AT_ZOOKEEPER, OF_LISTENERS} or section.endswith(f".{OF_LISTENERS}")
+
+
+def _refuse_properties_of_java(sections: Sections) -> None:
+    for section in filter(_is_read, sections):
+        for module in sections[section]:
+            for name, value in module.options.items():
+                if OF_JAVA in value:
+                    raise JaasError(
+                        f"section {section}: option {name} has a property of Java, ${{...}}, which has no value here"
+                    )
 
 
 def _pieces(text: str) -> Iterator[re.Match[str]]:

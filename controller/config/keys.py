@@ -43,7 +43,7 @@ audit.max.bytes | int | 67108864 | >=1024 | - | The size at which a file of the 
 audit.max.ms | long | 3600000 | >=1 | - | The age at which a file of the audit log is closed and the next one begun.
 audit.queue.events | int | 100000 | >=1 | - | How many decisions may wait to be written; with more, audit.on.failure decides.
 zookeeper.sasl.client.jaas.config | password | - | - | - | This node's login at ZooKeeper: the DigestLoginModule with a username and a password, as in the section Client of a JAAS file.
-java.security.auth.login.config | string | - | - | - | A JAAS file, whose section Client is this node's login at ZooKeeper; KAFKA_OPTS can name it, as for Kafka.
+java.security.auth.login.config | string | - | - | - | A JAAS file: its sections KafkaServer and <listener>.KafkaServer hold for listeners without a key of their own, and Client is this node's login at ZooKeeper. KAFKA_OPTS can name it, as for Kafka.
 super.users | string | "" | - | plugin | Who may do everything, as User:name, separated by semicolons.
 sasl.oauthbearer.header.urlencode | boolean | false | - | plugin | Whether clientId and clientSecret are encoded as in a URL when this node asks for its token (RFC 6749, KIP-1025).
 allow.everyone.if.no.acl.found | boolean | false | - | plugin | Whether a resource without ACLs is open to everybody.

@@ -15,6 +15,17 @@ from ...policies.configs.values import MAX_PORT
 ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - to refuse it
 EVERY_IPV6_ADDRESS = "::"
 """Kafka advertises this one, though a client that connects to it reaches its own machine."""
+LISTENER_KEYS = frozenset(
+    {
+        "listeners",
+        "advertised.listeners",
+        "listener.security.protocol.map",
+        "inter.broker.listener.name",
+        "security.inter.broker.protocol",
+        "control.plane.listener.name",
+    }
+)
+"""The keys that decide together which listeners there are."""
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 _NAME = re.compile(r"[^:/\s]++")

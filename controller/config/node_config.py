@@ -14,12 +14,14 @@ from typing import Any, TypeVar, TypeVarTuple
 from ...policies.configs.values import Value
 from .dynamic_keys import acceptable_broker_configs
 from .jaas import JaasConfig, parse_jaas
+from .jaas_file import Sections, login_of_mechanism, section_of
 from .keys import PLUGIN_KEYS, Key, key_named, synonyms_of
 from .listeners import ConfiguredListener, make_listeners, parse_counts, parse_protocol_map
 
 T = TypeVar("T")
 Others = TypeVarTuple("Others")
 
+JAAS_KEY = "sasl.jaas.config"
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -63,6 +65,7 @@ class NodeConfig:
         dynamic_broker: Mapping[str, str] = NOTHING,
         dynamic_default: Mapping[str, str] = NOTHING,
         warnings: Sequence[str] = (),
+        jaas_sections: Sections = MappingProxyType({}),
     ) -> None:
         """Make a configuration from texts that `loading.py` has checked."""
         self.static = MappingProxyType({**_node_id(static), **static})
@@ -73,6 +76,8 @@ class NodeConfig:
         """The values changed at run time for all nodes."""
         self.warnings = tuple(warnings)
         """Sentences for the log about settings that are valid but doubtful."""
+        self.jaas_sections = jaas_sections
+        """The sections of the JAAS file that `java.security.auth.login.config` names."""
         self.results: dict[tuple[Any, ...], Any] = {}
         """The results of functions that are `kept_in_config`."""
         self._values: dict[str, Value] = {}
@@ -89,6 +94,7 @@ class NodeConfig:
             dynamic_broker=MappingProxyType(acceptable_broker_configs(broker, per_broker=True)),
             dynamic_default=MappingProxyType(acceptable_broker_configs(default, per_broker=False)),
             warnings=self.warnings,
+            jaas_sections=self.jaas_sections,
         )
 
     def boolean(self, key: str) -> bool:
@@ -180,9 +186,21 @@ class NodeConfig:
         return next((name for name in candidates if self.source(name) is not ConfigSource.DEFAULT_CONFIG), key)
 
     def jaas(self, listener: str, mechanism: str) -> JaasConfig | None:
-        """Return the login module for a mechanism of a listener, or None if there is none."""
-        text = self.optional_string(self.of_listener(listener, "sasl.jaas.config", mechanism))
+        """Return the login module for a mechanism of a listener, or None if there is none. As in
+        Kafka, the key of the listener goes before the JAAS file.
+        """
+        section = self.jaas_section(listener, mechanism)
+        if section is not None:
+            return login_of_mechanism(self.jaas_sections[section], mechanism)
+        text = self.optional_string(self.of_listener(listener, JAAS_KEY, mechanism))
         return None if text is None else parse_jaas(text)
+
+    def jaas_section(self, listener: str, mechanism: str) -> str | None:
+        """Return the section of the JAAS file that holds for a mechanism of a listener, or None if
+        a key does.
+        """
+        has_own = self.of_listener(listener, JAAS_KEY, mechanism) != JAAS_KEY
+        return None if has_own else section_of(self.jaas_sections, listener)
 
     def dialect(self, listener: str) -> str:
         """Return the dialect of a listener, `kafka` or `kip`."""

@@ -28,6 +28,8 @@ class Collected(msgspec.Struct):
     settings: dict[str, Setting]
     faults: list[str]
     warnings: list[str]
+    faulty: set[str]
+    """The names of keys with a fault, and those that are no keys."""
 
 
 def collect_settings(
@@ -42,7 +44,7 @@ def collect_settings(
         properties = parse_properties(file_text, file_name)
     except PropertiesError as error:
         raise ConfigurationError(str(error)) from None
-    collected = Collected({}, [], [*properties.warnings, *doubts_about(environ)])
+    collected = Collected({}, [], [*properties.warnings, *doubts_about(environ)], set())
     for entry in properties.entries.values():
         _add(collected, entry.key, Setting(entry.value, f"{file_name}, line {entry.line}", 0))
     for variable, key, value in settings_of(environ):
@@ -58,13 +60,17 @@ def collect_settings(
 def _add(collected: Collected, name: str, setting: Setting) -> None:
     key = key_named(name)
     if key is None or is_slip_for_authorizer(name):
+        collected.faulty.add(name)
         collected.faults.append(f"{setting.place}: there is no key {name or '(empty)'}{explained(name)}")
         return
     try:
         key.parse(setting.text)
     except InvalidValueError as error:
+        collected.faulty.add(name)
         secret = key.type is KeyType.PASSWORD
         collected.faults.append(f"{setting.place}: {f'{name} cannot be read' if secret else error}.")
+    else:
+        collected.faulty.discard(name)  # of a place that this one overrides
     collected.settings[name] = setting
 
 

@@ -1,13 +1,14 @@
 """Finds faults in how a node's configuration protects its connection to ZooKeeper.
 
 Rule: whatever would be spoken or written with less protection than the configuration asks for ends
-the start. The checks open no file.
+the start. The checks open no file; `loading.py` has read the JAAS file.
 """
 
 from collections.abc import Iterator
 
 from .environment import JAAS_FILE
 from .jaas import JaasConfig, JaasError, parse_jaas
+from .jaas_file import AT_ZOOKEEPER
 from .node_config import NodeConfig
 
 Fault = tuple[str, str]
@@ -44,6 +45,13 @@ def login_of(jaas: JaasConfig) -> tuple[str, str]:
     return jaas.username, jaas.password
 
 
+def login_of_section(modules: tuple[JaasConfig, ...]) -> tuple[str, str]:
+    """Return the user and the password in the section of a JAAS file. Raises JaasError."""
+    if len(modules) != 1:
+        raise JaasError(f"exactly one login module belongs here, and there are {len(modules)}")
+    return login_of(modules[0])
+
+
 def tls_versions(config: NodeConfig) -> tuple[str, ...]:
     """Return the names of the TLS versions that may be negotiated, by Kafka's defaults."""
     enabled = config.strings(PROTOCOLS) if config.value(PROTOCOLS) is not None else ()
@@ -76,12 +84,17 @@ def _identity(config: NodeConfig) -> Iterator[Fault]:
             login_of(parse_jaas(config.string(JAAS)))
         except JaasError as error:
             yield JAAS, f"{JAAS}: {error}."
+    if not config.string(JAAS) and AT_ZOOKEEPER in config.jaas_sections:
+        try:
+            login_of_section(config.jaas_sections[AT_ZOOKEEPER])
+        except JaasError as error:
+            yield JAAS_FILE, f"{JAAS_FILE}: section {AT_ZOOKEEPER}: {error}."
     if not config.boolean(SET_ACL):
         return
     if config.string("zookeeper.connect") == MEMORY:
         yield SET_ACL, f"{SET_ACL} protects nothing where the store is in this process."
     has_certificate = config.boolean(ENABLE) and config.string(KEYSTORE)
-    if not (has_certificate or config.string(JAAS) or config.string(JAAS_FILE)):
+    if not (has_certificate or config.string(JAAS) or AT_ZOOKEEPER in config.jaas_sections):
         yield (
             SET_ACL,
             (

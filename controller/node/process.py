@@ -9,7 +9,7 @@ import logging
 import os
 import secrets
 import signal
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from functools import partial
 
 import trio
@@ -31,6 +31,7 @@ from ..store.memory import MemoryStore, MemoryTree
 from ..store.watchdog import run_watchdog
 from ..store.zookeeper import ZooKeeperStore
 from .app import OpenStore, RunningNode, run_node
+from .mistakes import mistakes_of
 
 SITE = "minicontroller.controller.http.node_site"
 """The module that makes the site, which is loaded when somebody looks at it."""
@@ -56,7 +57,12 @@ async def run_cluster(brokers: int, port: int, store: str, settings: Sequence[st
         if key in DECIDED_BY_UP:
             raise ConfigurationError(f"--set {key}: {DECIDED_BY_UP[key]}.")
     configs = [
-        load_config(_as_properties(node_settings(number, brokers, port, store, secret)), "up", settings)
+        load_config(
+            _as_properties(node_settings(number, brokers, port, store, secret)),
+            "up",
+            settings,
+            check=mistakes_of if number == 1 else None,  # the others have the same ones
+        )
         for number in range(1, brokers + 1)
     ]
     for warning in configs[0].warnings:
@@ -71,16 +77,18 @@ async def run_cluster(brokers: int, port: int, store: str, settings: Sequence[st
 
 async def run_one(text: str, file: str, settings: Sequence[str]) -> None:
     """Run one node from the text of a properties file. Raises ConfigurationError."""
-    config = load_config(text, file, settings, os.environ)
-    if not config.string("zookeeper.connect"):
-        raise ConfigurationError(
-            "zookeeper.connect is missing: it names the servers of ZooKeeper, as host:port/chroot."
-        )
-    if config.integer("broker.id") < 0:
-        raise ConfigurationError("broker.id is missing: give each node its own, since nodes do not generate ids.")
+    config = load_config(text, file, settings, os.environ, _mistakes_of_one)
     for warning in config.warnings:
         log.warning("%s", warning)
     await _run_until_signal([config], open_zookeeper)
+
+
+def _mistakes_of_one(config: NodeConfig) -> Iterator[str]:
+    if not config.string("zookeeper.connect"):
+        yield "zookeeper.connect is missing: it names the servers of ZooKeeper, as host:port/chroot."
+    if config.integer("broker.id") < 0:
+        yield "broker.id is missing: give each node its own, since nodes do not generate ids."
+    yield from mistakes_of(config)
 
 
 def node_settings(number: int, brokers: int, port: int, store: str, secret: str) -> dict[str, str]:

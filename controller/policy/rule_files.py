@@ -39,10 +39,7 @@ class RuleFiles:
 
     def load(self) -> None:
         """Load the rules at the start. Raises PolicyLoadError."""
-        try:
-            self._put_in_force(_rules(self._files.read()))
-        except RuleFileError as error:
-            raise PolicyLoadError(f"The rules cannot be used:\n{error}") from None
+        self._put_in_force(_loaded(self._files))
         self.loaded_at = time.time()
 
     async def run(self) -> None:
@@ -73,6 +70,18 @@ class RuleFiles:
         self.loads += 1
         self._runner.use(rules)
         logger.info("rules in force: %d of %s (hash %s)", len(rules.rule_actions), rules.name, rules.hash[:12])
+
+
+def check_rule_files(paths: Sequence[Path]) -> None:
+    """Raise PolicyLoadError if a node could not use these files."""
+    _loaded(WatchedFiles(paths, max_bytes=MAX_BYTES))
+
+
+def _loaded(files: WatchedFiles) -> Rules:
+    try:
+        return _rules(files.read())
+    except RuleFileError as error:
+        raise PolicyLoadError(f"The rules cannot be used:\n{error}") from None
 
 
 def _rules(contents: Contents) -> Rules:

@@ -9,7 +9,8 @@ another Kafka broker.
 
 import logging
 import ssl
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 import msgspec
 
@@ -18,7 +19,7 @@ from ..config.node_config import NodeConfig
 from ..metadata.entities import Broker, Endpoint
 from .caller import Listener, TlsOfListener
 from .credentials import Credentials, ScramCredentials
-from .mechanisms import LoginSources, listener_mechanisms
+from .mechanisms import LoginSources, listener_mechanism, listener_mechanisms
 from .node_proof import Membership
 from .node_users import node_user
 from .scram_credentials import FindUser
@@ -77,6 +78,20 @@ def server_listeners(config: NodeConfig, sources: LoginSources) -> list[Listener
     return [_server_listener(config, listener, sources) for listener in config.listeners]
 
 
+def checks_of_listeners(config: NodeConfig) -> Iterator[Callable[[], object]]:
+    """Yield what is done to make the listeners, piece by piece; each raises ConfigurationError for
+    its own mistakes.
+    """
+    sources = LoginSources()
+    for listener in config.listeners:
+        if listener.needs_sasl:
+            for name in config.strings(config.of_listener(listener.name, "sasl.enabled.mechanisms")):
+                yield partial(listener_mechanism, config, listener.name, name, sources)
+            yield partial(node_user, config, listener, sources)
+        if listener.needs_tls:
+            yield partial(_tls, config, listener, between_nodes=_is_inter_broker(config, listener))
+
+
 def with_proof(listeners: Iterable[Listener], membership: Membership) -> list[Listener]:
     """Return the listeners with the proof between nodes added to each."""
     return [msgspec.structs.replace(listener, node_proof=membership.exchange) for listener in listeners]
@@ -84,7 +99,7 @@ def with_proof(listeners: Iterable[Listener], membership: Membership) -> list[Li
 
 def _server_listener(config: NodeConfig, listener: ConfiguredListener, sources: LoginSources) -> Listener:
     mechanisms = listener_mechanisms(config, listener.name, sources) if listener.needs_sasl else {}
-    inter_broker = listener.name in {config.inter_broker_listener.name, config.control_plane_listener.name}
+    inter_broker = _is_inter_broker(config, listener)
     return Listener(
         name=listener.name,
         host=listener.host,
@@ -100,6 +115,10 @@ def _server_listener(config: NodeConfig, listener: ConfiguredListener, sources: 
             for name in mechanisms
         },
     )
+
+
+def _is_inter_broker(config: NodeConfig, listener: ConfiguredListener) -> bool:
+    return listener.name in {config.inter_broker_listener.name, config.control_plane_listener.name}
 
 
 def _tls(config: NodeConfig, listener: ConfiguredListener, *, between_nodes: bool) -> TlsOfListener:

@@ -2,7 +2,8 @@
 
 from collections.abc import Awaitable, Callable
 
-from ..config.node_config import NodeConfig
+from ..config.environment import JAAS_FILE
+from ..config.node_config import JAAS_KEY, NodeConfig
 
 OAUTHBEARER = "OAUTHBEARER"
 HANDLER_KEY = "sasl.server.callback.handler.class"
@@ -12,6 +13,9 @@ Task = Callable[[], Awaitable[None]]
 
 def key_of_mechanism(config: NodeConfig, listener: str, key: str, mechanism: str) -> str:
     """Return the name under which a key is set for a mechanism, or that under which it can be."""
+    section = config.jaas_section(listener, mechanism) if key == JAAS_KEY else None
+    if section is not None:
+        return f"{JAAS_FILE}, section {section},"
     name = config.of_listener(listener, key, mechanism)
     return f"listener.name.{listener.lower()}.{mechanism.lower()}.{key}" if name == key else name
 

@@ -10,21 +10,15 @@ from functools import partial
 
 import trio
 
-from ..config.jaas import OAUTHBEARER_LOGIN_MODULE, PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE, JaasConfig
+from ..config.jaas import LOGIN_MODULES, JaasConfig
 from ..config.node_config import NodeConfig
 from ..errors import ConfigurationError
 from .mechanism_keys import HANDLER_KEY, OAUTHBEARER, Task, key_of_mechanism
 from .sasl import Mechanism, PlainExchange
-from .scram_credentials import HASHES, SALT_BYTES, FindToken, FindUser, ScramCredential, TokenCredential
+from .scram_credentials import SALT_BYTES, FindToken, FindUser, ScramCredential, TokenCredential
 from .scram_server import scram_mechanism
 
 PLAIN = "PLAIN"
-LOGIN_MODULES = {
-    PLAIN: PLAIN_LOGIN_MODULE,
-    **dict.fromkeys(HASHES, SCRAM_LOGIN_MODULE),
-    OAUTHBEARER: OAUTHBEARER_LOGIN_MODULE,
-}
-"""The mechanisms that are offered, with Kafka's login module for each."""
 FIRST_TRY_SECONDS = 5.0
 """How long a node that starts waits for the token with which it logs in to other nodes."""
 
@@ -76,28 +70,30 @@ class LoginSources:
 
 def listener_mechanisms(config: NodeConfig, listener: str, sources: LoginSources) -> Mapping[str, Mechanism]:
     """Return the mechanisms of a listener by name. Raises ConfigurationError."""
-    mechanisms: dict[str, Mechanism] = {}
-    for name in config.strings(config.of_listener(listener, "sasl.enabled.mechanisms")):
-        if name not in LOGIN_MODULES:
-            raise ConfigurationError(
-                f"sasl.enabled.mechanisms: {name} is not offered by this version, which knows {', '.join(LOGIN_MODULES)}."
-            )
-        jaas = _jaas(config, listener, name)
-        if name == OAUTHBEARER:
-            from .token_mechanism import token_mechanism  # its library takes long to import
+    names = config.strings(config.of_listener(listener, "sasl.enabled.mechanisms"))
+    return {name: listener_mechanism(config, listener, name, sources) for name in names}
 
-            mechanisms[name] = token_mechanism(config, listener, jaas, sources.follow)
-        elif name == PLAIN:
-            mechanisms[name] = _plain(config, listener, jaas)
-        else:
-            _check_no_handler(config, listener, name)
-            if jaas is not None and jaas.users:
-                raise ConfigurationError(
-                    f"{key_of_mechanism(config, listener, 'sasl.jaas.config', name)} names users, who have to be in ZooKeeper "
-                    f"to log in by {name}: minicontroller users set makes them."
-                )
-            mechanisms[name] = scram_mechanism(name, sources, sources.decoy_key)
-    return mechanisms
+
+def listener_mechanism(config: NodeConfig, listener: str, name: str, sources: LoginSources) -> Mechanism:
+    """Return one mechanism of a listener. Raises ConfigurationError."""
+    if name not in LOGIN_MODULES:
+        raise ConfigurationError(
+            f"sasl.enabled.mechanisms: {name} is not offered by this version, which knows {', '.join(LOGIN_MODULES)}."
+        )
+    jaas = _jaas(config, listener, name)
+    if name == OAUTHBEARER:
+        from .token_mechanism import token_mechanism  # its library takes long to import
+
+        return token_mechanism(config, listener, jaas, sources.follow)
+    if name == PLAIN:
+        return _plain(config, listener, jaas)
+    _check_no_handler(config, listener, name)
+    if jaas is not None and jaas.users:
+        raise ConfigurationError(
+            f"{key_of_mechanism(config, listener, 'sasl.jaas.config', name)} names users, who have to be in ZooKeeper "
+            f"to log in by {name}: minicontroller users set makes them."
+        )
+    return scram_mechanism(name, sources, sources.decoy_key)
 
 
 def _jaas(config: NodeConfig, listener: str, mechanism: str) -> JaasConfig | None:
@@ -113,8 +109,10 @@ def _jaas(config: NodeConfig, listener: str, mechanism: str) -> JaasConfig | Non
 def _plain(config: NodeConfig, listener: str, jaas: JaasConfig | None) -> Mechanism:
     _check_no_handler(config, listener, PLAIN)
     if jaas is None:
+        section = config.jaas_section(listener, PLAIN)
+        missing = "is missing" if section is None else f"has no {LOGIN_MODULES[PLAIN]}"
         raise ConfigurationError(
-            f"{key_of_mechanism(config, listener, 'sasl.jaas.config', PLAIN)} is missing: "
+            f"{key_of_mechanism(config, listener, 'sasl.jaas.config', PLAIN)} {missing}: "
             f"the listener {listener} authenticates by {PLAIN} and has nobody to let in."
         )
     return partial(PlainExchange, jaas.users)

@@ -39,8 +39,8 @@ def _user_with_password(config: NodeConfig, listener: str, mechanism: str) -> Cr
     jaas = config.jaas(listener, mechanism)
     if jaas is None or jaas.username is None or jaas.password is None:
         raise ConfigurationError(
-            f"The nodes authenticate to each other at the listener {listener} by {mechanism}: "
-            f"{key} needs a username and a password{KNOWN_BY.get(mechanism, '')}."
+            f"{key} needs a username and a password{KNOWN_BY.get(mechanism, '')}: "
+            f"nodes authenticate to each other at the listener {listener} by {mechanism}."
         )
     if jaas.options.get("tokenauth"):
         raise ConfigurationError(f"{key}: a node logs in as a user, and not by a delegation token.")

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from ..config.environment import JAAS_FILE
-from ..config.jaas import JaasError, parse_jaas
-from ..config.jaas_file import MAX_FILE_CHARACTERS, parse_jaas_file
+from ..config.jaas import parse_jaas
+from ..config.jaas_file import AT_ZOOKEEPER
 from ..config.node_config import NodeConfig
 from ..config.zookeeper_rules import (
     ENABLE,
@@ -25,6 +24,7 @@ from ..config.zookeeper_rules import (
     SUITES,
     TRUSTSTORE,
     login_of,
+    login_of_section,
     tls_versions,
 )
 from ..errors import ConfigurationError
@@ -33,9 +33,6 @@ from ..store.jute import open_to_all
 from ..znodes.access_lists import protected
 from .tls_options import set_cipher_suites
 
-SECTION = "Client"
-UNREAD_SECTION = "KafkaServer"
-"""The section by which Kafka's listeners would log clients in."""
 VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
 
@@ -91,18 +88,5 @@ def _faults_of(key: str) -> Iterator[None]:
 def _login(config: NodeConfig) -> DigestLogin | None:
     if config.string(JAAS):
         return DigestLogin(*login_of(parse_jaas(config.string(JAAS))))
-    file = config.string(JAAS_FILE)
-    if not file:
-        return None
-    try:
-        with Path(file).open(encoding="utf-8") as opened:
-            sections = parse_jaas_file(opened.read(MAX_FILE_CHARACTERS + 1))
-        if UNREAD_SECTION in sections:
-            raise JaasError(f"the section {UNREAD_SECTION} is not read: write it as sasl.jaas.config of each listener")
-        jaas = sections.get(SECTION)
-        if jaas is None:
-            raise JaasError(f"there is no section {SECTION}, which is this node's login at ZooKeeper")
-        return DigestLogin(*login_of(jaas))
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ConfigurationError(f"{JAAS_FILE}: {file}: {reason}.") from None
+    modules = config.jaas_sections.get(AT_ZOOKEEPER)
+    return None if modules is None else DigestLogin(*login_of_section(modules))

@@ -30,6 +30,45 @@ def test_every_mistake_of_a_file_is_told_at_once(tmp_path: Path) -> None:
     ]
 
 
+def test_mistakes_of_all_kinds_are_told_at_once(tmp_path: Path) -> None:
+    """Keys, values, what contradicts each other, JAAS files, stores, logins, authorizers, rules and
+    folders: one start tells all of it, and nothing that only follows from another mistake.
+    """
+    (tmp_path / "jaas.conf").write_text("KafkaServer { M required };")
+    lines = [
+        NODE.replace("PLAINTEXT", "SASL_SSL").strip(),
+        "inter.broker.listener.name=SASL_SSL",
+        "brokr.rack=x",
+        "num.partitions=many",
+        "super.users=alice",
+        "listener.name.sasl_ssl.sasl.enabled.mechanisms=SCRAM-SHA-256,GSSAPI",
+        "sasl.mechanism.inter.broker.protocol=SCRAM-SHA-256",
+        "ssl.keystore.location=none.pem",
+        "authorizer.class.name=kafka.security.auth.SimpleAclAuthorizer",
+        "create.topic.policy.class.name=com.acme.Policy",
+        "policy.rules.files=none.toml",
+        "http.listen=nowhere",
+    ]
+    variables = {"KAFKA_CFG_LISTENERS": "x", "KAFKA_OPTS": "-Djava.security.auth.login.config=jaas.conf"}
+    (tmp_path / "node.properties").write_text("\n".join(lines))
+    told = complaint("serve", "--config", "node.properties", folder=tmp_path, variables=variables).splitlines()
+    beginnings = [
+        "node.properties, line 5: there is no key brokr.rack; did you mean broker.rack?",
+        "node.properties, line 6: Invalid value many",
+        "environment variable KAFKA_CFG_LISTENERS is not read",
+        "environment variable KAFKA_OPTS: java.security.auth.login.config: jaas.conf: section KafkaServer",
+        "node.properties, line 7: super.users: 'alice' is no principal",
+        "sasl.enabled.mechanisms: GSSAPI is not offered",
+        "ssl.keystore.location names a file that cannot be read: none.pem",
+        "authorizer.class.name: Kafka 3.0 removed kafka.security.auth.SimpleAclAuthorizer",
+        "create.topic.policy.class.name is 'com.acme.Policy', but takes module:Class",
+        "The rules cannot be used:",
+        "none.toml:1:1: the file cannot be read",
+        "http.listen is host:port",
+    ]
+    assert [line[: len(begun)] for line, begun in zip(told, beginnings, strict=True)] == beginnings
+
+
 def test_an_override_is_told_as_one(tmp_path: Path) -> None:
     """What --set gets wrong is not blamed on the file."""
     assert serve(tmp_path, NODE, "num.partition=3").startswith("--set num.partition: there is no key num.partition")

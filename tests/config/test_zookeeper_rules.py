@@ -4,8 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.controller.config.jaas import JaasError
-from minicontroller.controller.config.jaas_file import parse_jaas_file
 from minicontroller.controller.config.loading import config_from_mapping, load_config
 from minicontroller.controller.errors import ConfigurationError
 from minicontroller.controller.security.zookeeper_access import zookeeper_access
@@ -96,8 +94,10 @@ def test_the_login_is_found_where_kafka_has_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("Server { x required; };", "there is no section Client"),
-        (FILE + "KafkaServer { x required; };", "sasl.jaas.config of each listener"),
+        ("Server { x required; };", "there is no section Client, KafkaServer or <listener>.KafkaServer"),
+        ("KafkaServer { x required; };", "zookeeper.set.acl=true needs an identity at ZooKeeper"),
+        ('Client { x required a="${user.name}"; };', "section Client: option a has a property of Java"),
+        (FILE.replace("};\nClient {", "};\nClient { x required;"), "section Client: exactly one login module"),
         (FILE + FILE, "is there twice"),
         (FILE.replace(MODULE, "x required"), "must be org.apache.zookeeper"),
         (FILE.removesuffix(";\n"), "does not end with"),
@@ -110,24 +110,14 @@ def test_a_jaas_file_without_a_login_ends_the_start(text: str, sentence: str, tm
     """A node never goes on as nobody because its file is wrong, and no secret is told."""
     file = tmp_path / "jaas.conf"
     file.write_text(text)
-    config = config_from_mapping(NODE | {"java.security.auth.login.config": str(file), "zookeeper.set.acl": "true"})
+    settings = NODE | {"java.security.auth.login.config": str(file), "zookeeper.set.acl": "true"}
     with pytest.raises(ConfigurationError, match=sentence) as caught:
-        zookeeper_access(config)
+        config_from_mapping(settings)
     assert "planted" not in str(caught.value)
 
 
 def test_a_jaas_file_that_is_missing_ends_the_start(tmp_path: Path) -> None:
     """The sentence names the file."""
     file = tmp_path / "jaas.conf"
-    config = config_from_mapping(NODE | {"java.security.auth.login.config": str(file)})
     with pytest.raises(ConfigurationError, match=r"jaas.conf: No such file"):
-        zookeeper_access(config)
-
-
-def test_sections_have_their_modules() -> None:
-    """Comments and braces in quotes end no section."""
-    sections = parse_jaas_file(FILE.replace("planted-secret", "a }; b"))
-    assert sections["Client"].options == {"username": "kafka", "password": "a }; b"}
-    assert parse_jaas_file("") == {}
-    with pytest.raises(JaasError):
-        parse_jaas_file("{ x required; };")
+        config_from_mapping(NODE | {"java.security.auth.login.config": str(file)})
