@@ -1,8 +1,9 @@
 """Redacts secrets as `[hidden]` in the log, the audit log, the metrics and the page.
 
 Rule: a value is a secret if its key is a password or is unknown, such as the key of a plugin or of
-one listener. The same values are redacted in messages, where they may be quoted whole, escaped or
-in part. Policies receive redacted configs, so their messages need no redaction.
+one listener; a gateway knows also the keys of which its cluster says that they are no secrets. The
+same values are redacted in messages, where they may be quoted whole, escaped or in part. Policies
+receive redacted configs, so their messages need no redaction.
 """
 
 import json
@@ -12,6 +13,9 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from ...audit.event import REDACTED
+from ...policies.configs.learned import LEARNED
+from ...policies.configs.newer_keys import NEWER_KEYS
+from ...policies.configs.values import KeyType
 from ..config.keys import KEYS
 from ..config.log_levels import LEVELS
 from ..config.topic_configs import TOPIC_KEYS
@@ -19,7 +23,11 @@ from ..errors import LEFT_OUT
 
 Text = TypeVar("Text", str, str | None)
 
-PUBLIC_KEYS = frozenset(TOPIC_KEYS) | {name for name, key in KEYS.items() if not key.is_sensitive}
+PUBLIC_KEYS = (
+    frozenset(TOPIC_KEYS)
+    | {name for name, key in KEYS.items() if not key.is_sensitive}
+    | {name for name, kind in NEWER_KEYS.items() if kind is not KeyType.PASSWORD}
+)
 PUBLIC_KINDS = frozenset({"acl", "client_quota", "token", "group", "replica"})
 """The kinds of changes whose operands are no secrets."""
 MIN_SECRET_CHARACTERS = 4
@@ -32,11 +40,16 @@ MAX_PARTS = 500
 """The most parts of secrets to search for. With more of them, the whole text is redacted."""
 
 
+def is_public(key: str) -> bool:
+    """Whether the values of a config key are no secrets."""
+    return key in PUBLIC_KEYS or key in LEARNED
+
+
 def redact_configs(configs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the configs of a topic or a broker with possible secrets redacted."""
     if not configs:
         return {}
-    return {name: value if name in PUBLIC_KEYS or value is None else REDACTED for name, value in configs.items()}
+    return {name: value if value is None or is_public(name) else REDACTED for name, value in configs.items()}
 
 
 def redact_configs_of(kind: str, configs: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,7 +66,7 @@ def redact_configs_of(kind: str, configs: Mapping[str, Any]) -> dict[str, Any]:
 
 def configs_for_policies(configs: Mapping[str, Text]) -> Mapping[str, Text]:
     """Return a read-only view of redacted configs, or `configs` itself if it has no secrets."""
-    if all(name in PUBLIC_KEYS for name in configs):
+    if all(map(is_public, configs)):
         return configs
     return MappingProxyType(redact_configs(configs))
 
@@ -65,7 +78,7 @@ def secret_values(operations: Mapping[str, str | None] | None, kind: str = "") -
     if kind in PUBLIC_KINDS:
         return ()
     return {
-        value for name, value in (operations or {}).items() if name not in PUBLIC_KEYS and value and value not in LEVELS
+        value for name, value in (operations or {}).items() if value and not is_public(name) and value not in LEVELS
     }
 
 

@@ -20,6 +20,7 @@ from ...controller.config.node_config import ConfigSource, NodeConfig
 from ...controller.metadata.entities import Topic
 from ...controller.network.peer import PeerUnavailable
 from ...controller.requests.time_slices import TimeSlice
+from ...policies.configs.canonical import learn_keys
 from ...policies.configs.values import java_int
 from ...protocol.acls import AccessControlEntry, ResourcePattern
 from ...protocol.api_keys import ApiKey
@@ -44,7 +45,7 @@ from ...protocol.messages.metadata import (
     MetadataResponseTopic,
 )
 from ...protocol.schema import WireStruct
-from .reading import NO_MOVES, ClusterDefaults, Moves, defaults_of, moves_of, own_configs, topic_of
+from .reading import NO_MOVES, ClusterDefaults, Moves, defaults_of, moves_of, own_configs, told_keys, topic_of
 
 log = logging.getLogger("minicontroller.gateway")
 
@@ -206,6 +207,7 @@ class ClusterReader:
         answer = await self._ask(request, ApiKey.DESCRIBE_CONFIGS, DescribeConfigsResponse, broker_id=broker_id)
         if len(answer.results) != len(resources):
             raise NotKnownError(f"the cluster described {len(answer.results)} of {len(resources)} resources")
+        learn_keys(told_keys(answer.results))
         return answer.results
 
     async def _ask(self, message: WireStruct, key: ApiKey, kind: type[T], *, broker_id: int | None = None) -> T:

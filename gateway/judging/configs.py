@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterable, Mapping
 import msgspec
 
 from ...controller.config.alterations import IncrementalChange, apply_incremental, check_replacement
-from ...controller.config.keys import Key
+from ...controller.config.keys import Key, UpdateMode, key_named
 from ...controller.config.topic_configs import TOPIC_KEYS
 from ...controller.observe.secrets import configs_for_policies
 from ...controller.requests.changes import RequestedChange
+from ...policies.configs.canonical import type_of
+from ...policies.configs.values import KeyType
 from ...protocol.config_resources import ConfigOperation
 from ...protocol.messages.alter_configs import AlterConfigsResource
 from ...protocol.messages.incremental_alter_configs import AlterableConfig
@@ -60,7 +62,17 @@ def has_changed(before: Configs, after: Configs, now: Configs, keys: Iterable[st
 
 
 def topic_key(name: str) -> Key | None:
-    return TOPIC_KEYS[name].key if name in TOPIC_KEYS else None
+    return TOPIC_KEYS[name].key if name in TOPIC_KEYS else _newer_key(name)
+
+
+def broker_key(name: str) -> Key | None:
+    return key_named(name) or _newer_key(name)
+
+
+def _newer_key(name: str) -> Key | None:
+    """Return a key that Kafka 3.9 does not have, as far as it is known."""
+    kind = type_of(name)
+    return None if kind is KeyType.UNKNOWN else Key(name, kind, None, None, UpdateMode.CLUSTER_WIDE, "")
 
 
 def kinds_of(before: Configs, after: Configs, change: RequestedChange) -> dict[str, str]:

@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 from immutables import Map
 
-from ...controller.config.keys import key_named
 from ...controller.errors import Refusal
 from ...controller.handlers.create_topics import check_is_no_metadata, check_name, check_wanted
 from ...controller.handlers.planning import asked_by
@@ -43,7 +42,7 @@ from ...protocol.messages.create_partitions import CreatePartitionsTopic
 from ...protocol.messages.create_topics import CreatableTopic
 from ...protocol.messages.delete_topics import DeleteTopicState
 from ...protocol.messages.incremental_alter_configs import AlterConfigsResource as IncrementalResource
-from .configs import Configs, Resource, altered, has_changed, kinds_of, operands, stated_form, topic_key
+from .configs import Configs, Resource, altered, broker_key, has_changed, kinds_of, operands, stated_form, topic_key
 from .placement import Placed, added_by_name, by_counts, by_name, unplaceable
 from .reading import ClusterDefaults
 
@@ -255,7 +254,7 @@ class Asker:
         """Ask about a change of the configs of a broker, or of the default of all. Raises
         Refusal.
         """
-        after = altered(before, resource, key_named)
+        after = altered(before, resource, broker_key)
         kinds = kinds_of(before, after, change)
         return Question(
             AlterBrokerConfigsRequest(

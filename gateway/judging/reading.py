@@ -14,7 +14,8 @@ from ...controller.config.keys import key_named
 from ...controller.config.node_config import NOTHING, ConfigSource, NodeConfig
 from ...controller.config.topic_configs import TOPIC_KEYS, differing_defaults
 from ...controller.metadata.entities import UNKNOWN_PARTITION, Broker, Partition, Topic
-from ...policies.configs.values import InvalidValueError
+from ...policies.configs.values import InvalidValueError, KeyType
+from ...protocol.config_resources import ResourceType
 from ...protocol.messages.describe_configs import DescribeConfigsResult
 from ...protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsResponse,
@@ -38,6 +39,15 @@ KEYS_OF_NEW_TOPICS = frozenset(
     }
 )
 """The keys of brokers that decide on topics whose creation does not."""
+NEWER_SYNONYMS: Mapping[str, str] = MappingProxyType(
+    {
+        "max.decompressed.message.bytes": "max.decompressed.message.bytes",
+        "remote.copy.lag.bytes": "log.remote.copy.lag.bytes",
+        "remote.copy.lag.ms": "log.remote.copy.lag.ms",
+    }
+)
+"""The keys of brokers that give defaults of topics which Kafka 3.9 does not have."""
+KEY_TYPES = frozenset(map(int, KeyType))
 MOST_PARTITIONS = 1_000_000
 """A partition's number above this is no partition's, and would only take memory."""
 
@@ -51,6 +61,8 @@ class ClusterDefaults(msgspec.Struct, frozen=True):
 
     config: NodeConfig
     """The configs of a broker in the form of a node's."""
+    newer: Mapping[str, str] = NOTHING
+    """The defaults of those configs of topics that Kafka 3.9 does not have."""
 
     @property
     def differing(self) -> Mapping[str, str]:
@@ -64,7 +76,8 @@ class ClusterDefaults(msgspec.Struct, frozen=True):
         instead of the present ones.
         """
         of_all = self.config.dynamic_default if of_all is None else of_all
-        return differing_defaults(self.config, Map(of_broker.items()), Map(of_all.items()))
+        differing = differing_defaults(self.config, Map(of_broker.items()), Map(of_all.items()))
+        return MappingProxyType({**self.newer, **differing}) if self.newer else differing
 
 
 def brokers_of(rows: Iterable[MetadataResponseBroker]) -> list[Broker]:
@@ -114,6 +127,23 @@ def own_configs(result: DescribeConfigsResult, source: ConfigSource | None) -> d
     return {each.name: each.value or "" for each in result.configs if source is None or each.config_source == source}
 
 
+def told_keys(results: Iterable[DescribeConfigsResult]) -> dict[str, KeyType]:
+    """Return the types of the config keys that are described and are no secrets."""
+    fullest: dict[int, DescribeConfigsResult] = {}
+    for each in results:  # topics have the same keys, unless they are gone
+        kind = each.resource_type
+        if kind != ResourceType.BROKER_LOGGER and (
+            kind not in fullest or len(each.configs) > len(fullest[kind].configs)
+        ):
+            fullest[kind] = each
+    return {
+        each.name: KeyType(each.config_type) if each.config_type in KEY_TYPES else KeyType.UNKNOWN
+        for result in fullest.values()
+        for each in result.configs
+        if not each.is_sensitive
+    }
+
+
 def moves_of(answer: ListPartitionReassignmentsResponse) -> Moves:
     return {topic.name: {each.partition_index: each for each in topic.partitions} for topic in answer.topics}
 
@@ -133,7 +163,10 @@ def defaults_of(known: NodeConfig, result: DescribeConfigsResult) -> ClusterDefa
                 static[synonym.name] = synonym.value
             elif synonym.source == ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG:
                 of_all[synonym.name] = synonym.value
-    return ClusterDefaults(NodeConfig({**known.static, **static}, dynamic_default=MappingProxyType(of_all)))
+    node = NodeConfig({**known.static, **static}, dynamic_default=MappingProxyType(of_all))
+    told = {each.name: each.value for each in result.configs if each.value is not None}
+    newer = {name: told[synonym] for name, synonym in NEWER_SYNONYMS.items() if synonym in told}
+    return ClusterDefaults(node, MappingProxyType(newer))
 
 
 def _is_valid(name: str, value: str) -> bool:

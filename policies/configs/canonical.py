@@ -10,14 +10,21 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from .broker_keys import TABLE as BROKER_TABLE
+from .learned import LEARNED, learn
+from .newer_keys import NEWER_KEYS
 from .tables import read_table
 from .topic_keys import TABLE as TOPIC_TABLE
 from .values import InvalidValueError, KeyType, parse_value, render_value
 
 TYPES: Mapping[str, KeyType] = MappingProxyType(
-    {name: KeyType[kind.upper()] for table in (BROKER_TABLE, TOPIC_TABLE) for name, kind, *_ in read_table(table)}
+    {
+        **NEWER_KEYS,
+        **{
+            name: KeyType[kind.upper()] for table in (BROKER_TABLE, TOPIC_TABLE) for name, kind, *_ in read_table(table)
+        },
+    }
 )
-"""The types of all keys of brokers and topics. No key has another meaning for the other."""
+"""The types of all keys that this program knows. No key has another meaning for something else."""
 SETS = frozenset(
     {
         "cleanup.policy",
@@ -52,10 +59,16 @@ def type_of(name: str) -> KeyType:
     """Return the type of a key. A key with a listener's prefix has the type of the key
     without it.
     """
-    kind = TYPES.get(name)
+    kind = TYPES.get(name) or LEARNED.get(name)
     if kind is None and name.startswith(LISTENER_PREFIX):
         kind = TYPES.get(name.removeprefix(LISTENER_PREFIX).partition(".")[2])
     return KeyType.UNKNOWN if kind is None else kind
+
+
+def learn_keys(keys: Mapping[str, KeyType]) -> None:
+    """Remember the types of keys that a cluster tells of and that are no secrets."""
+    if learn({name: kind for name, kind in keys.items() if name not in TYPES}):
+        _short.cache_clear()
 
 
 def _canonical(name: str, text: str) -> str:
