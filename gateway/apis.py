@@ -27,7 +27,7 @@ NEWEST: Mapping[int, int] = MappingProxyType(
         ApiKey.DESCRIBE_GROUPS: 6,
         ApiKey.LIST_GROUPS: 5,
         ApiKey.SASL_HANDSHAKE: 1,
-        ApiKey.API_VERSIONS: 4,
+        ApiKey.API_VERSIONS: 4,  # version 5 names the cluster and the broker that the client expects
         ApiKey.CREATE_TOPICS: 7,
         ApiKey.DELETE_TOPICS: 6,
         ApiKey.DELETE_RECORDS: 2,
@@ -36,15 +36,15 @@ NEWEST: Mapping[int, int] = MappingProxyType(
         ApiKey.ADD_PARTITIONS_TO_TXN: 3,  # brokers use the versions above
         ApiKey.ADD_OFFSETS_TO_TXN: 4,
         ApiKey.END_TXN: 5,
-        ApiKey.WRITE_TXN_MARKERS: 1,  # also what an administrator aborts a transaction by
-        ApiKey.TXN_OFFSET_COMMIT: 5,
+        ApiKey.WRITE_TXN_MARKERS: 2,  # also what an administrator aborts a transaction by
+        ApiKey.TXN_OFFSET_COMMIT: 5,  # version 6 names topics by ids, too
         ApiKey.DESCRIBE_ACLS: 3,
         ApiKey.CREATE_ACLS: 3,
         ApiKey.DELETE_ACLS: 3,
         ApiKey.DESCRIBE_CONFIGS: 4,
         ApiKey.ALTER_CONFIGS: 2,
         ApiKey.ALTER_REPLICA_LOG_DIRS: 2,
-        ApiKey.DESCRIBE_LOG_DIRS: 4,
+        ApiKey.DESCRIBE_LOG_DIRS: 5,
         ApiKey.SASL_AUTHENTICATE: 2,
         ApiKey.CREATE_PARTITIONS: 3,
         ApiKey.CREATE_DELEGATION_TOKEN: 3,
@@ -76,9 +76,9 @@ NEWEST: Mapping[int, int] = MappingProxyType(
         ApiKey.DESCRIBE_TOPIC_PARTITIONS: 0,
         ApiKey.SHARE_GROUP_HEARTBEAT: 1,
         ApiKey.SHARE_GROUP_DESCRIBE: 1,
-        ApiKey.SHARE_FETCH: 1,
-        ApiKey.SHARE_ACKNOWLEDGE: 1,
-        ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: 0,
+        ApiKey.SHARE_FETCH: 2,
+        ApiKey.SHARE_ACKNOWLEDGE: 2,
+        ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: 1,
         ApiKey.ALTER_SHARE_GROUP_OFFSETS: 0,
         ApiKey.DELETE_SHARE_GROUP_OFFSETS: 0,
     }

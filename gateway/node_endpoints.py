@@ -53,8 +53,9 @@ LAYOUTS: Mapping[tuple[int, int], Layout] = {
     **{(ApiKey.PRODUCE, version): ((TEXT, PRODUCED, TAGS), _INT32) for version in range(10, 13)},
     (ApiKey.PRODUCE, 13): ((_UUID, PRODUCED, TAGS), _INT32),
     **{(ApiKey.FETCH, version): (_INT32 + _INT16 + _INT32, (_UUID, FETCHED, TAGS)) for version in range(16, 19)},
-    (ApiKey.SHARE_FETCH, 1): (_INT32 + _INT16, TEXT, _INT32, (_UUID, SHARED, TAGS)),
+    **{(ApiKey.SHARE_FETCH, version): (_INT32 + _INT16, TEXT, _INT32, (_UUID, SHARED, TAGS)) for version in (1, 2)},
     (ApiKey.SHARE_ACKNOWLEDGE, 1): (_INT32 + _INT16, TEXT, (_UUID, ACKNOWLEDGED, TAGS)),
+    (ApiKey.SHARE_ACKNOWLEDGE, 2): (_INT32 + _INT16, TEXT, _INT32, (_UUID, ACKNOWLEDGED, TAGS)),
 }
 """The form of each response with endpoints, by API and version, but for its header and its end,
 where they stand.

@@ -61,7 +61,7 @@ def test_java(world: World) -> None:
     """Kafka's own clients administer, have groups of both protocols and transactions as without
     the gateway.
     """
-    goes_both_ways(world, "Java 4.1.0", ADMIN)
+    goes_both_ways(world, f"Java {NEWEST.version}", ADMIN)
 
 
 @time_to_build

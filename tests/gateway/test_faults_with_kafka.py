@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.support.gateway import GatewayProcess
 from tests.support.kafka import SHORT_LIVED, KafkaProcesses, kafka_libs
-from tests.support.kafka_kraft import KRAFT, Kafka
+from tests.support.kafka_kraft import KRAFT, NEWEST_VERSION, Kafka
 from tests.support.maven import needs_maven
 from tests.support.ports import free_port
 from tests.support.programs import TESTS
@@ -38,7 +38,7 @@ SETTINGS = {
 @pytest.fixture(scope="module", name="kafka")
 def kafka_fixture() -> Iterator[KafkaProcesses]:
     """Node 1 is the controller and lives on."""
-    with Kafka("4.1.0", KRAFT).running(2, SETTINGS) as kafka:
+    with Kafka(NEWEST_VERSION, KRAFT).running(2, SETTINGS) as kafka:
         yield kafka
 
 
@@ -142,7 +142,13 @@ class Transactions:
         admin.create_topics([NewTopic(topic, 2, 2)])[topic].result(PATIENCE_SECONDS)
         settings = folder / "client.properties"
         settings.write_text(f"bootstrap.servers={bootstrap}\n")
-        java = ["java", *SHORT_LIVED, "-cp", f"{kafka_libs('4.1.0')}/*", str(TESTS / "java" / "clients" / "Load.java")]
+        java = [
+            "java",
+            *SHORT_LIVED,
+            "-cp",
+            f"{kafka_libs(NEWEST_VERSION)}/*",
+            str(TESTS / "java" / "clients" / "Load.java"),
+        ]
         self._process = subprocess.Popen(
             [*java, str(settings), topic],
             stdin=subprocess.PIPE,

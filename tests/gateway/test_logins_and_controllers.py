@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.gateway import GatewayProcess, running_gateway
-from tests.support.kafka_kraft import KraftCluster, started
+from tests.support.kafka_kraft import NEWEST_VERSION, KraftCluster, started
 from tests.support.waiting import until
 from tests.support.wire import Wire
 
@@ -20,7 +20,7 @@ TIMED_OUT, EXISTS = 7, 36
 def kafka() -> Iterator[KraftCluster]:
     """Three controllers, one of which is active."""
     folder = Path(tempfile.mkdtemp(prefix="kafka-"))
-    cluster = KraftCluster(folder, "4.1.0", len(NODES), controllers=len(NODES))
+    cluster = KraftCluster(folder, NEWEST_VERSION, len(NODES), controllers=len(NODES))
     with started(cluster):
         yield cluster
 

@@ -235,13 +235,16 @@ def test_answers_come_in_the_order_of_the_requests(gateway: GatewayProcess) -> N
 @pytest.mark.parametrize(
     ("key", "version"),
     [
-        *((key, 0) for key in (4, 5, 6, 7, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 78, 80, 81, 82, 83, 87, 88, 89)),
+        *(
+            (key, 0)
+            for key in (4, 5, 6, 7, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 78, 80, 81, 82, 83, 87, 88, 89, 93, 94)
+        ),
         (999, 0),
         (-1, 0),
         (32767, 32767),
         (ApiKey.METADATA, 13),
         (ApiKey.METADATA, -1),
-        (ApiKey.SHARE_FETCH, 2),
+        (ApiKey.SHARE_FETCH, 3),
         (ApiKey.PRODUCE, 14),
         (ApiKey.FETCH, 19),
         (ApiKey.SASL_HANDSHAKE, 0),

@@ -16,13 +16,11 @@ from confluent_kafka import KafkaException
 from tests.command_line.command import call, end, running
 from tests.support.cluster import READY
 from tests.support.kafka import SHORT_LIVED, kafka_libs
-from tests.support.kafka_kraft import KAFKAS
+from tests.support.kafka_kraft import NEWEST_VERSION
 from tests.support.maven import needs_maven
 from tests.support.ports import free_port
 
 pytestmark = [needs_maven, pytest.mark.slow]
-
-NEWEST_VERSION = KAFKAS[-1].version
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "gateway.md").read_text()

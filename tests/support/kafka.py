@@ -1,4 +1,4 @@
-"""A real Apache Kafka 3.9.1 in ZooKeeper mode, with its command-line tools: the oracle of the
+"""A real Apache Kafka 3.9.2 in ZooKeeper mode, with its command-line tools: the oracle of the
 conformance recordings and the ratio of the benchmarks.
 
 Its jars come from Maven Central into a cache outside the repository, once. Node 1 is the
@@ -21,8 +21,8 @@ from tests.support.ports import free_port
 from tests.support.wire import ConnectionEndedError, Login, Wire
 from tests.support.zookeeper import ZooKeeperServer
 
-KAFKA_VERSION = "3.9.1"
-"""The last version with ZooKeeper but for corrections."""
+KAFKA_VERSION = "3.9.2"
+"""The last version with ZooKeeper."""
 START_TIMEOUT_SECONDS = 180.0
 SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")  # a third less to compile and collect until it serves
 PAUSE_SECONDS = 0.1  # between two looks at a process that is starting

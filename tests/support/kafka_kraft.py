@@ -18,6 +18,8 @@ import msgspec
 from tests.support.kafka import KAFKA_VERSION, KafkaCluster, KafkaProcesses
 from tests.support.ports import free_port
 
+NEWEST_VERSION = "4.4.0"
+"""The newest Kafka before which anything is tried."""
 CLUSTER_ID = "bWluaWNvbnRyb2xsZXItYg"
 """Any 16 bytes in base64."""
 ZOOKEEPER, KRAFT = "zookeeper", "kraft"
@@ -115,7 +117,12 @@ class Kafka(msgspec.Struct, frozen=True):
             yield cluster
 
 
-KAFKAS = (Kafka(KAFKA_VERSION, ZOOKEEPER), Kafka(KAFKA_VERSION, KRAFT), Kafka("4.1.0", KRAFT))
+KAFKAS = (
+    Kafka(KAFKA_VERSION, ZOOKEEPER),
+    Kafka(KAFKA_VERSION, KRAFT),
+    Kafka("4.1.1", KRAFT),
+    Kafka(NEWEST_VERSION, KRAFT),
+)
 """The Kafkas before which the gateway has to work."""
 
 

@@ -1,4 +1,4 @@
-"""A Kafka 4.1 whose clients log in over TLS, and whose authorizer says whom it has judged."""
+"""A Kafka 4 whose clients log in over TLS, and whose authorizer says whom it has judged."""
 
 import tempfile
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from confluent_kafka.admin import (
 
 from minicontroller.controller.security.credentials import ScramCredentials
 from tests.support.certificates import Authority
-from tests.support.kafka_kraft import STANDARD_AUTHORIZER, KraftCluster, started
+from tests.support.kafka_kraft import NEWEST_VERSION, STANDARD_AUTHORIZER, KraftCluster, started
 
 PASSWORD = "planted-secret"
 MODULES = "org.apache.kafka.common.security"
@@ -72,7 +72,7 @@ def login_kafka(authority: Authority) -> Iterator[KraftCluster]:
     }
     cluster = KraftCluster(
         Path(tempfile.mkdtemp(prefix="kafka-")),
-        "4.1.0",
+        NEWEST_VERSION,
         settings=settings,
         protocol="SASL_SSL",
         controller_protocol="SASL_SSL",

@@ -23,7 +23,7 @@ MISSING = [tool for tool in ("mvn", "javac") if shutil.which(tool) is None]
 LIMIT_SECONDS = 270
 """The seconds that one Maven may take once it no longer waits for others."""
 
-VERSIONS = ["3.9.1", "4.1.0"]
+VERSIONS = ["3.9.2", "4.4.0"]
 """Kafka's last line with ZooKeeper, and one after it, whose client negotiates other versions."""
 
 needs_maven = pytest.mark.skipif(

@@ -22,7 +22,7 @@ from tests.support.kafka_kraft import KAFKAS, Kafka
 
 Place = tuple[Kafka, str, str]
 """A Kafka, the protocol of its clients, and the identity of the gateway."""
-OLDEST, OLD, _ = KAFKAS
+OLDEST, OLD = KAFKAS[:2]
 PLACES: tuple[Place, ...] = (
     *((kafka, protocol, PASS) for kafka in KAFKAS for protocol in (PLAINTEXT, SASL_SSL)),
     (OLD, SASL_SSL, ENVELOPE),

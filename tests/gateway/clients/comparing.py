@@ -38,14 +38,15 @@ from tests.gateway.clients.worlds import (
     IDENTITIES,
     MALLORY,
     NAMES,
-    NEWEST,
     PASS,
+    SHARE,
     USERS,
     WAYS,
     Access,
     World,
 )
-from tests.support.kafka_kraft import KAFKAS, Kafka
+from tests.support.kafka import KAFKA_VERSION
+from tests.support.kafka_kraft import KAFKAS, NEWEST_VERSION, Kafka
 from tests.support.programs import run_go, run_javascript
 from tests.support.waiting import at_last
 
@@ -88,6 +89,9 @@ class Client:
     """Whether it writes as many records on each way: markers of transactions are records, too."""
 
 
+OLD, NEW = KAFKA_VERSION, NEWEST_VERSION
+"""The versions of the clients that come with Kafka."""
+
 CLIENTS: Mapping[str, Client] = {
     "librdkafka": Client(each_by_itself(scripts.by_confluent_kafka), (ADMIN, ALICE)),
     "librdkafka without rights": Client(each_by_itself(scripts.by_confluent_kafka_without_rights), (MALLORY,)),
@@ -95,12 +99,12 @@ CLIENTS: Mapping[str, Client] = {
     "aiokafka": Client(each_by_itself(scripts.by_aiokafka), (ALICE,)),
     "franz-go": Client(each_by_itself(lambda access: run_go(access.program()).splitlines()), (ALICE,)),
     "kafkajs": Client(each_by_itself(lambda access: run_javascript(access.program()).splitlines()), (ALICE,)),
-    "Java 3.9.1": Client(partial(java.clients_of, version="3.9.1"), (ADMIN, ALICE), identities=(PASS,)),
-    "Java 4.1.0": Client(partial(java.clients_of, version="4.1.0"), (ADMIN, ALICE)),
-    "Kafka Streams 4.1.0": Client(partial(java.streams_of, version="4.1.0"), (ALICE,), records_count=False),
-    "Java 4.1.0, share groups": Client(partial(java.share_groups_of, version="4.1.0"), (ALICE,), (NEWEST,)),
-    "kafka-*.sh 3.9.1": Client(partial(by_tools, version="3.9.1"), (ADMIN, ALICE), identities=(PASS,)),
-    "kafka-*.sh 4.1.0": Client(partial(by_tools, version="4.1.0"), (ADMIN, ALICE)),
+    f"Java {OLD}": Client(partial(java.clients_of, version=OLD), (ADMIN, ALICE), identities=(PASS,)),
+    f"Java {NEW}": Client(partial(java.clients_of, version=NEW), (ADMIN, ALICE)),
+    f"Kafka Streams {NEW}": Client(partial(java.streams_of, version=NEW), (ALICE,), records_count=False),
+    f"Java {NEW}, share groups": Client(partial(java.share_groups_of, version=NEW), (ALICE,), SHARE),
+    f"kafka-*.sh {OLD}": Client(partial(by_tools, version=OLD), (ADMIN, ALICE), identities=(PASS,)),
+    f"kafka-*.sh {NEW}": Client(partial(by_tools, version=NEW), (ADMIN, ALICE)),
     "requests in every version": Client(each_by_itself(by_every_request), USERS, identities=(PASS,)),
     "requests in the newest version": Client(each_by_itself(by_newest_requests), USERS, identities=(PASS,)),
 }

@@ -13,6 +13,8 @@ from pathlib import Path
 from tests.conformance.tools.call import CLASSES, Call
 from tests.conformance.tools.running import Outcome, run
 from tests.gateway.clients.worlds import FORBIDDEN, NAMES, Access
+from tests.support.kafka import KAFKA_VERSION
+from tests.support.kafka_kraft import NEWEST_VERSION
 
 IN_3 = {
     "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
@@ -22,9 +24,10 @@ IN_4 = IN_3 | {
     "kafka-console-producer": "org.apache.kafka.tools.ConsoleProducer",
     "kafka-acls": "org.apache.kafka.tools.AclCommand",
     "kafka-broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
+    "kafka-configs": "org.apache.kafka.tools.ConfigCommand",
 }
 """Further tools, and those whose classes have other names since Kafka 4."""
-CLASSES_OF = {"3.9.1": CLASSES | IN_3, "4.1.0": CLASSES | IN_4}
+CLASSES_OF = {KAFKA_VERSION: CLASSES | IN_3, NEWEST_VERSION: CLASSES | IN_4}
 OPTIONS = {
     "kafka-cluster": "--config",
     "kafka-console-consumer": "--consumer.config",

@@ -1,4 +1,4 @@
-"""Kafkas before which clients are compared: of three kinds, in plain text and with TLS and logins,
+"""Kafkas before which clients are compared, in plain text and with TLS and logins,
 each with a gateway in front of it that lets logins pass, or authenticates clients itself.
 
 A way is `direct` or `gateway`. A client gets an `Access`, which says how it reaches the cluster on
@@ -39,6 +39,8 @@ ADMIN, ALICE, MALLORY = "admin", "alice", "mallory"
 USERS = (ADMIN, ALICE, MALLORY)
 """A super user, one who may do everything with what is theirs, and one who may do nothing."""
 NEWEST = KAFKAS[-1]
+SHARE = KAFKAS[2:]
+"""The Kafkas that have share groups, and the other features of a Kafka 4."""
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 NAMES = "NAMES-"
 """It stands for how names begin, which is not the same on both ways."""
@@ -164,7 +166,7 @@ class World:
         with started(cluster):
             self._cluster, self.internal = cluster, cluster.internal[1]
             give_rights(AdminClient({"bootstrap.servers": self.internal}))
-            if self.kafka == NEWEST:
+            if self.kafka in SHARE:
                 take_the_newest_features(cluster.internal.values())
             controllers = cluster.controllers.values() if isinstance(cluster, KraftCluster) else ()
             with running_gateway(cluster.bootstrap, settings=self._of_the_gateway(controllers)) as gateway:

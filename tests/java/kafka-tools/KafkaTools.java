@@ -5,13 +5,13 @@ import java.io.File;
 import java.io.OutputStream;
 import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.apache.kafka.common.utils.Exit;
 import scala.Console$;
 import scala.runtime.AbstractFunction0;
 
@@ -111,15 +111,32 @@ class KafkaTools {
             }, true);
             System.setOut(stream);
             System.setErr(stream);
-            Exit.setExitProcedure((status, message) -> {
-                end(status);
-                throw new Ended();
-            });
+            onExit();
             Thread thread = new Thread(() -> inScala(stream, () -> main(tool, arguments, stream)));
             thread.setDaemon(true);
             thread.start();
             thread.join(LONGEST_CALL_MS);
             end(thread.isAlive() ? NEVER_ENDED : 0);
+        }
+
+        /** Have what would end the process end this call instead. */
+        private void onExit() throws Exception {
+            Class<?> exit = exit();
+            Class<?> procedure = Class.forName(exit.getName() + "$Procedure");
+            Object ends = Proxy.newProxyInstance(exit.getClassLoader(), new Class<?>[] {procedure}, (self, method, with) -> {
+                end((Integer) with[0]);
+                throw new Ended();
+            });
+            exit.getMethod("setExitProcedure", procedure).invoke(null, ends);
+        }
+
+        /** Return Kafka's class that ends a process, which has another package since 4.4. */
+        private static Class<?> exit() throws ClassNotFoundException {
+            try {
+                return Class.forName("org.apache.kafka.common.utils.internals.Exit");
+            } catch (ClassNotFoundException older) {
+                return Class.forName("org.apache.kafka.common.utils.Exit");
+            }
         }
 
         private void main(String tool, String[] arguments, PrintStream stream) {
