@@ -172,7 +172,7 @@ class Channel:
 
                 async def connect() -> Transport:
                     self._upstream = upstream = await self._broker.connect(self._client)
-                    nursery.start_soon(until_it_ends, partial(self._pass_responses, upstream))
+                    nursery.start_soon(until_it_ends, partial(self._read_responses, upstream))
                     return upstream
 
                 await until_it_ends(partial(self._pass_requests, connect))  # a task less for who is idle
@@ -331,6 +331,12 @@ class Channel:
 
     # ------------------------------------------------------------------ responses
 
+    async def _read_responses(self, broker: Transport) -> None:
+        try:
+            await self._pass_responses(broker)
+        except ProtocolError as error:
+            raise MalformedMessage(f"what its broker sent cannot be read: {error}") from error
+
     async def _pass_responses(self, broker: Transport) -> None:
         frames = FrameReader(broker, self._max_bytes)
         while await frames.begin() is not None:
@@ -339,7 +345,7 @@ class Channel:
             await self._send_own_answers()
             pending = self._pending[0] if self._pending else None
             if pending is None or correlation_id != pending.correlation_id.to_bytes(4, "big", signed=True):
-                raise MalformedMessage("the broker answered what the client had not asked")
+                raise MalformedMessage("it answers what the client has not asked")
             move = pending.move or _pass_on
             await move(frames, self._to_client)
             self._pending.popleft()

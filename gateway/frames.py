@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from ..controller.network.transport import Disconnected, Transport
 from ..protocol.errors import InvalidFrameSize
+from ..protocol.other_protocols import explained, protocol_of
 
 PIECE_BYTES = 256 * 1024
 """The largest piece of a frame, and so the most that is read at once."""
@@ -46,17 +47,22 @@ class FrameReader:
         self._on_read = on_read
         self._data = b""
         self._offset = 0
+        self._is_known = False
+        """Whether the stream is Kafka's, by its first frame."""
 
     async def begin(self) -> int | None:
         """Begin the next frame, and return its size in bytes; None at the end of the stream.
 
         Raises:
-            InvalidFrameSize: the size is not in 1..max_bytes. The stream cannot be used any more.
+            InvalidFrameSize: the size is not in 1..max_bytes, or the stream is of another protocol.
+                It cannot be used any more.
             Disconnected: the stream ended within a frame.
         """
         assert self.left == 0, "the frame before was not taken"
         if not await self._read(_SIZE.size, may_end=True):
             return None
+        if not self._is_known:
+            self._recognize()
         size = self._next_size()
         if not 0 < size <= self._max_bytes:
             raise InvalidFrameSize(f"a frame of {size} bytes is announced, 1 to {self._max_bytes} are allowed")
@@ -121,6 +127,12 @@ class FrameReader:
             text = f"a frame of {self.left} bytes is announced, {MOST_WHOLE_BYTES} are allowed where it is read whole"
             raise InvalidFrameSize(text)
         return (await self.rest())[_SIZE.size :]
+
+    def _recognize(self) -> None:
+        other = protocol_of(self._data[self._offset : self._offset + _SIZE.size])
+        if other is not None:
+            raise InvalidFrameSize(explained(other))
+        self._is_known = True
 
     def _next_size(self) -> int:
         size: int = _SIZE.unpack_from(self._data, self._offset)[0]

@@ -9,22 +9,13 @@ refused, and only its first bytes, which identify the request, come out.
 import struct
 
 from .errors import InvalidFrameSize
+from .other_protocols import explained, protocol_of
 
 _SIZE = struct.Struct(">i")
 HEAD_BYTES = 4
 """How many bytes of a skipped frame come out: the correlation id of a response."""
 MOST_TIMES_TOO_LARGE = 8
 """A size above the limit times this is not a frame's; the stream is not Kafka's protocol."""
-_TLS = "TLS arrived on a connection without TLS: only one end has a security protocol with SSL"
-_HTTP = "HTTP arrived instead of Kafka's protocol: the address is not that of a Kafka listener or client"
-_OTHER_PROTOCOLS = {
-    b"\x15\x03": _TLS,  # an alert
-    b"\x16\x03": _TLS,  # a handshake
-    **dict.fromkeys((b"HT", b"GE", b"PO", b"HE", b"PU", b"OP", b"PR"), _HTTP),  # answers, methods
-}
-"""Explanations of the first bytes of other protocols where a size is expected. As sizes they are
-larger than any limit.
-"""
 
 
 class FrameBuffer:
@@ -39,6 +30,7 @@ class FrameBuffer:
         self.max_bytes = max_bytes
         """Kafka: socket.request.max.bytes."""
         self._skips_too_large = skips_too_large
+        self._is_known = False  # that the stream is Kafka's, by its first frame
         self._left_over = 0  # bytes of a skipped frame that are yet to come
         self._whole = b""  # the bytes of one read; those from _offset on are not used yet
         self._offset = 0
@@ -75,7 +67,8 @@ class FrameBuffer:
         """Return the next complete frame without its size, or None if more bytes are needed.
 
         Raises:
-            InvalidFrameSize: the size is not in 1..max_bytes. The stream cannot be used any more.
+            InvalidFrameSize: the size is not in 1..max_bytes, or the stream is of another protocol.
+                It cannot be used any more.
         """
         if self._torn:
             if len(self._torn) < self.needed:
@@ -86,6 +79,8 @@ class FrameBuffer:
         left = len(self._whole) - self._offset
         if left >= _SIZE.size:
             (size,) = _SIZE.unpack_from(self._whole, self._offset)
+            if not self._is_known:
+                self._recognize()
             if not 0 < size <= self.max_bytes:
                 return self._too_large(size, left)
             start = self._offset + _SIZE.size
@@ -99,11 +94,16 @@ class FrameBuffer:
             self._whole, self._offset = b"", 0
         return None
 
+    def _recognize(self) -> None:
+        other = protocol_of(self._whole[self._offset : self._offset + _SIZE.size])
+        if other is not None:
+            raise InvalidFrameSize(explained(other))
+        self._is_known = True
+
     def _too_large(self, size: int, left: int) -> bytes | None:
-        other = _OTHER_PROTOCOLS.get(self._whole[self._offset : self._offset + 2])
         is_frame = 0 < size <= MOST_TIMES_TOO_LARGE * self.max_bytes
-        if other or not is_frame or not self._skips_too_large:
-            raise InvalidFrameSize(other or f"a frame of {size} bytes is announced, 1 to {self.max_bytes} are allowed")
+        if not is_frame or not self._skips_too_large:
+            raise InvalidFrameSize(f"a frame of {size} bytes is announced, 1 to {self.max_bytes} are allowed")
         if left < _SIZE.size + HEAD_BYTES:
             self._tear(_SIZE.size + HEAD_BYTES)
             return None

@@ -15,6 +15,7 @@ from typing import Protocol
 import trio
 
 from ...policies.configs.values import host_and_port
+from ...protocol.other_protocols import FIRST_BYTES, HTTP, TEXT, protocol_of
 from ..errors import ConfigurationError
 from ..network.binding import open_listeners, port_of
 from ..network.tls import TlsTransport
@@ -57,8 +58,10 @@ class BoundedStream:
     from cancellation.
     """
 
-    def __init__(self, transport: SocketTransport | TlsTransport) -> None:
+    def __init__(self, transport: SocketTransport | TlsTransport, warnings: ClientWarnings) -> None:
         self._transport = transport
+        self._warnings = warnings
+        self._has_begun = False
         self.socket = transport.raw_socket
         self.listens = False
         """Whether the client listens to events; such a connection is evicted last."""
@@ -81,9 +84,25 @@ class BoundedStream:
 
     async def receive_some(self, max_bytes: int) -> bytes:
         try:
-            return await self._transport.receive(min(max_bytes, READ_BYTES))
+            data = await self._transport.receive(min(max_bytes, READ_BYTES))
+            if not self._has_begun:
+                data = await self._begun(data)
         except Disconnected as error:
             raise trio.BrokenResourceError(str(error)) from error
+        return data
+
+    async def _begun(self, data: bytes) -> bytes:
+        """Return the first bytes, at least as many as name a protocol. Raises Disconnected if it
+        is not HTTP.
+        """
+        self._has_begun = True
+        while 0 < len(data) < FIRST_BYTES and (more := await self._transport.receive(READ_BYTES)):
+            data += more
+        other = "Kafka's protocol" if data[:1] == b"\0" else protocol_of(data)
+        if other in (None, HTTP, TEXT):  # what text it is, the service says
+            return data
+        self._warnings.say(log, "closing a connection at the HTTP port: %s arrived instead of HTTP", other)
+        raise Disconnected(f"{other} arrived instead of HTTP")
 
     async def aclose(self) -> None:
         self.close()
@@ -152,7 +171,7 @@ class HttpListener:
                         raise
                     await trio.sleep(PAUSE_SECONDS)
                     continue
-                stream = BoundedStream(self._transport(accepted))
+                stream = BoundedStream(self._transport(accepted), self._warnings)
                 self._make_room()
                 self.connections[stream] = None
                 nursery.start_soon(self._guarded, stream)

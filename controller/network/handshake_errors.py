@@ -7,6 +7,7 @@ import ssl
 
 import msgspec
 
+from ...protocol.other_protocols import protocol_of
 from .transport import Disconnected
 
 
@@ -96,7 +97,7 @@ OF_THE_CLIENT = {
 }
 """Explanations of a server's faults, as its client tells them."""
 OF_THE_SERVER = {
-    "not_tls": "what it sent is not TLS: clients of this listener need security.protocol=SSL or SASL_SSL",
+    "not_tls": "what it sent is not TLS{but}: clients of this listener need security.protocol=SSL or SASL_SSL",
     "no_common_version": "it offers no version of TLS that this listener allows (ssl.enabled.protocols)",
     "no_common_cipher": "it has no cipher suite in common with this listener (ssl.cipher.suites, or the kind of our key)",
     "no_certificate": "it has shown no certificate, and this listener demands one (ssl.client.auth=required)",
@@ -114,20 +115,23 @@ def explained_to_client(error: ssl.SSLError) -> Explanation:
     return _explained(error, OF_THE_CLIENT)
 
 
-def explained_to_server(error: ssl.SSLError) -> Explanation:
-    """Explain a failure to the end that was connected to, where the other is a client."""
+def explained_to_server(error: ssl.SSLError, first: bytes) -> Explanation:
+    """Explain a failure to the end that was connected to, where the other is a client, whose first
+    bytes tell what else it may speak.
+    """
     if isinstance(error, ssl.SSLCertVerificationError):
         return _distrusted(error, "ssl.truststore.location of this listener names whom to trust")
     if isinstance(error, (ssl.SSLEOFError, ssl.SSLZeroReturnError)):
         return Explanation("closed", CLOSED)
-    return _explained(error, OF_THE_SERVER)
+    return _explained(error, OF_THE_SERVER, protocol_of(first))
 
 
-def _explained(error: ssl.SSLError, sentences: dict[str, str]) -> Explanation:
+def _explained(error: ssl.SSLError, sentences: dict[str, str], other: str | None = None) -> Explanation:
     reason = error.reason or "no reason is given"
     words = reason.replace("_", " ").lower()
     kind = _kind(reason)
-    return Explanation(kind, sentences.get(kind, "TLS fails ({words})").format(words=words))
+    but = "" if other is None else f" but {other}"
+    return Explanation(kind, sentences.get(kind, "TLS fails ({words})").format(words=words, but=but))
 
 
 def _kind(reason: str) -> str:

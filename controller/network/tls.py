@@ -13,6 +13,7 @@ from typing import Any
 
 import trio
 
+from ...protocol.other_protocols import FIRST_BYTES
 from .handshake_errors import (
     CLOSED,
     NO_HANDSHAKE,
@@ -92,6 +93,8 @@ class TlsTransport:
         self._handshakes = handshakes or Handshakes()
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls: ssl.SSLObject | None = None
+        self._first = b""
+        """The first bytes of the other end, which name its protocol if it is not TLS."""
         self._is_secure = False
         self._is_over = False
         """Whether the other end has said that it sends no more."""
@@ -124,7 +127,6 @@ class TlsTransport:
         """Do the handshake. Return the certificate of the other end in DER, or None if it has shown
         none. Raises HandshakeError.
         """
-        explained = explained_to_server if self._host is None else explained_to_client
         try:
             with trio.fail_after(HANDSHAKE_SECONDS):
                 tls = await self._shake_hands()
@@ -133,11 +135,14 @@ class TlsTransport:
         except ssl.SSLError as error:
             with contextlib.suppress(Disconnected):
                 self._socket.send_nowait(self._outgoing.read())
-            raise HandshakeError(explained(error), was_told=True) from error
+            raise HandshakeError(self._explained(error), was_told=True) from error
         except ValueError as error:  # a host whose name OpenSSL does not take
             raise HandshakeError(Explanation("other", "no certificate can name this host")) from error
         self._is_secure = self._may_have_more = True
         return tls.getpeercert(binary_form=True)
+
+    def _explained(self, error: ssl.SSLError) -> Explanation:
+        return explained_to_server(error, self._first) if self._host is None else explained_to_client(error)
 
     async def _shake_hands(self) -> ssl.SSLObject:
         if self._host is None:  # who says nothing costs nothing but the socket
@@ -172,6 +177,7 @@ class TlsTransport:
             raise HandshakeError(Explanation("closed", CLOSED if self._host is None else NO_HANDSHAKE))
         if size + len(data) > MAX_HANDSHAKE_BYTES:
             raise HandshakeError(Explanation("other", f"the handshake has more than {MAX_HANDSHAKE_BYTES} bytes"))
+        self._first += data[: FIRST_BYTES - len(self._first)]
         self._incoming.write(data)
         return size + len(data)
 
@@ -220,7 +226,7 @@ class TlsTransport:
             self._is_over, self._may_have_more = True, False
         except ssl.SSLError as error:
             self._send_unasked()
-            raise Disconnected(self._explained(error)) from error
+            raise Disconnected(self._explained(error).sentence) from error
         if self._outgoing.pending:
             self._send_unasked()
         return parts[0] if len(parts) == 1 else b"".join(parts)
@@ -230,10 +236,6 @@ class TlsTransport:
         if self._tls is None:
             raise Disconnected("closed from this end")
         return self._tls
-
-    def _explained(self, error: ssl.SSLError) -> str:
-        explained = explained_to_server if self._host is None else explained_to_client
-        return explained(error).sentence
 
     def _send_unasked(self) -> None:
         """Send what TLS itself wants to send, unless other bytes wait before it."""
@@ -254,7 +256,7 @@ class TlsTransport:
         try:
             self._opened().write(data)
         except ssl.SSLError as error:
-            raise Disconnected(self._explained(error)) from error
+            raise Disconnected(self._explained(error).sentence) from error
         self._left = self._outgoing.read()
         if not self._push():
             self._promised = len(data)
@@ -283,7 +285,7 @@ class TlsTransport:
             while start < end:
                 start += tls.write(view[start:end])
         except ssl.SSLError as error:
-            raise Disconnected(self._explained(error)) from error
+            raise Disconnected(self._explained(error).sentence) from error
         self._left = self._outgoing.read()
         return end
 

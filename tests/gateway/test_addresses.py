@@ -1,6 +1,6 @@
 """No answer that passes has an address of a broker: every API is asked in every version that is
-advertised, before a Kafka 3.9 with ZooKeeper and the newest Kafka without it. Kafka's own classes write
-the requests and read the responses.
+advertised, before a Kafka 3.9 with ZooKeeper and the newest Kafka without it. Kafka's own classes
+write the requests and read the responses.
 """
 
 import uuid

@@ -11,9 +11,11 @@ from typing import Self
 
 import pytest
 
+from minicontroller.controller.observe.logs import CLIENT_LINES
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages.metadata import MetadataRequest
 from tests.gateway.test_passing import TIMEOUT_SECONDS, Stream, first_bytes, request
+from tests.protocol.test_frame import OTHERS
 from tests.support.certificates import Authority
 from tests.support.cluster import MiniCluster, running_cluster
 from tests.support.gateway import GatewayProcess, most_resident_bytes, running_gateway
@@ -80,6 +82,26 @@ def test_who_asks_for_nothing_has_no_connection_to_a_broker(cluster: MiniCluster
         assert clients[30].frame()[:4] == (7).to_bytes(4, "big")
         assert upstream.count == 3
     upstream.at_rest()
+
+
+def test_other_protocols_are_named(cluster: MiniCluster, gateway: GatewayProcess) -> None:
+    """A stream of another protocol is closed with one line that says what it is, although a frame
+    of the gateway may be as long as its first bytes would say; nothing of it goes to a broker.
+    """
+    upstream = Upstream(gateway, cluster).at_rest()
+    seen = len(gateway.output)
+    for first in OTHERS:
+        with Stream(gateway.bootstrap) as stranger:
+            stranger.send(first)
+            assert stranger.frame() == b""
+        assert upstream.count == 1
+
+    def lines() -> list[str]:
+        return gateway.output[seen:].splitlines()
+
+    told = until(lines, right=lambda found: len(found) == CLIENT_LINES)
+    for line, named in zip(told, OTHERS.values(), strict=False):
+        assert f"{named} arrived" in line
 
 
 def test_an_idle_client_costs_little(gateway: GatewayProcess) -> None:

@@ -11,6 +11,7 @@ import trio
 
 from minicontroller.controller.http.listener import READ_BYTES, BoundedStream
 from minicontroller.controller.network.transport import SocketTransport
+from minicontroller.controller.observe.logs import ClientWarnings
 from tests.support.cluster import MiniCluster, running_cluster
 from tests.support.http import address_of, ask, create
 from tests.support.waiting import until
@@ -163,6 +164,25 @@ def test_hostile_http_harms_nobody(cluster: MiniCluster, data: bytes) -> None:
     assert "Traceback" not in cluster.output
 
 
+@pytest.mark.parametrize(
+    ("data", "named"),
+    [
+        (b"\x16\3\1\2\0\1\0\1\xfc", "TLS"),
+        (b"\0\0\0\x1a\0\x12\0\3", "Kafka's protocol"),
+        (b"PROXY TCP4 ", "a PROXY header"),
+    ],
+)
+def test_another_protocol_is_named(cluster: MiniCluster, data: bytes, named: str) -> None:
+    """What is not HTTP ends its connection, and the log says what it is."""
+    with connected(cluster, data[:1]) as connection:
+        for number in range(1, len(data)):
+            with suppress(OSError):
+                connection.sendall(data[number : number + 1])
+        with suppress(OSError):
+            assert connection.recv(65536) == b""
+    until(lambda: f"closing a connection at the HTTP port: {named}" in cluster.output)
+
+
 def test_connections_are_bounded(cluster: MiniCluster) -> None:
     """The number of HTTP connections is bounded, and hundreds of idle ones keep no client out."""
     idle = [socket.create_connection(address_of(cluster), timeout=30) for _ in range(300)]
@@ -239,9 +259,9 @@ def test_state_is_the_same_for_everyone(cluster: MiniCluster) -> None:
 async def test_little_is_read_at_once() -> None:
     """A client that sends thousands of frames of HTTP/2 gives everybody else a turn in between."""
     ours, theirs = trio.socket.socketpair()
-    stream = BoundedStream(SocketTransport(trio.SocketStream(ours)))
+    stream = BoundedStream(SocketTransport(trio.SocketStream(ours)), ClientWarnings())
     with theirs:
-        await theirs.send(bytes(3 * READ_BYTES))
+        await theirs.send(b"PRI " + bytes(3 * READ_BYTES - 4))
         sizes = [len(await stream.receive_some(2**16)) for _ in range(3)]
     stream.close()
     assert sizes == [READ_BYTES] * 3

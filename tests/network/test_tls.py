@@ -155,12 +155,28 @@ async def test_a_client_that_does_not_trust_us_is_told_apart(authority: Authorit
         assert await kinds(served) == {"refused_ours": 1}
 
 
-@pytest.mark.parametrize("sent", [b"\0\0\0\x1a\0\x12\0\3", b"GET / HTTP/1.1\r\n\r\n"], ids=["Kafka", "HTTP"])
-async def test_who_does_not_speak_tls_is_told_apart(authority: Authority, sent: bytes) -> None:
-    """A client without TLS is the commonest mistake, and has its own kind."""
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        (b"\0\0\0\x1a\0\x12\0\3", "is not TLS: "),
+        (b"GET / HTTP/1.1\r\n\r\n", "is not TLS but HTTP: "),
+        (b"PROXY TCP4 192.0.2.1 192.0.2.2 5 9092\r\n", "is not TLS but a PROXY header: "),
+        (b"\r\n\r\n\0\r\nQUIT\n", "is not TLS but a PROXY header: "),
+        (b"SSH-2.0-OpenSSH_9.6\r\n", "is not TLS but SSH: "),
+    ],
+)
+async def test_who_does_not_speak_tls_is_told_apart(
+    authority: Authority, sent: bytes, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A client without TLS is the commonest mistake, and has its own kind; what it speaks is
+    named.
+    """
     async with serving(listeners=[tls_listener(authority)]) as served, await without_tls(served) as client:
+        for number in range(len(sent)):
+            await client.send(sent[number : number + 1])
         await client.send(sent * 20)
         assert await kinds(served) == {"not_tls": 1}
+    assert said in caplog.text
 
 
 async def test_no_suite_in_common_is_told_apart(authority: Authority) -> None:

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from minicontroller.protocol.errors import InvalidFrameSize
 from minicontroller.protocol.frame import FrameBuffer
+from minicontroller.protocol.other_protocols import protocol_of
 from tests.protocol.instances import few
+from tests.support.grouped import grouped
 
 
 def framed(body: bytes) -> bytes:
@@ -57,23 +59,47 @@ def test_many_frames_in_one_read() -> None:
     assert drained(buffer) == [b"last"]
 
 
-@pytest.mark.parametrize(
-    ("first", "named"),
-    [
-        (b"HTTP/1.1 400 Bad", "HTTP"),
-        (b"GET / HTTP/1.1", "HTTP"),
-        (b"\x15\x03\x01\x00", "TLS"),
-        (b"\x16\x03\x03\x01", "TLS"),
-    ],
-)
+OTHERS = {
+    b"HTTP/1.1 400 Bad": "HTTP",
+    **{f"{method} / HTTP/1.1".encode(): "HTTP" for method in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS")},
+    **{f"{method} / HTTP/1.1".encode(): "HTTP" for method in ("PATCH", "TRACE", "CONNECT", "PROPFIND")},
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n": "HTTP",
+    b"\x15\x03\x01\0\2\2\x28": "TLS",  # an alert, and the hellos of SSL 3.0 to TLS 1.3 and in the form of SSL 2.0
+    **{b"\x16\3" + bytes([minor]) + b"\2\0\1\0\1\xfc\3\3": "TLS" for minor in range(5)},
+    b"\x16\3\1\2\0\1\0\1": "TLS",
+    b"\x80\x2e\1\3\1\0\x15\0\0": "TLS",
+    b"\x80\x2e\1\0\2\0\x15\0\0": "TLS",
+    b"PROXY TCP4 192.0.2.1 192.0.2.2 5 9092\r\n": "a PROXY header",
+    b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c": "a PROXY header",
+    b"\x10\x0c\0\4MQTT\4\2\0\x3c\0\0": "MQTT",
+    b"\x10\x0e\0\6MQIsdp\3\2\0\x3c\0\0": "MQTT",
+    b"\x10\x95\3\0\4MQTT\5\2\0\x3c": "MQTT",
+    b"SSH-2.0-OpenSSH_9.6\r\n": "SSH",
+    b"AMQP\0\0\x09\1": "AMQP",
+    b"ruok\n": "text",
+    b"*1\r\n$4\r\nPING\r\n": "text",
+}
+
+
+@grouped("first, named", {"all": list(OTHERS.items())})
 def test_who_speaks_another_protocol_is_recognized(first: bytes, named: str) -> None:
-    """Bytes of HTTP and of TLS are told as what they are, at the limit that a node and a client
-    have.
+    """Bytes of other protocols are told as what they are, also where frames may be as large as
+    they would say, and byte by byte.
     """
-    buffer = FrameBuffer(100 * 1024 * 1024)
-    buffer.feed(first)
-    with pytest.raises(InvalidFrameSize, match=f"^{named} arrived"):
-        buffer.next_frame()
+    for limit in (1000, 100 * 1024 * 1024, 2**31 - 1):
+        buffer = FrameBuffer(limit)
+        for number in range(3):
+            buffer.feed(first[number : number + 1])
+            assert buffer.next_frame() is None
+        buffer.feed(first[3:4])
+        with pytest.raises(InvalidFrameSize, match=f"^{named} arrived"):
+            buffer.next_frame()
+
+
+@given(st.integers(1, 200 * 1024 * 1024))
+def test_no_first_request_is_taken_for_another_protocol(size: int) -> None:
+    """A size up to 200 MiB is one of Kafka's protocol."""
+    assert protocol_of(size.to_bytes(4)) is None
 
 
 @pytest.mark.parametrize("size", [0, -1, -(2**31), 101, 2**31 - 1])

@@ -290,7 +290,7 @@ def lines_of(access: Access, *, newest_only: bool = False) -> Iterator[str]:
 
 
 def asked_versions(api: str, told: range) -> list[int]:
-    """Return the versions of an API that pass through a gateway, and that kafka-python can write."""
+    """Return the versions of an API that pass through a gateway, and that kafka-python writes."""
     newest = min(NEWEST[number_of(api)], MESSAGES[api][0]._struct.max_version)
     return [version for version in told if version <= newest]
 
