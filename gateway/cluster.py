@@ -52,8 +52,9 @@ class UpstreamCluster:
         self._changed = trio.lowlevel.ParkingLot()
         self._has_begun = False
         self._no_place = RateLimitedLog(log)
-        self._said = ""
-        """The last failure to ask the cluster, so that it is logged once."""
+        self.failure: str | None = None
+        """Why the cluster did not answer the last time; None if it did."""
+        self._silent = RateLimitedLog(log)
 
     async def begin(self) -> None:
         """Learn the brokers of the cluster, waiting until one of them answers."""
@@ -145,15 +146,14 @@ class UpstreamCluster:
         self._failed.pop(address, None)
 
     async def _look(self) -> bool:
-        """Ask for the brokers, and return whether they were told. A failure is logged once."""
+        """Ask for the brokers, and return whether they were told."""
         try:
             view = await self._network.look()
         except (AdminError, ClusterUnreachable) as error:
-            if str(error) != self._said:
-                log.warning("the cluster does not answer: %s", error)
-            self._said = str(error)
+            self._silent.say(logging.WARNING, "the cluster does not answer: %s", error)
+            self.failure = str(error)
             return False
-        self._said = ""
+        self.failure = None
         await self.learn({each.node_id: Address(each.host, each.port) for each in view.brokers.values()})
         return True
 

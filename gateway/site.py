@@ -3,7 +3,7 @@
 Rule: nothing imports this module by an import statement (`controller/http/loading.py`).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import trio
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
@@ -150,19 +150,25 @@ class ShownGateway:
             await self._watchers.park()
 
     def health(self) -> Health:
-        """Return whether the gateway serves. Records flow while the cluster cannot be read for
-        judgements, so that this is a reason to look and none to send clients elsewhere.
+        """Return whether the gateway serves. Records flow while changes are refused, so that this
+        is a reason to look and none to send clients elsewhere.
         """
         gateway = self.gateway
         is_ready = gateway.is_serving and not gateway.is_stopping
-        reasons = []
+        return Health(is_ready, list(self._reasons()), [])
+
+    def _reasons(self) -> Iterator[str]:
+        gateway, judging = self.gateway, self.gateway.judging
         if not gateway.is_serving:
-            reasons.append("no broker of the cluster has answered yet")
+            yield "no broker of the cluster has answered yet"
         if gateway.is_stopping:
-            reasons.append("it is stopping")
-        if gateway.judging is not None and gateway.judging.mirror.failure is not None:
-            reasons.append(f"the cluster does not tell its topics: {gateway.judging.mirror.failure}")
-        return Health(is_ready, reasons, [])
+            yield "it is stopping"
+        if gateway.cluster.failure is not None:
+            yield f"the cluster does not answer: {gateway.cluster.failure}"
+        if judging is not None and judging.mirror.failure is not None:
+            yield f"the cluster does not tell its topics: {judging.mirror.failure}"
+        if judging is not None and judging.audit is not None and judging.audit.refusal is not None:
+            yield judging.audit.refusal
 
     async def state(self, statistics: TopicStatistics) -> PageState:
         """Return the state of the cluster, for the head of the page."""

@@ -47,7 +47,7 @@ class NodeHealth(msgspec.Struct, frozen=True):
     node: int
     ready: bool
     reasons: list[str]
-    """Why the node is not ready."""
+    """Why the node is not ready, or why it is ready and refuses changes."""
 
 
 class Health(msgspec.Struct, frozen=True):
@@ -116,7 +116,9 @@ class Process:
 
 def _health(running: ServingNode) -> NodeHealth:
     reasons = list(_reasons(running, running.node.cache.image))
-    return NodeHealth(running.node.broker_id, not reasons, reasons)
+    audit = running.node.audit
+    refusal = [] if audit is None or audit.refusal is None else [audit.refusal]
+    return NodeHealth(running.node.broker_id, not reasons, reasons + refusal)
 
 
 def _reasons(running: ServingNode, image: Image) -> Iterator[str]:

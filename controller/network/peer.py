@@ -25,6 +25,7 @@ from ...protocol.errors import ProtocolError
 from ...protocol.header import RequestHeader, RequestOrigin, ResponseHeader
 from ...protocol.registry import KAFKA
 from ...protocol.schema import WireStruct
+from ..observe.logs import RateLimitedLog
 from ..requests.bounds import MAX_BETWEEN_NODES_BYTES
 from ..security.credentials import Credentials
 from .node_frames import cancellation
@@ -108,8 +109,8 @@ class PeerConnection:
         self._attempt: _Attempt | None = None
         self._not_before = -math.inf
         self._correlation_id = 0
-        self._last_warning = ""
-        """The last failure that was logged, so that each further attempt does not log it again."""
+        self._unreachable, self._ended = RateLimitedLog(log), RateLimitedLog(log)
+        """Of a node that is down for long, and of one that ends each new connection."""
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -255,14 +256,10 @@ class PeerConnection:
                 self._not_before = trio.current_time() + RECONNECT_BACKOFF_SECONDS
                 with trio.fail_after(CONNECT_TIMEOUT_SECONDS):
                     self._link = attempt.link = await self._open()
-                self._last_warning = ""
                 self._nursery.start_soon(self._read, self._link)
         except (OSError, Disconnected, ProtocolError, trio.TooSlowError) as error:
             attempt.failure = error
-            text = f"cannot reach {self}: {_why(error)}"
-            if text != self._last_warning:
-                self._last_warning = text
-                log.warning("%s", text)
+            self._unreachable.say(logging.WARNING, "cannot reach %s: %s", self, _why(error))
         finally:
             self._attempt = None
             attempt.over.set()
@@ -311,7 +308,7 @@ class PeerConnection:
         if self._link is link:
             self._link = None
             link.reason = reason
-            log.info("the connection to %s ended: %s", self, reason)
+            self._ended.say(logging.INFO, "the connection to %s ended: %s", self, reason)
         link.end()
 
     # ------------------------------------------------------------------ authentication

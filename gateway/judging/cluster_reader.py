@@ -192,8 +192,11 @@ class ClusterReader:
         return defaults_of(self._config, result)
 
     async def _spokesman(self) -> int | None:
-        """Return the id of the controller's broker, or else of any."""
-        view = await self._network.look()
+        """Return the id of the controller's broker, or else of any. Raises NotKnownError."""
+        try:
+            view = await self._network.look()
+        except (AdminError, ClusterUnreachable) as error:
+            raise NotKnownError("the cluster cannot be asked", str(error)) from None
         return view.controller_id if view.controller_id in view.brokers else min(view.brokers, default=None)
 
     async def _describe(

@@ -19,6 +19,7 @@ from ...controller.audit.log import AuditLog, audit_settings
 from ...controller.audit.recorder import AuditRecorder
 from ...controller.audit.records import EventOrigin
 from ...controller.node.policy_loading import loaded_policy
+from ...controller.observe.logs import RateLimitedLog
 from ...controller.policy.rule_files import RuleFiles
 from ...controller.policy.runner import PolicyRunner
 from ..configuration import GatewayConfig
@@ -121,14 +122,12 @@ async def judging(config: GatewayConfig, network: Network) -> AsyncIterator[Judg
 
 async def _read(mirror: Mirror) -> None:
     """Read the cluster, waiting until it tells everything."""
-    said = ""
+    waits = RateLimitedLog(log)
     while True:
         try:
             await mirror.read()
         except NotKnownError as error:
-            if str(error) != said:
-                log.warning("the gateway waits for the cluster to tell its topics: %s", error)
-            said = str(error)
+            waits.say(logging.WARNING, "the gateway waits for the cluster to tell its topics: %s", error)
             await trio.sleep(RETRY_SECONDS)
         else:
             return
@@ -136,16 +135,13 @@ async def _read(mirror: Mirror) -> None:
 
 async def _follow(mirror: Mirror, seconds: float) -> None:
     """Read the cluster again and again, until cancelled."""
-    said = ""
+    silent = RateLimitedLog(log)
     while True:
         await trio.sleep(seconds)
         try:
             await mirror.read()
-            said = ""
         except NotKnownError as error:
-            if str(error) != said:
-                log.warning("the cluster does not tell its topics: %s", error)
-            said = str(error)
+            silent.say(logging.WARNING, "the cluster does not tell its topics: %s", error)
 
 
 def log_id_of(cluster_id: str, gateway_id: int) -> str:
