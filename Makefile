@@ -64,7 +64,7 @@ conformance: $(VENV)/.dev java
 walk: $(VENV)/.dev java
 	@$(BIN)/python -m tests.conformance.walk --seed $(or $(SEED),1) --steps $(or $(STEPS),300)
 
-# Has every client do the same directly and through the gateway, before each kind of Kafka: `make gateway-clients ARGS="--kafka 4.1.0-kraft"`.
+# Has every client do the same directly and through the gateway, before each kind of Kafka: `make gateway-clients ARGS="--kafka 4.4.0-kraft"`.
 gateway-clients: $(VENV)/.dev java
 	@$(BIN)/python -m tests.gateway.clients $(ARGS)
 

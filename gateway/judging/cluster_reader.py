@@ -8,6 +8,7 @@ forth in time; what one broker shows only ever goes forward.
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TypeVar
 
 import trio
@@ -17,6 +18,7 @@ from ...client.configuration import Address
 from ...client.errors import AdminError, ClusterUnreachable
 from ...client.network import BrokerLink, Network
 from ...controller.config.node_config import ConfigSource, NodeConfig
+from ...controller.errors import Refusal
 from ...controller.metadata.entities import Topic
 from ...controller.network.peer import PeerUnavailable
 from ...controller.requests.time_slices import TimeSlice
@@ -25,7 +27,7 @@ from ...policies.configs.values import java_int
 from ...protocol.acls import AccessControlEntry, ResourcePattern
 from ...protocol.api_keys import ApiKey
 from ...protocol.config_resources import ResourceType
-from ...protocol.error_codes import ErrorCode
+from ...protocol.error_codes import RETRIABLE, ErrorCode
 from ...protocol.messages.delete_acls import DeleteAclsFilter
 from ...protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 from ...protocol.messages.describe_configs import (
@@ -56,6 +58,17 @@ CONFIGS_AT_ONCE = 100
 ABSENT = frozenset(
     {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INVALID_TOPIC_EXCEPTION}
 )
+RETRIED_AS: Mapping[int, ErrorCode] = MappingProxyType(
+    {
+        ApiKey.OFFSET_COMMIT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ApiKey.OFFSET_DELETE: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ApiKey.DELETE_GROUPS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ApiKey.DELETE_RECORDS: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    }
+)
+"""The error for which clients look for whoever answers an API, wait, and ask again; for the others
+it is NOT_CONTROLLER.
+"""
 MOST_BROKERS_ASKED = 3
 """How many brokers one question is put to, one after the other, until one answers."""
 
@@ -65,12 +78,20 @@ T = TypeVar("T")
 class NotKnownError(Exception):
     """The cluster does not tell what a judgement needs. The message says what and why."""
 
-    def __init__(self, reason: str, detail: str = "") -> None:
+    def __init__(self, reason: str, detail: str = "", *, will_pass: bool = False) -> None:
         """`reason` is told to clients, too; `detail` may have addresses of the cluster and keys of
-        the gateway, and is for its log.
+        the gateway, and is for its log. `will_pass` if the same question may be answered soon.
         """
         super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason = reason
+        self._will_pass = will_pass
+
+    def refusal(self, api_key: int) -> Refusal:
+        """Return the refusal of a request that cannot be judged: one that clients take back to try
+        again if that helps, and one that they show at once if not.
+        """
+        code = RETRIED_AS.get(api_key, ErrorCode.NOT_CONTROLLER) if self._will_pass else ErrorCode.POLICY_VIOLATION
+        return Refusal(code, f"The gateway cannot judge the request now: {self.reason}.")
 
 
 class ClusterReader:
@@ -196,7 +217,7 @@ class ClusterReader:
         try:
             view = await self._network.look()
         except (AdminError, ClusterUnreachable) as error:
-            raise NotKnownError("the cluster cannot be asked", str(error)) from None
+            raise _unanswered(error) from None
         return view.controller_id if view.controller_id in view.brokers else min(view.brokers, default=None)
 
     async def _describe(
@@ -223,7 +244,7 @@ class ClusterReader:
         except (AdminError, ClusterUnreachable, PeerUnavailable) as error:
             if broker_id is not None:
                 self._network.forget()
-            raise NotKnownError("the cluster cannot be asked", str(error)) from None
+            raise _unanswered(error) from None
         assert isinstance(answer, kind)
         return answer
 
@@ -271,7 +292,16 @@ def _broker_id(name: str) -> int | None:
 def check(code: int, thing: str) -> None:
     """Raise NotKnownError if the cluster answered an error about a thing."""
     if code:
-        raise NotKnownError(f"the cluster answers {AdminError(code).name} about {thing}")
+        raise NotKnownError(f"the cluster answers {AdminError(code).name} about {thing}", will_pass=_will_pass(code))
+
+
+def _will_pass(code: int) -> bool:
+    return code in RETRIABLE or code == ErrorCode.BROKER_NOT_AVAILABLE
+
+
+def _unanswered(error: Exception) -> NotKnownError:
+    will_pass = not isinstance(error, AdminError) or _will_pass(error.code)
+    return NotKnownError("the cluster cannot be asked", str(error), will_pass=will_pass)
 
 
 def _resource(kind: ResourceType, name: str) -> DescribeConfigsResource:
@@ -288,4 +318,4 @@ def in_time() -> Iterator[None]:
     with trio.move_on_after(PATIENCE_SECONDS) as patience:
         yield
     if patience.cancelled_caught:
-        raise NotKnownError(f"the cluster does not answer within {PATIENCE_SECONDS:g} seconds")
+        raise NotKnownError(f"the cluster does not answer within {PATIENCE_SECONDS:g} seconds", will_pass=True)

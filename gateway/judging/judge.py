@@ -187,7 +187,7 @@ class Judge:
     def _unable_to_judge(self, judged: Judged, error: NotKnownError) -> None:
         self._count(judged)
         self._say_unable(judged, error)
-        self._decide_all(judged, error.reason if self._passes_on_failure else _not_judged(error))
+        self._decide_all(judged, error.reason if self._passes_on_failure else error.refusal(judged.asked.api_key))
 
     def _say_unable(self, judged: Judged, error: NotKnownError) -> None:
         action = "passed" if self._passes_on_failure else "refused"
@@ -263,7 +263,7 @@ class Judge:
             if self._passes_on_failure:
                 self._pass_unjudged(judged, each, error.reason)
             else:
-                each.refuse(_not_judged(error))
+                each.refuse(error.refusal(judged.asked.api_key))
         except Refusal as refusal:
             if self.enforces:
                 each.not_seen = refusal if isinstance(refusal, NotSeen) else None
@@ -390,7 +390,3 @@ def _too_long(form: Form, request: Any) -> Refusal | None:
     except Refusal as refusal:
         return refusal
     return None
-
-
-def _not_judged(error: NotKnownError) -> Refusal:
-    return Refusal(ErrorCode.POLICY_VIOLATION, f"The gateway cannot judge the request now: {error.reason}.")

@@ -109,6 +109,7 @@ def test_refuse(disk: SmallDisk) -> None:
         refused = [name for name, code in codes.items() if code == ErrorCode.POLICY_VIOLATION]
         assert len(refused) == 1 and not topics(wire) & set(refused)
         assert told_on_page(cluster) == [f"Node 1: {text} Requests refused because of it: 1."]
+        assert ask(cluster, "/health/ready").json["nodes"] == [{"node": 1, "ready": True, "reasons": [text]}]
         disk.empty(cluster.pid)
         until(lambda: create(wire, "after", SHORT_MS)[0] in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS})
         there = topics(wire)

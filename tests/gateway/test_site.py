@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -84,13 +85,32 @@ def test_health(gateway: GatewayProcess) -> None:
     assert told(gateway, "/health/ready") == {"ready": True, "reasons": [], "nodes": []}
 
 
+def test_health_tells_that_changes_are_refused(cluster: MiniCluster, tmp_path: Path) -> None:
+    """While the audit log cannot be written, changes are refused and records flow: the gateway is
+    ready, and says why to look.
+    """
+    folder = tmp_path / "audit"
+    with running_gateway(
+        cluster.bootstrap, settings={"http.listen": "127.0.0.1:0", "audit.dir": str(folder), "audit.flush": "always"}
+    ) as gateway:
+        folder.rename(tmp_path / "elsewhere")
+        folder.write_text("")
+        with Wire(gateway.bootstrap) as wire:
+            wire.ask("DeleteTopics", 3, {"topic_names": ["none"], "timeout_ms": 1})
+            health = until(partial(told, gateway, "/health/ready"), right=lambda seen: bool(seen["reasons"]))
+        folder.unlink()
+        (tmp_path / "elsewhere").rename(folder)
+    assert health["ready"] and health["reasons"][0].startswith("The audit log cannot be written (")
+
+
 def test_every_metric_is_there(gateway: GatewayProcess) -> None:
     """The scrape has the families that are declared, and counts what has passed."""
     families = {each.name: each for each in text_string_to_metric_families(get(gateway, "/metrics").decode())}
     assert {name for name in families if name.startswith(PREFIX)} == {PREFIX + name for name in GATEWAY_FAMILIES}
     requests = {each.labels["api"]: each.value for each in families[f"{PREFIX}gateway_requests"].samples}
     assert requests["CreateTopics"] == 1
-    verdicts = {each.labels["decision"]: each.value for each in families[f"{PREFIX}policy_verdicts"].samples}
+    samples = families[f"{PREFIX}policy_verdicts"].samples
+    verdicts = {each.labels["decision"]: each.value for each in samples if each.value}
     assert verdicts == {"allowed": 1, "violated": 1}
 
 

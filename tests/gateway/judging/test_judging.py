@@ -18,12 +18,15 @@ from minicontroller.audit.verifying import Verification
 from minicontroller.gateway.judging.judge import MOST_PARTS
 from minicontroller.policies.judging import Judge
 from minicontroller.policies.rules.reading import rules_of
+from tests.conformance.scenario import error_codes
+from tests.gateway.test_site import told
 from tests.support.cluster import MiniCluster, running_cluster
 from tests.support.gateway import GatewayProcess, running_gateway
 from tests.support.waiting import until
 from tests.support.wire import Wire
 
 VIOLATION, UNKNOWN_TOPIC, EXISTS, UNKNOWN_SERVER_ERROR = 44, 3, 36, -1
+NOT_CONTROLLER, NOT_LEADER = 41, 6
 INVALID_REQUEST, INVALID_TOPIC = 42, 17
 TOPIC, BROKER = 2, 4
 SET = 0
@@ -456,21 +459,43 @@ class Failing(policies.TopicManagementPolicy):
 
 
 def test_clients_learn_no_address_of_a_cluster_that_is_gone(folder: Path) -> None:
-    """What cannot be judged is refused without a word of the brokers, which the log names."""
-    settings = {"policy.rules.files": f"{folder}/rules.toml"}
+    """What cannot be judged is refused by a code for which clients ask again, without a word of the
+    brokers. The log names them, once a minute, and health says why changes are refused.
+    """
+    settings = {"policy.rules.files": f"{folder}/rules.toml", "http.listen": "127.0.0.1:0"}
+    resource = {"resource_type": 2, "resource_name": "after", "configs": []}
+    asked: dict[str, tuple[int, dict[str, Any]]] = {
+        "CreateTopics": (7, {"topics": [topic("after")], "timeout_ms": 10_000}),
+        "DeleteTopics": (5, {"topic_names": ["after"], "timeout_ms": 10_000}),
+        "IncrementalAlterConfigs": (1, {"resources": [resource]}),
+        "DeleteRecords": (
+            2,
+            {"topics": [{"name": "after", "partitions": [{"partition_index": 0, "offset": 1}]}], "timeout_ms": 1},
+        ),
+    }
     cluster = MiniCluster(brokers=1)
     cluster.start()
     try:
         with running_gateway(cluster.bootstrap, settings=settings) as gateway:
             cluster.kill()
             with Wire(gateway.bootstrap) as wire:
-                answer = wire.ask("CreateTopics", 7, {"topics": [topic("after")], "timeout_ms": 10_000})
+                answers = {api: wire.ask(api, *question) for api, question in asked.items()}
             until(lambda: "cannot be judged: the cluster cannot be asked: " in gateway.output)
+            health = until(partial(told, gateway, "/health/ready"), right=lambda told: bool(told["reasons"]))
+            peer = [line for line in gateway.output.splitlines() if "minicontroller.peer" in line]
     finally:
         cluster.kill()
-    (row,) = answer["topics"]
-    told = "The gateway cannot judge the request now: the cluster cannot be asked."
-    assert (row["error_code"], row["error_message"]) == (VIOLATION, told)
+    (row,) = answers["CreateTopics"]["topics"]
+    text = "The gateway cannot judge the request now: the cluster cannot be asked."
+    assert (row["error_code"], row["error_message"]) == (NOT_CONTROLLER, text)
+    assert {api: set(error_codes(answer)) for api, answer in answers.items()} == {
+        "CreateTopics": {NOT_CONTROLLER},
+        "DeleteTopics": {NOT_CONTROLLER},
+        "IncrementalAlterConfigs": {NOT_CONTROLLER},
+        "DeleteRecords": {NOT_LEADER},
+    }
+    assert len(peer) <= 2
+    assert health["ready"] and health["reasons"][0].startswith("the cluster does not answer: ")
 
 
 def test_requests_without_a_state_are_judged_as_a_whole(cluster: MiniCluster, tmp_path: Path) -> None:
