@@ -331,7 +331,7 @@ class Judge:
             return asker.creation(image, wanted, automatic=judged.is_automatic)
         topic = image.topics.get(each.change.resource)
         if topic is None:
-            raise _not_seen(each)
+            raise _not_seen(judged.asked.api_key, each)
         match judged.form.key:
             case ApiKey.DELETE_TOPICS:
                 return asker.deletion(topic, self._mirror.created_ms(topic.name))
@@ -358,11 +358,13 @@ def _put_as_dry_run(judged: Judged) -> None:
         each.pass_unjudged(DRY_RUN)
 
 
-def _not_seen(each: JudgedPart) -> NotSeen:
+def _not_seen(api_key: int, each: JudgedPart) -> NotSeen:
     """Return the refusal of what is about a topic that was not seen. Clients try it again."""
+    code, text = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{each.change.resource}' does not exist."
     if each.part.topic_id != NO_TOPIC_ID:
-        return NotSeen(ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
-    return NotSeen(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{each.change.resource}' does not exist.")
+        code, text = ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID."
+    is_told = api_key != ApiKey.DELETE_TOPICS  # Kafka 3.9 has no text there
+    return NotSeen(code, text if is_told else None, reason=text)
 
 
 def _refuse_rest(judged: Judged) -> None:

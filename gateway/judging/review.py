@@ -285,10 +285,10 @@ def _described(header: RequestHeader, caller: Caller) -> PassingRequest:
 
 def _passed(header: RequestHeader, judged: Judged, frame: bytes) -> bytes:
     """Return the frame that goes on, its size included: of parts with grounds alone, in the form in
-    which they were judged. It is the client's own where that is all.
+    which they were judged. It is the client's own where that is all, also of a request for nothing.
     """
     passed = judged.passed
-    if not passed:
+    if judged.parts and not passed:
         return b""
     request = judged.request
     for each in passed:
