@@ -8,7 +8,8 @@ Rule: a mistake is a sentence that names the file, the line and the key, and nev
 """
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -17,6 +18,7 @@ from ..client.configuration import Address, ClientConfig, configure, parse_addre
 from ..controller.config.keys import KEYS
 from ..controller.config.loading import config_from_mapping
 from ..controller.config.node_config import NodeConfig
+from ..controller.config.secret_files import is_open_to_all, sentence_of, warnings_of_configuration
 from ..controller.errors import ConfigurationError
 from ..controller.network.binding import EVERY_ADDRESS
 from ..policies.configs.values import java_int
@@ -107,6 +109,8 @@ class GatewayConfig(msgspec.Struct, frozen=True, kw_only=True):
     metadata_max_age_seconds: float = DEFAULT_MAX_AGE_MS / 1000
     """How often the whole cluster is read, for judgements that look beyond what a request names."""
     identity: IdentitySettings = IdentitySettings()
+    warnings: tuple[str, ...] = ()
+    """Sentences for the log about files with secrets that everybody can read."""
 
 
 def load_gateway_config(
@@ -158,7 +162,17 @@ def load_gateway_config(
         passes_on_failure=passes,
         metadata_max_age_seconds=_number(entries, METADATA_MAX_AGE, DEFAULT_MAX_AGE_MS, LEAST_MAX_AGE_MS) / 1000,
         identity=identity,
+        warnings=(*warnings_of_configuration(text, file), *_open_key_stores(entries)),
     )
+
+
+def _open_key_stores(entries: Mapping[str, Property]) -> Iterator[str]:
+    """Yield a sentence for the key store of the connections to brokers if everybody can read it;
+    those of the gateway's own listeners are among the warnings of `node`.
+    """
+    file = _of_upstream(entries).get("ssl.keystore.location", "")
+    if file and is_open_to_all(Path(file)):
+        yield sentence_of(file)
 
 
 def _check_effect(entries: Mapping[str, Property], *, observes: bool) -> None:

@@ -29,7 +29,7 @@ async def run_gateway(config: GatewayConfig) -> None:
     """Run a gateway until a signal. Raises what `Gateway.run` raises."""
     use_format(config.node.string("log.format"))
     room = room_for_connections(raise_limit(), 1) // DESCRIPTORS_OF_A_CLIENT
-    for warning in (*config.upstream.warnings, *config.node.warnings):
+    for warning in (*config.warnings, *config.upstream.warnings, *config.node.warnings):
         log.warning("%s", warning)
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with trio.open_nursery() as nursery:

@@ -13,6 +13,7 @@ from .jaas_file import Sections, read_jaas_file
 from .listeners import LISTENER_KEYS
 from .node_config import JAAS_KEY, NOTHING, NodeConfig
 from .node_rules import HAS_TO_FIT, doubts_of, faults_of
+from .secret_files import doubts_of_files
 from .settings import Collected, Setting, collect_settings
 
 Check = Callable[[NodeConfig], Iterable[str]]
@@ -57,7 +58,7 @@ def _checked(collected: Collected, check: Check | None) -> NodeConfig:
         mistakes += _further(check, config, {*doubtful, *(key for key, _ in faults)})
     if mistakes:
         raise ConfigurationError("\n".join(mistakes))
-    doubts = [f"{_place(settings, key)}{sentence}" for key, sentence in doubts_of(config)]
+    doubts = [f"{_place(settings, key)}{sentence}" for key, sentence in (*doubts_of(config), *doubts_of_files(config))]
     return NodeConfig(texts, warnings=[*collected.warnings, *doubts], jaas_sections=sections)
 
 

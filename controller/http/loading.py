@@ -34,6 +34,11 @@ async def open_site(module: str, process: P, config: NodeConfig, nursery: trio.N
     await http.open(address)
     if protection.asks_for_a_token and protection.context is None and not is_loopback(http.host):
         log.warning("http.bearer.token crosses the network unencrypted: set http.ssl.keystore.location")
+    if not protection.asks_for_a_token and not is_loopback(http.host):
+        log.warning(
+            "everybody who reaches %s can read the page and the metrics, with the names of topics and users: "
+            "set http.bearer.token.file, or let http.listen be an address of this machine alone", http.address,
+        )  # fmt: skip
     nursery.start_soon(http.run)
     nursery.start_soon(protection.follow)
     return http

@@ -16,6 +16,7 @@ import trio
 
 from ..config.loading import load_config
 from ..config.node_config import NodeConfig
+from ..config.secret_files import warnings_of_configuration
 from ..errors import ConfigurationError, first_of
 from ..handlers.node import Node
 from ..http.listener import HttpListener
@@ -78,7 +79,7 @@ async def run_cluster(brokers: int, port: int, store: str, settings: Sequence[st
 async def run_one(text: str, file: str, settings: Sequence[str]) -> None:
     """Run one node from the text of a properties file. Raises ConfigurationError."""
     config = load_config(text, file, settings, os.environ, _mistakes_of_one)
-    for warning in config.warnings:
+    for warning in (*warnings_of_configuration(text, file), *config.warnings):
         log.warning("%s", warning)
     await _run_until_signal([config], open_zookeeper)
 

@@ -5,15 +5,14 @@ secret. A file with mistakes changes nothing: what was read before holds.
 """
 
 import logging
-import stat
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Generic, TypeVar
 
 import trio
 
 from ...controller.config.jaas import PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE, JaasError, parse_jaas
+from ...controller.config.secret_files import is_open_to_all, sentence_of
 from ...controller.config.watched_files import Content, Contents, WatchedFiles
 from ...controller.errors import ConfigurationError
 from ...controller.security.credentials import Credentials, PlainCredentials, ScramCredentials
@@ -80,12 +79,8 @@ class UserFile(Generic[Said]):
 
 
 def _warn_of_readers(path: Path) -> None:
-    """Say that a file with passwords can be read by users who have nothing to do with it. The
-    gateway works all the same: where secrets are mounted, their modes are often not ours to choose.
-    """
-    with suppress(OSError):
-        if path.stat().st_mode & stat.S_IROTH:
-            log.warning("%s has passwords, and every user of this machine can read it", path)
+    if is_open_to_all(path):
+        log.warning("%s", sentence_of(str(path)))
 
 
 class UpstreamUsers:

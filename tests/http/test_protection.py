@@ -9,9 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import trio
 
 from minicontroller.controller.config.loading import config_from_mapping
 from minicontroller.controller.errors import ConfigurationError
+from minicontroller.controller.http.loading import open_site
 from minicontroller.controller.http.protection import HttpProtection
 from tests.support.certificates import Authority
 from tests.support.cluster import MiniCluster, running_cluster
@@ -159,3 +161,24 @@ def test_a_mistake_ends_the_start(settings: dict[str, str], said: str) -> None:
         HttpProtection(config_from_mapping(BASE | settings))
     assert said in str(raised.value)
     assert TOKEN not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"http.listen": "0.0.0.0:0"}, "everybody who reaches 0.0.0.0:"),
+        ({"http.listen": "[::]:0"}, "everybody who reaches [::]:"),
+        ({"http.listen": "0.0.0.0:0", "http.bearer.token": TOKEN}, "http.bearer.token crosses the network unencrypted"),
+        ({"http.listen": "127.0.0.1:0"}, ""),
+        ({"http.listen": "[::1]:0"}, ""),
+        ({"http.listen": "localhost:0"}, ""),
+    ],
+)
+async def test_a_port_that_strangers_reach_is_a_warning(
+    settings: dict[str, str], told: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without a token everybody can read the page, and without TLS the token."""
+    async with trio.open_nursery() as nursery:
+        await open_site("nobody.asks", None, config_from_mapping(settings), nursery)
+        nursery.cancel_scope.cancel()
+    assert [message[: len(told)] for message in caplog.messages] == ([told] if told else [])
