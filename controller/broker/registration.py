@@ -27,12 +27,19 @@ from ..store.base import (
     Store,
     StoreUnavailable,
     VersionConflict,
+    Watch,
 )
 from ..store.sessions import wait_connected, wait_within_session
 from ..store.signal import Signal
 from ..znodes import layout, registrations
 
 log = logging.getLogger("minicontroller.node")
+RETRY_SECONDS = 0.05
+"""The pause before another attempt, while another program removes what the entry needs."""
+
+
+async def nothing_is_kept(_watch: Watch) -> None:
+    """Stand for a caller that keeps the cluster's paths itself."""
 
 
 class Registration:
@@ -49,12 +56,15 @@ class Registration:
         load_configs: Callable[[Store], Awaitable[None]],
         *,
         takeover_seconds: float = math.inf,
+        keep_cluster: Callable[[Watch], Awaitable[None]] = nothing_is_kept,
     ) -> None:
         """Prepare a registration. `load_configs` is awaited before each one: changes of configs
         wait for registered nodes only, so a node knows at its registration what changed before.
         Another broker that has this node's id or address for `takeover_seconds` when it starts is
-        taken to live.
+        taken to live. `keep_cluster` makes the parents of the entry again if they are gone, before
+        each registration, and sets a watch on what else it needs.
         """
+        self._keep_cluster = keep_cluster
         self._store = store
         self._broker = broker
         self._clock_ms = clock_ms
@@ -82,12 +92,13 @@ class Registration:
             session_id = self._store.session_id
             self._own_sessions.add(session_id)
             try:
+                await self._keep_cluster(self._entry_changed.send)
                 with contextlib.suppress(AccessDenied):  # what holds at such a node is what it read last
                     await self._load_configs(self._store)
                 is_registered = await self._register(session_id)
-            except (StoreUnavailable, SessionExpired) as error:
+            except (StoreUnavailable, SessionExpired, NodeMissing) as error:
                 log.debug("not registered yet: %s", error)
-                await trio.lowlevel.checkpoint()
+                await trio.sleep(RETRY_SECONDS)
                 continue
             if not is_registered:
                 continue

@@ -42,7 +42,7 @@ from ..security.mechanisms import LoginSources
 from ..security.node_proof import Membership
 from ..store.base import Store
 from .authorization import authorization_of, loaded_authorizer
-from .cluster_paths import prepare
+from .cluster_paths import keep, prepare
 from .controller_requests import ask_for_producer_ids, ask_to_alter, hand_over, notify_controller
 from .endpoints import bootstrap_of, connection_limits, registration
 from .policy_loading import loaded_policy
@@ -213,6 +213,7 @@ async def _bound_parts(
             node.registered,
             node.read_followed,
             takeover_seconds=takeover_seconds(config),
+            keep_cluster=partial(keep, node.store, node.cluster_id, lambda: bool(node.cache.image.topics)),
         ),
         broker=broker,
     )

@@ -1,13 +1,31 @@
-"""Prepares a cluster in the store: the paths that Kafka's nodes expect, and the cluster's id."""
+"""Prepares a cluster in the store, the paths that Kafka's nodes expect and the cluster's id, and
+keeps both there.
 
+Rule: a node serves the cluster that it was started for, or ends. It never fills an empty tree with
+what it remembers.
+"""
+
+import contextlib
 import logging
+from collections.abc import Callable
 
 import trio
 
 from ..active.loading import ensure_paths
 from ..errors import ConfigurationError
 from ..metadata.random_ids import new_id
-from ..store.base import Create, NodeExists, SessionExpired, Store, StoreUnavailable
+from ..store.base import (
+    Create,
+    Entry,
+    NodeExists,
+    NodeMissing,
+    SessionExpired,
+    SetData,
+    Store,
+    StoreUnavailable,
+    VersionConflict,
+    Watch,
+)
 from ..store.sessions import wait_connected
 from ..znodes import layout
 from ..znodes.cluster import decode_cluster_id, encode_cluster_id
@@ -28,6 +46,53 @@ async def prepare(store: Store) -> str:
         except (StoreUnavailable, SessionExpired) as error:
             log.debug("the store is not reachable: %s", error)
             await trio.lowlevel.checkpoint()
+
+
+class ClusterLostError(ConfigurationError):
+    """ZooKeeper no longer holds the cluster of this node."""
+
+
+async def keep(store: Store, cluster_id: str, knows_topics: Callable[[], bool], watch: Watch) -> None:
+    """Make again what another program has removed of the cluster's paths, and its id. `watch` is
+    called when the id changes. Raises ClusterLostError if ZooKeeper holds another cluster, or
+    nothing of this one though its nodes know topics.
+    """
+    entry = await store.get(layout.CLUSTER_ID, watch)
+    try:
+        found = None if entry is None else decode_cluster_id(entry.data)
+    except MalformedZnodeError as error:
+        log.warning("%s; it is written again", error)
+        found = None
+    if found not in (None, cluster_id):
+        raise ClusterLostError(
+            f"ZooKeeper holds another cluster now, {found}, and no longer {cluster_id}, to which this node belongs: "
+            "restore its data, or start the node again to have it join the other one."
+        )
+    if found is None and knows_topics() and not await _has_topics(store):
+        raise ClusterLostError(
+            f"ZooKeeper no longer holds the cluster {cluster_id}: {layout.CLUSTER_ID} and all topics are gone. "
+            "Restore its data and start the nodes again; they make a new, empty cluster if there is none."
+        )
+    if await ensure_paths(store):
+        log.warning("another program has removed paths of the cluster from ZooKeeper; they are made again")
+    if found is None:
+        await _write_id(store, cluster_id, entry)
+
+
+async def _has_topics(store: Store) -> bool:
+    (names,) = await store.children_many([layout.TOPICS])
+    return bool(names)
+
+
+async def _write_id(store: Store, cluster_id: str, entry: Entry | None) -> None:
+    data = encode_cluster_id(cluster_id)
+    await store.ensure("/cluster")
+    with contextlib.suppress(NodeExists, NodeMissing, VersionConflict):  # another node was faster
+        await store.commit(
+            [Create(layout.CLUSTER_ID, data)]
+            if entry is None
+            else [SetData(layout.CLUSTER_ID, data, entry.stat.version)]
+        )
 
 
 async def _prepare(store: Store) -> str:

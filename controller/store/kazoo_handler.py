@@ -48,11 +48,14 @@ class KazooHandler:
         pause_seconds: float = 0.0,
         tls: ssl.SSLContext | None = None,
         log_in: Callable[[ServerConnection], None] | None = None,
+        on_attempt: Callable[[], None] = lambda: None,
     ) -> None:
         self._deliver = deliver
         self._on_end = on_end
         self._tls = tls
         self._log_in = log_in
+        self._on_attempt = on_attempt
+        """Called in kazoo's thread before each attempt to connect."""
         self._pause_seconds = pause_seconds
         self._doorbell: socket.socket | None = None
         self.closing = threading.Event()
@@ -76,6 +79,7 @@ class KazooHandler:
     def create_connection(
         self, address: tuple[str, int], timeout: float, hostname: str, **_: object
     ) -> ServerConnection:
+        self._on_attempt()
         deadline = time.monotonic() + timeout
         family, kind, protocol, _name, target = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0]
         connection = socket.socket(family, kind, protocol)

@@ -9,6 +9,7 @@ after that another `KazooSession` is made.
 
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Protocol
@@ -77,7 +78,10 @@ class KazooSession:
             pause_seconds=pause_seconds,
             tls=tls,
             log_in=None if login is None else partial(self._log_in, login, timeout_ms / 1000),
+            on_attempt=self._accept_older_data,
         )
+        self._timeout_seconds = timeout_ms / 1000
+        self._lost_at: float | None = None
         self._client = KazooClient(
             hosts,
             timeout=timeout_ms / 1000,
@@ -139,16 +143,26 @@ class KazooSession:
     def _tell_connected(self, connection: ServerConnection) -> None:
         self._post(partial(self._owner.connected, connection, self._client.client_id[0]))
 
+    def _accept_older_data(self) -> None:
+        """Have servers be asked that know less than the last one did, once the session must be
+        over. A server whose data was lost or restored refuses every client that has seen more than
+        it has, and would do so for ever.
+        """
+        if self._lost_at is not None and time.monotonic() - self._lost_at > self._timeout_seconds:
+            self._client.last_zxid = 0
+
     def _state_changed(self, state: str) -> None:
         """Post a change of kazoo's state, in kazoo's thread."""
         connection = self._handler.connection
         if state == KazooState.CONNECTED:
             self._log.connected()
+            self._lost_at = None
             assert connection is not None
             if not self._logs_in:  # else the session is of no use before the server accepts the login
                 self._tell_connected(connection)
             return
         self._log.lost()
+        self._lost_at = time.monotonic()
         if state == KazooState.SUSPENDED and connection is not None:
             # The next server must not be behind what this one has answered.
             self._client.last_zxid = max(self._client.last_zxid, connection.last_zxid)

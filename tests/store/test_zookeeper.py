@@ -153,6 +153,22 @@ async def test_a_server_s_restart_keeps_the_session(own_server: ZooKeeperServer)
         assert await store.children("/") == ["e"]
 
 
+async def test_a_server_that_lost_its_data_gets_a_new_session(own_server: ZooKeeperServer) -> None:
+    """A server refuses sessions that have seen more than it has; once the session must be over, the
+    store opens another one and finds what is there.
+    """
+    async with ZooKeeperStore(own_server.connect, session_timeout_ms=SHORT_SESSION_MS) as store:
+        session_id = store.session_id
+        await store.commit([Create("/lost")])
+        own_server.kill()
+        await trio.to_thread.run_sync(own_server.wipe)
+        await trio.to_thread.run_sync(own_server.start)
+        with trio.fail_after(PATIENCE_SECONDS):
+            while store.session is not SessionState.CONNECTED or store.session_id == session_id:  # noqa: ASYNC110
+                await trio.sleep(0.05)
+        assert await store.get("/lost") is None
+
+
 async def test_a_frozen_server_suspends_the_session(
     own_server: ZooKeeperServer, caplog: pytest.LogCaptureFixture
 ) -> None:

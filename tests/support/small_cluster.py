@@ -8,6 +8,7 @@ sessions, the tests do.
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from inspect import isawaitable
 from typing import Any
 
@@ -33,7 +34,7 @@ from minicontroller.controller.handlers.node import Node
 from minicontroller.controller.metadata.entities import Broker, Endpoint, Topic
 from minicontroller.controller.metadata.image import Image
 from minicontroller.controller.node.app import open_audit
-from minicontroller.controller.node.cluster_paths import prepare
+from minicontroller.controller.node.cluster_paths import keep, prepare
 from minicontroller.controller.node.controller_requests import notify_controller
 from minicontroller.controller.requests.context import RequestContext, Routes
 from minicontroller.controller.requests.error_answers import error_answer
@@ -201,7 +202,15 @@ class SmallCluster:
             self.members[broker_id] = member
             tasks.start_soon(node.dynamic_configs.run, store)
             tasks.start_soon(node.security.run, store)
-            await tasks.start(Registration(store, broker, lambda: 1, node.registered, node.read_followed).run)
+            registration = Registration(
+                store,
+                broker,
+                lambda: 1,
+                node.registered,
+                node.read_followed,
+                keep_cluster=partial(keep, store, node.cluster_id, lambda: bool(node.cache.image.topics)),
+            )
+            await tasks.start(registration.run)
             tasks.start_soon(followers.run)
             tasks.start_soon(EpochCheck(node.cache, store).run)
             tasks.start_soon(member.election.run)

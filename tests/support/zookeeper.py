@@ -4,6 +4,7 @@ The servers do not force their log to the disk: the tests kill processes, not ma
 """
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -106,6 +107,10 @@ class ZooKeeperServer:
             assert self._process is not None and self._process.poll() is None, self.log.read_text()
             assert time.monotonic() < deadline, f"no ZooKeeper after {timeout} s: {self.log.read_text()}"
             time.sleep(0.02)
+
+    def wipe(self) -> None:
+        """Lose all data; the server must not run."""
+        shutil.rmtree(self.directory / "data" / "version-2")
 
     def status(self) -> str:
         """Return the server's description of itself; empty while it does not answer."""
