@@ -105,7 +105,7 @@ _COLUMNS = {
         "findings findings, policy_message string, policy_us bigint, effect string, error_code int, error string, "
         "message string, latency_us bigint, partitions_before int, partitions_after int, reassignments reassignments, "
         "reassignment boolean, delete_records_offsets offsets, further_denials int, enforced boolean, "
-        "upstream_cluster_id string, unjudged string, event string",
+        "upstream_cluster_id string, unjudged string, election_type string, event string",
     ),
     Table.TOPIC_HISTORY: _columns(
         "cluster_id string, topic string, topic_id string, partitions int, replication_factor int, replicas replicas, "

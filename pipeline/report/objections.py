@@ -14,12 +14,16 @@ from .sheets import Asked, different
 
 OBJECTION = """
     CASE WHEN error_code != 0 THEN NULL
+    WHEN decision IS NULL THEN
+        CASE WHEN enforced = false AND unjudged IS NOT NULL THEN {'rule': '', 'text': unjudged} END
     WHEN enforced = false AND decision = 'violated' THEN {'rule': blamed, 'text': policy_message}
     WHEN enforced = false AND decision = 'broken' THEN
         {'rule': blamed, 'text': 'The policy failed: ' || string_split(rtrim(policy_message, chr(10) || ' '), chr(10))[-1]}
     ELSE [{'rule': f.rule, 'text': f.message} FOR f IN findings IF f.action != 'deny'][1] END
 """
-"""The query for the rule that objects to a change that was not refused, and what it says."""
+"""The query for the rule that objects to a change that was not refused, and what it says; without a
+name where nothing could judge the change.
+"""
 OBJECTIONS = Fact(
     "objections",
     ("principal", "objection.rule AS rule", "cluster_id", "resource", "name"),

@@ -40,7 +40,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 COPIED = (
     *("request", "element", "elements", "principal", "client_id", "client_host", "software", "listener"),
     *("received_node", "api", "api_version", "operation", "resource", "name", "validate_only", "cluster_size"),
-    *("error_code", "error", "message", "latency_us", "enforced"),
+    *("error_code", "error", "message", "latency_us", "enforced", "unjudged"),
 )
 
 Row = dict[str, Any]

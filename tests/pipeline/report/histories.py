@@ -20,6 +20,7 @@ from minicontroller.audit.event import (
     SnapshotEnd,
     SnapshotTopics,
 )
+from minicontroller.audit.outcomes import would_be_refused
 from minicontroller.pipeline.delta import Tables
 from minicontroller.pipeline.location import Location
 from minicontroller.pipeline.page.sheet import Sheet
@@ -149,7 +150,9 @@ class Maker:
     ) -> Iterator[AuditEvent]:
         warned = a_verdict(findings=(a_warning("replicas", action=self.chance.choice(("warn", "audit"))),))
         values |= {"before": before, "policy": self.chance.choice((a_verdict(), warned))}
-        if sequence % 3 == 0:  # a gateway that only observes
+        if sequence % 11 == 0:
+            values |= {"policy": None, "enforced": False, "unjudged": "The topics are not known."}
+        elif sequence % 3 == 0:  # a gateway that only observes
             rule, said = (*RULES, "broken")[sequence // 3 % 4], f"{name} may not."
             verdict = a_verdict("broken", message=f"Traceback:\n  1 / 0\n{said}\n") if rule == "broken" else None
             values |= {"policy": verdict or a_verdict("violated", rule=rule, message=said), "enforced": False}
@@ -190,14 +193,9 @@ def outcome(event: Decision) -> str:
 
 
 def objected(event: Decision) -> tuple[str, str | None] | None:
-    """The rule that a change would be refused by, and what it said."""
-    if event.error_code or event.policy is None:
-        return None
-    if not event.enforced and event.policy.decision == "violated":
-        return blamed(event), event.policy.message
-    if not event.enforced and event.policy.decision == "broken":
-        return blamed(event), f"The policy failed: {(event.policy.message or '').splitlines()[-1]}"
-    return next(((each.rule, each.message) for each in event.policy.findings if each.action != "deny"), None)
+    """What a change would be refused by, and what it said."""
+    found = would_be_refused(event)
+    return None if found is None else (found.by, found.message)
 
 
 def blamed(event: Decision) -> str:
