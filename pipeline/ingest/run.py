@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from ..delta import Tables
 from ..failures import PipelineError, first_line, is_sparks
 from ..location import Location
+from ..probing import probe
 from ..progress import Stages
 from ..spreading import by_workers, parallelism
 from .anew import clear
@@ -99,6 +100,8 @@ def ingest(
     if anew:
         clear(Tables(tables), listing(folders))
     ledger = Ledger(Tables(tables))
+    if not ledger.number:
+        probe(tables)
     ledger.follow_with_quarantine()
     run = Run(spark, ledger, folders, progress or Stages(spark), batch_bytes)
     if follow is None:

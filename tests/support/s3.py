@@ -26,6 +26,7 @@ FAULTS = ("busy", "broken", "cut", "answer lost", "slow")
 SLOW_SECONDS = 0.1
 SIGNED = "AWS4-HMAC-SHA256 Credential=key/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
 """Enough to own what one makes, as long as the server does not check it."""
+CONDITIONS = {"if-match", "if-none-match"}
 HOP_BY_HOP = {"connection", "transfer-encoding", "keep-alive", "content-length"}
 
 
@@ -66,6 +67,7 @@ class S3:
         self.asked: Counter[str] = Counter()
         """How many requests came, by their method."""
         self.failed: Counter[str] = Counter()
+        self.is_careless = False
         self._fault: Callable[[str], str | None] = _none
         self._lock = threading.Lock()
 
@@ -106,6 +108,15 @@ class S3:
             yield
         finally:
             self._fault = _none
+
+    @contextmanager
+    def careless(self) -> Iterator[None]:
+        """Have the store ignore the conditions of requests within the block, and overwrite."""
+        self.is_careless = True
+        try:
+            yield
+        finally:
+            self.is_careless = False
 
     @contextmanager
     def credentials_checked(self) -> Iterator[None]:
@@ -196,7 +207,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _asked(self, port: int, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
         connection = http.client.HTTPConnection("127.0.0.1", port)
-        headers = {name: value for name, value in self.headers.items() if name.lower() not in HOP_BY_HOP}
+        assert isinstance(self.server, _Gate)
+        left_out = HOP_BY_HOP | (CONDITIONS if self.server.store.is_careless else set())
+        headers = {name: value for name, value in self.headers.items() if name.lower() not in left_out}
         connection.request(self.command, self.path, body, {**headers, "Content-Length": str(len(body))})
         response = connection.getresponse()
         content = response.read()

@@ -21,6 +21,7 @@ from minicontroller.pipeline.ingest.files import Read, listing
 from minicontroller.pipeline.ingest.lines import Reader
 from minicontroller.pipeline.ingest.state import State, check
 from minicontroller.pipeline.location import READ_AHEAD_BYTES, File, Location, output_stream, reason
+from minicontroller.pipeline.probing import probe
 from minicontroller.pipeline.schemas import Table
 from tests.audit.logs import CLUSTER, a_log
 from tests.command_line.command import call
@@ -202,3 +203,13 @@ def test_credentials_that_the_store_refuses(bucket: Bucket, store: S3) -> None:
     assert "the store does not accept the credentials: check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the" in said
     assert "the store does not accept the credentials" in reason(failure.value)
     assert "very-secret" not in said + reason(failure.value)
+
+
+def test_a_store_that_overwrites_is_refused(bucket: Bucket) -> None:
+    """A store that ignores the condition of a request is told apart before anything is written, and
+    nothing of the attempt stays in any store.
+    """
+    probe(bucket.tables)
+    with bucket.store.careless(), pytest.raises(TablesError, match="ignores If-None-Match"):
+        probe(bucket.tables)
+    assert not any(info.is_file for info in bucket.tables.filesystem().get_file_info(LOCATED))
