@@ -6,7 +6,6 @@ it was told to fail on; 2 it was called wrongly. Spark is imported when a comman
 """
 
 import re
-import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -20,6 +19,7 @@ import click
 
 from ..text.escaping import escaped
 from ..text.times import parse_time
+from .ending import SENTENCE, Interrupted, on_signals
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from .backtest.candidate import Found
     from .location import Location
 
-INTERRUPTED, TERMINATED = 130, 143
 NEEDED = ("deltalake", "duckdb", "jinja2", "matplotlib", "pandas", "pyarrow", "pyspark")
 """The libraries of the extra `pipeline`."""
 
@@ -84,7 +83,19 @@ tables_option = click.option(
 )
 
 
-@click.group("pipeline")
+class Commands(click.Group):
+    """Commands that end at once, and with a sentence, when a signal asks them to."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with on_signals():
+            try:
+                return super().invoke(ctx)
+            except Interrupted as interrupted:
+                click.echo(SENTENCE, err=True)
+                sys.exit(interrupted.code)
+
+
+@click.group("pipeline", cls=Commands)
 def pipeline() -> None:
     """Load the audit log into tables on Spark, make reports, and judge recorded requests by another
     policy.
@@ -94,8 +105,6 @@ def pipeline() -> None:
         raise click.ClickException(
             f"The pipeline needs {', '.join(missing)}, not installed here: pip install 'minicontroller[pipeline]'."
         )
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # an interrupted run must not look like a finished one
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
 
 
 def spark_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -115,14 +124,10 @@ def spark_options(function: Callable[..., None]) -> Callable[..., None]:
     def command(
         *, tables: "Location", master: str | None, settings: dict[str, str], verbose: bool, **rest: Any
     ) -> None:
-        try:
-            from .session import spark_session
+        from .session import spark_session
 
-            with failures_told(tables):
-                function(tables=tables, spark=spark_session(master, settings=settings, verbose=verbose), **rest)
-        except KeyboardInterrupt:
-            click.echo("Interrupted.", err=True)
-            sys.exit(INTERRUPTED)
+        with failures_told(tables):
+            function(tables=tables, spark=spark_session(master, settings=settings, verbose=verbose), **rest)
 
     return command
 
@@ -276,10 +281,11 @@ def backtest(
 
 
 def _read_candidate(policy: str, sets: tuple[str, ...] = ()) -> "Found":
-    from .backtest.candidate import CandidateError, read_candidate
+    from .backtest.apart import read_apart
+    from .backtest.candidate import CandidateError
 
     try:
-        return read_candidate(policy, sets)
+        return read_apart(policy, sets)
     except CandidateError as error:
         raise click.ClickException(str(error)) from None
 

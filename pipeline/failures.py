@@ -23,7 +23,7 @@ REMEDIES = {
         "Spark's workers have another version of Python than this one: set PYSPARK_PYTHON to one that every worker has."
     ),
     ("Python worker exited unexpectedly", "\n"): (
-        "A worker's Python was ended, as by a machine that is out of memory: let fewer tasks run at once, by --master local[N] or "
+        "A worker's Python was ended, by a policy that ends its process, or by a machine that is out of memory: then let fewer tasks run at once, by --master local[N] or "
         "--conf spark.executor.cores=N, or give a cluster's workers more by --conf spark.executor.memoryOverhead=4g."
     ),
     ("caused by one of the running tasks) Reason: ", "\n"): (

@@ -27,6 +27,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession, is_remote
 
 from ..text.properties import PropertiesError, parse_properties
+from .ending import ending
 from .failures import PipelineError, SparkLostError, first_line, is_sparks, lost
 from .java_classes import archive, java_options
 from .shipping import write_package
@@ -37,6 +38,7 @@ LOCAL = "local"
 LISTENING = {"spark": ("Spark master", ""), "sc": ("Spark Connect server", "15002")}
 """The kind of server that an address of each scheme names, and its default port, if it has one."""
 CONNECT_SECONDS = 5.0
+LOCAL_DIR = "spark.local.dir"
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """The variable in which spark-submit tells where Java's side is."""
 STDERR = "stderr"
@@ -94,15 +96,15 @@ def spark_session(
             raise SparkUnavailableError(f"Spark runs here already, and is used as it is: leave --master {master} out.")
         yield present
         return
-    with TemporaryDirectory(prefix="minicontroller-spark-") as name:
-        folder, spark = Path(name), None
+    with _own_folder() as folder:
+        spark = None
         try:
-            with _signals_held_back():
-                spark = _started(master, settings or {}, None if verbose else folder)
-            is_here = not is_remote() and _is_local(spark.sparkContext.master or "")
-            if not is_here and (package := write_package(folder)) is not None:
-                spark.addArtifacts(str(package), pyfile=True)
-            yield spark
+            with ending.of_children():
+                spark = _started(master, settings or {}, folder, is_quiet=not verbose)
+                is_here = not is_remote() and _is_local(spark.sparkContext.master or "")
+                if not is_here and (package := write_package(folder)) is not None:
+                    spark.addArtifacts(str(package), pyfile=True)
+                yield spark
         finally:
             if spark is not None:
                 _stop(spark)
@@ -110,34 +112,29 @@ def spark_session(
 
 def _stop(spark: SparkSession) -> None:
     """End Spark, in silence: its Java may have been ended by the signal that ended the command."""
+    level = logging.root.manager.disable
     logging.disable()
     with suppress(SparkLostError), lost(), catch_warnings(action="ignore"):
         spark.stop()
-    logging.disable(logging.NOTSET)
+    logging.disable(level)
 
 
 @contextmanager
-def _signals_held_back() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM wait for the end: else pyspark leaves the Java it starts behind."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    came: list[int] = []
-    handlers = {
-        number: signal.signal(number, lambda number, _: came.append(number))
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
-        yield
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-    if came:
-        signal.raise_signal(came[0])
+def _own_folder() -> Iterator[Path]:
+    """Make a folder for the session, which goes however the command ends."""
+    with TemporaryDirectory(prefix="minicontroller-spark-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        ending.folders.add(folder)
+        try:
+            yield folder
+        finally:
+            ending.folders.discard(folder)
 
 
-def _started(master: str | None, settings: Mapping[str, str], quiet: Path | None) -> SparkSession:
-    """Start Spark, or connect to it; quietly if there is a folder for what that takes."""
+def _started(master: str | None, settings: Mapping[str, str], folder: Path, *, is_quiet: bool) -> SparkSession:
+    """Start Spark, or connect to it. The folder is for what Spark keeps, and for what keeps it
+    quiet.
+    """
     configured = _configured()
     address = master or os.environ.get(REMOTE) or configured.get(MASTER) or os.environ.get("MASTER") or ""
     _check_answers(address)
@@ -148,21 +145,23 @@ def _started(master: str | None, settings: Mapping[str, str], quiet: Path | None
     os.environ.setdefault("PYSPARK_PYTHON", chosen.get(PYTHON, sys.executable))
     if master:
         chosen[MASTER] = master
-    if quiet is None:
+    if _is_local(address or LOCAL) and LOCAL_DIR not in {*configured, *chosen}:
+        chosen[LOCAL_DIR] = str(folder)
+    if not is_quiet:
         return _start(address, chosen)
-    log = quiet / "log4j2.properties"
+    log = folder / "log4j2.properties"
     log.write_text(QUIET, encoding="utf-8")
     given = chosen.get(JAVA_OPTIONS, configured.get(JAVA_OPTIONS, ""))
     chosen[JAVA_OPTIONS] = f"{given} -Dlog4j2.configurationFile={log.as_uri()}".strip()
     classes = archive() if _is_local(address or LOCAL) else None  # of other masters a session may not come about
     if classes is not None:
         try:
-            return _start(address, chosen | {JAVA_OPTIONS: f"{chosen[JAVA_OPTIONS]} {java_options(classes)}"}, quiet)
+            return _start(address, chosen | {JAVA_OPTIONS: f"{chosen[JAVA_OPTIONS]} {java_options(classes)}"}, folder)
         except SparkUnavailableError as error:
             if ENDED not in str(error):
                 raise
             classes.unlink(missing_ok=True)  # Java may have crashed on an archive that was cut off
-    return _start(address, chosen, quiet)
+    return _start(address, chosen, folder)
 
 
 def _configured() -> dict[str, str]:

@@ -7,9 +7,10 @@ secret of the configuration is among them.
 """
 
 import io
+import resource
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import msgspec
@@ -36,6 +37,10 @@ from .watching import Watched, listening, opened
 RULES_KEY = "policy.rules.files"
 TIMEOUT_KEY = "policy.timeout.ms"
 DEFAULT_TIMEOUT_MS = 5_000
+MEMORY_BYTES = 4 << 30
+"""How much memory a process may use from when a policy is loaded: twice what a node gives it, since
+the history lies in the same process.
+"""
 CLASS_KEYS = (POLICY_KEY, CREATE_KEY, ALTER_KEY)
 
 
@@ -72,13 +77,14 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
                 folder, _, name = configs[key].rpartition("/")
                 if folder in places:
                     configs[key] = f"{places[folder]}/{name}"
-            with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-                policy = build_policy(configs)
-            names = {str(place): folder for folder, place in places.items()}
-            watched = Watched(Judge(policy, rules), timeout_ms=self.timeout_ms, names=names)
-            with watched.watching():
-                yield watched
-                call_policy((policy or TopicManagementPolicy()).close)
+            with limited_memory() if names_class(configs) else nullcontext():
+                with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+                    policy = build_policy(configs)
+                names = {str(place): folder for folder, place in places.items()}
+                watched = Watched(Judge(policy, rules), timeout_ms=self.timeout_ms, names=names)
+                with watched.watching():
+                    yield watched
+                    call_policy((policy or TopicManagementPolicy()).close)
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -105,8 +111,7 @@ class Found(msgspec.Struct, frozen=True):
 
 def read_candidate(policy: str, settings: Sequence[str] = ()) -> Found:
     """Read the argument POLICY and the options `--set KEY=VALUE`. Raises CandidateError."""
-    configs = {**_named(policy), **dict(map(_setting, settings))}
-    visible = dict(without_secrets(configs))
+    visible = dict(without_secrets(named(policy, settings)))
     timeout_ms = _timeout(visible)
     rules = _rules(visible)
     specs = {key: absolute(visible[key]) for key in CLASS_KEYS if key in visible and not is_rule_file(visible[key])}
@@ -138,11 +143,36 @@ def read_candidate(policy: str, settings: Sequence[str] = ()) -> Found:
         name=judge.name, policy_hash=judge.policy_hash, configs={**visible, **specs}, timeout_ms=timeout_ms, rules=rules,
         folders=folders, searched=tuple(searched),
     )  # fmt: skip
-    named = () if ruleset is None else tuple((each.name, each.action.value) for each in ruleset.rules)
-    return Found(candidate, suspicions(folders), _elsewhere(filter(None, read), folders), named)
+    rule_names = () if ruleset is None else tuple((each.name, each.action.value) for each in ruleset.rules)
+    return Found(candidate, suspicions(folders), _elsewhere(filter(None, read), folders), rule_names)
 
 
 # ------------------------------------------------------------------ what is named
+
+
+def named(policy: str, settings: Sequence[str]) -> dict[str, str]:
+    """Return the configuration that is asked for. Raises CandidateError."""
+    return {**_named(policy), **dict(map(_setting, settings))}
+
+
+@contextmanager
+def limited_memory() -> Iterator[None]:
+    """Let the process use MEMORY_BYTES more within the block, on systems that know such a limit: a
+    policy that wants more gets MemoryError, as at a node, and does not take the machine's.
+    """
+    try:
+        used = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
+    except OSError:
+        yield
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    most = used + MEMORY_BYTES
+    if soft == resource.RLIM_INFINITY or soft > most:
+        resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
 def _named(policy: str) -> dict[str, str]:

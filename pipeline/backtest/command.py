@@ -17,6 +17,7 @@ import click
 from pyspark.sql import SparkSession
 
 from ..delta import Tables
+from ..ending import ending
 from ..location import Location
 from ..page.files import Files, as_json
 from ..page.sheet import Kind, count, shown
@@ -107,6 +108,7 @@ def _answers_folder(tables: Tables, files: Files | None) -> Iterator[Path]:
     except OSError as error:
         raise BacktestError(f"Nothing can be written into {parent}: {error.strerror or error}.") from None
     is_wanted = False
+    ending.folders.add(folder)
     try:
         yield folder
     except Exception:
@@ -114,6 +116,7 @@ def _answers_folder(tables: Tables, files: Files | None) -> Iterator[Path]:
             click.echo(f"What the candidate said lies in {folder}, as Parquet.", err=True)
         raise
     finally:
+        ending.folders.discard(folder)
         if not is_wanted:
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -6,6 +6,7 @@ loaded, it is loaded anew, and nothing that it imported from its folder stays.
 """
 
 import ast
+import os
 import site
 import sys
 import sysconfig
@@ -81,7 +82,9 @@ def unpacked(folders: Mapping[str, Files], searched: Iterable[str]) -> Iterator[
     """Unpack the files of each folder on this machine for the time of the block, and yield where.
     Modules are looked for first in the folders that are `searched`, and forgotten after the block.
     """
-    with TemporaryDirectory(prefix="minicontroller-policy-") as temporary:
+    sparks = os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0]  # a worker's, which goes with Spark
+    place = sparks if sparks and Path(sparks).is_dir() else None
+    with TemporaryDirectory(prefix="minicontroller-policy-", dir=place) as temporary:
         places = {folder: Path(temporary).resolve() / str(number) for number, folder in enumerate(folders)}
         for folder, files in folders.items():
             for name, data in files.items():

@@ -8,6 +8,7 @@ because the answer may then be another one tomorrow, or on another machine.
 """
 
 import io
+import os
 import random
 import signal
 import sys
@@ -38,6 +39,7 @@ class Watched:
         they came from.
         """
         self._judge = judge
+        self._owner = os.getpid()
         self.names = names or {}
         self._seconds = timeout_ms / 1000
         self._too_late: PolicyReply = PolicyOutcome.BROKEN, f"it takes more than policy.timeout.ms ({timeout_ms})"
@@ -96,6 +98,8 @@ class Watched:
         _listener = self._note
         try:
             said = question()
+            if os.getpid() != self._owner:
+                os._exit(1)  # the policy forked, and this is the child
         except _TooLateError:  # between the policy and us
             said = self._too_late
         finally:

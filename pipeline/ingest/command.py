@@ -3,7 +3,6 @@
 Rule: what goes wrong is a sentence; numbers are those of the tables.
 """
 
-import signal
 import sys
 from collections.abc import Sequence
 from threading import Event
@@ -11,6 +10,7 @@ from threading import Event
 import click
 from pyspark.sql import SparkSession
 
+from ..ending import ending
 from ..location import Location
 from ..page.sheet import plural
 from ..progress import Stages
@@ -31,11 +31,12 @@ def run_command(
     Raises PipelineError and OSError.
     """
     stop = Event() if follow else None
-    if stop is not None:
-        for number in (signal.SIGINT, signal.SIGTERM):  # they end the run in good order
-            signal.signal(number, lambda _number, _frame: stop.set())
-    with Stages(spark).shown() as progress:
-        summary = ingest(spark, tables, folders, follow=stop, anew=anew, batch_bytes=batch_bytes, progress=progress)
+    ending.finishes = None if stop is None else stop.set
+    try:
+        with Stages(spark).shown() as progress:
+            summary = ingest(spark, tables, folders, follow=stop, anew=anew, batch_bytes=batch_bytes, progress=progress)
+    finally:
+        ending.finishes = None
     for line in told(summary):
         click.echo(line)
     if fails_on_problems and summary.has_problems:

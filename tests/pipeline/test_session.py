@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,10 +26,14 @@ from minicontroller.pipeline.schemas import Table
 from minicontroller.pipeline.spreading import SMALL
 from tests.audit.logs import a_log, write
 from tests.command_line.command import call
+from tests.pipeline.backtest.asking import in_python
+from tests.pipeline.by_hand import a_decision, write_tables
 from tests.support.waiting import until
 
 FAILED, CALLED_WRONGLY = 1, 2
 SPARK_SECONDS = 300.0
+SOON_SECONDS = 8.0
+"""A command ends within two seconds on a machine that has time for it."""
 OF_JAVA_11 = (
     "java.lang.UnsupportedClassVersionError: org/apache/spark/launcher/Main (class file version 61.0), up to 55.0"
 )
@@ -154,26 +160,89 @@ def test_ctrl_c_is_pythons_own(spark: SparkSession) -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_ended_while_spark_starts(tmp_path: Path, number: signal.Signals, code: int) -> None:
+def ended(folder: Path, number: signal.Signals, is_time: Callable[[int], object], *arguments: str) -> int:
+    """Give a command a signal when it is time, and return its exit code: it ends soon with a
+    sentence, and leaves no process and no file behind.
+    """
+    (folder / "tmp").mkdir()
+    command = [sys.executable, "-m", "minicontroller", "pipeline", *arguments, "--tables", "tables"]
+    variables = {**os.environ, "TMPDIR": str(folder / "tmp")}
+    with subprocess.Popen(
+        command, cwd=folder, env=variables, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as run:
+        until(lambda: is_time(run.pid), within=SPARK_SECONDS)
+        began = time.monotonic()
+        os.killpg(run.pid, number) if number == signal.SIGINT else run.send_signal(number)
+        _, said = run.communicate()
+    assert time.monotonic() - began < SOON_SECONDS
+    assert said == "Interrupted.\n"
+    until(lambda: not members(run.pid), within=SPARK_SECONDS)
+    assert list((folder / "tmp").iterdir()) == []
+    return run.returncode
+
+
+def test_ended_while_spark_starts(tmp_path: Path) -> None:
     """Whoever gives up as soon as Java runs leaves neither Java nor files behind."""
     write(tmp_path / "a.ndjson", a_log(1))
-    (tmp_path / "tmp").mkdir()
-    command = [sys.executable, "-m", "minicontroller", "pipeline", "ingest", "--audit", ".", "--tables", "tables"]
-    variables = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
-    with subprocess.Popen(command, cwd=tmp_path, env=variables, stderr=subprocess.PIPE, start_new_session=True) as run:
-        until(lambda: len(members(run.pid)) > 1, within=SPARK_SECONDS)
-        os.killpg(run.pid, number) if number == signal.SIGINT else run.send_signal(number)
-        run.communicate()
-    assert run.returncode == code
-    until(lambda: not members(run.pid), within=SPARK_SECONDS)
-    assert not list((tmp_path / "tmp").glob("minicontroller-spark-*"))
-    assert not (tmp_path / "tables").exists()
+    code = ended(tmp_path, signal.SIGTERM, lambda run: len(members(run)) > 1, "ingest", "--audit", ".")
+    assert (code, (tmp_path / "tables").exists()) == (143, False)
+
+
+def test_ended_while_a_policy_judges(tmp_path: Path) -> None:
+    """A policy that does not end for any exception holds nobody up, and the tables are whole."""
+    write_tables(tmp_path / "tables", [a_decision(1)])
+    body = f"""
+        def validate_create_topic(self, request, cluster):
+            open({str(tmp_path / "judging")!r}, "w").close()
+            while True:
+                try:
+                    __import__("time").sleep(60)
+                except BaseException:
+                    pass
+    """
+    in_python(tmp_path, body)
+    judging = tmp_path / "judging"
+    code = ended(tmp_path, signal.SIGINT, lambda _: judging.exists(), "backtest", "candidate.py:Candidate")
+    assert (code, list((tmp_path / "tables").glob(".*"))) == (130, [])
+
+
+STUCK = """
+import subprocess, sys, time
+from pathlib import Path
+from minicontroller.pipeline.ending import ending, on_signals
+
+ending.folders.add(Path(sys.argv[1]))
+with on_signals(), ending.of_children():
+    child = subprocess.Popen(["sleep", "600"])
+    print(child.pid, flush=True)
+    while True:
+        try:
+            time.sleep(60)
+        except BaseException:
+            pass
+"""
+
+
+def test_a_process_that_does_not_end_is_ended(tmp_path: Path) -> None:
+    """A thread ends what the main thread holds up, with the processes and files that belong to
+    it.
+    """
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    command = [sys.executable, "-c", STUCK, str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        child = Path("/proc") / run.stdout.readline().strip()
+        assert child.exists()
+        run.send_signal(signal.SIGTERM)
+        assert run.communicate()[1] == "Interrupted.\n"
+    assert (run.returncode, folder.exists()) == (143, False)
+    until(lambda: not child.exists(), within=SOON_SECONDS)
 
 
 def test_ended_from_outside(tmp_path: Path) -> None:
     """SIGTERM to all processes at once, Java and all, ends a run that follows the log as Ctrl-C
-    does: with its summary, and without a trace.
+    does: with its summary, or without if that takes too long, and without a trace.
     """
     with write(tmp_path / "a.ndjson", a_log(1)).open("ab") as stream:
         stream.write(b"no event" * (SMALL * EVENT_BYTES // 8) + b"\n")  # so much that Spark is asked to read it
@@ -187,7 +256,8 @@ def test_ended_from_outside(tmp_path: Path) -> None:
             with suppress(ProcessLookupError):  # it may have ended because another one did
                 os.kill(process, signal.SIGTERM)
         said, complaints = run.communicate()
-    assert (run.returncode, said.partition("\n")[0], complaints) == (0, "3 new events from 1 file.", "")
+    assert (run.returncode, complaints) in {(0, ""), (143, "Interrupted.\n")}
+    assert said.partition("\n")[0] in {"3 new events from 1 file.", *[""] * (run.returncode == 143)}
 
 
 def members(session: int) -> list[int]:

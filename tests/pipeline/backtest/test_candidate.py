@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from minicontroller.pipeline.backtest.apart import read_apart
 from minicontroller.pipeline.backtest.candidate import Candidate, CandidateError, Found, read_candidate
 from minicontroller.policies.judging import Judge
 from minicontroller.policies.loading import build_policy
 from minicontroller.policies.rules.reading import read_rule_files
 from minicontroller.policies.verdict import Verdict
-from tests.pipeline.backtest.asking import HEAD, at_most
+from tests.pipeline.backtest.asking import HEAD, at_most, in_python
 from tests.policies.asking import cluster, create
 
 ROOT = Path(__file__).parents[3]
@@ -250,3 +251,34 @@ def test_the_sample_policy_is_a_candidate() -> None:
     found = read_candidate(f"{ROOT}/config/policy.py:PlatformPolicy")
     assert (found.suspicions, found.reads) == ((), ())
     assert ask(found.candidate, "T").decision.value == "violated"
+
+
+DEEDS = {
+    "os._exit(0)": "(exit code 0): it must only define a policy.",
+    "os._exit(3)": "(exit code 3): it must only define a policy.",
+    "os.kill(0, signal.SIGTERM)": "(SIGTERM): it must only define a policy.",
+    "sys.exit(0)": "cannot be loaded: SystemExit: 0",
+    "os.fork()": "",
+    "os.closerange(0, 100)": "",
+}
+"""What a policy does while it is imported, and what is said of it."""
+
+
+def test_a_policy_that_ends_its_process_is_told(tmp_path: Path) -> None:
+    """Whatever a policy does while it is loaded, the command goes on and knows."""
+    for number, (deed, said) in enumerate(DEEDS.items()):
+        file = tmp_path / f"policy_{number}.py"
+        file.write_text(f"{HEAD}import os, signal, sys\n{deed}\nclass Candidate(TopicManagementPolicy):\n    pass\n")
+        try:
+            told = "" if read_apart(f"{file}:Candidate").names == ["Candidate"] else "another"
+        except CandidateError as error:
+            told = str(error)
+        assert said in told and bool(said) == bool(told), deed
+
+
+def test_a_policy_that_forks_or_wants_all_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A judgement has one answer, whatever goes on from it, and memory has an end."""
+    monkeypatch.setattr("minicontroller.pipeline.backtest.candidate.MEMORY_BYTES", 256 << 20)
+    body = "def validate_create_topic(self, request, cluster):\n    import os\n    os.fork()\n    bytearray(1 << 30)"
+    verdict = ask(in_python(tmp_path, body))
+    assert verdict.message is not None and "MemoryError" in verdict.message

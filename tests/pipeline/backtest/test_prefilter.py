@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -170,6 +170,7 @@ def assert_the_same(folder: Path, events: list[AuditEvent], candidate: Candidate
 
 
 @given(st.integers(0, 1_000_000), st.booleans())
+@settings(max_examples=50)
 def test_prefilter_and_judge_say_what_the_judge_says(
     tmp_path_factory: pytest.TempPathFactory, seed: int, is_windowed: bool
 ) -> None:
@@ -206,6 +207,7 @@ def validate_delete_records(self, request, cluster):
 
 
 @given(st.integers(0, 1_000_000), st.booleans(), st.sampled_from([KEEPING, DELETING]))
+@settings(max_examples=50)
 def test_a_class_is_asked_the_same(
     tmp_path_factory: pytest.TempPathFactory, seed: int, is_windowed: bool, body: str
 ) -> None:

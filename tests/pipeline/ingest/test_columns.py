@@ -47,7 +47,7 @@ Row = dict[str, Any]
 
 
 @given(st.lists(st.tuples(SEEDS, st.sampled_from([0.0, 0.005, 0.02, 0.3])), max_size=12))
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_columns_are_what_msgspec_reads(seeds: list[tuple[int, float]]) -> None:
     """Each line is a row with msgspec's values, in the order of the lines, or bad; bad are those
     that msgspec refuses, and those of which a value is beyond its column.
