@@ -1,12 +1,7 @@
 """How other tools read the tables: what docs/pipeline.md shows of each, carried out."""
 
-import json
 import re
-import subprocess
-import sys
-import tempfile
 from collections import Counter
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -19,29 +14,10 @@ from pyspark.sql import DataFrame, SparkSession
 from minicontroller.pipeline.schemas import Table
 from tests.pipeline.ingest.local import ingest_on
 from tests.pipeline.ingest.test_ingest import CLUSTERS, fill
-from tests.support.maven import CACHE, kept, needs_maven, time_to_download
 
 DOCS = (Path(__file__).parents[2] / "docs" / "pipeline.md").read_text(encoding="utf-8")
-SHOWN = re.findall(
-    r"```(?:python|sh)\n(.*?)```", DOCS[DOCS.index("## The tables") : DOCS.index("### `events`")], re.DOTALL
-)
-"""What the page shows: pandas and DuckDB, Spark, and Spark with Delta's jar."""
-POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>minicontroller</groupId><artifactId>delta</artifactId><version>1</version>
-  <dependencies>
-    <dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>
-  </dependencies>
-</project>
-"""
-ASK = """
-import json, sys
-from pyspark.sql import SparkSession
-builder = SparkSession.builder.master("local[1]")
-for key, value in json.loads(sys.argv[1]).items():
-    builder = builder.config(key, value)
-print(json.dumps(builder.getOrCreate().sql(sys.argv[2]).collect()))
-"""
+SHOWN = re.findall(r"```python\n(.*?)```", DOCS[DOCS.index("## The tables") : DOCS.index("### `events`")], re.DOTALL)
+"""What the page shows: pandas and DuckDB, and Spark."""
 
 
 @pytest.fixture(name="tables", scope="module")
@@ -100,33 +76,6 @@ def test_spark_without_the_jar(spark: SparkSession, tables: Path, monkeypatch: p
     events: DataFrame = shown(1, tables.parent, monkeypatch, spark=spark)["events"]
     assert set(events.columns) == set(Table.EVENTS.schema.names)
     assert Counter(row.cluster_id for row in events.collect()) == clusters_of(tables)
-
-
-@needs_maven
-@time_to_download
-def test_spark_with_the_jar(tables: Path) -> None:
-    """Spark reads the tables by their log with the jar and the settings that the page names."""
-    [package] = re.findall(r"--packages (\S+)", SHOWN[2])
-    settings = dict(re.findall(r"--conf ([^=\s]+)=(\S+)", SHOWN[2]))
-    jars = ",".join(map(str, delta_jars(*package.split(":")).glob("*.jar")))
-    [query] = re.findall(r'-e "(.*?)"', SHOWN[2], re.DOTALL)
-    command = [sys.executable, "-c", ASK, json.dumps({**settings, "spark.jars": jars, "spark.ui.enabled": "false"})]
-    told = subprocess.run(
-        [*command, query.replace("/data/tables", str(tables))], capture_output=True, text=True, check=False
-    )
-    assert told.returncode == 0, told.stderr[-4000:]
-    assert dict(json.loads(told.stdout)) == clusters_of(tables)
-
-
-def delta_jars(group: str, artifact: str, version: str) -> Path:
-    """Return the folder of Delta's own jars; what they need besides comes with Spark."""
-    text = POM.format(group, artifact, version)
-    libs = CACHE / f"delta-{sha256(text.encode()).hexdigest()[:16]}" / "libs"
-    with tempfile.NamedTemporaryFile("w", suffix=".xml") as pom:
-        pom.write(text)
-        pom.flush()
-        only = f"-DincludeGroupIds={group}"
-        return kept(libs, Path(pom.name), "dependency:copy-dependencies", only, "-DoutputDirectory={}")
 
 
 def clusters_of(tables: Path) -> dict[str, int]:
