@@ -13,7 +13,7 @@ use a `Judge`, which calls the policy in this process.
 import inspect
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from typing import Any, Protocol
@@ -75,6 +75,10 @@ class Rules(Protocol):
     @property
     def rule_actions(self) -> Mapping[str, RuleAction]:
         """The action of each rule by its name, in the order of the rules."""
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """Sentences about rules that may not do what their author means."""
 
     @property
     def reads_creation(self) -> bool:

@@ -69,6 +69,8 @@ class RuleFiles:
     def _put_in_force(self, rules: Rules) -> None:
         self.loads += 1
         self._runner.use(rules)
+        for warning in rules.warnings:
+            logger.warning("%s", warning)
         logger.info("rules in force: %d of %s (hash %s)", len(rules.rule_actions), rules.name, rules.hash[:12])
 
 

@@ -12,6 +12,7 @@ from ...text.plurals import noun, plural
 from ..interface import TopicState
 from ..topic_counts import Held, counts_of, total
 from ..verdict import RuleAction
+from . import possible
 from .config_bounds import read_config_bounds
 from .facts import Facts
 from .matching import USER, Match, PatternFault, full_match, literal_prefix, pattern_match
@@ -41,9 +42,12 @@ def read_name_pattern(table: TomlTable, name: str) -> Rule:
     speaks_of_user = pattern is not None and USER in pattern
     matches: Match = lambda _name: True  # noqa: E731 - a file with a bad pattern is not used
     if pattern is not None:
+        fault = possible.placeholder(pattern) or possible.topic_regex(pattern)
         try:
             matches = full_match(pattern, "user" if speaks_of_user else None)
-        except PatternFault as fault:
+        except PatternFault as bad:
+            fault = str(bad)
+        if fault is not None:
             table.note(f"pattern {fault}", "pattern")
     elif not table.has("pattern"):
         table.note("pattern is missing")
@@ -164,9 +168,12 @@ def read_quota(table: TomlTable, name: str) -> Rule:
     if not (table.has("max_topics") or table.has("max_partitions")):
         table.note("neither max_topics nor max_partitions is given")
     if owned is not None:
+        fault = possible.topic_pattern(owned)
         try:
             pattern_match(owned, "user")
-        except PatternFault as fault:
+        except PatternFault as bad:
+            fault = str(bad)
+        if fault is not None:
             table.note(f"owned {fault}", "owned")
     table.finish()
 

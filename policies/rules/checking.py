@@ -17,6 +17,7 @@ from .engine_text import EngineText
 from .literals import LITERALS, literal_type, literal_value, operations_named
 from .matching import compiled_regex
 from .operators import an, comparable, type_of_operation
+from .plausible import Doubt, implausible
 from .syntax import SyntaxFault, SyntaxNode, parse
 from .vocabulary import (
     ANY,
@@ -26,6 +27,7 @@ from .vocabulary import (
     INT,
     MACROS,
     METHODS,
+    OPERATIONS,
     STRING,
     VARIABLES,
     Type,
@@ -67,11 +69,14 @@ class Checked(msgspec.Struct, frozen=True):
     compared_with_null: frozenset[str]
     operations: tuple[tuple[str, int], ...] = ()
     """The operations that it compares `request.operation` with, each with its place."""
+    doubts: tuple[SyntaxFault, ...] = ()
+    """What is strange in some clusters only."""
 
 
-def check(text: str, wanted: Type) -> Checked:
-    """Check an expression, which must have the type `wanted`. Raises ExpressionFaults with every
-    mistake, or with only the first mistake in grammar.
+def check(text: str, wanted: Type, operations: frozenset[str] = frozenset(OPERATIONS)) -> Checked:
+    """Check an expression, which must have the type `wanted`, of a rule that judges these
+    operations. Raises ExpressionFaults with every mistake, or with only the first mistake in
+    grammar.
     """
     checker = _Checker(text)
     try:
@@ -81,6 +86,8 @@ def check(text: str, wanted: Type) -> Checked:
     found = checker.type_of(tree)
     if found.name not in {wanted.name, "any"}:
         checker.faults.append(SyntaxFault(tree.at, f"is {an(found)}, but must be {an(wanted)}"))
+    strange = list(implausible(tree, operations))
+    checker.faults += [each for each in strange if not isinstance(each, Doubt)]
     if checker.faults:
         raise ExpressionFaults(checker.faults)
     return Checked(
@@ -89,6 +96,7 @@ def check(text: str, wanted: Type) -> Checked:
         tuple(checker.regexes),
         frozenset(checker.compared_with_null),
         tuple(checker.operations),
+        tuple(each for each in strange if isinstance(each, Doubt)),
     )
 
 

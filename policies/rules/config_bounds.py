@@ -13,8 +13,9 @@ from types import MappingProxyType
 
 import msgspec
 
-from ..configs.canonical import TYPES, canonical
+from ..configs.canonical import TYPES, canonical, type_of
 from ..configs.effective import SYNONYMS, EffectiveConfigs
+from ..configs.known import NUMBERS, strange_key, wrong_value
 from ..configs.values import InvalidValueError, KeyType, parse_value
 from ..interface import NO_CONFIGS, AlterBrokerConfigsRequest
 from .facts import Facts
@@ -53,6 +54,8 @@ def read_config_bounds(table: TomlTable, name: str) -> Rule:
     else:
         for key in configs.keys():  # noqa: SIM118 - a TomlTable is no mapping
             bound = configs.table(key)
+            if (strange := strange_key(key)) is not None:
+                (configs.note if strange.is_certain else configs.doubt)(f"{key} {strange.text}", key)
             if bound is not None:
                 bounds.append((key, *_read_bound(bound, key)))
     table.finish()
@@ -154,6 +157,7 @@ def _read_bound(table: TomlTable, key: str) -> tuple[Fault, bool]:
         table.note(f"{key} has no bound: give min, max, allowed, required or forbidden")
     if forbidden and required:
         table.note(f"{key} is both required and forbidden", "forbidden")
+    _check_values(table, key, {"min": least, "max": most}, allowed or ())
     absent = table.choice("absent", ABSENT)
     judges_default = absent == "default" or (absent is None and (least is not None or most is not None))
     table.finish()
@@ -182,6 +186,26 @@ def _read_bound(table: TomlTable, key: str) -> tuple[Fault, bool]:
         return None
 
     return fault, absent == "allow" or (least is None and most is None and allowed is None)
+
+
+def _check_values(table: TomlTable, key: str, limits: Mapping[str, int | None], allowed: Sequence[str]) -> None:
+    """Note limits and values that the config never has."""
+    kind, (least, most) = type_of(key), limits.values()
+    for name, limit in limits.items():
+        if limit is None:
+            continue
+        if kind not in NUMBERS and kind is not KeyType.UNKNOWN:
+            table.note(f"{name} is a limit of numbers, but {key} is a {kind.name.lower()}: give allowed", name)
+        elif (why := wrong_value(key, str(limit))) is not None:
+            table.note(f"{name}: {why}", name)
+    for index, text in enumerate(allowed):
+        if (why := wrong_value(key, text)) is not None:
+            table.note(f"allowed: {why}", *table.at("allowed", index))
+        elif INTEGER.fullmatch(text) and (
+            (least is not None and int(text) < least and not _is_unlimited(key, int(text)))
+            or (most is not None and int(text) > most)
+        ):
+            table.note(f"allowed: {text} is outside of min and max", *table.at("allowed", index))
 
 
 def _number(key: str, value: str) -> int | float:

@@ -68,6 +68,8 @@ def read_rule(table: TomlTable) -> Rule:
     if condition is None and not table.has("condition"):
         table.note("the rule has no condition")
     message = _of(table, scope, "message_expression", STRING)
+    if table.has("message") and table.has("message_expression"):
+        table.note("message stands beside message_expression, which makes the message: leave one out", "message")
     table.text("description")
     table.finish()
     sound = [expression for expression in (*applies, condition, message) if expression is not None]
@@ -85,11 +87,13 @@ def _of(table: TomlTable, scope: Scope, key: str, wanted: Type) -> Expression | 
 def _expression(table: TomlTable, scope: Scope, text: str, wanted: Type, *steps: str | int) -> Expression | None:
     key = str(steps[0])
     try:
-        checked = check(text, wanted)
+        checked = check(text, wanted, scope.operations)
     except ExpressionFaults as found:
         for fault in found.faults:
             table.note(f"{key} {fault}", *steps, character=fault.at)
         return None
+    for doubt in checked.doubts:
+        table.doubt(f"{key} {doubt}", *steps, character=doubt.at)
     for operation, at in checked.operations:
         if operation not in scope.operations:
             table.note(f"{key} {_never(operation, scope)}", *steps, character=at)

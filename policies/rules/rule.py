@@ -6,14 +6,13 @@ from enum import Enum
 import msgspec
 
 from ..verdict import Finding, RuleAction
+from . import possible
 from .facts import Facts
-from .matching import USER, Match, MatchOfUser
+from .matching import Match, MatchOfUser
 from .tables import TomlTable
 from .vocabulary import ADMIN, GROUPS, INCLUDED, OPERATIONS, TOPIC_OPERATIONS
 
 TOPICS = frozenset(TOPIC_OPERATIONS)
-HOST_CHARACTERS = frozenset("0123456789abcdefABCDEF:.%*?")
-TOPIC_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-*?")
 
 Judge = Callable[[Facts], str | None]
 """Returns the objection to a request, as a message for the client, or None. An exception denies."""
@@ -167,19 +166,39 @@ def read_scope(
     for key in ("resources", "except_resources"):
         if table.has(key) and not scope <= ADMIN:
             table.note(_no_resource(key, sorted(scope - ADMIN)), key)
+    _check_exceptions(table)
     return Scope(
         name or "",
         RuleAction(actions[0]) if valid else RuleAction.DENY,
         scope,
-        table.patterns_of_user("topics", impossible_topic),
-        table.patterns_of_user("except_topics", impossible_topic),
-        table.patterns("principals", impossible_principal),
-        table.patterns("except_principals", impossible_principal),
+        table.patterns_of_user("topics", possible.topic_pattern),
+        table.patterns_of_user("except_topics", possible.topic_pattern),
+        table.patterns("principals", possible.principal_pattern),
+        table.patterns("except_principals", possible.principal_pattern),
         _callers(table),
-        table.patterns_of_user("resources", lambda _pattern: None),
-        table.patterns_of_user("except_resources", lambda _pattern: None),
-        table.text("message"),
+        table.patterns_of_user("resources", possible.resource_pattern(scope)),
+        table.patterns_of_user("except_resources", possible.resource_pattern(scope)),
+        _message(table),
     )
+
+
+def _message(table: TomlTable) -> str | None:
+    message = table.text("message")
+    fault = None if message is None else possible.placeholder(message, ())
+    if fault is not None:
+        table.note(f"message {fault}: message_expression can name what a request has", "message")
+    return message
+
+
+def _check_exceptions(table: TomlTable) -> None:
+    """Note exceptions that leave nothing of what the rule is about."""
+    for key in ("topics", "principals", "hosts", "client_ids", "resources"):
+        named, excepted = table.raw(key), table.raw(f"except_{key}")
+        named, excepted = ([each] if isinstance(each, str) else each for each in (named, excepted))
+        if not isinstance(excepted, list):
+            continue
+        if "*" in excepted or (isinstance(named, list) and named and all(each in excepted for each in named)):
+            table.note(f"except_{key} leaves nothing that the rule could be about", f"except_{key}")
 
 
 def _never(named: str, never: str, operations: Sequence[str]) -> str:
@@ -209,7 +228,7 @@ def _callers(table: TomlTable) -> Callable[[Facts], bool] | None:
     """Read the hosts and client ids of a rule, and return whether it is about a caller; None if it
     is about all. A client without an id has an empty one.
     """
-    hosts, except_hosts = (table.patterns(key, impossible_host) for key in ("hosts", "except_hosts"))
+    hosts, except_hosts = (table.patterns(key, possible.host_pattern) for key in ("hosts", "except_hosts"))
     ids, except_ids = (table.patterns(key, lambda _pattern: None) for key in ("client_ids", "except_client_ids"))
     if hosts is None and except_hosts is None and ids is None and except_ids is None:
         return None
@@ -224,23 +243,3 @@ def _callers(table: TomlTable) -> Callable[[Facts], bool] | None:
         )
 
     return are_meant
-
-
-def impossible_topic(pattern: str) -> str | None:
-    if pattern.startswith("/") and pattern.endswith("/") and len(pattern) > 1:
-        return None
-    strange = next((character for character in pattern.replace(USER, "") if character not in TOPIC_CHARACTERS), None)
-    return None if strange is None else f"can match no topic: no name has {strange!r} in it"
-
-
-def impossible_principal(pattern: str) -> str | None:
-    if ":" in pattern or "*" in pattern or pattern.startswith("/"):
-        return None
-    return f"can match no principal: write it with its type, as User:{pattern}"
-
-
-def impossible_host(pattern: str) -> str | None:
-    if pattern.startswith("/") and pattern.endswith("/") and len(pattern) > 1:
-        return None
-    strange = next((character for character in pattern if character not in HOST_CHARACTERS), None)
-    return None if strange is None else f"can match no client: no IP address has {strange!r} in it"

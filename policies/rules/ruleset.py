@@ -36,8 +36,15 @@ COUNT = "rule_count"
 class RuleSet:
     """All rules of all rule files, in their order."""
 
-    def __init__(self, rules: Sequence[Rule] = (), hash_: str = "", files: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        rules: Sequence[Rule] = (),
+        hash_: str = "",
+        files: Sequence[str] = (),
+        doubts: Sequence[Mistake] = (),
+    ) -> None:
         self.rules = tuple(rules)
+        self._doubts = doubts
         self.hash = hash_
         """SHA-256 of the values in the files, in hexadecimal. Comments and spaces do
         not change it.
@@ -56,9 +63,10 @@ class RuleSet:
     def warnings(self) -> Sequence[str]:
         """Sentences about rules that may not do what their author means."""
         guards = {rule.guards_names for rule in self.rules}
-        return tuple(
+        unguarded = (
             _unguarded(rule) for rule in self.rules if rule.owned is not None and not _is_guarded(rule, guards)
         )
+        return (*map(str, self._doubts), *unguarded)
 
     @property
     def reads_creation(self) -> bool:
@@ -83,6 +91,7 @@ class RuleSet:
 def load_rules(sources: Sequence[RuleSource]) -> RuleSet:
     """Make the rules of all files. Raises RuleFileError with every mistake."""
     mistakes: list[Mistake] = []
+    doubts: list[Mistake] = []
     rules: list[Rule] = []
     documents: list[Mapping[str, Any]] = []
     names: dict[str, str] = {}
@@ -90,11 +99,11 @@ def load_rules(sources: Sequence[RuleSource]) -> RuleSet:
         document = _document(source, mistakes)
         if document is not None:
             documents.append(document)
-            rules += _read(source, document, mistakes, names)
+            rules += _read(source, document, mistakes, doubts, names)
     if mistakes:
         raise RuleFileError(mistakes)
     canonical = msgspec.json.encode(documents, order="sorted")
-    return RuleSet(rules, sha256(canonical).hexdigest(), [source.name for source in sources])
+    return RuleSet(rules, sha256(canonical).hexdigest(), [source.name for source in sources], doubts)
 
 
 def _is_guarded(quota: Rule, guards: Collection[NameGuard]) -> bool:
@@ -141,18 +150,28 @@ def _not_toml(source: RuleSource, text: str) -> Mistake:
 
 
 def _read(
-    source: RuleSource, document: Mapping[str, Any], mistakes: list[Mistake], names: dict[str, str]
+    source: RuleSource,
+    document: Mapping[str, Any],
+    mistakes: list[Mistake],
+    doubts: list[Mistake],
+    names: dict[str, str],
 ) -> list[Rule]:
     noted: list[Noted] = []
     root = TomlTable(document, (), noted)
     positions = Positions(source.data.decode())
     rules: list[tuple[tuple[int, int], Rule]] = []
+    same: dict[tuple[str, str], str] = {}
+    """The first rule with each content."""
     for kind in (RULE, *BUILT_IN):
         for index, table in enumerate(root.tables(kind)):
             default = kind if index == 0 else f"{kind}-{index + 1}"
             rule = read_rule(table) if kind == RULE else _built_in(kind, table, default)
             if rule.name in names:
                 table.note(f"there is a rule {rule.name} already, in {names[rule.name]}", "name")
+            if (
+                twin := same.setdefault((kind, table.content("name", "message", "description")), rule.name)
+            ) != rule.name:
+                table.note(f"this says what the rule {twin} says already")
             if rule.name:
                 names[rule.name] = source.name
             rules.append((positions.line_column(table.path), rule))
@@ -164,6 +183,7 @@ def _read(
         root.note(f"the file has no rules; if that is intended, add {COUNT} = 0")
     for each in noted:
         line, column = positions.line_column(each.path, character=each.character)
-        mistakes.append(Mistake(source.name, line, column, each.text))
-    mistakes.sort(key=lambda mistake: (mistake.file, mistake.line, mistake.column))
+        (doubts if each.is_doubt else mistakes).append(Mistake(source.name, line, column, each.text))
+    for found in (mistakes, doubts):
+        found.sort(key=lambda mistake: (mistake.file, mistake.line, mistake.column))
     return [rule for _, rule in sorted(rules, key=itemgetter(0))]  # in the order of the file

@@ -35,6 +35,8 @@ class Noted(msgspec.Struct, frozen=True):
     text: str
     character: int | None = None
     """The faulty character of the string at `path`."""
+    is_doubt: bool = False
+    """Whether it is a mistake in some clusters only, which is a warning."""
 
 
 class TomlTable:
@@ -53,6 +55,10 @@ class TomlTable:
 
     def note(self, text: str, *steps: str | int, character: int | None = None) -> None:
         self._mistakes.append(Noted((*self.path, *steps), text, character))
+
+    def doubt(self, text: str, *steps: str | int, character: int | None = None) -> None:
+        """Note what is a mistake in some clusters only."""
+        self._mistakes.append(Noted((*self.path, *steps), text, character, is_doubt=True))
 
     def finish(self) -> None:
         for key in self._values:
@@ -178,6 +184,10 @@ class TomlTable:
             self.note(f"{key} is {_kind(value)}, but must be tables: [[{key}]]", key)
             return ()
         return tuple(TomlTable(item, (*self.path, key, index), self._mistakes) for index, item in enumerate(value))
+
+    def content(self, *without: str) -> str:
+        """Return a text that tables share which have the same values besides those of some keys."""
+        return repr(sorted((key, value) for key, value in self._values.items() if key not in without))
 
     def keys(self) -> Sequence[str]:
         self._known.update(self._values)

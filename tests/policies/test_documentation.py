@@ -51,7 +51,7 @@ def test_the_rules_do_what_is_shown(tmp_path: Path) -> None:
         assert name is not None, block
         (tmp_path / name[1]).write_text(block)
     shown_commands = list(commands())
-    assert len(shown_commands) == 4
+    assert len(shown_commands) == 5
     for arguments, shown in shown_commands:
         outcome = call(*arguments, folder=tmp_path)
         wanted = re.escape(shown).replace(re.escape("..."), ".*")
