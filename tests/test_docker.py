@@ -3,11 +3,15 @@ command for each line, a way to each port.
 """
 
 import json
+import os
 import re
 import shlex
+import subprocess
 import tomllib
 from fnmatch import fnmatch
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import click
@@ -17,6 +21,8 @@ import yaml
 from minicontroller.controller.command_line.commands import commands
 from minicontroller.controller.config.loading import load_config
 from minicontroller.controller.config.node_config import NodeConfig
+from minicontroller.controller.node.client_addresses import ClientAddresses
+from minicontroller.controller.node.process import node_settings
 
 ROOT = Path(__file__).parents[1]
 DOCKER = ROOT / "docker"
@@ -55,7 +61,7 @@ def health_check() -> list[str]:
 def in_the_image(service: str) -> NodeConfig:
     """The configuration of a node as its container makes it."""
     params = parse(SERVICES[service]["command"])
-    environment = SERVICES[service].get("environment", {})
+    environment = {name: str(value) for name, value in SERVICES[service].get("environment", {}).items()}
     return load_config(params["file"].read_text(), str(params["file"]), params["settings"], environment)
 
 
@@ -93,13 +99,42 @@ def test_nobody_runs_as_root() -> None:
     assert int(arguments_of("USER")[-1]) > 0
 
 
-def test_commands_of_the_image_can_be_parsed() -> None:
-    """The default command and the health check are commands of ours."""
+def test_the_command_of_the_image_works() -> None:
+    """It is a cluster for whoever publishes its port, with a page where the health check asks."""
     assert json.loads(arguments_of("ENTRYPOINT")[0]) == ["minicontroller"]
-    assert parse(json.loads(arguments_of("CMD")[0]))["file"].exists()
-    program, *rest = health_check()
-    assert program == "minicontroller"
-    assert parse(rest)["address"] == ("127.0.0.1", int(arguments_of("EXPOSE")[0]))
+    params = parse(json.loads(arguments_of("CMD")[0]))
+    clients = ClientAddresses(params["listen"], params["advertise"])
+    settings = node_settings(1, params["brokers"], "memory", "secret", clients.settings(1, params["port"]))
+    config = load_config("\n".join(f"{key}={value}" for key, value in settings.items()), "up", params["settings"])
+    client = next(listener for listener in config.listeners if listener.name == "PLAINTEXT")
+    assert (client.host, client.port) == ("0.0.0.0", 9092)
+    assert (client.advertised_host, client.advertised_port) == ("localhost", 9092)
+    assert config.string("http.listen") == f"0.0.0.0:{health_check()[1]}"
+    assert arguments_of("EXPOSE") == ["9092 8080"]
+
+
+@pytest.mark.parametrize(("status", "code"), [(200, 0), (503, 1), (401, 1)])
+def test_the_health_check_asks_by_http(status: int, code: int) -> None:
+    """The probe succeeds if and only if the answer is 200, and starts no Python."""
+    asked = []
+
+    class Site(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(status)
+            self.end_headers()
+
+        def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - its name in the library
+            pass
+
+    program, _ = health_check()
+    script = DOCKER / program
+    assert f"docker/{program} /usr/local/bin/{program}" in arguments_of("COPY") and os.access(script, os.X_OK)
+    with HTTPServer(("127.0.0.1", 0), Site) as server:
+        Thread(target=server.handle_request, daemon=True).start()
+        probed = subprocess.run([script, str(server.server_port)], capture_output=True, check=False, timeout=60)
+    assert (probed.returncode, asked) == (code, ["/health/ready"])
+    assert subprocess.run([script, str(server.server_port)], capture_output=True, check=False).returncode == 1
 
 
 def test_there_are_three_nodes_and_a_zookeeper() -> None:
@@ -118,11 +153,26 @@ def test_clients_on_the_host_reach_each_node(node: str) -> None:
     """
     config = in_the_image(node)
     client = next(listener for listener in config.listeners if listener.name == "CLIENT")
-    [published] = SERVICES[node]["ports"]
+    published, page = SERVICES[node]["ports"]
     assert published == f"127.0.0.1:{client.advertised_port}:{client.port}"
     assert (client.host, client.advertised_host) == ("0.0.0.0", "localhost")
-    assert health_check()[-1] == f"127.0.0.1:{client.port}"
-    assert str(client.port) in arguments_of("EXPOSE")
+    assert page.endswith(f":{health_check()[1]}") and config.string("http.listen") == f"0.0.0.0:{health_check()[1]}"
+    assert str(client.port) in arguments_of("EXPOSE")[0]
+
+
+def test_what_a_cluster_has_to_keep_is_kept() -> None:
+    """ZooKeeper's data, its transaction log, and each node's audit log are volumes; rules are a
+    folder, in which an editor may replace a file.
+    """
+    mounted = {name: [each.split(":")[:2] for each in service["volumes"]] for name, service in SERVICES.items()}
+    assert [place for _, place in mounted.pop("zookeeper")] == ["/data", "/datalog"]
+    for node, volumes in mounted.items():
+        (kept, place), (rules, folder) = volumes
+        assert kept == node and in_the_image(node).string("audit.dir").startswith(f"{place}/")
+        assert any(place in rest for rest in arguments_of("RUN"))
+        [file] = in_the_image(node).strings("policy.rules.files")
+        assert folder == "/etc/minicontroller/rules" and (DOCKER / rules / Path(file).name).exists()
+    assert {*COMPOSE["volumes"]} == {"zookeeper-data", "zookeeper-log", *mounted}
 
 
 @pytest.mark.parametrize("node", NODES)

@@ -107,6 +107,19 @@ def run() -> NoReturn:
     type=click.IntRange(0, MAX_PORT),
     help="Port of node 1; the others follow. 0: free ports.",
 )
+@click.option(
+    "--listen",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="HOST",
+    help="Where the nodes listen for clients; 0.0.0.0: everywhere.",
+)
+@click.option(
+    "--advertise",
+    default="",
+    metavar="HOST[:PORT]",
+    help="What clients are given for node 1, as in a container; the ports of the others follow, unless the host has $(nodeId).",
+)
 @click.option("--store", default="memory", show_default=True, help="memory, or zookeeper://host:2181/chroot.")
 @settings_option(help="A configuration key of every node; repeatable.")
 @verbose_option()
@@ -115,19 +128,30 @@ def run() -> NoReturn:
     is_flag=True,
     help="End when the process that started this one ends, however it does, or closes its pipe to stdin.",
 )
-def up(*, brokers: int, port: int, store: str, settings: tuple[str, ...], verbose: bool, with_parent: bool) -> None:
+def up(
+    *,
+    brokers: int,
+    port: int,
+    listen: str,
+    advertise: str,
+    store: str,
+    settings: tuple[str, ...],
+    verbose: bool,
+    with_parent: bool,
+) -> None:
     """Run a cluster in one process. Ctrl-C ends it."""
     if with_parent:
         from .parent import end_with_parent
 
         end_with_parent()
+    from ..node.client_addresses import ClientAddresses
     from ..node.process import run_cluster
 
     if port + brokers - 1 > MAX_PORT:
         raise click.UsageError(
             f"--port {port} leaves no room for {brokers} nodes: the last would be {port + brokers - 1}."
         )
-    _run(run_cluster, brokers, port, store, settings, verbose=verbose)
+    _run(run_cluster, brokers, port, store, settings, ClientAddresses(listen.strip("[]"), advertise), verbose=verbose)
 
 
 @commands.command()

@@ -32,6 +32,7 @@ from ..store.memory import MemoryStore, MemoryTree
 from ..store.watchdog import run_watchdog
 from ..store.zookeeper import ZooKeeperStore
 from .app import OpenStore, RunningNode, run_node
+from .client_addresses import HERE, ClientAddresses, with_internal_listener
 from .mistakes import mistakes_of
 
 SITE = "minicontroller.controller.http.node_site"
@@ -48,10 +49,13 @@ DECIDED_BY_UP = {
 """Keys that must differ between the nodes of one process, or that have options of their own."""
 
 
-async def run_cluster(brokers: int, port: int, store: str, settings: Sequence[str]) -> None:
+async def run_cluster(
+    brokers: int, port: int, store: str, settings: Sequence[str], clients: ClientAddresses = HERE
+) -> None:
     """Run nodes 1 to `brokers` in this process. Node i listens on port + i - 1, or on any free port
     if `port` is 0.
     """
+    settings = with_internal_listener(settings, brokers)
     open_store, secret = _store_opener(store), secrets.token_urlsafe(24)
     keys = [setting.partition("=")[0].strip() for setting in settings]
     for key in keys:
@@ -59,7 +63,7 @@ async def run_cluster(brokers: int, port: int, store: str, settings: Sequence[st
             raise ConfigurationError(f"--set {key}: {DECIDED_BY_UP[key]}.")
     configs = [
         load_config(
-            _as_properties(node_settings(number, brokers, port, store, secret)),
+            _as_properties(node_settings(number, brokers, store, secret, clients.settings(number, port))),
             "up",
             settings,
             check=mistakes_of if number == 1 else None,  # the others have the same ones
@@ -92,15 +96,15 @@ def _mistakes_of_one(config: NodeConfig) -> Iterator[str]:
     yield from mistakes_of(config)
 
 
-def node_settings(number: int, brokers: int, port: int, store: str, secret: str) -> dict[str, str]:
+def node_settings(number: int, brokers: int, store: str, secret: str, listeners: Mapping[str, str]) -> dict[str, str]:
     """Return the settings that `up` makes for a node, which --set can override. `secret` is the
-    password with which the nodes authenticate to each other.
+    password with which the nodes authenticate to each other, and `listeners` has their addresses.
     """
     replicas = str(min(3, brokers))
     jaas = f'{PLAIN_LOGIN} required username="node" password="{secret}" user_node="{secret}";'
     return {
         "broker.id": str(number),
-        "listeners": f"PLAINTEXT://127.0.0.1:{port + number - 1 if port else 0},INTERNAL://127.0.0.1:0",
+        **listeners,
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,INTERNAL:SASL_PLAINTEXT",
         "inter.broker.listener.name": "INTERNAL",
         "sasl.enabled.mechanisms": "PLAIN",
