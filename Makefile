@@ -20,7 +20,7 @@ zookeeper: $(VENV)/.dev java
 	@exec java -Dorg.apache.logging.log4j.level=ERROR -Dzookeeper.jmx.log4j.disable=true -cp "$$($(BIN)/python -c 'from tests.support.zookeeper import class_path; print(class_path())')" \
 	  org.apache.zookeeper.server.ZooKeeperServerMain $(ZOOKEEPER)/zoo.cfg
 
-test: $(VENV)/.dev java chromium style
+test: $(VENV)/.dev java chromium promtool style
 	@$(call beside_types,unit)
 
 # A quick check while you work: the linters, and the tests that start no large program and take little time.
@@ -104,6 +104,11 @@ chromium:
 	  || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 \
 	       && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } \
 	  || { echo "The page is tested in Chromium: please install it (Debian: apt install chromium)." >&2; exit 1; }
+
+# The alerts are evaluated by Prometheus' own tool, which is kept where Kafka's jars are.
+.PHONY: promtool
+promtool: $(VENV)/.dev
+	@$(BIN)/python -m tests.support.promtool
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
