@@ -48,6 +48,10 @@ async def prepare(store: Store) -> str:
             await trio.lowlevel.checkpoint()
 
 
+MENDING_SECONDS = 5.0
+"""How long a node that starts waits for others to mend the cluster's id."""
+
+
 class ClusterLostError(ConfigurationError):
     """ZooKeeper no longer holds the cluster of this node."""
 
@@ -95,9 +99,33 @@ async def _write_id(store: Store, cluster_id: str, entry: Entry | None) -> None:
         )
 
 
+async def _mended_id(store: Store) -> Entry | None:
+    """Return the znode of the cluster's id. If it is missing or damaged while brokers are
+    registered, they have a moment to write it again: a new id would part the cluster.
+    """
+    entry = None
+    with trio.move_on_after(MENDING_SECONDS):
+        while True:
+            entry = await store.get(layout.CLUSTER_ID)
+            if _is_readable(entry) or not await store.children(layout.BROKER_IDS):
+                break
+            await trio.sleep(MENDING_SECONDS / 50)
+    return entry
+
+
+def _is_readable(entry: Entry | None) -> bool:
+    if entry is None:
+        return False
+    try:
+        decode_cluster_id(entry.data)
+    except MalformedZnodeError:
+        return False
+    return True
+
+
 async def _prepare(store: Store) -> str:
     await ensure_paths(store)
-    entry = await store.get(layout.CLUSTER_ID)
+    entry = await _mended_id(store)
     if entry is None:
         await store.ensure("/cluster")
         try:

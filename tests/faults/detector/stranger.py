@@ -16,6 +16,10 @@ import msgspec
 from kazoo.client import KazooClient  # type: ignore[import-untyped]
 from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError  # type: ignore[import-untyped]
 
+from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.header import RequestHeader
+from minicontroller.protocol.messages.update_metadata import UpdateMetadataRequest
+from minicontroller.protocol.registry import KAFKA
 from tests.faults.detector.arena import NODES, Arena
 from tests.faults.stream import create
 from tests.faults.tree import patiently
@@ -190,6 +194,25 @@ class Stranger:
     def delete_registration(self) -> None:
         self._client.delete(f"/brokers/ids/{self._dice.randint(1, NODES)}")
 
+    def delete_registrations(self) -> None:
+        self._client.delete("/brokers/ids", recursive=True)
+
+    def damage_cluster_id(self) -> None:
+        """The nodes that run write it again."""
+        stat = self._client.exists("/cluster/id")
+        if stat is not None and self._dice.random() < 0.5:
+            self._client.set("/cluster/id", self._dice.choice(JUNK), version=stat.version)
+        else:
+            self._client.delete("/cluster/id")
+
+    def lie(self) -> None:
+        """Tell a node of a controller that nobody elected."""
+        node = self._dice.choice(list(self._arena.nodes.running))
+        header = RequestHeader(api_key=ApiKey.UPDATE_METADATA, api_version=6, correlation_id=1, client_id="stranger")
+        lie = UpdateMetadataRequest(controller_id=77, controller_epoch=WILD_EPOCH, live_brokers=[], topic_states=[])
+        with suppress(*AWAY), node.wire() as wire:
+            wire.exchange(KAFKA.encode_request(header, lie))
+
     def damage_feature(self) -> None:
         self.damage("/feature", self._dice.choice(JUNK))
 
@@ -216,12 +239,13 @@ class Stranger:
     def _what_is_wrong(self, node: NodeProcess, name: str) -> str:
         kept = self.kept[name]
         try:
-            (topic,) = node.metadata([name], version=11)["topics"] if node.address else ({},)
-        except AWAY:
+            answer = node.metadata([name])
+        except (*AWAY, ValueError):  # it is starting, and has no address yet
             return ""
-        if not topic:
-            return ""
+        (topic,) = answer["topics"]
         found = _led(topic)
+        if answer["controller_id"] not in range(1, NODES + 1):
+            return f"node {node.broker_id} says that {answer['controller_id']} is the controller"
         if topic["error_code"] or len(found) < kept.partitions or any(leader < 0 for leader in found):
             return f"node {node.broker_id} says of {name}, which has {kept.partitions} partitions: {topic}"
         return ""
@@ -261,6 +285,9 @@ DEEDS: tuple[Callable[[Stranger], None], ...] = (
     Stranger.add_junk,
     Stranger.damage_registration,
     Stranger.delete_registration,
+    Stranger.delete_registrations,
+    Stranger.damage_cluster_id,
+    Stranger.lie,
     Stranger.damage_feature,
     Stranger.notify,
     Stranger.delete_parent,
