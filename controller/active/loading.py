@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 import msgspec
 from immutables import Map
 
+from ..config.topic_configs import faults_of
 from ..metadata.entities import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE, Broker, EntityConfigs, Topic
 from ..metadata.image import Image
 from ..metadata.topic_names import is_valid_topic_name
@@ -137,6 +138,7 @@ async def load_topics(
     for assignment, config in zip(assignments, configs, strict=True):
         topic = assignment.with_states(list(itertools.islice(states, assignment.partition_count)))
         its = entity_configs(f"topic {topic.name}", config)
+        tell_of_faults(topic.name, its.configs)
         loaded.append(
             msgspec.structs.replace(
                 topic, configs=its.configs, config_version=its.version, marked_for_deletion=topic.name in marked
@@ -155,6 +157,12 @@ async def _with_partitions_znodes(store: Store, topics: Sequence[Topic]) -> list
         else topic
         for topic in topics
     ]
+
+
+def tell_of_faults(topic: str, configs: Mapping[str, str]) -> None:
+    """Log the configs of a topic that another program has stored and that no topic can have."""
+    for fault in faults_of(configs):
+        log.warning("topic %s has a stored config that is not in force: %s", topic, fault)
 
 
 def entity_configs(whose: str, entry: Entry | None) -> EntityConfigs:

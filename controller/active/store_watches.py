@@ -24,7 +24,15 @@ from . import notifications
 from .entity_reading import changed_paths, closure, entity_of, read_entities, with_changes
 from .identities import identify
 from .jobs import ControllerMoved, Draft, Element, observation, observed_entities
-from .loading import ensure_paths, entity_configs, load_broker_configs, load_brokers, load_topics, topic_names
+from .loading import (
+    ensure_paths,
+    entity_configs,
+    load_broker_configs,
+    load_brokers,
+    load_topics,
+    tell_of_faults,
+    topic_names,
+)
 from .partition_states import LeaderElector
 from .rereading import reread_topics
 from .writer import Writer
@@ -308,6 +316,7 @@ class StoreWatches:
         for name, entry in zip(topics, entries, strict=True):
             topic, configs = draft.image.topics[name], entity_configs(f"topic {name}", entry)
             if not topic.has_configs(configs.configs, configs.version):
+                tell_of_faults(name, configs.configs)
                 draft.stage(name, (), evolve=functools.partial(_with_configs, configs))
         await self._elector.elect_for_topics(draft, topics)
 

@@ -163,6 +163,17 @@ class DynamicConfigs:
             self._take(name, entry.data if entry is not None else None)
         if (self.of_node, self.of_cluster) != before:  # what was parsed of this configuration is kept with it
             self.current = self.current.with_dynamic(self.of_node, self.of_cluster)
+            self._tell_of_ignored(self._own_name, self.of_node, self.current.dynamic_broker)
+            self._tell_of_ignored(layout.DEFAULT_ENTITY, self.of_cluster, self.current.dynamic_default)
+
+    def _tell_of_ignored(self, name: str, stored: Mapping[str, str], in_force: Mapping[str, str]) -> None:
+        ignored = [key for key in stored if key not in in_force]
+        if ignored:
+            log.warning(
+                "of the configs in %s these are not in force, because a broker cannot follow them: %s",
+                layout.broker_config_path(name),
+                ", ".join(ignored),
+            )
 
     def _take(self, name: str, data: bytes | None) -> None:
         try:

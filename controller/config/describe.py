@@ -11,7 +11,7 @@ from itertools import dropwhile
 
 import msgspec
 
-from ...policies.configs.values import InvalidValueError, KeyType, render_value
+from ...policies.configs.values import KeyType, render_value
 from .keys import KEYS, PLUGIN_KEYS, UpdateMode, key_named, synonyms_of
 from .node_config import ConfigSource, NodeConfig, kept_in_config
 from .topic_configs import TOPIC_KEYS, topic_defaults
@@ -41,7 +41,8 @@ class DescribedConfig(msgspec.Struct, frozen=True, gc=False):
 
 def topic_entries(overrides: Mapping[str, str], node: NodeConfig) -> tuple[DescribedConfig, ...]:
     """Return every config of a topic, sorted by name. Entries for topics without overrides are
-    cached.
+    cached. Overrides that Kafka does not know are shown without their values, as by Kafka. Raises
+    InvalidValueError for one that no topic can have.
     """
     default = _default_topic_entries(node)
     if not overrides:
@@ -51,7 +52,8 @@ def topic_entries(overrides: Mapping[str, str], node: NodeConfig) -> tuple[Descr
         place = _PLACES.get(name)
         if place is not None:
             entries[place] = _overridden(entries[place], text)
-    return tuple(entries)
+    unknown = [_unknown(name) for name in overrides if name not in _PLACES]
+    return tuple(sorted([*entries, *unknown], key=lambda entry: entry.name) if unknown else entries)
 
 
 effective_topic_entries = topic_entries
@@ -73,10 +75,7 @@ def default_broker_entries(node: NodeConfig) -> tuple[DescribedConfig, ...]:
 
 
 def _overridden(entry: DescribedConfig, text: str) -> DescribedConfig:
-    try:
-        value = render_value(TOPIC_KEYS[entry.name].key.parse(text))
-    except InvalidValueError:
-        value = text  # other programs write here too; the invalid text is shown so that it can be corrected
+    value = render_value(TOPIC_KEYS[entry.name].key.parse(text))
     override = ConfigSynonym(entry.name, value, ConfigSource.TOPIC_CONFIG)
     return DescribedConfig(
         name=entry.name,
@@ -85,6 +84,19 @@ def _overridden(entry: DescribedConfig, text: str) -> DescribedConfig:
         type=entry.type,
         documentation=entry.documentation,
         synonyms=(override, *entry.synonyms),
+    )
+
+
+def _unknown(name: str) -> DescribedConfig:
+    """Return an override with an unknown key, whose value may be a secret."""
+    return DescribedConfig(
+        name=name,
+        value=None,
+        source=ConfigSource.TOPIC_CONFIG,
+        type=KeyType.UNKNOWN,
+        documentation="",
+        is_sensitive=True,
+        synonyms=(ConfigSynonym(name, None, ConfigSource.TOPIC_CONFIG),),
     )
 
 

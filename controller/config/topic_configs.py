@@ -5,7 +5,7 @@ node, so an override that contradicts a default is refused like one that contrad
 override. Error codes and messages are Kafka's (LogConfig.validate).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -113,6 +113,20 @@ def differing_defaults(node: NodeConfig, of_broker: Mapping[str, str], of_all: M
     dynamic configs of the broker and of all brokers. Both mappings must be hashable.
     """
     return differing_from_kafka(canonical_configs(_default_texts(node.with_dynamic(of_broker, of_all))))
+
+
+def faults_of(configs: Mapping[str, str]) -> Iterator[str]:
+    """Yield a sentence for each stored config that is unknown, or that no topic can have. Values of
+    unknown keys may be secrets.
+    """
+    for name, text in configs.items():
+        if name not in TOPIC_KEYS:
+            yield f"{name} is no key of a topic"
+            continue
+        try:
+            TOPIC_KEYS[name].key.parse(text)
+        except InvalidValueError as error:
+            yield str(error)
 
 
 def validate_topic_configs(

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Hashable, Iterator, Mapping, Sequence
 from typing import cast
 
-from ...policies.configs.values import java_int
+from ...policies.configs.values import InvalidValueError, java_int
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.compiler import encoder
@@ -226,7 +226,7 @@ def _entries(node: Node, resource: DescribeConfigsResource, overrides: Overrides
                 raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, SUCCESS_TEXT)
             if overrides is None:
                 raise Refusal(ErrorCode.REQUEST_TIMED_OUT, STORE_IS_AWAY)
-            return topic_entries(overrides.get(name, {}), config)
+            return _topic_entries(name, overrides.get(name, {}), config)
         case ResourceType.BROKER if not name:
             return default_broker_entries(config)
         case ResourceType.BROKER:
@@ -234,6 +234,19 @@ def _entries(node: Node, resource: DescribeConfigsResource, overrides: Overrides
             return broker_entries(config)
         case _:
             raise Refusal(ErrorCode.INVALID_REQUEST, "Config type client-metrics is only supported on KRaft clusters")
+
+
+def _topic_entries(name: str, overrides: Mapping[str, str], config: NodeConfig) -> Sequence[DescribedConfig]:
+    """Return the configs of a topic. Raises UNKNOWN_SERVER_ERROR if another program has stored a
+    value that no topic can have, as Kafka answers then, without the text.
+    """
+    try:
+        return topic_entries(overrides, config)
+    except InvalidValueError as error:
+        raise Refusal(
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            f"The configs that another program has stored for topic {name} are not in force: {error}",
+        ) from None
 
 
 def _check_own_id(node: Node, name: str, expected: str) -> None:

@@ -12,16 +12,25 @@ from typing import Any
 import pytest
 import trio
 
+from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.metadata.entities import NO_TOPIC_ID, Topic
 from minicontroller.controller.store.base import Create, Delete, SetData, Store
 from minicontroller.controller.store.memory import MemoryStore
 from minicontroller.controller.znodes import layout
 from minicontroller.controller.znodes.configs import encode_config
 from minicontroller.controller.znodes.topics import decode_topic, encode_topic, uuid_text
+from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.compiler import decoder
 from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
 from tests.store.worlds import MemoryWorld
 from tests.support.config_znodes import notification
-from tests.support.small_cluster import SmallCluster
+from tests.support.small_cluster import TOPIC, SmallCluster, context_for
 
 PATH = layout.topic_path("t")
 OTHER_ID = uuid_text(b"another topic id")
@@ -295,3 +304,52 @@ async def test_changes_go_on_beside_unreadable_defaults(
     assert await cluster.change_config("t", "retention.ms", "5") == ErrorCode.NONE
     assert await cluster.grow("t", 2) == ErrorCode.NONE
     assert await cluster.delete("t") == [ErrorCode.NONE]
+
+
+def describe(cluster: SmallCluster, name: str = "t", kind: int = TOPIC) -> Any:
+    """Ask the controller's node for the configs of a resource: the row of the answer."""
+    node = cluster.controller_node
+    request = DescribeConfigsRequest(
+        resources=[DescribeConfigsResource(resource_type=kind, resource_name=name)], include_synonyms=True
+    )
+    answer = SPECS[ApiKey.DESCRIBE_CONFIGS].handler(node, context_for(node, ApiKey.DESCRIBE_CONFIGS, 4), request)
+    assert isinstance(answer, DescribeConfigsResponse), "one resource is answered at once"
+    result = answer.results[0]
+    return decoder(DescribeConfigsResult, 4)(result, 0)[0] if isinstance(result, bytes) else result
+
+
+async def test_stored_configs_that_no_topic_can_have(
+    cluster: SmallCluster, other: Store, autojump_clock: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A stored value that is invalid is named in the log with its topic, and the configs are
+    answered with an error that names it, as Kafka answers -1; the value is never shown as if it
+    were in force. A change beside it is refused, and its removal accepted.
+    """
+    await created(cluster)
+    path = layout.topic_config_path("t")
+    for key, value in (("retention.ms", "abc"), ("segment.bytes", "1"), ("cleanup.policy", "nope")):
+        await other.commit([SetData(path, encode_config({key: value, "flush.ms": "7"}))])
+        await trio.sleep(1)
+        row = describe(cluster)
+        assert row.error_code == ErrorCode.UNKNOWN_SERVER_ERROR and not row.configs
+        assert f"Invalid value {value} for configuration {key}" in row.error_message
+        assert f"topic t has a stored config that is not in force: Invalid value {value}" in caplog.text
+        assert await cluster.change_config("t", "flush.ms", "8") == ErrorCode.INVALID_CONFIG
+        assert await cluster.change_config("t", key, None) == ErrorCode.NONE
+        assert describe(cluster).error_code == ErrorCode.NONE
+
+
+async def test_a_stored_config_that_nobody_knows(
+    cluster: SmallCluster, other: Store, autojump_clock: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is shown without its value, as by Kafka, and named in the log; a change beside it is
+    refused.
+    """
+    await created(cluster)
+    await other.commit([SetData(layout.topic_config_path("t"), encode_config({"no.such.key": "hush"}))])
+    await trio.sleep(1)
+    (row,) = (each for each in describe(cluster).configs if each.config_source == 1)
+    assert (row.name, row.value, row.is_sensitive, row.config_type) == ("no.such.key", None, True, 0)
+    assert "topic t has a stored config that is not in force: no.such.key is no key of a topic" in caplog.text
+    assert "hush" not in caplog.text
+    assert await cluster.change_config("t", "flush.ms", "8") == ErrorCode.INVALID_CONFIG

@@ -24,7 +24,7 @@ from minicontroller.controller.config.loading import config_from_mapping, load_c
 from minicontroller.controller.config.node_config import ConfigSource, NodeConfig
 from minicontroller.controller.config.topic_configs import TOPIC_KEYS
 from minicontroller.policies.configs.tables import read_table
-from minicontroller.policies.configs.values import KeyType
+from minicontroller.policies.configs.values import InvalidValueError, KeyType
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "describe_configs"
 OWN_KEYS = {columns[0] for columns in read_table(OWN_TABLE) if columns[4] != "plugin"}
@@ -144,20 +144,28 @@ def test_topics_without_overrides_share_their_entries() -> None:
     assert [one is other for one, other in zip(plain, changed, strict=True)].count(False) == 1
 
 
-def test_an_override_that_no_table_knows_is_left_out() -> None:
-    """What another program wrote into a topic's znode must not break the description
-    of the rest.
+def test_an_override_that_no_table_knows_is_shown_without_its_value() -> None:
+    """What another program wrote into a topic's znode may be a secret, and does not break the
+    description of the rest.
     """
     node = config_from_mapping({})
-    assert topic_entries({"no.such.config": "x"}, node) == topic_entries({}, node)
+    entries = topic_entries({"no.such.config": "x"}, node)
+    (unknown,) = (entry for entry in entries if entry.name == "no.such.config")
+    assert (unknown.value, unknown.is_sensitive, unknown.type, unknown.source) == (
+        None,
+        True,
+        KeyType.UNKNOWN,
+        ConfigSource.TOPIC_CONFIG,
+    )
+    assert tuple(entry for entry in entries if entry is not unknown) == topic_entries({}, node)
 
 
-def test_a_value_that_others_wrote_and_that_is_none_is_shown() -> None:
-    """A tool that writes to ZooKeeper may write what the key's type does not take: it is shown as
-    it is, and can be mended.
+def test_a_value_that_others_wrote_and_that_is_none_is_not_described() -> None:
+    """A tool that writes to ZooKeeper may write what the key's type does not take: it is not in
+    force, and so it is not shown.
     """
-    entries = {entry.name: entry.value for entry in topic_entries({"preallocate": "870"}, config_from_mapping({}))}
-    assert entries["preallocate"] == "870"
+    with pytest.raises(InvalidValueError, match="Invalid value 870 for configuration preallocate"):
+        topic_entries({"preallocate": "870"}, config_from_mapping({}))
 
 
 def test_a_description_is_freed_with_its_configuration() -> None:
