@@ -2,12 +2,16 @@
 
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from minicontroller.controller.command_line.policy_cases import read_request
+from minicontroller.controller.command_line.policy_requests import RequestGiven
 from minicontroller.policies.rules.builtin import BUILT_IN
+from minicontroller.policies.rules.facts import operation_of
 from minicontroller.policies.rules.mistakes import RuleFileError, RuleSource
 from minicontroller.policies.rules.ruleset import load_rules
 from minicontroller.policies.rules.vocabulary import FUNCTIONS, GROUPS, MACROS, METHODS, OPERATIONS, VARIABLES
@@ -51,7 +55,7 @@ def test_the_rules_do_what_is_shown(tmp_path: Path) -> None:
         assert name is not None, block
         (tmp_path / name[1]).write_text(block)
     shown_commands = list(commands())
-    assert len(shown_commands) == 5
+    assert len(shown_commands) == 6
     for arguments, shown in shown_commands:
         outcome = call(*arguments, folder=tmp_path)
         wanted = re.escape(shown).replace(re.escape("..."), ".*")
@@ -60,6 +64,23 @@ def test_the_rules_do_what_is_shown(tmp_path: Path) -> None:
     assert call("policy", "check", "rules.toml", "own.toml", folder=tmp_path).code == 0
     for file in ("scopes.toml", "administration.toml"):
         assert call("policy", "check", file, folder=tmp_path).code == 0
+
+
+def test_sample_requests_are_as_shown(tmp_path: Path) -> None:
+    """The table has every operation with its API and an example that can be read, and with the
+    paragraph above it every field that a sample request can have.
+    """
+    rows = re.findall(r"^\| `(\w+)` \| (\w+)[^|]* \| ([^|]+) \| `(\{ .* \})`[^|]*\|$", DOCUMENT, re.MULTILINE)
+    assert [operation for operation, *_ in rows] == list(OPERATIONS)
+    shown = set(re.findall(r"`(\w+)`", DOCUMENT.partition("A request has an `operation`")[2].partition("\n\n")[0]))
+    for operation, api, fields, example in rows:
+        listed = set(re.findall(r"`(\w+)`", fields))
+        shown |= listed
+        assert set(tomllib.loads(f"request = {example}")["request"]) <= {"operation", *listed}
+        (tmp_path / "request.toml").write_text(f"request = {example}\n")
+        case = read_request(tmp_path / "request.toml")
+        assert (operation_of(case.request), case.request.api) == (operation, api)
+    assert {*shown, "operation"} >= set(RequestGiven.__struct_fields__)
 
 
 def test_everything_is_shown() -> None:
