@@ -42,7 +42,7 @@ disconnection is noticed.
 """
 MAX_QUEUED_BYTES = 1024 * 1024
 """The connection is not read while more bytes of answers than this wait to be sent."""
-FRAMES_A_TURN = 64
+FRAMES_A_TURN = 16
 """How many requests are answered before other connections have their turn."""
 FAREWELL_SECONDS = 1.0
 """How long the other end has to close first: to close with unread bytes would be a reset, which may

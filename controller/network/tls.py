@@ -34,6 +34,12 @@ KiB for each.
 """
 RECORD_BYTES = 16 * 1024
 """The most bytes in one record of TLS, which OpenSSL encrypts in one call."""
+RECORDS_A_READ = 16
+"""How many records are decrypted before other connections have their turn. A read takes four of
+full size; a stranger may put a single byte into each.
+"""
+HANDSHAKE_READ_BYTES = 4 * 1024
+"""How many bytes of a handshake are read before other connections have their turn."""
 MAX_UNASKED_BYTES = 64 * 1024
 """How many bytes that TLS itself wants to send may wait while the other end takes none."""
 
@@ -172,7 +178,7 @@ class TlsTransport:
         return done
 
     async def _read_handshake(self, size: int) -> int:
-        data = await self._socket.receive(expected=False)
+        data = await self._socket.receive(HANDSHAKE_READ_BYTES, expected=False)
         if not data:
             raise HandshakeError(Explanation("closed", CLOSED if self._host is None else NO_HANDSHAKE))
         if size + len(data) > MAX_HANDSHAKE_BYTES:
@@ -207,7 +213,7 @@ class TlsTransport:
         tls, incoming = self._opened(), self._incoming
         parts: list[bytes] = []
         try:
-            while most > 0:
+            while most > 0 and len(parts) < RECORDS_A_READ:
                 # Encrypted bytes are more than plain ones: OpenSSL gives a record at a time, and
                 # all of it if so much is asked for. Whoever asks for more has it allocated.
                 asked = min(most, incoming.pending or most)

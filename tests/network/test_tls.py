@@ -18,7 +18,7 @@ from minicontroller.controller.config.node_config import NodeConfig
 from minicontroller.controller.errors import ConfigurationError
 from minicontroller.controller.network import tls
 from minicontroller.controller.network.limits import ConnectionLimits
-from minicontroller.controller.network.tls import start_tls
+from minicontroller.controller.network.tls import RECORD_BYTES, RECORDS_A_READ, TlsTransport, start_tls
 from minicontroller.controller.network.transport import Disconnected
 from minicontroller.controller.security import listener_tls
 from minicontroller.controller.security.caller import Listener
@@ -388,3 +388,34 @@ async def test_renegotiation_is_refused(authority: Authority) -> None:
         done = await trio.run_process(command, stdin=b"R\n", capture_stdout=True, capture_stderr=True, check=False)
         assert b"no renegotiation" in done.stderr
         assert await told(served, client_context(authority)) is None
+
+
+# ------------------------------------------------------------------ reading
+
+
+async def test_a_read_takes_few_records(authority: Authority) -> None:
+    """However small the records of a stranger are, others have their turn after a few of them; what
+    comes in large ones is read at once.
+    """
+    ours, theirs = trio.socket.socketpair()
+    context = tls_listener(authority).tls
+    assert context is not None
+    reader = TlsTransport(trio.SocketStream(ours), context.server_context())
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(reader.secure)
+        writer = await start_tls(trio.SocketStream(theirs), client_context(authority), "localhost")
+    for _ in range(100):
+        assert writer.send_nowait(b"x") == 1
+    sizes: list[int] = []
+    while sum(sizes) < 100:
+        sizes.append(len(await reader.receive()))
+    assert max(sizes) == RECORDS_A_READ
+    whole = b"y" * 4 * RECORD_BYTES
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(writer.send_rest, memoryview(whole))
+        sizes.clear()
+        while sum(sizes) < len(whole):
+            sizes.append(len(await reader.receive()))
+    assert max(sizes) > RECORD_BYTES
+    reader.close()
+    writer.close()
