@@ -6,6 +6,7 @@ again are forgotten, so their number is bounded by what was used lately.
 """
 
 from collections.abc import Callable, Hashable
+from hashlib import sha256
 from math import inf
 
 import msgspec
@@ -17,6 +18,10 @@ from .token_bucket import TokenBucket, throttle_ms
 
 MANY_BUCKETS = 1_000
 """With as many buckets, those that are full are looked for."""
+MOST_BUCKETS = 50_000
+"""With as many, the oldest are forgotten: a client may choose a new id for each request."""
+MAX_NAME = 64
+"""The longest name of a user or a client that is kept as it is."""
 
 
 class MutationQuotas:
@@ -28,7 +33,8 @@ class MutationQuotas:
         self._quotas = quotas
         self._burst_seconds = burst_seconds
         self._clock_ms = clock_ms
-        self._buckets: dict[tuple[str, str], TokenBucket] = {}
+        self._buckets: dict[tuple[str, str], tuple[TokenBucket, Limit]] = {}
+        """By those who share a bucket, with the limit that held last."""
         self._next_look = MANY_BUCKETS
 
     def of_request(self, user: str, client_id: str, *, strict: bool) -> "RequestQuota":
@@ -42,7 +48,7 @@ class MutationQuotas:
         limit, now_ms = self._quotas.mutation_limit(user, client_id), self._clock_ms()
         if limit is None or not limit.rate < inf:
             for shared_by in (user, ""), ("", client_id):  # full again, should a limit come back
-                self._buckets.pop(shared_by, None)
+                self._buckets.pop(_key(shared_by), None)
             return Taken(now_ms)
         bucket, burst = self._bucket(limit, now_ms), limit.rate * self._burst_seconds
         if strict:
@@ -57,23 +63,36 @@ class MutationQuotas:
         return max(taken.throttle_ms - (self._clock_ms() - taken.at_ms), 0)
 
     def _bucket(self, limit: Limit, now_ms: int) -> TokenBucket:
-        bucket = self._buckets.get(limit.shared_by)
+        key = _key(limit.shared_by)
+        bucket, _ = self._buckets.get(key, (None, limit))
         if bucket is None:
             if len(self._buckets) >= self._next_look:
                 self._forget_full(now_ms)
-            bucket = self._buckets[limit.shared_by] = TokenBucket()
+            bucket = TokenBucket()
+        self._buckets[key] = bucket, limit
         return bucket
 
     def _forget_full(self, now_ms: int) -> None:
-        for (user, client_id), bucket in list(self._buckets.items()):
-            limit = self._quotas.mutation_limit(user, client_id)
-            if limit is None or not 0 < limit.rate < inf or self._is_full(bucket, limit.rate, now_ms):
-                del self._buckets[user, client_id]
+        for key, (bucket, limit) in list(self._buckets.items()):
+            if not 0 < limit.rate < inf or self._is_full(bucket, limit.rate, now_ms):
+                del self._buckets[key]
+        for key in list(self._buckets)[: len(self._buckets) - MOST_BUCKETS // 2]:
+            del self._buckets[key]
         self._next_look = max(MANY_BUCKETS, 2 * len(self._buckets))
 
     def _is_full(self, bucket: TokenBucket, rate: float, now_ms: int) -> bool:
         burst = rate * self._burst_seconds
         return bucket.level(rate, burst, now_ms) >= burst
+
+
+def _key(shared_by: tuple[str, str]) -> tuple[str, str]:
+    """Return the key of a bucket: names in it are short, whatever clients call themselves."""
+    user, client_id = shared_by
+    return _short(user), _short(client_id)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= MAX_NAME else sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class Taken(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ ACLs costs as much as that resource has ACLs.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from sys import getsizeof
 
 from ...protocol.acls import (
     ANYBODY,
@@ -27,8 +28,10 @@ from ...protocol.acls import (
 
 EVERYTHING = (1 << (max(AclOperation) + 1)) - 1
 """The bits of all operations."""
-MAX_REMEMBERED = 200_000
-"""The most decisions that are remembered, of all callers together."""
+MAX_REMEMBERED_BYTES = 8 << 20
+"""The memory for decisions that are remembered, of all callers together."""
+DECISION_BYTES = 120
+"""What a remembered decision takes beside its name, or beside the names of a caller."""
 MAX_REMEMBERED_CHARACTERS = 255
 """The longest name whose decision is remembered, because clients choose the names."""
 
@@ -121,7 +124,7 @@ class AclIndex:
         self._resources: dict[ResourcePattern, frozenset[AccessControlEntry]] = {}
         self._patterns: defaultdict[AclResourceType, _Patterns] = defaultdict(_Patterns)
         self._remembered: dict[tuple[str, str, AclResourceType], dict[str, int]] = {}
-        self._remembered_count = 0
+        self._remembered_bytes = 0
         self.generation = 0
         """The number of changes so far. What was decided in an earlier generation may be wrong."""
 
@@ -147,23 +150,30 @@ class AclIndex:
         """Return, for each resource in order, the operations that are allowed: bit n for the
         operation with the number n.
         """
-        if self._remembered_count >= MAX_REMEMBERED:
-            self._forget()
-        remembered = self._remembered.get((principal, host, resource_type))
-        if remembered is None:
-            remembered = self._remembered[principal, host, resource_type] = {}
-            self._remembered_count += 1
-        before = len(remembered)
+        remembered = self._remembered_of(principal, host, resource_type)
         answers = []
         for name in names:
             bits = remembered.get(name)
             if bits is None:
                 bits = self._allowed(principal, host, resource_type, name)
                 if len(name) <= MAX_REMEMBERED_CHARACTERS:
+                    if self._remembered_bytes > MAX_REMEMBERED_BYTES:
+                        self._forget()
+                        remembered = self._remembered_of(principal, host, resource_type)
+                    self._remembered_bytes += DECISION_BYTES + getsizeof(name)
                     remembered[name] = bits
             answers.append(bits)
-        self._remembered_count += len(remembered) - before
         return answers
+
+    def _remembered_of(self, principal: str, host: str, resource_type: AclResourceType) -> dict[str, int]:
+        """Return what is remembered of a caller and a kind of resource, to be added to."""
+        remembered = self._remembered.get((principal, host, resource_type))
+        if remembered is None:
+            if self._remembered_bytes > MAX_REMEMBERED_BYTES:
+                self._forget()
+            remembered = self._remembered[principal, host, resource_type] = {}
+            self._remembered_bytes += 2 * DECISION_BYTES + getsizeof(principal) + getsizeof(host)
+        return remembered
 
     def allowed_to_one(self, principal: str, host: str, resource_type: AclResourceType, name: str) -> int:
         """Return the operations that are allowed to one resource, as bits."""
@@ -184,4 +194,4 @@ class AclIndex:
 
     def _forget(self) -> None:
         self._remembered.clear()
-        self._remembered_count = 0
+        self._remembered_bytes = 0

@@ -1,8 +1,12 @@
 """The token bucket and the sampled rate, whatever happens to them."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minicontroller.controller.quotas import mutation_quota
+from minicontroller.controller.quotas.client_quotas import ClientQuotas
+from minicontroller.controller.quotas.mutation_quota import MutationQuotas
 from minicontroller.controller.quotas.sampled_rate import SampledRate, Windows
 from minicontroller.controller.quotas.token_bucket import MAX_THROTTLE_MS, TokenBucket, throttle_ms
 
@@ -64,3 +68,20 @@ def test_waiting_is_bounded_and_memory_too(limit: int, asked: list[tuple[int, in
         assert (excess > 0) <= (rate.rate(now) > limit)
         assert len(rate._samples) <= windows.count
     assert rate.is_idle(now + windows.count * windows.size_ms)
+
+
+def test_what_is_remembered_of_clients_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under a default quota each client id has a bucket of its own, and a client may choose a new
+    one, of 32 KB, for each request; its own stays in force.
+    """
+    monkeypatch.setattr(mutation_quota, "MANY_BUCKETS", 10)
+    monkeypatch.setattr(mutation_quota, "MOST_BUCKETS", 100)
+    quotas = ClientQuotas()
+    quotas.set({"user": "eve", "client-id": None}, {"controller_mutation_rate": "0.001"})
+    changes = MutationQuotas(quotas, BURST_SECONDS, lambda: 0)
+    for number in range(1_000):
+        client = f"{number}" + "x" * 30_000
+        assert not changes.take("eve", client, 1, strict=True).is_refused
+        assert changes.take("eve", client, 1, strict=True).is_refused
+        assert len(changes._buckets) <= 100
+    assert all(len(name) <= 64 for key in changes._buckets for name in key)

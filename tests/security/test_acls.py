@@ -1,10 +1,13 @@
 """The index of ACLs decides like the rules of Kafka's AclAuthorizer, written down naively."""
 
 from collections.abc import Iterator, Mapping
+from sys import getsizeof
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minicontroller.controller.security import acls
 from minicontroller.controller.security.acls import EVERYTHING, AclIndex
 from minicontroller.protocol.acls import (
     ANYBODY,
@@ -113,3 +116,29 @@ def test_an_index_that_lost_its_acls_is_as_a_new_one(
     assert index.resources == {}
     assert index.allowed_to("User:a", HOSTS[0], AclResourceType.TOPIC, ["a", "b"]) == [EVERYTHING, EVERYTHING]
     assert not any(patterns._lengths for patterns in index._patterns.values())
+
+
+def test_what_is_remembered_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients choose names, and a user has as many as an issuer of tokens gives: neither long ones
+    nor many of them fill the memory.
+    """
+    monkeypatch.setattr(acls, "MAX_REMEMBERED_BYTES", 200_000)
+    index = AclIndex()
+    wide = "\U0001f600" * 240
+    for number in range(3_000):
+        who, names = f"User:{wide}{number % 500}", [f"{wide}{number}", f"{number}"]
+        assert index.allowed_to(who, f"::{number:x}", AclResourceType.TOPIC, names) == [0, 0]
+        assert index.allowed_to_one("User:a", HOSTS[0], AclResourceType.GROUP, names[0]) == 0
+        if number % 100 == 0:
+            assert held(index) < 300_000
+    many = [f"{wide}{number}" for number in range(2_000)]
+    assert index.allowed_to("User:a", HOSTS[0], AclResourceType.TOPIC, many) == [0] * len(many)
+    assert held(index) < 300_000
+
+
+def held(index: AclIndex) -> int:
+    """Return the bytes of what an index remembers."""
+    return sum(
+        sum(map(getsizeof, key[:2])) + getsizeof(names) + sum(map(getsizeof, names))
+        for key, names in index._remembered.items()
+    )
