@@ -164,6 +164,9 @@ class Experiment:
         except (AssertionError, TimeoutExpired) as error:  # a node does not come back, or ends in disorder
             failures.append(f"{trouble.__name__}: {error}")
             stage.over.set()
+        except Exception:
+            stage.over.set()  # the other troubles would never end
+            raise
 
     def _addresses(self, stage: Stage) -> list[tuple[int, str]]:
         up = [node for node in self._arena.nodes if node.broker_id not in stage.down]

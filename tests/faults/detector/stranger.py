@@ -33,7 +33,8 @@ MOST_PARTITIONS = 8
 LOST_BY_RIGHT = "and no node knows one"
 """What a controller says of a topic whose id nobody can know any more."""
 WILD_EPOCH = 2**31 - 1
-AWAY = (OSError, ConnectionEndedError)
+AWAY = (OSError, ConnectionEndedError, ValueError)
+"""What a question ends with at a node that dies, or starts and has no address yet."""
 
 JUNK: tuple[bytes, ...] = (b"", b"not json", b"[]", b"{}", b'{"version":1', b"\xff\xfe", b'{"version":"x","config":7}')
 JUNK_CONFIGS = (*JUNK, b'{"version":1,"config":{"retention.ms":1000}}', b'{"version":1,"config":{"a":null}}')
@@ -240,7 +241,7 @@ class Stranger:
         kept = self.kept[name]
         try:
             answer = node.metadata([name])
-        except (*AWAY, ValueError):  # it is starting, and has no address yet
+        except AWAY:
             return ""
         (topic,) = answer["topics"]
         found = _led(topic)

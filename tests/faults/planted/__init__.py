@@ -6,7 +6,7 @@ with a few methods replaced before it starts. The program itself has no place fo
 PLANTED=NAME` (or `all`) runs them.
 """
 
-from tests.faults.planted import answered, ordered, told, written
+from tests.faults.planted import answered, damaged, ordered, told, written
 from tests.faults.planted.planting import BUGS, Planted
 
 __all__ = ["BUGS", "TEN", "Planted"]
@@ -20,7 +20,7 @@ TEN = tuple(
         answered.doubt_is_success,
         answered.doubt_is_failure,
         told.nobody_is_waited_for,
-        told.acl_not_told,
+        damaged.id_not_kept,
         told.isr_forgets_a_broker,
         ordered.epoch_not_raised,
         ordered.forwarded_again,
