@@ -7,6 +7,7 @@ partitions and their leaders on every node, whatever it does to their znodes.
 
 import json
 import random
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -32,6 +33,7 @@ PARTITIONS = 2
 MOST_PARTITIONS = 8
 LOST_BY_RIGHT = "and no node knows one"
 """What a controller says of a topic whose id nobody can know any more."""
+DAMAGED_SECONDS = 1.5
 WILD_EPOCH = 2**31 - 1
 AWAY = (OSError, ConnectionEndedError, ValueError)
 """What a question ends with at a node that dies, or starts and has no address yet."""
@@ -237,6 +239,13 @@ class Stranger:
             for name in list(self.kept):
                 until(partial(self._what_is_wrong, node, name), right=lambda wrong: not wrong, within=40)
 
+    def look_at_damage(self) -> None:
+        """Look while a topic is damaged, once nodes had the time to lose it."""
+        with suppress(KazooException):
+            self.damage_topic()
+        time.sleep(DAMAGED_SECONDS)
+        self.look()
+
     def _what_is_wrong(self, node: NodeProcess, name: str) -> str:
         kept = self.kept[name]
         try:
@@ -307,6 +316,7 @@ def stranger_in(arena: Arena, dice: random.Random) -> Iterator[Stranger]:
     stranger.begin()
     try:
         yield stranger
+        stranger.look_at_damage()
     finally:
         stranger.tidy()
     stranger.look()
