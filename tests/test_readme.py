@@ -50,6 +50,18 @@ def test_it_fits_a_screen_and_begins_with_the_two_commands() -> None:
     assert len(lines) <= LINES_OF_A_SCREEN
 
 
+def test_what_is_not_here_yet_stands_in_the_third_line_of_prose() -> None:
+    """Whoever looks for records finds within three lines that there are none."""
+    first = README.split("\n\n")[2].splitlines()
+    assert "Not here yet: records" in " ".join(first[:3])
+
+
+def test_options_of_make_are_in_args() -> None:
+    """Make takes no options of ours but by ARGS."""
+    for document in DOCUMENTS:
+        assert not re.search(r"make [a-z-]+ --", document.read_text()), document
+
+
 def test_the_targets_of_make_are_there() -> None:
     """The Makefile has all that are named."""
     makefile = (ROOT / "Makefile").read_text()

@@ -73,6 +73,8 @@ class Registration:
         self._takeover_seconds = takeover_seconds
         self._own_sessions: set[int] = set()
         self._started = False
+        self._is_outdated = False
+        """Whether the entry has endpoints that are no longer this node's."""
         self._data: bytes | None = None
         """What this node wrote into its entry."""
         self._patience = math.inf
@@ -80,6 +82,17 @@ class Registration:
         self._entry_changed = Signal()
         """Sent when the entry of this node was changed or removed."""
         self._others_changed = Signal()
+
+    @property
+    def broker(self) -> Broker:
+        """The broker as it is to be registered."""
+        return self._broker
+
+    def readvertise(self, broker: Broker) -> None:
+        """Register other endpoints, in the present session if there is one."""
+        if broker != self._broker:
+            self._broker, self._is_outdated = broker, True
+            self._entry_changed.send()
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Keep the broker registered; reported as started after the first registration. Raises
@@ -123,16 +136,17 @@ class Registration:
             data = registrations.encode_broker(self._broker, self._clock_ms())
             with contextlib.suppress(NodeExists):
                 await self._store.commit([Create(path, None, ephemeral=True), SetData(path, data, 0)])
-                self._data = data
+                self._data, self._is_outdated = data, False
             entry = await self._store.get(path, self._entry_changed.send)
             if entry is None:
                 continue
             is_ours = entry.stat.ephemeral_owner == session_id
-            if is_ours and entry.data != self._data:
-                log.warning("%s is not what this node has written there: it writes its registration again", path)
+            if is_ours and (self._is_outdated or entry.data != self._data):
+                if not self._is_outdated:
+                    log.warning("%s is not what this node has written there: it writes its registration again", path)
                 with contextlib.suppress(NodeMissing, VersionConflict):
                     await self._store.commit([SetData(path, data, entry.stat.version)])
-                    self._data = data
+                    self._data, self._is_outdated = data, False
                 continue
             if is_ours and (self._started or await self._rival(before=entry.stat.czxid) is None):
                 self._on_registered(entry.stat.czxid)

@@ -15,7 +15,7 @@ from .keys import (
     SECURITY_KEYS_OF_A_LISTENER,
     key_named,
 )
-from .node_config import NodeConfig
+from .node_config import ADVERTISED, NodeConfig
 from .node_rules import faulty_durations
 from .refused_keys import faults_of_keys
 
@@ -61,6 +61,8 @@ def validate_broker_configs(configs: Mapping[str, str], node: NodeConfig, *, per
     for _, sentence in faults_of_keys(configs):
         raise Refusal(ErrorCode.INVALID_REQUEST, sentence)
     _check_passwords(configs, node, per_broker=per_broker)
+    if per_broker and ADVERTISED in configs:
+        _check_advertised(configs[ADVERTISED], node)
     altered = node.with_dynamic(
         configs if per_broker else node.dynamic_broker, node.dynamic_default if per_broker else configs
     )
@@ -69,6 +71,12 @@ def validate_broker_configs(configs: Mapping[str, str], node: NodeConfig, *, per
     _check_threads(node, altered)
     if altered.integer("log.cleaner.threads") < 1 <= node.integer("log.cleaner.threads"):
         raise _invalid_dynamic("Log cleaner threads should be at least 1")
+
+
+def _check_advertised(text: str, node: NodeConfig) -> None:
+    fault = NodeConfig({**node.static, ADVERTISED: text}).fault_of_advertised()
+    if fault is not None:
+        raise Refusal(ErrorCode.INVALID_REQUEST, fault)
 
 
 def _check_threads(node: NodeConfig, altered: NodeConfig) -> None:

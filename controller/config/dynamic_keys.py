@@ -24,7 +24,6 @@ from .refused_keys import faults_of_keys
 
 FIXED_AT_START = frozenset(
     {
-        "advertised.listeners",
         "connections.max.reauth.ms",
         "listener.security.protocol.map",
         "listeners",

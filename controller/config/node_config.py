@@ -16,12 +16,12 @@ from .dynamic_keys import acceptable_broker_configs
 from .jaas import JaasConfig, parse_jaas
 from .jaas_file import Sections, login_of_mechanism, section_of
 from .keys import PLUGIN_KEYS, Key, key_named, synonyms_of
-from .listeners import ConfiguredListener, make_listeners, parse_counts, parse_protocol_map
+from .listeners import ConfiguredListener, ListenerFault, make_listeners, parse_counts, parse_protocol_map
 
 T = TypeVar("T")
 Others = TypeVarTuple("Others")
 
-JAAS_KEY = "sasl.jaas.config"
+ADVERTISED, JAAS_KEY = "advertised.listeners", "sasl.jaas.config"
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -89,13 +89,16 @@ class NodeConfig:
         Invalid configs there are ignored, as Kafka does: a bad value in ZooKeeper must not stop a
         running node.
         """
-        return NodeConfig(
+        config = NodeConfig(
             self.static,
             dynamic_broker=MappingProxyType(acceptable_broker_configs(broker, per_broker=True)),
             dynamic_default=MappingProxyType(acceptable_broker_configs(default, per_broker=False)),
             warnings=self.warnings,
             jaas_sections=self.jaas_sections,
         )
+        if ADVERTISED in config.dynamic_broker and config.fault_of_advertised() is not None:
+            return self.with_dynamic({key: text for key, text in broker.items() if key != ADVERTISED}, default)
+        return config
 
     def boolean(self, key: str) -> bool:
         value = self.value(key)
@@ -209,11 +212,34 @@ class NodeConfig:
 
     @cached_property
     def listeners(self) -> tuple[ConfiguredListener, ...]:
-        """The listeners, which do not change while the node runs. Raises ListenerFault."""
+        """The listeners. While the node runs, only what it advertises of them changes. Raises
+        ListenerFault.
+        """
         listeners, protocols = self._at_start("listeners"), self._at_start("listener.security.protocol.map")
-        return make_listeners(
-            listeners or "", self._at_start("advertised.listeners"), parse_protocol_map(protocols or "")
-        )
+        return make_listeners(listeners or "", self.optional_string(ADVERTISED), parse_protocol_map(protocols or ""))
+
+    def fault_of_advertised(self) -> str | None:
+        """Return what is wrong with `advertised.listeners` as it is set while the node runs, in
+        Kafka's words where it has some, or None.
+        """
+        key = "inter.broker.listener.name"
+        if not self.string(ADVERTISED).strip():
+            return "requirement failed: There must be at least one broker advertised listener."
+        try:
+            told = [listener for listener in self.listeners if listener.advertised_host is not None]
+        except ListenerFault as fault:
+            return f"{ADVERTISED}: {fault}."
+        if any(self._listener(name) not in told for name in self._names_between_nodes()):
+            names = ",".join(listener.name for listener in told)
+            return (
+                f"requirement failed: {key} must be a listener name defined in {ADVERTISED}. "
+                f"The valid options based on currently configured listeners are {names}"
+            )
+        return None
+
+    def _names_between_nodes(self) -> list[str]:
+        between = self.string("inter.broker.listener.name") or self.string("security.inter.broker.protocol")
+        return list(filter(None, (between, self.optional_string("control.plane.listener.name"))))
 
     def _at_start(self, key: str) -> str | None:
         return self.static.get(key, self.key(key).default)

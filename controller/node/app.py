@@ -29,7 +29,6 @@ from ..config.node_config import NodeConfig
 from ..handlers import SPECS
 from ..handlers.node import Node
 from ..handlers.unauthorized_requests import record_unauthorized
-from ..metadata.entities import Broker
 from ..network.descriptors import MOST_CONNECTIONS
 from ..network.server import Server, check_addresses
 from ..observe.logs import NODE
@@ -142,7 +141,9 @@ async def run_node(
         await _start(node, tasks, parts)
         parts.logins.warn_of_missing_users(node.security.scram_credential)
         node.delegation_tokens.warn_of_impersonation(has_authorizer=parts.dispatcher.authorization is not None)
-        running = RunningNode(node, bootstrap_of(config, parts.broker), parts.server, parts.dispatcher, parts.forwarder)
+        running = RunningNode(
+            node, bootstrap_of(config, parts.registration.broker), parts.server, parts.dispatcher, parts.forwarder
+        )
         task_status.started(running)
         await running.stopping.wait()
         await _stop(running, parts)
@@ -162,8 +163,15 @@ class NodeParts:
     election: Election
     followers: Followers
     registration: Registration
-    broker: Broker
-    """The broker that is registered."""
+    membership: Membership
+
+    def readvertise(self, config: NodeConfig) -> None:
+        """Register the endpoints of a configuration. Those before stay this node's, until every
+        other node has heard of the change.
+        """
+        broker = registration(config, self.server.ports)
+        self.membership.addresses = {*self.membership.addresses, *(each.address for each in broker.endpoints)}
+        self.registration.readvertise(broker)
 
 
 async def _bound_parts(
@@ -215,7 +223,7 @@ async def _bound_parts(
             takeover_seconds=takeover_seconds(config),
             keep_cluster=partial(keep, node.store, node.cluster_id, lambda: bool(node.cache.image.topics)),
         ),
-        broker=broker,
+        membership=membership,
     )
 
 
@@ -231,6 +239,8 @@ async def _start(node: Node, tasks: trio.Nursery, parts: NodeParts) -> None:
         if listener.tls is not None:
             tasks.start_soon(listener.tls.follow, lambda: configs.current)
     await tasks.start(parts.server.run)
+    parts.readvertise(configs.current)
+    configs.on_change(lambda _kind, _name: parts.readvertise(configs.current))
     await tasks.start(parts.registration.run)
     tasks.start_soon(parts.followers.run)
     tasks.start_soon(EpochCheck(node.cache, store).run)

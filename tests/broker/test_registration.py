@@ -2,6 +2,7 @@
 and its session lives.
 """
 
+import pytest
 import trio
 
 from minicontroller.controller.broker.registration import Registration
@@ -93,6 +94,32 @@ async def test_a_node_knows_the_configs_before_it_is_registered(
     await memory.expire(store)
     await trio.sleep(10)
     assert done == ["configs are read", "registered"] * 2
+
+
+async def test_other_endpoints_take_the_place_of_the_registered_ones(
+    memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The broker epoch stays, in the same session and in the next one, and nobody is blamed."""
+    store = await memory.open()
+    await prepare(store)
+    first, second = (Broker(1, (Endpoint("PLAINTEXT", host, 9092),)) for host in ("host-1", "host-2"))
+    registration = Registration(store, first, lambda: 1, lambda _: None, knows)
+    await nursery.start(registration.run)
+    before = await store.get(layout.broker_path(1))
+    registration.readvertise(second)
+    await trio.sleep(1)
+    after = await store.get(layout.broker_path(1))
+    assert before is not None and after is not None and before.stat.czxid == after.stat.czxid
+    assert decode_broker(1, after.data, 0).endpoints == second.endpoints == registration.broker.endpoints
+    registration.readvertise(second)
+    await trio.sleep(1)
+    same = await store.get(layout.broker_path(1))
+    assert same is not None and same.stat.version == after.stat.version
+    await memory.expire(store)
+    await trio.sleep(10)
+    anew = await store.get(layout.broker_path(1))
+    assert anew is not None and decode_broker(1, anew.data, 0).endpoints == second.endpoints
+    assert not [each for each in caplog.messages if "writes its registration again" in each]
 
 
 async def test_whoever_withdraws_has_left_the_place(cluster: SmallCluster, autojump_clock: object) -> None:
