@@ -54,6 +54,8 @@ def _answer(report: Report) -> str:
     text = f"{count(number)} of {plural(asked, 'change')} ({share(number / asked)}) passed although a rule or a policy objected. "
     text += f"Most objections are of “{named(rule)}” ({count(most)}). " if by_rule.all_rows > 1 else ""
     who, often = by_principal.rows[0][:2]
+    if by_principal.all_rows == 1:
+        return f"{text}Only {named(who)} would be refused."
     return (
         text
         + f"Of {plural(by_principal.all_rows, 'principal')}, {named(who)} would be refused most often, {times(often)}."
