@@ -206,11 +206,11 @@ class Decision(Event, frozen=True, gc=False, tag="decision"):
     """
     resource: str
     """The type of the resource: `topic`, `broker`, `logger` for the levels of a node's loggers,
-    `acl`, `user` for SCRAM credentials, `client_quota`, `token`, `group` for its offsets, or
-    `replica` for the directories of a topic at the node that received the request, each named
-    `TOPIC-PARTITION`. `resource` is used for types
-    whose configs cannot be changed, and for a request that exceeds the bounds of requests, which is
-    one event without a name.
+    `acl`, `user` for SCRAM credentials, `client_quota`, `token`, `group` for its offsets,
+    `group_config` and `client_metrics` for configs that Kafka has on KRaft, or `replica` for the
+    directories of a topic at the node that received the request, each named `TOPIC-PARTITION`.
+    `resource` is used for types whose configs cannot be changed, and for a request that exceeds the
+    bounds of requests, which is one event without a name.
     """
     name: str
     """The name of the resource: a topic's name, the id of a broker or node, or the name of another

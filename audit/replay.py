@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from ..policies.configs.newer_keys import DEAD_LETTERS
 from ..policies.interface import (
     AdminRequest,
     AlterBrokerConfigsRequest,
@@ -23,7 +24,7 @@ from ..policies.interface import (
     JudgedRequest,
     PolicyRequest,
 )
-from ..policies.rules.vocabulary import ADMIN
+from ..policies.rules.vocabulary import ADMIN, OPERATION_OF_KIND
 from ..policies.states import requested_state
 from .event import (
     AuditEvent,
@@ -286,6 +287,8 @@ def admin_request(event: Decision) -> AdminRequest | None:
     """
     if event.policy is None and event.error_code:
         return None
+    if event.resource == "group_config" and (event.config_operations or {}).get(DEAD_LETTERS):
+        return None  # it was judged as the creation of a topic, too, of which the event does not tell
     asked = AdminRequest(
         **_asked_by(event),
         kind=event.resource,
@@ -297,11 +300,16 @@ def admin_request(event: Decision) -> AdminRequest | None:
     return asked if event.asked_ms is not None else msgspec.structs.replace(asked, time_ms=event.time_ms)
 
 
+def is_administration(event: Decision) -> bool:
+    """Whether a decision is about something whose state policies do not see."""
+    return event.operation in ADMIN or event.resource in OPERATION_OF_KIND
+
+
 def judged_request(event: Decision) -> JudgedRequest | None:
     """Return the request that a decision is about, as the policy was given it; None if no policy
     was asked, or if this program does not know the operation.
     """
-    if event.operation in ADMIN:
+    if is_administration(event):
         return admin_request(event)
     if event.asked_ms is None:
         return None

@@ -271,16 +271,17 @@ class DeleteRecordsRequest(PolicyRequest, frozen=True, kw_only=True):
 
 class AdminRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A change of something whose state a policy does not see: ACLs, the SCRAM credentials of a
-    user, quotas, delegation tokens, groups with their offsets, elections of leaders, and the
-    directories of replicas. Fields of the same names mean the same as in requests that concern
-    topics.
+    user, quotas, delegation tokens, groups with their offsets, elections of leaders, the
+    directories of replicas, and the configs of groups and of client metrics. Fields of the same
+    names mean the same as in requests that concern topics.
     """
 
     api: str
     """Kafka's name of the API that the client called, such as `CreateAcls`."""
     kind: str
     """The kind of what changes: `acl`, `user`, `client_quota`, `token`, `group`, `topic` for an
-    election, or `replica` for the directories of replicas at the node that is asked.
+    election, `replica` for the directories of replicas at the node that is asked, `group_config`
+    or, for what clients are to measure, `client_metrics`. A gateway asks about the last two.
     """
     name: str
     """The name of what changes, as the audit log has it: `Topic:PREFIXED:sales.` for the ACLs of a

@@ -35,7 +35,7 @@ from .interface import (
 )
 from .legacy import LegacyPolicies
 from .loading import policy_hash
-from .rules.vocabulary import OPERATION_OF_API
+from .rules.vocabulary import CONFIG_APIS, OPERATION_OF_API
 from .verdict import Finding, PolicyOutcome, RuleAction, Verdict, refusal
 
 NO_TEXT = "Request parameters do not satisfy the configured policy."
@@ -125,7 +125,7 @@ class Verdicts:
         self.policy_hash = sha256(" ".join(hashes).encode()).hexdigest() if len(hashes) > 1 else "".join(hashes)
         """SHA-256, in hexadecimal, of the policy and rules that are in force."""
         by_rules = frozenset[str]() if rules is None else rules.judged_apis
-        self.judged_apis = frozenset(OPERATION_OF_API) if AdminRequest.__name__ in policy.kinds else by_rules
+        self.judged_apis = CONFIG_APIS | OPERATION_OF_API.keys() if AdminRequest.__name__ in policy.kinds else by_rules
         """Kafka's names of the APIs whose `AdminRequest`s rules or policy judge."""
 
     def asks(self, request: JudgedRequest) -> bool:

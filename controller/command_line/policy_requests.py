@@ -24,7 +24,7 @@ from ...policies.interface import (
     RequestedTopicState,
     TopicState,
 )
-from ...policies.rules.vocabulary import ELECT_LEADERS, GROUPS, OPERATION_OF_API, OPERATIONS
+from ...policies.rules.vocabulary import ELECT_LEADERS, GROUPS, OPERATION_OF_API, OPERATION_OF_KIND, OPERATIONS
 from ...policies.states import requested_state, topic_state
 from ..metadata.entities import INTERNAL_TOPICS
 
@@ -37,6 +37,7 @@ APIS = {
     "alter_broker": "IncrementalAlterConfigs",
     "alter_loggers": "IncrementalAlterConfigs",
     **{operation: api for api, operation in OPERATION_OF_API.items()},
+    **dict.fromkeys(OPERATION_OF_KIND.values(), "IncrementalAlterConfigs"),
 }
 ENTITIES: Mapping[str, type[AlterBrokerConfigsRequest | AlterLoggersRequest]] = {
     "alter_broker": AlterBrokerConfigsRequest,
@@ -51,6 +52,7 @@ KINDS: Mapping[str, str] = {
     "alter_client_quotas": "client_quota",
     ELECT_LEADERS: "topic",
     "alter_replica_log_dirs": "replica",
+    **{operation: kind for kind, operation in OPERATION_OF_KIND.items()},
 }
 """The kind of resource that each operation of an `AdminRequest` changes."""
 NEED_TOPIC = frozenset({"alter", "reassign", "delete", "delete_records"})

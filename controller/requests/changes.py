@@ -20,8 +20,12 @@ KINDS: Mapping[int, str] = {
     ResourceType.TOPIC: "topic",
     ResourceType.BROKER: "broker",
     ResourceType.BROKER_LOGGER: "logger",
+    ResourceType.CLIENT_METRICS: "client_metrics",
+    ResourceType.GROUP: "group_config",
 }
-"""The names of those resource types whose configs can be changed."""
+"""The names of what has configs. Those of groups and of client metrics are Kafka's on KRaft alone:
+nodes refuse to change them.
+"""
 ENTITY_KINDS = ("acl", "user", "client_quota", "token", "group", "replica")
 """The kinds of changes of what every node follows: the ACLs of a resource pattern, the SCRAM
 credentials of a user, the quotas of a user, client or address, a delegation token, and a group; and

@@ -28,6 +28,7 @@ from ...controller.requests.bounds import check_changes
 from ...controller.requests.changes import Change, Judgement, Unjudged
 from ...controller.requests.time_slices import TimeSlice
 from ...controller.routing.request_log import describe_unexpected_error
+from ...policies.rules.vocabulary import OPERATION_OF_KIND
 from ...policies.verdict import PolicyOutcome
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
@@ -290,9 +291,10 @@ class Judge:
             return
         try:
             with trio.CancelScope(shield=not self._is_stopping) as self._asking:  # policy.timeout.ms bounds it
-                judgement.verdict = await self._policy.judge(
-                    question.request, view(image, self._states), judged.asked, is_enforced=self.enforces
-                )
+                for request in (*question.besides, question.request):
+                    judgement.verdict = await self._policy.judge(
+                        request, view(image, self._states), judged.asked, is_enforced=self.enforces
+                    )
         except PolicyRefusal as refusal:
             judgement.verdict = refusal.verdict
             if refusal.verdict.decision is PolicyOutcome.BROKEN:
@@ -327,6 +329,8 @@ class Judge:
         wanted, *_ = each.elements(judged.request)
         if each.change.kind in CONTROLLED_KINDS:
             return _question_of_broker(asker, each, wanted)
+        if each.change.kind in OPERATION_OF_KIND:
+            return asker.other_configs(image, requested)
         if judged.form.key == ApiKey.CREATE_TOPICS:
             return asker.creation(image, wanted, automatic=judged.is_automatic)
         topic = image.topics.get(each.change.resource)

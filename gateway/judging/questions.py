@@ -26,6 +26,8 @@ from ...controller.observe.secrets import configs_for_policies, redact_configs_o
 from ...controller.policy.cluster_view import requested, requested_reassignment
 from ...controller.requests.changes import RequestedChange
 from ...controller.requests.context import RequestDescription
+from ...policies.configs.canonical import canonical
+from ...policies.configs.newer_keys import DEAD_LETTERS
 from ...policies.interface import (
     AdminRequest,
     AlterBrokerConfigsRequest,
@@ -75,6 +77,8 @@ class Question(msgspec.Struct, frozen=True):
     """The element in a form that does not depend on what was read, if the request's own does: in
     this form it goes on, so that what is carried out is what was judged.
     """
+    besides: Sequence[JudgedRequest] = ()
+    """What the cluster itself does because of the part: the policy has to allow it, too."""
 
     def in_effect(self, image: Image) -> Image:
         """Return the image with the part in effect."""
@@ -228,6 +232,18 @@ class Asker:
         )
 
     # ------------------------------------------------------------------ configs
+
+    def other_configs(self, image: Image, change: RequestedChange) -> Question:
+        """Ask about configs of a group or of client metrics. Brokers create the topic to which a
+        share group is to send its dead letters (KIP-1191), when it is needed. Raises Refusal.
+        """
+        question = self.admin(change)
+        name = canonical(DEAD_LETTERS, (change.operations or {}).get(DEAD_LETTERS) or "")
+        if change.kind != "group_config" or not name or name in image.topics:
+            return question
+        wanted = CreatableTopic(name=name, num_partitions=BROKER_DEFAULT, replication_factor=BROKER_DEFAULT)
+        creation = self.creation(image, wanted, automatic=True)
+        return msgspec.structs.replace(question, besides=(creation.request,))
 
     def topic_configs(self, topic: Topic, resource: Resource, change: RequestedChange) -> Question:
         """Ask about a change of a topic's configs. Raises Refusal."""

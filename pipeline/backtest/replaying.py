@@ -28,9 +28,8 @@ from ...audit.event import (
     Requested,
     encode,
 )
-from ...audit.replay import DELETE_TOPIC
+from ...audit.replay import DELETE_TOPIC, is_administration
 from ...policies.judging import Judge
-from ...policies.rules.vocabulary import ADMIN
 from ...policies.verdict import Verdict
 from .lines import decision_of, request_of, state_of, step_of
 from .recorded import AsRecorded
@@ -267,7 +266,7 @@ class Backtest:
         """Return the count of decisions that are not put to the candidate, by what the event is
         about; None if it may be.
         """
-        if event.operation in ADMIN:
+        if is_administration(event):
             is_judged = event.policy is not None or event.api in self._watched.judged_apis
             return None if is_judged else ("unjudged", event.operation)
         return None if event.resource == "topic" or event.entity is not None else ("other-resource", event.resource)
@@ -386,7 +385,7 @@ def subject_of(event: Any) -> str:
 
 def hidden_in(event: Decision) -> tuple[str, ...]:
     """Return the configs of a request, named or kept, whose values the log does not show."""
-    if event.operation in ADMIN:
+    if is_administration(event):
         return ()  # what is hidden of them is hidden from a policy, too
     operations, requested, before = event.config_operations, event.requested, event.before
     if event.entity is not None:

@@ -158,3 +158,7 @@ NEWER_KEYS: Mapping[str, KeyType] = MappingProxyType(
     {**CLIENT_METRICS_KEYS, **GROUP_KEYS, **NEWER_BROKER_KEYS, **NEWER_TOPIC_KEYS}
 )
 """The types of all of these keys. None has two types."""
+DEAD_LETTERS = "errors.deadletterqueue.topic.name"
+"""The config of a share group that names the topic for records which nobody could process. Brokers
+create it when it is needed (KIP-1191).
+"""

@@ -31,7 +31,7 @@ from ..interface import (
 )
 from ..topic_counts import counts_of
 from .matching import compiled_regex
-from .vocabulary import ABSENT, FLAT, OPERATION_OF_API, REASSIGN, VARIABLES
+from .vocabulary import ABSENT, CONFIG_APIS, FLAT, OPERATION_OF_API, OPERATION_OF_KIND, REASSIGN, VARIABLES
 
 OPERATION_OF: Mapping[type, str] = {
     CreateTopicRequest: "create",
@@ -49,7 +49,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def operation_of(request: JudgedRequest) -> str:
     """Return the operation of a request, one of OPERATIONS."""
     if isinstance(request, AdminRequest):
-        return OPERATION_OF_API[request.api]
+        return OPERATION_OF_KIND[request.kind] if request.api in CONFIG_APIS else OPERATION_OF_API[request.api]
     if isinstance(request, AlterTopicRequest) and request.reassignments is not None:
         return REASSIGN
     return OPERATION_OF[type(request)]

@@ -25,6 +25,8 @@ WORDS: Mapping[str, str] = {
     "offset_delete": "delete offsets of group {}",
     "elect_leaders": "elect leaders of {}",
     "alter_replica_log_dirs": "move replicas of {} to other directories",
+    "alter_group_configs": "change the configs of group {}",
+    "alter_client_metrics": "change the client metrics {}",
 }
 """The operations in words, with the place of the resource."""
 MAX_NAME = 250

@@ -27,7 +27,7 @@ from .mistakes import MAX_BYTES, Mistake, RuleFileError, RuleSource
 from .positions import Positions
 from .rule import NameGuard, Rule
 from .tables import Noted, TomlTable
-from .vocabulary import CREATED, OPERATION_OF_API, OPERATIONS
+from .vocabulary import CONFIG_APIS, CREATED, OPERATION_OF_API, OPERATION_OF_KIND, OPERATIONS
 
 RULE = "rule"
 COUNT = "rule_count"
@@ -76,7 +76,10 @@ class RuleSet:
     @property
     def judged_apis(self) -> frozenset[str]:
         """Kafka's names of the APIs whose `AdminRequest`s a rule judges."""
-        return frozenset(api for api, operation in OPERATION_OF_API.items() if self._by_operation[operation])
+        judged = {api for api, operation in OPERATION_OF_API.items() if self._by_operation[operation]}
+        if any(self._by_operation[operation] for operation in OPERATION_OF_KIND.values()):
+            judged |= CONFIG_APIS
+        return frozenset(judged)
 
     def judge(self, request: JudgedRequest, cluster: ClusterState) -> tuple[Finding, ...]:
         """Return the objections of the rules to the request, in the order of the rules."""

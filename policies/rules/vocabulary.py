@@ -30,12 +30,18 @@ OPERATION_OF_API: Mapping[str, str] = {
     "AlterReplicaLogDirs": "alter_replica_log_dirs",
 }
 """The operations of `AdminRequest`s, by Kafka's names of their APIs."""
-ADMIN_OPERATIONS = tuple(OPERATION_OF_API.values())
+CONFIG_APIS = frozenset({"AlterConfigs", "IncrementalAlterConfigs"})
+OPERATION_OF_KIND: Mapping[str, str] = {
+    "group_config": "alter_group_configs",
+    "client_metrics": "alter_client_metrics",
+}
+"""The operations of `AdminRequest`s of CONFIG_APIS, by the kind of what has the configs."""
+ADMIN_OPERATIONS = (*OPERATION_OF_API.values(), *OPERATION_OF_KIND.values())
 ADMIN = frozenset(ADMIN_OPERATIONS)
 GROUPS: Mapping[str, Sequence[str]] = {
     "acls": ("create_acls", "delete_acls"),
     "tokens": ("create_delegation_token", "renew_delegation_token", "expire_delegation_token"),
-    "groups": ("delete_groups", "offset_commit", "offset_delete"),
+    "groups": ("delete_groups", "offset_commit", "offset_delete", "alter_group_configs"),
     "admin": ADMIN_OPERATIONS,
 }
 """Names that stand for several operations where a rule names its operations."""

@@ -331,7 +331,7 @@ def test_what_the_receiving_node_refuses(cluster: MiniCluster, folder: Path, whe
     assert [(each.resource, each.name, each.error) for each in decisions] == [
         ("broker", "77", "INVALID_REQUEST"),
         ("topic", "x", "INVALID_REQUEST"),
-        ("resource", "m", "INVALID_REQUEST"),
+        ("client_metrics", "m", "INVALID_REQUEST"),
         ("resource", "who", "INVALID_REQUEST"),
         ("topic", name, "NONE"),
         ("broker", str(node), "NONE"),

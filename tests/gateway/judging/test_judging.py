@@ -224,6 +224,23 @@ def test_reassignments_and_deleted_records_are_judged(through: Wire, direct: Wir
         assert [each["error_code"] for each in row["partitions"]] == [code]
 
 
+@pytest.mark.parametrize("api", ["AlterConfigs", "IncrementalAlterConfigs"])
+def test_a_topic_for_dead_letters_is_judged_as_its_creation(through: Wire, folder: Path, api: str) -> None:
+    """A group that names a topic for its dead letters has brokers create it; what the rules allow
+    goes on to the cluster, and a node has no configs of groups.
+    """
+    names = {"DLQ": VIOLATION, " DLQ": VIOLATION, "few-of-them": INVALID_REQUEST, "": INVALID_REQUEST}
+    for number, (name, code) in enumerate(names.items()):
+        config = {"name": "errors.deadletterqueue.topic.name", "value": name}
+        resource = {"resource_type": 32, "resource_name": f"{api}-{number}", "configs": [config]}
+        version = 2 if api == "AlterConfigs" else 1
+        (row,) = through.ask(api, version, {"resources": [resource], "validate_only": False})["responses"]
+        assert row["error_code"] == code, name
+    (event,) = decisions(folder, f"{api}-0")
+    assert event.policy is not None
+    assert (event.resource, event.error_code, event.policy.decision) == ("group_config", VIOLATION, "violated")
+
+
 def test_what_contradicts_itself_is_refused(through: Wire, direct: Wire, folder: Path) -> None:
     """A topic with two wishes for one partition is refused, wherever they stand; others go on, and
     the log tells of no change.
