@@ -26,7 +26,7 @@ from ..controller.http.listener import HttpListener
 from ..controller.http.process import Health
 from ..controller.http.serving import Site
 from ..controller.http.topic_statistics import TopicStatistics, TopicTotals
-from ..controller.http.views import MAX_NODES, NodeRow, PageState, audit_trouble
+from ..controller.http.views import MAX_NODES, NodeRow, PageState, audit_trouble, rule_rows
 from ..controller.metadata.image import Image
 from ..controller.observe.secrets import redact_configs
 from ..protocol.registry import KAFKA
@@ -203,6 +203,7 @@ class ShownGateway:
             recorded=bool(self.audit_logs),
             audit=[trouble for log in self.audit_logs if (trouble := audit_trouble(log))],
             gateway=list(self._said()),
+            rules=[] if judging is None else rule_rows([judging.policy]),
         )
 
     def _said(self) -> Iterable[str]:

@@ -21,7 +21,7 @@ from .listener import HttpListener
 from .process import Health, Process, ServingNode
 from .serving import Site
 from .topic_statistics import TopicStatistics
-from .views import MAX_NODES, NodeRow, PageState, audit_trouble
+from .views import MAX_NODES, NodeRow, PageState, audit_trouble, rule_rows
 
 NO_IMAGE = Image()
 
@@ -107,6 +107,7 @@ class ShownNodes:
                 for running in process.nodes
                 if (trouble := audit_trouble(running.node.audit))
             ],
+            rules=rule_rows(running.node.policy for running in process.nodes),
         )
 
     async def configs(self, topic: str) -> Mapping[str, str] | None:

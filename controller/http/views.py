@@ -4,19 +4,24 @@ Rule: every answer has a bounded size. Names are sent as they are; the page must
 HTML.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from ..audit.log import AuditLog
 from ..metadata.entities import Partition, Topic
 from ..metadata.image import Image
+from ..observe.metrics import FAILED
+from ..policy.runner import PolicyRunner
 from ..znodes.topics import uuid_text
 from .topic_statistics import TopicStatistics, leaderless_partitions
 
 MAX_ROWS = 100
 """The most topics or partitions in one answer."""
 MAX_NODES = 200
+MAX_RULES = 200
+MAX_RULE_NAME = 200
 
 
 class NodeRow(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -32,6 +37,17 @@ class NodeRow(msgspec.Struct, frozen=True, omit_defaults=True):
     connections: int | None = None
     session: str = ""
     shutting_down: bool = False
+
+
+class RuleRow(msgspec.Struct, frozen=True):
+    """A rule in force, and how often it found something since the process started, or since it is
+    in force.
+    """
+
+    name: str
+    action: str
+    found: int
+    failed: int
 
 
 class PageState(msgspec.Struct, frozen=True):
@@ -57,6 +73,8 @@ class PageState(msgspec.Struct, frozen=True):
     """Sentences about audit logs that refuse requests or have dropped events."""
     gateway: list[str] = []
     """Sentences about how a gateway judges."""
+    rules: list[RuleRow] = []
+    """The rules in force, also those that never found anything."""
 
 
 class TopicRow(msgspec.Struct, frozen=True):
@@ -95,6 +113,17 @@ class TopicView(msgspec.Struct, frozen=True):
     rows: list[PartitionRow] = []
     configs: Mapping[str, str] | None = None
     """The overrides of the topic, redacted; None if they cannot be read now."""
+
+
+def rule_rows(policies: Iterable[PolicyRunner | None]) -> list[RuleRow]:
+    """Return the rules of some policies in their order, with the findings of all together."""
+    runners = [each for each in policies if each is not None and each.rules is not None]
+    actions = {name: action for each in runners if each.rules for name, action in each.rules.rule_actions.items()}
+    found = sum((each.metrics.findings for each in runners), Counter())
+    return [
+        RuleRow(name[:MAX_RULE_NAME], action.value, found[name, action.value], found[name, FAILED])
+        for name, action in list(actions.items())[:MAX_RULES]
+    ]
 
 
 def audit_trouble(audit: AuditLog | None) -> str:

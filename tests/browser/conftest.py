@@ -34,12 +34,26 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
+RULES = """
+[[partitions]]
+name = "small"
+max = 4
+action = "warn"
+
+[[replication]]
+name = "never fires"
+max = 9
+"""
+
+
 @pytest.fixture(name="cluster", scope="module")
 def with_ten_thousand_topics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MiniCluster]:
     file = tmp_path_factory.mktemp("policy") / "teams.py"
     file.write_text(POLICY)
+    file.with_name("rules.toml").write_text(RULES)
     settings = {
         "topic.management.policy.class.name": f"{file}:Teams",
+        "policy.rules.files": str(file.with_name("rules.toml")),
         "audit.dir": str(tmp_path_factory.mktemp("audit")),
         "audit.flush.interval.ms": "3600000",  # nothing is in the files because some time has passed
     }

@@ -85,6 +85,20 @@ def test_only_refusals_can_be_shown(page: Page, cluster: MiniCluster) -> None:
     expect(page.locator("#decisions li", has_text="orders-2")).to_have_count(1)
 
 
+def test_what_would_be_refused_and_rules_that_never_fired_are_shown(page: Page, cluster: MiniCluster) -> None:
+    """What a rule only warns of is neither green nor red, stays with the refusals, and has its
+    reason; the rules in force are listed with what they found, also if that is nothing.
+    """
+    create(cluster, "too-wide", partitions=5)
+    page.check("#refused-only")
+    row = page.locator("#decisions li", has_text="too-wide")
+    expect(row.locator(".badge.warn")).to_have_text("would be refused")
+    expect(row).to_contain_text("5 partitions are more than 4.")
+    expect(row).to_contain_text("rule small")
+    expect(page.locator("#rules tr", has_text="never fires")).to_contain_text("never")
+    expect(page.locator("#rules tr", has_text="small")).to_contain_text("warn1")
+
+
 def test_a_topic_opens_with_its_history_by_keyboard(page: Page, cluster: MiniCluster) -> None:
     """Tab and Enter open a topic with partitions and history, Escape closes it; its address opens
     it again.

@@ -47,6 +47,10 @@ name = "many"
 max = 2
 action = "warn"
 message = "These are many partitions."
+
+[[replication]]
+name = "never"
+max = 9
 """
 
 
@@ -172,6 +176,9 @@ def test_a_broken_policy_says_how(odd: MiniCluster) -> None:
     wide = last(odd)
     assert (wide["outcome"], wide["would_be_refused"], wide["rule"]) == ("NONE", True, "many")
     assert (wide["reason"], "noted" in wide) == ("These are many partitions.", False)
+    many, never = ask(odd, "/api/state").json["rules"]
+    assert (many["name"], many["action"], many["failed"]) == ("many", "warn", 0) and many["found"] >= 1
+    assert never == {"name": "never", "action": "deny", "found": 0, "failed": 0}
 
 
 async def test_what_was_carried_out_too_late_says_both(autojump_clock: trio.testing.MockClock) -> None:
