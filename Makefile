@@ -68,6 +68,10 @@ walk: $(VENV)/.dev java
 gateway-clients: $(VENV)/.dev java
 	@$(BIN)/python -m tests.gateway.clients $(ARGS)
 
+# Ten minutes of five clients that race at two gateways before three brokers: `make gateway-race ARGS="--gateways 1 --seconds 60"`.
+gateway-race: $(VENV)/.dev java
+	@$(BIN)/python -m tests.gateway.race $(ARGS)
+
 # A minute, then ten planted bugs. An hour of the program alone: `make faults SECONDS=3600 SEED=any`; a history that was kept: `make faults REPLAY=build/faults/history-...ndjson`.
 faults: $(VENV)/.dev java
 	@$(BIN)/python -m tests.faults.detector $(if $(SEED),--seed "$(SEED)") $(if $(SECONDS)$(TIME),--seconds $(or $(SECONDS),$(TIME))) \

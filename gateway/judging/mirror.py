@@ -119,16 +119,21 @@ class Mirror:
             return
         with in_time():
             found, brokers = await self._read_topics(names, ids)
-            for _ in range(READINGS - 1):
-                if not any(self._differs(name, topic) for name, topic in found.items()):
-                    break
-                last = found
-                found, brokers = await self._read_topics(last, ())
-                if not any(differs(last[name], topic) for name, topic in found.items()):
-                    break
+            if any(self._differs(name, topic) for name, topic in found.items()):
+                found, brokers = await self._settled(found)
         told = {name: topic for name, topic in found.items() if name in names or not self._is_busy(name)}
         self._newer.update(dict.fromkeys(told, trio.current_time()))
         self._learn(told, brokers)
+
+    async def _settled(self, found: Found) -> tuple[dict[str, Topic | None], Sequence[MetadataResponseBroker]]:
+        """Return what two readings of topics show, the first of which is given."""
+        again, brokers = await self._read_topics(found, ())
+        for _ in range(READINGS - 2):
+            if not any(differs(found[name], topic) for name, topic in again.items()):
+                break
+            found = again
+            again, brokers = await self._read_topics(found, ())
+        return again, brokers
 
     def _differs(self, name: str, found: Topic | None) -> bool:
         return differs(self.image.topics.get(name), self._knowledge.alive(found))
@@ -160,15 +165,20 @@ class Mirror:
         controller has answered: between the readings are `pauses` in seconds. Raises NotKnownError.
         """
         for pause in pauses:
-            image = await self._image_with(names)
-            if reached(image):
-                return image
+            with in_time():
+                found, _ = await self._read_topics(names, ())
+            if reached(self._image_with(found)):
+                break
             await trio.sleep(pause)
-        return await self._image_with(names)
-
-    async def _image_with(self, names: Collection[str]) -> Image:
+        else:
+            with in_time():
+                found, _ = await self._read_topics(names, ())
         with in_time():
-            found, _ = await self._read_topics(names, ())
+            again, _ = await self._settled(found)
+        image = self._image_with(again)
+        return image if reached(image) else self._image_with(found)  # others may have changed it since
+
+    def _image_with(self, found: Found) -> Image:
         return _with(self.image, {name: self._knowledge.alive(topic) for name, topic in found.items()})
 
     async def configs_of(self, kind: ResourceType, name: str, source: ConfigSource | None) -> dict[str, str]:

@@ -117,7 +117,27 @@ def topic_of(
         for index in range(max(rows, default=-1) + 1)
     )
     topic = Topic(name=row.name or "", topic_id=row.topic_id, partitions=partitions, configs=Map(configs))
-    return before if before == topic and before is not None else topic
+    if before is None:
+        return topic
+    topic = with_moves_of(before, topic)
+    return before if before == topic else topic
+
+
+def with_moves_of(known: Topic, found: Topic) -> Topic:
+    """Return a topic as a broker shows it, with the reassignments that go on by what is known: as
+    long as it shows the replicas that are to be removed it does not know of their end, though the
+    controller, which tells the reassignments, does.
+    """
+    if known.topic_id != found.topic_id or not any(each.removing_replicas for each in known.partitions):
+        return found
+    moving = {
+        index: msgspec.structs.replace(
+            now, adding_replicas=was.adding_replicas, removing_replicas=was.removing_replicas
+        )
+        for index, (was, now) in enumerate(zip(known.partitions, found.partitions, strict=False))
+        if was.removing_replicas and not now.removing_replicas and set(was.replicas) == set(now.replicas)
+    }
+    return found.with_partitions(moving) if moving else found
 
 
 def own_configs(result: DescribeConfigsResult, source: ConfigSource | None) -> dict[str, str]:

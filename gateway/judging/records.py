@@ -29,6 +29,7 @@ from .judge import Judge
 from .judged import Judged, JudgedPart
 from .mirror import Mirror
 from .questions import Evolution
+from .reading import with_moves_of
 
 log = logging.getLogger("minicontroller.gateway")
 
@@ -227,10 +228,11 @@ def _evolution(judged: Judged, result: Result, shown: Image) -> Evolution:
     """Return the function that makes the topic after a change of the one before it."""
     if judged.form.key == ApiKey.DELETE_TOPICS:
         return _marked  # a removal follows
-    question = result.judged.question
-    if question is not None and not result.is_shown(shown):
-        return question.evolve
-    topic = shown.topics.get(result.topic or "")
+    question, topic = result.judged.question, shown.topics.get(result.topic or "")
+    if question is not None and (topic is None or not result.is_shown(shown)):
+        return question.evolve  # where it is gone, others have deleted it since
+    if question is not None and topic is not None and judged.form.key == ApiKey.ALTER_PARTITION_REASSIGNMENTS:
+        return lambda before: with_moves_of(question.evolve(before) or topic, topic)
     return lambda _before: topic
 
 

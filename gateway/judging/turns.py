@@ -26,6 +26,11 @@ class Turns:
     def __init__(self) -> None:
         self._lines: dict[str, dict[Turn, None]] = {}
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of everything that requests are about now."""
+        return frozenset(self._lines)
+
     def is_about_topic(self, name: str) -> bool:
         """Whether a request is about a topic now."""
         return f"topic {name}" in self._lines

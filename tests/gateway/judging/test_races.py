@@ -1,0 +1,327 @@
+"""One gateway and two, before a cluster whose brokers lag, answer in any order, and hold any age of
+the truth: whatever clients ask for at once, nothing is carried out that the rules forbid about the
+true state, and the audit log tells nothing that was not so.
+
+`RACES=5000 pytest tests/gateway/judging/test_races.py` is the exhaustive run.
+"""
+
+import os
+from base64 import urlsafe_b64encode
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any, cast
+
+import msgspec
+import trio
+import trio.testing
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minicontroller.audit.event import AuditEvent, Decision, Effect, Observed, RecordedState
+from minicontroller.client.network import Network
+from minicontroller.controller.audit.decisions import NodeDecisions, RecentDecisions
+from minicontroller.controller.audit.log import AuditLog, AuditSettings
+from minicontroller.controller.audit.recorder import AuditRecorder
+from minicontroller.controller.audit.records import EventOrigin
+from minicontroller.controller.config.node_config import NodeConfig
+from minicontroller.controller.policy.runner import PolicyRunner
+from minicontroller.controller.security.caller import Caller, Listener
+from minicontroller.gateway.judging.cluster_reader import NotKnownError
+from minicontroller.gateway.judging.judge import Judge
+from minicontroller.gateway.judging.mirror import Mirror
+from minicontroller.gateway.judging.records import Records
+from minicontroller.gateway.judging.review import Reviewer
+from minicontroller.gateway.judging.turns import Turns
+from minicontroller.policies.rules.reading import rules_of
+from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.header import RequestHeader
+from minicontroller.protocol.messages import (
+    alter_configs,
+    alter_partition_reassignments,
+    create_partitions,
+    create_topics,
+    delete_topics,
+    incremental_alter_configs,
+    metadata,
+)
+from minicontroller.protocol.registry import KAFKA
+from tests.gateway.judging.lagging import BROKERS, Deed, LaggingCluster, LaggingNetwork, Truth
+
+RACES = int(os.environ.get("RACES", "25"))
+MOST_PARTITIONS, MOST_REPLICAS, LEAST, MOST = 4, 2, 10, 99
+POLICIES = ({"delete"}, {"compact", "delete"})
+RULES = f"""
+[[name_pattern]]
+pattern = '[a-z-]+'
+
+[[partitions]]
+max = {MOST_PARTITIONS}
+
+[[replication]]
+max = {MOST_REPLICAS}
+
+[[config_bounds]]
+configs = {{ "retention.ms" = {{ min = {LEAST}, max = {MOST}, absent = "allow" }} }}
+
+[[config_bounds]]
+configs = {{ "cleanup.policy" = {{ allowed = ["delete", "compact,delete", "delete,compact"] }} }}
+
+[[protected_topics]]
+topics = "kept"
+operations = ["delete"]
+"""
+NAMES = ("a", "b", "kept", "BAD")
+
+
+class KeptLog(AuditLog):
+    """A log that keeps its events."""
+
+    def __init__(self) -> None:
+        settings = AuditSettings(
+            folder=Path(),
+            always=False,
+            interval_seconds=1,
+            refuses=True,
+            max_bytes=1 << 30,
+            max_seconds=3600,
+            max_queue=1 << 20,
+        )
+        super().__init__(settings, cluster_id="log", node=0)
+        self.events: list[AuditEvent] = []
+
+    def append(self, _epoch: int, _sequence: int, line: bytes | Callable[[], AuditEvent]) -> int:
+        self.events.append(msgspec.json.decode(line, type=AuditEvent) if isinstance(line, bytes) else line())
+        return len(self.events)
+
+
+class Gateway:
+    """The part of a gateway that judges, in the process of the test."""
+
+    def __init__(self, cluster: LaggingCluster, nursery: trio.Nursery) -> None:
+        self.log = KeptLog()
+        config = NodeConfig({"broker.id": "0", "zookeeper.connect": "none"})
+        turns = Turns()
+        self.mirror = Mirror(cast(Network, LaggingNetwork(cluster)), config, is_busy=turns.is_about_topic)
+        policy = PolicyRunner(rules=rules_of([(Path("rules.toml"), RULES.encode())]))
+        self.judge = Judge(self.mirror, turns, policy, nursery, enforces=True, passes_on_failure=False)
+        decisions = NodeDecisions(
+            RecentDecisions(), broker_id=0, epoch=lambda: 1, counts=Counter(), would_be_refused=Counter()
+        )
+        records = Records(self.mirror, self.judge, decisions)
+        self.reviewer = Reviewer(self.mirror, self.judge, records, nursery, answers_wait=False)
+
+    async def begin(self) -> None:
+        while self.mirror.age_seconds is None:
+            try:
+                await self.mirror.read()
+            except NotKnownError:
+                await trio.sleep(1)
+        self.mirror.record(AuditRecorder(self.log, EventOrigin("log", 1, 0, "lagging")))
+
+    async def follow(self) -> None:
+        while True:
+            await trio.sleep(0.7)
+            try:
+                await self.mirror.read()
+            except NotKnownError:
+                continue
+
+    async def ask(self, cluster: LaggingCluster, key: ApiKey, request: Any, broker: int) -> Any:
+        """Ask through the gateway, as a client that is connected to this broker."""
+        version = KAFKA[key].max_version
+        header = RequestHeader(api_key=key, api_version=version, correlation_id=1, client_id="client")
+        frame = KAFKA.encode_request(header, request)[4:]
+        review = None
+        if self.reviewer.takes(key) and not self.reviewer.passes(frame):
+            review = await self.reviewer.review(Caller(Listener(name="CLIENTS"), "127.0.0.1", 1), frame)
+        passed = frame if review is None else review.frame[4:]
+        response = None
+        if passed:
+            await trio.sleep(cluster.random.choice([0.0, 0.002, 0.1]))
+            response = cluster.carry_out(passed, broker)
+            await trio.sleep(cluster.random.choice([0.0, 0.002, 0.1]))
+        answer = response if review is None else (await review.answer(response))[4:]
+        return KAFKA.decode_response(key, version, answer or b"")[1]
+
+
+class Client:
+    """Asks for good and bad changes at random, one after the other."""
+
+    def __init__(self, cluster: LaggingCluster, gateways: list[Gateway]) -> None:
+        self._cluster = cluster
+        self._gateways = gateways
+        self._random = cluster.random
+
+    async def run(self, requests: int) -> None:
+        for _ in range(requests):
+            await trio.sleep(self._random.choice([0.0, 0.0, 0.01, 0.5, 3.0]))
+            asks = [self._creation, self._deletion, self._growth, self._setting, self._setting, self._list]
+            asks += [self._replacement, self._move, self._question]
+            key, request = self._random.choice(asks)(self._random.choice(NAMES))
+            gateway = self._random.choice(self._gateways)
+            await gateway.ask(self._cluster, key, request, self._random.choice(BROKERS))
+
+    def _retention(self) -> str:
+        return str(self._random.choice([LEAST, 50, MOST, -1, 5, 1000]))
+
+    def _creation(self, name: str) -> tuple[ApiKey, Any]:
+        configs = [create_topics.CreatableTopicConfig("retention.ms", self._retention())]
+        wanted = create_topics.CreatableTopic(
+            name,
+            self._random.choice([1, 2, MOST_PARTITIONS, MOST_PARTITIONS + 1]),
+            self._random.choice([1, 1, MOST_REPLICAS + 1]),
+            [],
+            configs if self._random.random() < 0.5 else [],
+        )
+        return ApiKey.CREATE_TOPICS, create_topics.CreateTopicsRequest([wanted])
+
+    def _deletion(self, name: str) -> tuple[ApiKey, Any]:
+        topic = self._cluster.now.get(name)
+        wanted = delete_topics.DeleteTopicState(name)
+        if topic is not None and self._random.random() < 0.5:
+            wanted = delete_topics.DeleteTopicState(None, topic.topic_id)
+        return ApiKey.DELETE_TOPICS, delete_topics.DeleteTopicsRequest([wanted])
+
+    def _growth(self, name: str) -> tuple[ApiKey, Any]:
+        wanted = create_partitions.CreatePartitionsTopic(name, self._random.randint(1, MOST_PARTITIONS + 3), None)
+        return ApiKey.CREATE_PARTITIONS, create_partitions.CreatePartitionsRequest([wanted])
+
+    def _setting(self, name: str) -> tuple[ApiKey, Any]:
+        return self._incremental(name, "retention.ms", self._random.choice([0, 0, 1]), self._retention())
+
+    def _list(self, name: str) -> tuple[ApiKey, Any]:
+        value = self._random.choice(["compact", "delete", "compact,delete"])
+        return self._incremental(name, "cleanup.policy", self._random.choice([0, 2, 3]), value)
+
+    def _incremental(self, name: str, key: str, operation: int, value: str) -> tuple[ApiKey, Any]:
+        config = incremental_alter_configs.AlterableConfig(key, operation, None if operation == 1 else value)
+        resource = incremental_alter_configs.AlterConfigsResource(2, name, [config])
+        return (
+            ApiKey.INCREMENTAL_ALTER_CONFIGS,
+            incremental_alter_configs.IncrementalAlterConfigsRequest([resource]),
+        )
+
+    def _replacement(self, name: str) -> tuple[ApiKey, Any]:
+        config = alter_configs.AlterableConfig("retention.ms", self._retention())
+        resource = alter_configs.AlterConfigsResource(2, name, [config])
+        return ApiKey.ALTER_CONFIGS, alter_configs.AlterConfigsRequest([resource])
+
+    def _move(self, name: str) -> tuple[ApiKey, Any]:
+        replicas = self._random.choice([[1], [2, 1], [1, 2, 3]])
+        row = alter_partition_reassignments.ReassignablePartition(self._random.randint(0, 2), replicas)
+        topic = alter_partition_reassignments.ReassignableTopic(name, [row])
+        return (
+            ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+            alter_partition_reassignments.AlterPartitionReassignmentsRequest(topics=[topic]),
+        )
+
+    def _question(self, name: str) -> tuple[ApiKey, Any]:
+        names = {name, self._random.choice(NAMES)}
+        topics = [metadata.MetadataRequestTopic(name=each) for each in sorted(names)]
+        return ApiKey.METADATA, metadata.MetadataRequest(topics, allow_auto_topic_creation=True)
+
+
+async def others(cluster: LaggingCluster, times: int) -> None:
+    """Change topics past the gateways, also to what the rules forbid."""
+    for _ in range(times):
+        await trio.sleep(cluster.random.uniform(0, 4))
+        name = cluster.random.choice(NAMES)
+        made = cluster.made(cluster.random.choice([1, 9]), cluster.random.choice([1, 3]), {"retention.ms": "-1"})
+        cluster.put(name, cluster.random.choice([None, made]))
+
+
+def _id(topic_id: bytes) -> str:
+    """An id as the audit log writes it."""
+    return urlsafe_b64encode(topic_id).decode().rstrip("=")
+
+
+def _is(told: RecordedState, topic: Truth) -> bool:
+    return (
+        told.topic_id == _id(topic.topic_id)
+        and tuple(map(tuple, told.replicas)) == topic.rows
+        and dict(told.configs) == dict(topic.configs)
+    )
+
+
+def violations(deed: Deed) -> Iterator[str]:
+    """What the rules say about a change, by the true state before it."""
+    before, after = deed.before, deed.after
+    if after is None:
+        if deed.name == "kept":
+            yield "a protected topic is deleted"
+        return
+    if before is None or before.topic_id != after.topic_id:
+        before = Truth(b"", ())
+        if deed.name != deed.name.lower():
+            yield "the name of a new topic"
+    if len(after.rows) > MOST_PARTITIONS and len(after.rows) != len(before.rows):
+        yield f"{len(after.rows)} partitions"
+    for index, row in enumerate(after.rows):
+        is_as_others = (
+            bool(before.rows) and index >= len(before.rows) and row == before.rows[0]
+        )  # as the cluster has it
+        is_old = index < len(before.rows) and before.rows[index] == row
+        if len(row) > MOST_REPLICAS and not is_old and not is_as_others:
+            yield f"{len(row)} replicas"
+    held, configs = dict(before.configs), dict(after.configs)
+    for key, value in configs.items():
+        is_good = LEAST <= int(value) <= MOST if key == "retention.ms" else set(value.split(",")) in POLICIES
+        if held.get(key) != value and not is_good:
+            yield f"{key} {value}"
+
+
+def untruths(log: KeptLog, cluster: LaggingCluster) -> Iterator[str]:
+    """What a log tells that was never so."""
+    was = {(name, topic) for state in cluster.states for name, topic in state.items()}
+    changed = {deed.name for deed in cluster.deeds}
+    for event in log.events:
+        if isinstance(event, Decision) and event.policy is None and not event.error_code:
+            yield f"passed without a verdict: {event.api} {event.name}: {event.unjudged}"
+        if isinstance(event, Decision) and event.effect is Effect.APPLIED and event.name not in changed:
+            yield f"{event.api} of {event.name} was not carried out"
+        if not isinstance(event, Observed) or event.after is None:
+            continue
+        told = event.after
+        if event.before and event.before.topic_id == told.topic_id and len(event.before.replicas) > len(told.replicas):
+            yield f"partitions of {event.topic} became fewer"
+        if not any(event.topic == each and _is(told, topic) for each, topic in was):
+            yield f"{event.topic} never was {told}"
+    ids = {_id(topic.topic_id) for topic in cluster.now.values()}
+    for event in log.events:
+        if isinstance(event, Observed) and event.after is None and event.before and event.before.topic_id in ids:
+            yield f"{event.topic} is there, but the log says that it is gone"
+
+
+async def race(cluster: LaggingCluster, gateways: int, clients: int, requests: int) -> list[str]:
+    """Let clients race, and return what was wrong."""
+    async with trio.open_nursery() as nursery:
+        all_gateways = [Gateway(cluster, nursery) for _ in range(gateways)]
+        for gateway in all_gateways:
+            await gateway.begin()
+            nursery.start_soon(gateway.follow)
+        async with trio.open_nursery() as racing:
+            racing.start_soon(others, cluster, 3)
+            for _ in range(clients):
+                racing.start_soon(Client(cluster, all_gateways).run, requests)
+        for gateway in all_gateways:
+            await gateway.reviewer.wait_recorded()
+        nursery.cancel_scope.cancel()
+    wrong = [f"{text}: {deed}" for deed in cluster.deeds for text in violations(deed)]
+    if cluster.is_soon:
+        wrong += [text for gateway in all_gateways for text in untruths(gateway.log, cluster)]
+    return wrong
+
+
+@settings(max_examples=RACES, deadline=None)
+@given(
+    random=st.randoms(use_true_random=True), gateways=st.sampled_from([1, 2]), most=st.sampled_from([0.5, 4.0, 500.0])
+)
+def test_nothing_passes_a_rule(random: Random, gateways: int, most: float) -> None:
+    """Nothing is carried out against the rules, with any number of gateways and whatever the age of
+    what brokers show; and where they are not very late, the logs tell nothing that was not so.
+    """
+    cluster = LaggingCluster(random, most)
+    found = trio.run(race, cluster, gateways, 3, 8, clock=trio.testing.MockClock(autojump_threshold=0))
+    assert found == []
