@@ -240,9 +240,12 @@ class Stranger:
                 until(partial(self._what_is_wrong, node, name), right=lambda wrong: not wrong, within=40)
 
     def look_at_damage(self) -> None:
-        """Look while a topic is damaged, once nodes had the time to lose it."""
+        """Look while a topic is damaged and a node was lied to, once nodes had the time to lose
+        what they know.
+        """
         with suppress(KazooException):
             self.damage_topic()
+        self.lie()
         time.sleep(DAMAGED_SECONDS)
         self.look()
 
