@@ -166,6 +166,7 @@ def topics_now(wire: Wire, names: Sequence[str]) -> dict[str, Body | None]:
         moving = _moving(wire, rows)
         if not moving:
             break
+    rows = {row["name"]: row for row in metadata(wire, names) if row["partitions"]}
     own = configs(wire, list(rows))
     return {
         name: {
