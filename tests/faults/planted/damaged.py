@@ -17,7 +17,7 @@ from minicontroller.controller.active.topic_watches import TopicWatches
 from minicontroller.controller.broker import change_notifications, registration
 from minicontroller.controller.handlers import control
 from minicontroller.controller.metadata.entities import NO_TOPIC_ID, Topic
-from minicontroller.controller.store.base import SetData
+from minicontroller.controller.store.base import Create, SetData
 from minicontroller.controller.znodes import layout
 from tests.faults.planted import planting
 
@@ -69,13 +69,12 @@ def damaged_topic_written_over() -> None:
 @planting.planted(troubles=ALONE)
 def registration_not_mended() -> None:
     """A node whose registration is deleted does not register again."""
-    create = registration.Create
 
     def once(path: str, *arguments: Any, **named: Any) -> Any:
         if path.startswith(layout.BROKER_IDS) and (made := made_before.setdefault(path, 0)) > 0:
             return SetData(f"/no/such/parent-{made}", None)
         made_before[path] = made_before.get(path, 0) + 1
-        return create(path, *arguments, **named)
+        return Create(path, *arguments, **named)
 
     made_before: dict[str, int] = {}
     planting.put_in(registration, "Create", once)
