@@ -39,7 +39,7 @@ def grouped(names: str, groups: Mapping[str, Sequence[tuple[Any, ...]]]) -> Call
         group = inspect.Parameter("group", inspect.Parameter.POSITIONAL_OR_KEYWORD)
         fixtures = [parameter for name, parameter in asked.items() if name not in arguments]
         run.__signature__ = inspect.Signature([group, *fixtures])  # type: ignore[attr-defined]
-        marked: Test = pytest.mark.parametrize("group", groups)(run)
+        marked: Test = pytest.mark.parametrize("group", sorted(groups))(run)  # each process collects the same order
         return marked
 
     return decorate
