@@ -13,7 +13,7 @@ from tests.support.grouped import grouped
 
 NODE = NodeConfig({})
 RECORDED: list[tuple[Row, Result, Result, Result]] = read("lists")
-BY_KEY = {key: [row for row in RECORDED if row[0][0] == key] for key in {row[0][0] for row in RECORDED}}
+BY_KEY = {key: [row for row in RECORDED if row[0][0] == key] for key in sorted({row[0][0] for row in RECORDED})}
 
 
 def altered(overrides: dict[str, str], key: str, operation: int, value: str) -> tuple[int, dict[str, str]]:

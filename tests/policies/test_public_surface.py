@@ -37,9 +37,11 @@ FIELDS = {
     ],
     "PolicyRequest": ["topic", "principal", "client_id", "client_host", "api", "validate_only", "time_ms"],
     "CreateTopicRequest": ["requested_state", "automatic"],
-    "AlterTopicRequest": ["requested_state", "config_operations", "config_operation_kinds", "reassignments"],
+    "AlterTopicRequest": [
+        *("requested_state", "config_operations", "config_operation_kinds", "reassignments", "state_may_be_old"),
+    ],
     "DeleteTopicRequest": ["created_ms"],
-    "AlterBrokerConfigsRequest": [*ENTITY, "default_configs_before", "default_configs"],
+    "AlterBrokerConfigsRequest": [*ENTITY, "default_configs_before", "default_configs", "state_may_be_old"],
     "AlterLoggersRequest": ENTITY,
     "DeleteRecordsRequest": ["delete_records_offsets"],
     "AdminRequest": [

@@ -17,7 +17,7 @@ RECORDED: list[list[Any]] = read("repeated")
 TOPIC_ID = "00000000-0000-0000-0000-000000000001"
 BY_API: dict[str, list[tuple[Repeated, list[Any]]]] = {
     api: [(case, row[1:]) for case, row in zip(CASES, RECORDED, strict=True) if case.api == api]
-    for api in {case.api for case in CASES}
+    for api in sorted({case.api for case in CASES})
 }
 
 
