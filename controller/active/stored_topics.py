@@ -23,6 +23,9 @@ from ..znodes.topics import decode_partition_state, decode_topic, uuid_text
 
 log = logging.getLogger("minicontroller.controller")
 
+WILD_EPOCH = 2**30
+"""No partition has had so many elections, and after twice as many no epoch could follow."""
+
 
 class Known(msgspec.Struct, frozen=True):
     """A topic as it was known before its znodes were read."""
@@ -154,7 +157,7 @@ def _with_state(topic: str, partition: Partition, entry: Entry | None, known: Pa
     version = -1 if entry is None else entry.stat.version
     if entry is not None:
         try:
-            return decode_partition_state(partition, entry.data, version)
+            return _possible(decode_partition_state(partition, entry.data, version))
         except MalformedZnodeError as error:
             log.warning("the state of a partition of topic %s cannot be read: %s", topic, error)
     if known is None or not known.has_state:
@@ -169,3 +172,16 @@ def _with_state(topic: str, partition: Partition, entry: Entry | None, known: Pa
         controller_epoch=STATE_IS_LOST,
         partition_epoch=version,
     )
+
+
+def _possible(state: Partition) -> Partition:
+    """Return a partition with its stored state. Raises MalformedZnodeError if no controller writes
+    such a state: nobody could be elected from it.
+    """
+    if not state.isr or not set(state.isr) <= set(state.replicas):
+        raise MalformedZnodeError(
+            f"the ISR {list(state.isr)!r:.80} is none of the replicas {list(state.replicas)!r:.80}"
+        )
+    if state.leader_epoch >= WILD_EPOCH:
+        raise MalformedZnodeError(f"the leader epoch {state.leader_epoch} is none")
+    return state

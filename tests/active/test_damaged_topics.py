@@ -227,16 +227,22 @@ async def test_replicas_stay_where_they_are(cluster: SmallCluster, other: Store,
     assert (await stored(other)).partitions[0].replicas == topic.partitions[0].replicas
 
 
-@pytest.mark.parametrize("is_deleted", [False, True])
+def state(isr: list[int], leader_epoch: int = 0) -> bytes:
+    return json.dumps(
+        {"controller_epoch": 1, "leader": isr[0] if isr else 1, "version": 1, "leader_epoch": leader_epoch, "isr": isr}
+    ).encode()
+
+
+@pytest.mark.parametrize("damage", [None, b"?", state([]), state([99]), state([1, 2, 3], 2**31 - 1)])
 async def test_a_lost_state_is_written_again(
-    is_deleted: bool, cluster: SmallCluster, other: Store, autojump_clock: object
+    damage: bytes | None, cluster: SmallCluster, other: Store, autojump_clock: object
 ) -> None:
-    """A state that another program damaged or removed is written again by the next controller, as
-    its node knew it, in a higher leader epoch.
+    """A state that another program damaged or removed (None), also one that no partition can have,
+    is written again by the next controller, as its node knew it, in a higher leader epoch.
     """
     topic = await created(cluster)
     path = layout.partition_state_path("t", 0)
-    await other.commit([Delete(path) if is_deleted else SetData(path, b"?")])
+    await other.commit([Delete(path) if damage is None else SetData(path, damage)])
     await cluster.elect_anew()
     await trio.sleep(1)
     assert is_served(cluster, topic)
