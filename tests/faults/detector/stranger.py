@@ -26,13 +26,15 @@ from tests.faults.stream import create
 from tests.faults.tree import patiently
 from tests.support.nodes import NodeProcess
 from tests.support.waiting import until
-from tests.support.wire import ConnectionEndedError
+from tests.support.wire import ConnectionEndedError, Login, Wire
 
 TOPICS = ("s0", "s1", "s2")
 PARTITIONS = 2
 MOST_PARTITIONS = 8
 LOST_BY_RIGHT = "and no node knows one"
 """What a controller says of a topic whose id nobody can know any more."""
+NODES_USER: Login = ("node", "secret")
+"""As `WITH_A_LISTENER_FOR_NODES` has it, and a super user."""
 DAMAGED_SECONDS = 1.5
 WILD_EPOCH = 2**31 - 1
 AWAY = (OSError, ConnectionEndedError, ValueError)
@@ -213,7 +215,7 @@ class Stranger:
         node = self._dice.choice(list(self._arena.nodes.running))
         header = RequestHeader(api_key=ApiKey.UPDATE_METADATA, api_version=6, correlation_id=1, client_id="stranger")
         lie = UpdateMetadataRequest(controller_id=77, controller_epoch=WILD_EPOCH, live_brokers=[], topic_states=[])
-        with suppress(*AWAY), node.wire() as wire:
+        with suppress(*AWAY), Wire(self._arena.logins[node.broker_id], login=NODES_USER) as wire:
             wire.exchange(KAFKA.encode_request(header, lie))
 
     def damage_feature(self) -> None:
