@@ -300,13 +300,8 @@ class NodesCollector(Collector):
             _controller(families, node, running)
             _image(families, node, running, figures)
             _store(families, node, running)
-            add_policy(
-                families,
-                node,
-                running.node.policy,
-                running.node.rule_files,
-                running.node.metrics.would_be_refused,
-            )
+            would_be_refused = running.node.metrics.would_be_refused
+            add_policy(families, node, running.node.policy, running.node.rule_files, would_be_refused)
             add_audit(families, node, running.node.metrics.audit)
         return families.made()
 
