@@ -193,17 +193,50 @@ class ClientWarnings:
         self._kinds[text].say(logging.WARNING, text, *arguments, extra=extra)
 
 
+LINES_OF_A_KIND = 100
+"""The most warnings and errors of one kind that a node logs in SELDOM_SECONDS."""
+
+
+class KindLimit(logging.Filter):
+    """Leaves out warnings and errors beyond LINES_OF_A_KIND in SELDOM_SECONDS, because programs
+    that write to ZooKeeper can cause the same line as often as they like. The next line of the kind
+    tells how many were left out. A kind is the text before the arguments are inserted, of one node.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._counts: dict[tuple[int | None, str], tuple[float, int]] = {}
+        """When the time of each kind began, and how many of its lines have come since."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno < logging.WARNING or not record.name.startswith(log.name):
+            return True
+        kind = (NODE.get(), str(record.msg))
+        began, count = self._counts.get(kind, (-math.inf, 0))
+        if record.created < began + SELDOM_SECONDS:
+            self._counts[kind] = (began, count + 1)
+            return count < LINES_OF_A_KIND
+        self._counts[kind] = (record.created, 1)
+        if count > LINES_OF_A_KIND:
+            record.msg = f"{record.msg} ({count - LINES_OF_A_KIND} more were left out)"
+        return True
+
+
+KIND_LIMIT = KindLimit()
+
 LIBRARIES = frozenset({"h2", "h11", "hpack", "hypercorn", "kazoo", "wsproto"})
 """The loggers of libraries that log on DEBUG what they send and receive, such as bearer tokens."""
 
 
 def use_format(name: str) -> None:
-    """Set the format of all log output, HUMAN or JSON. What libraries send and receive is not
-    logged on any level, also if a client changes the levels of their loggers.
+    """Set the format of all log output, HUMAN or JSON, and limit the lines of each kind. What
+    libraries send and receive is not logged on any level, also if a client changes the levels of
+    their loggers.
     """
     for handler in logging.getLogger().handlers:
         handler.setFormatter(FORMATTERS[name]())
         handler.addFilter(_may_be_shown)
+        handler.addFilter(KIND_LIMIT)
 
 
 def _may_be_shown(record: logging.LogRecord) -> bool:

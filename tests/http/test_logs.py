@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 
-from minicontroller.controller.observe.logs import ABOUT, NODE, HumanFormatter, JsonFormatter
+from minicontroller.controller.observe.logs import (
+    ABOUT,
+    LINES_OF_A_KIND,
+    NODE,
+    HumanFormatter,
+    JsonFormatter,
+    KindLimit,
+)
 from tests.support.cluster import running_cluster
 from tests.support.wire import Wire
 
@@ -68,6 +75,25 @@ def test_machines_read_an_object_a_line(node: None) -> None:
     assert (event["level"], event["logger"], event["message"]) == ("INFO", "minicontroller.test", "a \ud800 b\n")
     assert event["time"].endswith("Z")
     assert "ValueError" in event["trace"]
+
+
+def test_no_kind_of_line_floods_the_log() -> None:
+    """Of the warnings of one kind those beyond LINES_OF_A_KIND in a minute are left out, and the
+    next one says how many; other kinds, nodes and levels have no part in that.
+    """
+
+    def shown(seconds: float, text: str = "topic %s is damaged", level: int = logging.WARNING) -> str:
+        made = logging.LogRecord("minicontroller.test", level, __file__, 1, text, ("t",), None)
+        made.created = seconds
+        return made.getMessage() if limit.filter(made) else ""
+
+    limit = KindLimit()
+    assert [shown(each / 100) for each in range(LINES_OF_A_KIND + 2)].count("topic t is damaged") == LINES_OF_A_KIND
+    assert shown(30, "%s is gone") and shown(30, level=logging.INFO) and not shown(59)
+    token = NODE.set(2)
+    assert shown(30)
+    NODE.reset(token)
+    assert [shown(61), shown(62)] == ["topic t is damaged (3 more were left out)", "topic t is damaged"]
 
 
 def test_a_cluster_logs_who_asked() -> None:
