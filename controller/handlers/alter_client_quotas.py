@@ -46,7 +46,7 @@ async def handle(node: Node, context: RequestContext, request: AlterClientQuotas
     may = context.may(ALTER_CONFIGS)
     edits = [_edit(alteration) if may else _refused(alteration, _unauthorized()) for alteration in request.entries]
     changes = await change_entities(node, context, request, edits, validate_only=request.validate_only)
-    rows = list(zip(map(_entity, request.entries), changes, strict=True))
+    rows = list(zip((_entity(each.entity) for each in request.entries), changes, strict=True))
     if may:  # as in Kafka, an entity that is named twice has one row then
         rows = list(dict(rows).items())
     return AlterClientQuotasResponse(
@@ -61,26 +61,26 @@ async def handle(node: Node, context: RequestContext, request: AlterClientQuotas
     )
 
 
-def _entity(alteration: ClientQuotaAlteration) -> NamedEntity:
+def _entity(entity: Iterable[ClientQuotaEntity]) -> NamedEntity:
     """Return the types and names of an entity. If a type is named twice, the last one counts."""
-    return tuple({each.entity_type: each.entity_name for each in alteration.entity}.items())
+    return tuple({each.entity_type: each.entity_name for each in entity}.items())
 
 
 def _edit(alteration: ClientQuotaAlteration) -> EntityEdit:
     try:
-        entity = _checked(_entity(alteration))
+        entity = _checked(_entity(alteration.entity))
         change = _change(frozenset(entity), alteration.ops)
     except Refusal as refusal:
         return _refused(alteration, refusal)
     path = f"{layout.CONFIG}/{client_entity_path(entity)}"
-    return EntityEdit(KIND, _name(alteration), path, change, _operands(alteration), _kinds(alteration))
+    return EntityEdit(KIND, entity_name(alteration.entity), path, change, _operands(alteration), _kinds(alteration))
 
 
 def _refused(alteration: ClientQuotaAlteration, refusal: Refusal) -> EntityEdit:
     def refuse(_configs: object) -> object:
         raise refusal
 
-    return EntityEdit(KIND, _name(alteration), "", refuse, _operands(alteration), _kinds(alteration))
+    return EntityEdit(KIND, entity_name(alteration.entity), "", refuse, _operands(alteration), _kinds(alteration))
 
 
 def _unauthorized() -> Refusal:
@@ -150,10 +150,10 @@ def _invalid(text: str) -> Refusal:
 # ------------------------------------------------------------------ for the audit log
 
 
-def _name(alteration: ClientQuotaAlteration) -> str:
+def entity_name(entity: Iterable[ClientQuotaEntity]) -> str:
     """Return the name of an entity, whatever it holds: `user=alice,client-id=<default>`."""
     return ",".join(
-        f"{kind}={layout.DEFAULT_ENTITY if name is None else sanitized(name)}" for kind, name in _entity(alteration)
+        f"{kind}={layout.DEFAULT_ENTITY if name is None else sanitized(name)}" for kind, name in _entity(entity)
     )
 
 
@@ -167,7 +167,7 @@ def _kinds(alteration: ClientQuotaAlteration) -> dict[str, str]:
 
 def _requested(request: AlterClientQuotasRequest) -> Iterator[RequestedChange]:
     for each in request.entries:
-        yield RequestedChange(_name(each), KIND, _operands(each), _kinds(each))
+        yield RequestedChange(entity_name(each.entity), KIND, _operands(each), _kinds(each))
 
 
 API = Spec(

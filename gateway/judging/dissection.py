@@ -92,8 +92,8 @@ class Form(Protocol):
         the cluster to the parts that were passed, and the rows of the parts that were refused.
         """
 
-    def outcomes(self, part: Part, parts: Sequence[Part], response: Any) -> list[Outcome]:
-        """Return the answers of the cluster to one of the parts that were passed: one, or one for
+    def outcomes(self, parts: Sequence[Part], response: Any) -> list[list[Outcome]]:
+        """Return the answers of the cluster to each of the parts that were passed: one, or one for
         each error of its partitions.
         """
 
@@ -193,21 +193,25 @@ class PartedForm(msgspec.Struct, frozen=True, eq=False):
         whole = KAFKA[self.key].response() if response is None else response
         return msgspec.structs.replace(whole, **{rows.field: [*ordered, *left]})
 
-    def outcomes(self, part: Part, _parts: Sequence[Part], response: Any) -> list[Outcome]:
-        """Return the answers of the cluster to a part: one, or one for each error of its
+    def outcomes(self, parts: Sequence[Part], response: Any) -> list[list[Outcome]]:
+        """Return the answers of the cluster to each part: one, or one for each error of its
         partitions.
         """
-        rows = self.spec.rows
-        assert rows is not None
+        assert self.spec.rows is not None
         own = getattr(response, "error_code", 0)
         if own:
-            return [Outcome(own, getattr(response, "error_message", None))]
-        mine = [row for row in getattr(response, rows.field) if part.key in self.row_identities(row)]
-        if rows.inner is None:
-            return [Outcome(row.error_code, getattr(row, "error_message", None)) for row in mine[:1]]
+            return [[Outcome(own, getattr(response, "error_message", None))] for _ in parts]
+        theirs = _by_identity(getattr(response, self.spec.rows.field), self.row_identities)
+        return [self._outcomes_in(theirs.get(part.key, [])) for part in parts]
+
+    def _outcomes_in(self, rows: Sequence[Any]) -> list[Outcome]:
+        assert self.spec.rows is not None
+        inner = self.spec.rows.inner
+        if inner is None:
+            return [Outcome(row.error_code, getattr(row, "error_message", None)) for row in rows[:1]]
         by_error: dict[tuple[int, str | None], list[int]] = {}
-        for row in mine:
-            for each in getattr(row, rows.inner.field):
+        for row in rows:
+            for each in getattr(row, inner.field):
                 error = each.error_code, getattr(each, "error_message", None)
                 by_error.setdefault(error, []).append(each.partition_index)
         return [Outcome(code, message, tuple(indexes)) for (code, message), indexes in by_error.items()]

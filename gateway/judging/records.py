@@ -107,7 +107,7 @@ class Records:
         connection broke, and end its turn. Waits until the record is safe if answers wait for it.
         """
         try:
-            results = [result for each in judged.parts for result in _results(judged, each, response)]
+            results = _results(judged, response)
             shown = await self._shown(judged, results)
             self._record(judged, results, shown)
         except Exception as error:  # noqa: BLE001 - the client was answered, and others are not to suffer
@@ -183,14 +183,19 @@ class Records:
         recorder.forget_before(count if oldest is None else oldest)
 
 
-def _results(judged: Judged, each: JudgedPart, response: object | None) -> list[Result]:
-    """Return what became of a part."""
-    if not each.is_passed:
-        return [Result(each, each.change, judged.form.changes_topics)]
-    if response is None:
-        return [Result(each, each.change, judged.form.changes_topics, is_in_doubt=True)]
-    outcomes = judged.form.outcomes(each.part, [other.part for other in judged.passed], response) or [NO_OUTCOME]
-    return [_result(judged, each, outcome) for outcome in outcomes]
+def _results(judged: Judged, response: object | None) -> list[Result]:
+    """Return what became of each part, in the order of the request."""
+    passed = judged.passed
+    answers = [] if response is None else judged.form.outcomes([each.part for each in passed], response)
+    outcomes = dict(zip(map(id, passed), answers, strict=False))
+    results: list[Result] = []
+    for each in judged.parts:
+        if response is None or not each.is_passed:
+            is_in_doubt = each.is_passed
+            results.append(Result(each, each.change, judged.form.changes_topics, is_in_doubt=is_in_doubt))
+        else:
+            results += [_result(judged, each, outcome) for outcome in outcomes[id(each)] or [NO_OUTCOME]]
+    return results
 
 
 def _result(judged: Judged, each: JudgedPart, outcome: Outcome) -> Result:

@@ -22,7 +22,7 @@ from ...protocol.schema import WireStruct
 from ..long_answers import encoded_response
 from . import automatic
 from .description import PassingRequest
-from .dissection import FORMS, Form
+from .dissection import FORMS, Form, Outcome
 from .judge import Judge
 from .judged import Judged, is_dry_run
 from .mirror import Mirror
@@ -305,9 +305,11 @@ def _take_answers(judged: Judged, response: Any | None) -> None:
     """Refuse what was put as a dry run, as the cluster does. What it would carry out has come to be
     since the gateway looked, and the client is to ask again.
     """
-    parts = [each.part for each in judged.passed]
-    for each in judged.passed:
-        outcomes = [] if response is None else judged.form.outcomes(each.part, parts, response)
+    passed = judged.passed
+    answers: list[list[Outcome]] = [[] for _ in passed]
+    if response is not None:
+        answers = judged.form.outcomes([each.part for each in passed], response)
+    for each, outcomes in zip(passed, answers, strict=True):
         code, message = (outcomes[0].code, outcomes[0].message) if outcomes else (0, None)
         is_known = code in KNOWN_CODES and code != ErrorCode.NONE
         each.refuse(

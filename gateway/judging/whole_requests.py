@@ -5,7 +5,7 @@ A policy judges each resource that such a request names, but sees no state of it
 If it refuses one of them, the whole request is refused.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -14,6 +14,7 @@ import msgspec
 from ...controller.errors import Refusal
 from ...controller.handlers import SPECS
 from ...controller.handlers.acl_filters import entry_text, pattern_text
+from ...controller.handlers.alter_client_quotas import entity_name
 from ...controller.handlers.requested_changes import election_type, requested_changes
 from ...controller.requests.changes import RequestedChange
 from ...controller.requests.error_answers import error_answer, error_codes
@@ -64,16 +65,39 @@ class WholeForm(msgspec.Struct, frozen=True, eq=False):
             request = msgspec.structs.replace(request, topic_partitions=named)  # so that there are rows to refuse
         return error_answer(self.spec, request, version, code=code, message=message)
 
-    def outcomes(self, part: Part, parts: Sequence[Part], response: Any) -> list[Outcome]:
-        """Return the answer of the cluster to a part, which is in doubt if its rows are about
-        something else than the parts and do not agree.
+    def outcomes(self, parts: Sequence[Part], response: Any) -> list[list[Outcome]]:
+        """Return the answers of the cluster to the parts. One is in doubt if its rows, or rows that
+        may be its own, do not agree.
         """
         codes = list(error_codes(self.spec, response)) or [int(ErrorCode.NONE)]
-        if len(set(codes)) == 1:
-            return [Outcome(codes[0], None)]
-        if len(codes) == len(parts) and self.key != ApiKey.DELETE_ACLS:  # its rows are those of filters
-            return [Outcome(codes[parts.index(part)], None)]
-        return [Outcome(int(ErrorCode.REQUEST_TIMED_OUT), None)]
+        named = NAMED.get(self.key)
+        if self.key == ApiKey.CREATE_ACLS and len(codes) == len(parts):  # its rows have no names, but an order
+            return [[Outcome(code, None)] for code in codes]
+        own: int = getattr(response, "error_code", 0)
+        if named is None or own:
+            return [[_common(codes)] for _ in parts]
+        return self._outcomes_by_name(named, parts, response)
+
+    def _outcomes_by_name(self, named: "Named", parts: Sequence[Part], response: Any) -> list[list[Outcome]]:
+        assert self.spec.rows is not None
+        field = self.spec.rows.field
+        by_name: dict[Hashable, list[Any]] = {}
+        for row in getattr(response, field):
+            by_name.setdefault(named.identity(named.name_of(row)), []).append(row)
+        found = [by_name.get(named.identity(part.requested.resource), []) for part in parts]
+        answers = [msgspec.structs.replace(response, **{field: rows}) for rows in found]
+        return [[_common(list(error_codes(self.spec, each)) or [named.without_row])] for each in answers]
+
+
+class Named(msgspec.Struct, frozen=True):
+    """The rows of an API that say what they are about, which Kafka gives in any order."""
+
+    name_of: Callable[[Any], str]
+    """Returns the name of what a row is about."""
+    identity: Callable[[str], Hashable] = str
+    """Returns the same for all forms of a name."""
+    without_row: int = ErrorCode.REQUEST_TIMED_OUT
+    """What became of a part that has no row."""
 
 
 class UndividedForm(WholeForm, frozen=True, eq=False):
@@ -84,6 +108,28 @@ class UndividedForm(WholeForm, frozen=True, eq=False):
     def parts(self, _request: Any) -> list[Part]:
         """Return the only part."""
         return [Part(("request",), [], RequestedChange("", "resource"))]
+
+    def outcomes(self, parts: Sequence[Part], response: Any) -> list[list[Outcome]]:
+        """Return the only answer, which is in doubt if the rows do not agree."""
+        return [[_common(list(error_codes(self.spec, response)) or [int(ErrorCode.NONE)])] for _ in parts]
+
+
+def _common(codes: Sequence[int]) -> Outcome:
+    """Return the outcome if all rows have the same code, or one that is in doubt."""
+    return Outcome(codes[0] if len({*codes}) == 1 else int(ErrorCode.REQUEST_TIMED_OUT), None)
+
+
+NAMED: Mapping[int, Named] = MappingProxyType(
+    {
+        ApiKey.ALTER_CLIENT_QUOTAS: Named(lambda row: entity_name(row.entity), lambda name: frozenset(name.split(","))),
+        ApiKey.ALTER_REPLICA_LOG_DIRS: Named(lambda row: row.topic_name),
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Named(lambda row: row.user),
+        ApiKey.DELETE_GROUPS: Named(lambda row: row.group_id),
+        # An election of everything answers for the partitions that needed one.
+        ApiKey.ELECT_LEADERS: Named(lambda row: row.topic, without_row=ErrorCode.ELECTION_NOT_NEEDED),
+    }
+)
+"""The APIs whose rows have names."""
 
 
 async def resolved_parts(request: Any, mirror: Mirror, parts: list[Part]) -> list[Part]:
