@@ -34,7 +34,8 @@ class Effect(Enum):
     """The request was refused, or only validated."""
     UNKNOWN = "unknown"
     """The controller was replaced or lost its connection before it knew. The next snapshot shows
-    whether the change is in effect.
+    whether the change is in effect. Of a gateway: the cluster did not answer, or did not show what
+    it had created; an `observed` event shows it.
     """
 
 

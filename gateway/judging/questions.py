@@ -119,7 +119,7 @@ class Asker:
             CreateTopicRequest(**self._by(wanted.name), requested_state=state, automatic=automatic),
             wanted.name,
             lambda _before: topic,
-            lambda now: wanted.name in now.topics,
+            partial(_is_created, wanted.name, image.topics.get(wanted.name)),
             first_refusal,
         )
 
@@ -376,6 +376,13 @@ def _is_other(topic: Topic, image: Image) -> bool:
     """Return whether an image shows another topic of that name, or none."""
     now = image.topics.get(topic.name)
     return now is None or now.topic_id != topic.topic_id
+
+
+def _is_created(name: str, earlier: Topic | None, image: Image) -> bool:
+    """Return whether an image shows a topic that is not the `earlier` one of its name."""
+    if earlier is not None and earlier.topic_id != NO_TOPIC_ID and not _is_other(earlier, image):
+        return False
+    return name in image.topics
 
 
 def _differs_in(topic: Topic, partitions: Sequence[int], image: Image) -> bool:

@@ -3,7 +3,8 @@
 Rule: what is recorded is what the cluster shows. Once it has answered, the topics that a request
 has changed are read until they show the change, and only then is the request over for those that
 wait for their turn. What the cluster does not show in time is recorded as the request would have
-left it; without an answer the effect is unknown.
+left it, but for what the cluster itself chooses: the ids and places of new topics and partitions.
+The effect is unknown then, as it is without an answer, and a later reading shows it.
 """
 
 import logging
@@ -39,6 +40,8 @@ it a moment after the controller.
 """
 MORE_PAUSES = (0.5,) * 18
 """The further ones where the cluster has said that the change took effect."""
+CHOOSING = frozenset({ApiKey.CREATE_TOPICS, ApiKey.CREATE_PARTITIONS})
+"""The APIs whose effect is not known from the request: the cluster chooses ids and replicas."""
 KNOWN_CODES = frozenset(map(int, ErrorCode))
 V = TypeVar("V")
 NO_OUTCOME = Outcome(ErrorCode.UNKNOWN_SERVER_ERROR, "The cluster did not answer this part of the request.")
@@ -149,18 +152,20 @@ class Records:
 
     def _record(self, judged: Judged, results: Sequence[Result], shown: Image) -> None:
         before = self._mirror.image
-        for each in results:
-            if each.is_in_doubt and each.judged.question is not None and each.topic and each.is_shown(shown):
-                each.is_in_doubt, each.change.is_late = False, not judged.is_automatic
-        elements = [_element(judged, each, shown) for each in results]
-        if judged.audited is not None:
-            self._plan(judged, judged.audited, list(zip(elements, (each.change for each in results), strict=True)))
-        certain = [element for element, each in zip(elements, results, strict=True) if not each.is_in_doubt]
         unshown = {
             each.topic: each.judged.question.reached
             for each in results
             if not each.is_in_doubt and each.topic and each.judged.question and not each.is_shown(shown)
         }
+        for each in results:
+            if each.is_in_doubt and each.judged.question is not None and each.topic and each.is_shown(shown):
+                each.is_in_doubt, each.change.is_late = False, not judged.is_automatic
+            elif not judged.validate_only and _is_unknown(judged, each, shown):
+                each.is_in_doubt = True
+        elements = [_element(judged, each, shown) for each in results]
+        if judged.audited is not None:
+            self._plan(judged, judged.audited, list(zip(elements, (each.change for each in results), strict=True)))
+        certain = [element for element, each in zip(elements, results, strict=True) if not each.is_in_doubt]
         self._mirror.completed(_after(before, certain), certain, {} if judged.validate_only else unshown)
         gone = [
             _removal(each.topic) for each in certain if each.topic and _is_gone(each.topic, self._mirror.image, shown)
@@ -227,6 +232,13 @@ def _element(judged: Judged, result: Result, shown: Image) -> PassedElement:
         is_decision_only=result.change.refusal is not None or judged.validate_only,
         request=judged.audited,
     )
+
+
+def _is_unknown(judged: Judged, result: Result, shown: Image) -> bool:
+    """Whether a change that was carried out left a topic that only the cluster could tell of."""
+    if judged.form.key not in CHOOSING or result.topic is None:
+        return False
+    return result.topic not in shown.topics or not result.is_shown(shown)
 
 
 def _evolution(judged: Judged, result: Result, shown: Image) -> Evolution:

@@ -66,9 +66,15 @@ class LaggingCluster:
         self.random = random
         self.deeds: list[Deed] = []
         """What gateways had carried out."""
+        self.done: set[str] = set()
+        """The topics of which something was carried out, also if it changed nothing."""
         self._most_seconds = most_seconds
         self._history: list[tuple[float, State]] = [(-math.inf, {})]
         self._shown = dict.fromkeys(BROKERS, 0)
+        self.failing = 0.02
+        """How probably a broker ends a connection instead of an answer."""
+        self._pace = {each: random.choice([0.05, 0.3, 1.0]) for each in BROKERS}
+        """How probably a broker moves forward when it is asked."""
         self._ids = 0
 
     @property
@@ -90,7 +96,8 @@ class LaggingCluster:
         oldest = trio.current_time() - self._most_seconds
         due = max((index for index, (at, _) in enumerate(self._history) if at <= oldest), default=0)
         least = max(self._shown[broker], due)
-        self._shown[broker] = self.random.choice([least, self.random.randint(least, len(self._history) - 1)])
+        moves = self.random.random() < self._pace[broker]
+        self._shown[broker] = self.random.randint(least, len(self._history) - 1) if moves else least
         return self._history[self._shown[broker]][1]
 
     def put(self, name: str, after: Truth | None) -> None:
@@ -121,6 +128,7 @@ class LaggingCluster:
 
     def _change(self, request: Any, name: str, after: Truth | None) -> None:
         if not getattr(request, "validate_only", False):
+            self.done.add(name)
             self.put(name, after)
 
     def _CreateTopics(self, request: create_topics.CreateTopicsRequest, _: int) -> WireStruct:  # noqa: N802 - the API's name
@@ -143,7 +151,7 @@ class LaggingCluster:
             code = UNKNOWN_ID if each.name is None else UNKNOWN
             if name in self.now:
                 code = ErrorCode.NONE
-                self.put(name or "", None)
+                self._change(request, name or "", None)
             rows.append(delete_topics.DeletableTopicResult(name=name, topic_id=each.topic_id, error_code=code))
         return delete_topics.DeleteTopicsResponse(responses=rows)
 
@@ -201,7 +209,7 @@ class LaggingCluster:
                 topic, index, code = self.now.get(each.name), partition.partition_index, UNKNOWN
                 if topic is not None and index < len(topic.rows) and partition.replicas:
                     moved = (*topic.rows[:index], tuple(partition.replicas), *topic.rows[index + 1 :])
-                    self.put(each.name, msgspec.structs.replace(topic, rows=moved))
+                    self._change(request, each.name, msgspec.structs.replace(topic, rows=moved))
                     code = ErrorCode.NONE
                 rows.append(alter_partition_reassignments.ReassignablePartitionResponse(index, code, None))
             topics.append(alter_partition_reassignments.ReassignableTopicResponse(each.name, rows))
@@ -221,7 +229,7 @@ class LaggingCluster:
             code = UNKNOWN_ID if each.name is None else UNKNOWN
             rows.append(metadata.MetadataResponseTopic(code, each.name, each.topic_id))
             if each.name is not None and request.allow_auto_topic_creation and each.name not in self.now:
-                self.put(each.name, self.made(1))
+                self._change(request, each.name, self.made(1))
         brokers = [metadata.MetadataResponseBroker(each, "broker", each) for each in BROKERS]
         return metadata.MetadataResponse(
             brokers=brokers, cluster_id="lagging", controller_id=self.random.choice(BROKERS), topics=rows
@@ -243,7 +251,7 @@ class LaggingCluster:
     async def answer(self, message: WireStruct, key: ApiKey, broker: int) -> WireStruct:
         """Answer a question of a gateway after a while, if the broker answers at all."""
         await trio.sleep(self.random.choice([0.001, 0.001, 0.01, 0.2]))
-        if self.random.random() < 0.02:
+        if self.random.random() < self.failing:
             raise PeerUnavailable("the connection ended", in_doubt=True)
         if isinstance(message, metadata.MetadataRequest):
             assert not message.allow_auto_topic_creation

@@ -51,7 +51,7 @@ from tests.gateway.judging.lagging import BROKERS, Deed, LaggingCluster, Lagging
 
 RACES = int(os.environ.get("RACES", "25"))
 MOST_PARTITIONS, MOST_REPLICAS, LEAST, MOST = 4, 2, 10, 99
-POLICIES = ({"delete"}, {"compact", "delete"})
+POLICIES = ("delete", "compact")
 RULES = f"""
 [[name_pattern]]
 pattern = '[a-z-]+'
@@ -66,13 +66,13 @@ max = {MOST_REPLICAS}
 configs = {{ "retention.ms" = {{ min = {LEAST}, max = {MOST}, absent = "allow" }} }}
 
 [[config_bounds]]
-configs = {{ "cleanup.policy" = {{ allowed = ["delete", "compact,delete", "delete,compact"] }} }}
+configs = {{ "cleanup.policy" = {{ allowed = ["delete", "compact"] }} }}
 
 [[protected_topics]]
 topics = "kept"
 operations = ["delete"]
 """
-NAMES = ("a", "b", "kept", "BAD")
+NAMES = ("a", "kept", "BAD")
 
 
 class KeptLog(AuditLog):
@@ -158,13 +158,13 @@ class Client:
         for _ in range(requests):
             await trio.sleep(self._random.choice([0.0, 0.0, 0.01, 0.5, 3.0]))
             asks = [self._creation, self._deletion, self._growth, self._setting, self._setting, self._list]
-            asks += [self._replacement, self._move, self._question]
+            asks += [self._list, self._replacement, self._move, self._question, self._question]
             key, request = self._random.choice(asks)(self._random.choice(NAMES))
             gateway = self._random.choice(self._gateways)
             await gateway.ask(self._cluster, key, request, self._random.choice(BROKERS))
 
     def _retention(self) -> str:
-        return str(self._random.choice([LEAST, 50, MOST, -1, 5, 1000]))
+        return str(self._random.choice([LEAST, 50, -1, -1, 5]))
 
     def _creation(self, name: str) -> tuple[ApiKey, Any]:
         configs = [create_topics.CreatableTopicConfig("retention.ms", self._retention())]
@@ -192,7 +192,7 @@ class Client:
         return self._incremental(name, "retention.ms", self._random.choice([0, 0, 1]), self._retention())
 
     def _list(self, name: str) -> tuple[ApiKey, Any]:
-        value = self._random.choice(["compact", "delete", "compact,delete"])
+        value = self._random.choice(["compact", "delete"])
         return self._incremental(name, "cleanup.policy", self._random.choice([0, 2, 3]), value)
 
     def _incremental(self, name: str, key: str, operation: int, value: str) -> tuple[ApiKey, Any]:
@@ -226,10 +226,14 @@ class Client:
 async def others(cluster: LaggingCluster, times: int) -> None:
     """Change topics past the gateways, also to what the rules forbid."""
     for _ in range(times):
-        await trio.sleep(cluster.random.uniform(0, 4))
+        await trio.sleep(cluster.random.choice([0.0, 0.5, cluster.random.uniform(0, 4)]))
         name = cluster.random.choice(NAMES)
-        made = cluster.made(cluster.random.choice([1, 9]), cluster.random.choice([1, 3]), {"retention.ms": "-1"})
-        cluster.put(name, cluster.random.choice([None, made]))
+        bad, topic = {"retention.ms": "-1", "cleanup.policy": "compact"}, cluster.now.get(name)
+        if topic is None:
+            topic = cluster.made(cluster.random.choice([1, 9]), cluster.random.choice([1, 3]), bad)
+        else:
+            topic = cluster.random.choice([None, msgspec.structs.replace(topic, configs=())])
+        cluster.put(name, topic)
 
 
 def _id(topic_id: bytes) -> str:
@@ -267,7 +271,7 @@ def violations(deed: Deed) -> Iterator[str]:
             yield f"{len(row)} replicas"
     held, configs = dict(before.configs), dict(after.configs)
     for key, value in configs.items():
-        is_good = LEAST <= int(value) <= MOST if key == "retention.ms" else set(value.split(",")) in POLICIES
+        is_good = LEAST <= int(value) <= MOST if key == "retention.ms" else value in POLICIES
         if held.get(key) != value and not is_good:
             yield f"{key} {value}"
 
@@ -275,11 +279,11 @@ def violations(deed: Deed) -> Iterator[str]:
 def untruths(log: KeptLog, cluster: LaggingCluster) -> Iterator[str]:
     """What a log tells that was never so."""
     was = {(name, topic) for state in cluster.states for name, topic in state.items()}
-    changed = {deed.name for deed in cluster.deeds}
     for event in log.events:
         if isinstance(event, Decision) and event.policy is None and not event.error_code:
             yield f"passed without a verdict: {event.api} {event.name}: {event.unjudged}"
-        if isinstance(event, Decision) and event.effect is Effect.APPLIED and event.name not in changed:
+        is_asked = isinstance(event, Decision) and event.api != "Metadata"  # others may have created it
+        if is_asked and event.effect is Effect.APPLIED and event.name not in cluster.done:
             yield f"{event.api} of {event.name} was not carried out"
         if not isinstance(event, Observed) or event.after is None:
             continue
@@ -314,14 +318,17 @@ async def race(cluster: LaggingCluster, gateways: int, clients: int, requests: i
     return wrong
 
 
+def raced(random: Random) -> list[str]:
+    """Return what was wrong in one race."""
+    cluster = LaggingCluster(random, random.choice([0.5, 4.0, 500.0]))
+    clock = trio.testing.MockClock(autojump_threshold=0)
+    return trio.run(race, cluster, random.choice([1, 2]), 3, 8, clock=clock)
+
+
 @settings(max_examples=RACES, deadline=None)
-@given(
-    random=st.randoms(use_true_random=True), gateways=st.sampled_from([1, 2]), most=st.sampled_from([0.5, 4.0, 500.0])
-)
-def test_nothing_passes_a_rule(random: Random, gateways: int, most: float) -> None:
+@given(random=st.randoms(use_true_random=True))
+def test_nothing_passes_a_rule(random: Random) -> None:
     """Nothing is carried out against the rules, with any number of gateways and whatever the age of
     what brokers show; and where they are not very late, the logs tell nothing that was not so.
     """
-    cluster = LaggingCluster(random, most)
-    found = trio.run(race, cluster, gateways, 3, 8, clock=trio.testing.MockClock(autojump_threshold=0))
-    assert found == []
+    assert raced(random) == []
