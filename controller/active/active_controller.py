@@ -193,7 +193,7 @@ class ActiveController:
         """Be the active controller until another one is elected, or this one resigns or steps down.
         All of its tasks have ended when this method returns.
         """
-        reason, end = "an unexpected error ended its epoch", "it stepped down"
+        reason, end = "an error ended its epoch", "it stepped down"
         unsubscribe = self.node.security.on_notified(self._watches.entities_changed)
         try:
             async with trio.open_nursery() as nursery:

@@ -16,7 +16,9 @@ from collections.abc import Callable
 
 import trio
 
+from ..errors import first_of
 from ..store.base import (
+    AccessDenied,
     Check,
     Create,
     Delete,
@@ -176,8 +178,11 @@ class Election:
                 nursery.start_soon(self._watch_claim, controller, session_id)
                 await controller.run()
                 nursery.cancel_scope.cancel()
-        except Exception:
-            log.exception("an unexpected error ended this controller's epoch %d", epoch)
+        except Exception as error:
+            if isinstance(denied := first_of(error), AccessDenied):
+                log.error("this controller's epoch %d ended: %s", epoch, denied)  # noqa: TRY400 - it is no defect
+            else:
+                log.exception("an unexpected error ended this controller's epoch %d", epoch)
             failed = True
         finally:
             self._controller = None
