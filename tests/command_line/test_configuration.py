@@ -155,18 +155,10 @@ def test_a_taken_port_that_up_did_not_choose(tmp_path: Path) -> None:
     assert told == f"Listener PLAINTEXT cannot listen on 127.0.0.1, port {port}: Address already in use."
 
 
-@pytest.mark.parametrize(
-    "override",
-    [
-        "listeners=PLAINTEXT://127.0.0.1:0",
-        "advertised.listeners=PLAINTEXT://127.0.0.1:0",
-        "sasl.enabled.mechanisms=SCRAM-SHA-256",
-    ],
-)
-def test_an_override_that_does_not_fit(tmp_path: Path, override: str) -> None:
+def test_an_override_that_does_not_fit(tmp_path: Path) -> None:
     """What contradicts a key that `up` decides is named, and not a line of what nobody wrote."""
-    told = complaint("up", "--port", "0", "--set", override, folder=tmp_path)
-    assert told.startswith(f"--set {override.partition('=')[0]}: ")
+    told = complaint("up", "--port", "0", "--set", "sasl.enabled.mechanisms=SCRAM-SHA-256", folder=tmp_path)
+    assert told.startswith("--set sasl.enabled.mechanisms: ")
 
 
 def test_a_line_that_does_not_fit_another(tmp_path: Path) -> None:

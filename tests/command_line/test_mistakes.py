@@ -53,7 +53,7 @@ def somebody(answer: bytes | None) -> Iterator[str]:
         (b"\x15\x03\x03\x00\x02\x02\x50", "TLS arrived on a connection without TLS"),
         (b"\x00\x00\x00\x00", "a frame of 0 bytes is announced"),
         (b"\x00\xff\xff\xffshort", "the connection was closed"),
-        (b"SSH-2.0-OpenSSH_9.2\r\n", "bytes is announced"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "SSH arrived instead of Kafka's protocol"),
     ],
     ids=["silence", "end", "HTTP", "TLS", "no frame", "half a frame", "SSH"],
 )

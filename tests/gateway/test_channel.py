@@ -32,6 +32,7 @@ class PassedReview:
 
     def __init__(self, frame: bytes) -> None:
         self.frame = size_of(frame) + frame
+        self.version = int.from_bytes(frame[2:4], "big")
 
     async def answer(self, frame: bytes | None) -> bytes:
         await trio.lowlevel.checkpoint()

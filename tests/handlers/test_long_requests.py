@@ -43,10 +43,15 @@ class Slow(PolicyRunner):
     """Rules that take their time."""
 
     async def judge(
-        self, request: Any, cluster: VersionedCluster, context: "RequestDescription | None" = None
+        self,
+        request: Any,
+        cluster: VersionedCluster,
+        context: "RequestDescription | None" = None,
+        *,
+        is_enforced: bool = True,
     ) -> Verdict:
         await trio.sleep(JUDGED_SECONDS)
-        return await super().judge(request, cluster, context)
+        return await super().judge(request, cluster, context, is_enforced=is_enforced)
 
 
 @asynccontextmanager
