@@ -174,7 +174,7 @@ async def test_no_fault_of_the_cluster_is_a_defect(ask: Ask) -> None:
     await with_nodes([cluster], faults)
 
 
-@pytest.mark.parametrize("host", ["nowhere.invalid", "a..b", "x" * 300, "a\0b", "\udcff", "300.1.1.1"])
+@pytest.mark.parametrize("host", ["nowhere.invalid", "a..b", "x" * 300, "a\0b", "\x7f", "300.1.1.1"])
 async def test_an_address_that_is_none(host: str) -> None:
     """Bootstrap servers whose names do not resolve are waited for."""
     async with trio.open_nursery() as nursery:
