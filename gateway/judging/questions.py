@@ -235,11 +235,12 @@ class Asker:
 
     def other_configs(self, image: Image, change: RequestedChange) -> Question:
         """Ask about configs of a group or of client metrics. Brokers create the topic to which a
-        share group is to send its dead letters (KIP-1191), when it is needed. Raises Refusal.
+        share group is to send its dead letters (KIP-1191), when it is needed. A topic that was
+        seen is asked about, too, because it may be gone before they need it. Raises Refusal.
         """
         question = self.admin(change)
         name = canonical(DEAD_LETTERS, (change.operations or {}).get(DEAD_LETTERS) or "")
-        if change.kind != "group_config" or not name or name in image.topics:
+        if change.kind != "group_config" or not name:
             return question
         wanted = CreatableTopic(name=name, num_partitions=BROKER_DEFAULT, replication_factor=BROKER_DEFAULT)
         creation = self.creation(image, wanted, automatic=True)

@@ -225,11 +225,16 @@ def test_reassignments_and_deleted_records_are_judged(through: Wire, direct: Wir
 
 
 @pytest.mark.parametrize("api", ["AlterConfigs", "IncrementalAlterConfigs"])
-def test_a_topic_for_dead_letters_is_judged_as_its_creation(through: Wire, folder: Path, api: str) -> None:
+def test_a_topic_for_dead_letters_is_judged_as_its_creation(
+    through: Wire, direct: Wire, folder: Path, api: str
+) -> None:
     """A group that names a topic for its dead letters has brokers create it; what the rules allow
-    goes on to the cluster, and a node has no configs of groups.
+    goes on to the cluster, and a node has no configs of groups. A topic that is there may be gone
+    when it is needed.
     """
-    names = {"DLQ": VIOLATION, " DLQ": VIOLATION, "few-of-them": INVALID_REQUEST, "": INVALID_REQUEST}
+    there = f"DLQ-there-{api}"
+    create(direct, topic(there))
+    names = {"DLQ": VIOLATION, " DLQ": VIOLATION, there: VIOLATION, "few-of-them": INVALID_REQUEST, "": INVALID_REQUEST}
     for number, (name, code) in enumerate(names.items()):
         config = {"name": "errors.deadletterqueue.topic.name", "value": name}
         resource = {"resource_type": 32, "resource_name": f"{api}-{number}", "configs": [config]}
