@@ -282,8 +282,12 @@ def untruths(log: KeptLog, cluster: LaggingCluster) -> Iterator[str]:
     for event in log.events:
         if isinstance(event, Decision) and event.policy is None and not event.error_code:
             yield f"passed without a verdict: {event.api} {event.name}: {event.unjudged}"
-        is_asked = isinstance(event, Decision) and event.api != "Metadata"  # others may have created it
-        if is_asked and event.effect is Effect.APPLIED and event.name not in cluster.done:
+        if (
+            isinstance(event, Decision)
+            and event.effect is Effect.APPLIED
+            and event.api != "Metadata"  # others may have created its topic
+            and event.name not in cluster.done
+        ):
             yield f"{event.api} of {event.name} was not carried out"
         if not isinstance(event, Observed) or event.after is None:
             continue
