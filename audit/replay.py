@@ -46,7 +46,8 @@ CREATE_TOPICS = "CreateTopics"
 """The API by which clients create topics. A creation by any other API is automatic."""
 CREATE_TOPIC, DELETE_TOPIC, DELETE_RECORDS = "create_topic", "delete_topic", "delete_records"
 REASSIGN = "alter_partition_reassignments"
-ALTERATIONS = frozenset({"alter_configs", "incremental_alter_configs", "create_partitions", REASSIGN})
+CREATE_PARTITIONS = "create_partitions"
+ALTERATIONS = frozenset({"alter_configs", "incremental_alter_configs", CREATE_PARTITIONS, REASSIGN})
 """The operations that alter a topic."""
 
 

@@ -39,7 +39,7 @@ ASKED_ABOUT = (
     *("cluster_id", "epoch", "sequence", "time_ms", "request", "element", "elements", "assumed", "cluster_size"),
     *("principal", "client_id", "client_host", "api", "operation", "resource", "name", "validate_only", "asked_ms"),
     *("asked_created_ms", "requested", "config_operations", "config_operation_kinds", "reassignments"),
-    *("delete_records_offsets", "before", "after"),
+    *("delete_records_offsets", "upstream_cluster_id", "before", "after"),
 )
 """The fields of a decision that tell what a policy is asked about, and the decision's place."""
 

@@ -8,7 +8,7 @@ cluster raises an exception.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from ...audit.replay import CREATE_TOPICS
+from ...audit.replay import CREATE_PARTITIONS, CREATE_TOPICS
 from ...policies.interface import (
     AlterTopicRequest,
     ClusterState,
@@ -50,8 +50,11 @@ COLUMNS: Mapping[tuple[str, str], tuple[str, ...]] = {
 }
 """The columns of what rules read, by variable and field."""
 PARTITIONS_BEFORE = "partitions_before"
-BEFORE: Mapping[str, tuple[str, ...]] = {"": (PARTITIONS_BEFORE,), "num_partitions": (PARTITIONS_BEFORE,)}
-"""The columns of what rules read of the topic before the request, if it was as the event says."""
+_OF_PARTITIONS = (PARTITIONS_BEFORE, "operation", "upstream_cluster_id")
+BEFORE: Mapping[str, tuple[str, ...]] = {"": _OF_PARTITIONS, "num_partitions": _OF_PARTITIONS}
+"""The columns of what rules read of the topic before the request, if it was as the event says: a
+gateway's policy is asked about partitions that the topic seems to have already.
+"""
 NAMES = ("principal", "client_id", "client_host", "api", "validate_only")
 
 
@@ -140,7 +143,13 @@ def _request(operation: str, values: Mapping[str, Any]) -> PolicyRequest:
     if operation == "create":
         automatic = values.get("api", CREATE_TOPICS) != CREATE_TOPICS
         return CreateTopicRequest(**common, requested_state=wanted, automatic=automatic)
-    return AlterTopicRequest(**common, requested_state=wanted, reassignments={} if operation == REASSIGN else None)
+    return AlterTopicRequest(
+        **common,
+        requested_state=wanted,
+        config_operations=None if values.get("operation") in {None, CREATE_PARTITIONS} else {},
+        reassignments={} if operation == REASSIGN else None,
+        state_may_be_old=values.get("upstream_cluster_id") is not None,
+    )
 
 
 def _wanted(values: Mapping[str, Any]) -> RequestedTopicState:

@@ -62,11 +62,11 @@ def opened(browser: Browser, out: Path) -> Iterator[Page]:
 
 
 def test_each_question_has_its_answer_and_its_plot(page: Page) -> None:
-    """Eleven questions, each with a sentence; a plot and a table wherever there is
+    """Twelve questions and the clusters, each with a sentence; a plot and a table wherever there is
     something (P-3).
     """
-    expect(page.locator("section h2")).to_have_count(12)
-    for section in page.locator("main section").all()[:10]:
+    expect(page.locator("section h2")).to_have_count(13)
+    for section in page.locator("main section").all()[:11]:
         expect(section.locator("svg.wide")).to_be_visible()
         expect(section.locator("svg.narrow")).to_be_hidden()
         assert section.locator("tbody tr").count() > 0

@@ -131,6 +131,7 @@ def some_events(chance: Random, steps: int = 25) -> list[AuditEvent]:
             "client_host": chance.choice(["10.0.0.1", "127.0.0.1"]),
             "validate_only": chance.random() < 0.2,
             "assumed": some_assumed(chance),
+            "upstream_cluster_id": chance.choice([None, "behind"]),
             **chance.choice([{}, {}, {"enforced": False}, FAILED]),
         }
         if name not in there:
@@ -252,6 +253,20 @@ def test_a_topic_that_the_policy_saw_otherwise(tmp_path: Path) -> None:
     sifted = said_of(tmp_path, history.events, rules, ALWAYS, is_sifted=True)
     assert [each.rule for each in sifted[0]] == ["r"]
     assert said_of(tmp_path, history.events, rules, ALWAYS, is_sifted=False) == sifted
+
+
+def test_partitions_that_a_gateway_may_not_have_seen(tmp_path: Path) -> None:
+    """A topic that seems to have the partitions already is judged by its growth at a gateway, not
+    at a controller; a change of its configs is judged by them at neither.
+    """
+    history = History().create("t", 3)
+    for upstream in (None, "behind"):
+        history.grow("t", 3, upstream_cluster_id=upstream).adjust("t", {"x": "1"}, upstream_cluster_id=upstream)
+    rules = "[[partitions]]\nmax = 2"
+    refusal = "3 partitions are more than 2."
+    assert settled_by(tmp_path, history.events, rules) == [refusal, "", "", refusal, ""]
+    sifted = said_of(tmp_path, history.events, in_rules(tmp_path, rules), ALWAYS, is_sifted=True)
+    assert said_of(tmp_path, history.events, in_rules(tmp_path, rules), ALWAYS, is_sifted=False) == sifted
 
 
 def test_a_partition_without_replicas(tmp_path: Path) -> None:
