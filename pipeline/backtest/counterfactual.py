@@ -12,7 +12,16 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from ...audit.event import AuditEvent, Decision, Effect, Observed, RecordedState, Removal, Requested, SnapshotEnd
-from ...audit.replay import CREATE_TOPIC, DELETE_RECORDS, DELETE_TOPIC, REASSIGN, Replay, judged_request, same
+from ...audit.replay import (
+    CREATE_PARTITIONS,
+    CREATE_TOPIC,
+    DELETE_RECORDS,
+    DELETE_TOPIC,
+    REASSIGN,
+    Replay,
+    judged_request,
+    same,
+)
 from ...policies.rules.vocabulary import ADMIN
 from ...protocol.error_codes import ErrorCode
 from ...text.plurals import plural
@@ -204,7 +213,7 @@ def _moot(event: Decision, before: RecordedState | None) -> Moot | None:
     if before is None or before.marked_for_deletion:
         return Moot("no-topic", f"There would be no topic {event.name}.")
     wanted, has = event.requested, len(before.replicas)
-    if event.operation == "create_partitions" and wanted is not None and has >= len(wanted.replicas):
+    if event.operation == CREATE_PARTITIONS and wanted is not None and has >= len(wanted.replicas):
         return Moot("partitions", f"{event.name} would have {has} partitions already.")
     if any(partition >= has for partition in {*(event.reassignments or ()), *(event.delete_records_offsets or ())}):
         return Moot("no-partition", f"{event.name} would have only {plural(has, 'partition')}.")
@@ -220,7 +229,7 @@ def _requested(event: Decision, before: RecordedState | None) -> Requested | Non
     if event.operation == REASSIGN:  # where one is cancelled, they stay as they are here: another topic was moved then
         moved = {partition: row for partition, row in (event.reassignments or {}).items() if row is not None}
         replicas = tuple((dict(enumerate(replicas)) | moved).values())
-    elif event.operation == "create_partitions":
+    elif event.operation == CREATE_PARTITIONS:
         replicas += wanted.replicas[len(replicas) :]
     elif event.operation == "incremental_alter_configs":
         named = event.config_operations or {}
