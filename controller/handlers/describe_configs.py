@@ -59,7 +59,8 @@ DESCRIBE_CONFIGS_OF_CLUSTER = Permission(
     "CLUSTER_AUTHORIZATION_FAILED for brokers and loggers, after the others",
 )
 
-_TYPES = frozenset(ResourceType)
+_TYPES = frozenset(ResourceType) - {ResourceType.GROUP}
+"""The types that Kafka 3.9 describes; it has no configs of groups."""
 
 Overrides = Mapping[str, Mapping[str, str]]
 """The overridden configs of topics, by topic name."""

@@ -71,7 +71,7 @@ def test_the_readme_shows_the_same() -> None:
     readme = (ROOT / "README.md").read_text()
     assert re.findall(r"```console\n(.*?)```", readme, re.DOTALL)[-1] == shown("console")[1]
     (told,) = re.findall(r'str="(.*?)"', shown("text")[0])
-    assert f"is told `{told}`" in readme
+    assert f"gets `{told}`" in readme
 
 
 def test_the_quick_start(here: Callable[[str], str], tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_health_tells_that_changes_are_refused(cluster: MiniCluster, tmp_path: P
         folder.rename(tmp_path / "elsewhere")
         folder.write_text("")
         with Wire(gateway.bootstrap) as wire:
-            wire.ask("DeleteTopics", 3, {"topic_names": ["none"], "timeout_ms": 1})
+            wire.send(wire.frame("DeleteTopics", 3, {"topic_names": ["none"], "timeout_ms": 1}))  # its answer may wait
             health = until(partial(told, gateway, "/health/ready"), right=lambda seen: bool(seen["reasons"]))
         folder.unlink()
         (tmp_path / "elsewhere").rename(folder)
