@@ -40,11 +40,15 @@ WORDS: Mapping[str, tuple[str, ...]] = {
 """The only values of some fields of a request."""
 ACL_TYPES = ("Topic", "Group", "Cluster", "TransactionalId", "DelegationToken", "User")
 ACL_PATTERNS = ("LITERAL", "PREFIXED")
-PLACEHOLDER = re.compile(r"(?P<of_a_class>\\[pPx])?\{(?P<name>[A-Za-z_]\w*+)\}")
+PLACEHOLDER = re.compile(r"(?P<of_a_class>\\[pPx])?\{(?P<name>[A-Za-z_]\w{0,99}+)\}")
+LITERAL_REGEX = re.compile(r"/\^?(?P<text>[\w.@-]++)\$?/")
+LITERAL_BEGINNING = re.compile(r"\^(?P<text>[\w.@-]++)(?P<end>\$?)")
+WILDCARD = re.compile(r"[*?]")
 OPTIONAL = re.compile(r"\)(?:[*?]|\{0)|\|")
 """The signs of a regular expression after which a part of it need not match."""
-TOKEN = re.compile(
-    r"\\[pP]\{\w*+\}|\\x\{\w*+\}|\\.|\[\^?\]?(?:\\.|\[:\^?\w++:\]|[^\]\\])*+\]|\{\d++(?:,\d*+)?\}|.", re.DOTALL
+REGEX_PART = re.compile(
+    r"\\[pP]\{\w{0,999}+\}|\\x\{\w{0,999}+\}|\\.|\[\^?\]?(?:\\.|\[:\^?\w{1,99}+:\]|[^\]\\]){0,999}+\]|\{\d{1,9}+(?:,\d{0,999}+)?\}|.",
+    re.DOTALL,
 )
 MEANING = frozenset(".^$*+?()[]{}|\\")
 
@@ -76,7 +80,7 @@ def impossible_regex(pattern: str, allowed: frozenset[str]) -> str | None:
     """
     if OPTIONAL.search(pattern) or "(?" in pattern:
         return None
-    tokens = TOKEN.findall(pattern.replace(USER, ""))
+    tokens = REGEX_PART.findall(pattern.replace(USER, ""))
     for token, following in zip(tokens, [*tokens[1:], ""], strict=True):
         literal = token[1] if len(token) == 2 and token[0] == "\\" and not token[1].isalnum() else token
         is_literal = len(literal) == 1 and (literal is not token or literal not in MEANING)
@@ -165,17 +169,17 @@ def beginning_of_principal(text: str) -> str | None:
 def principal_pattern(pattern: str) -> str | None:
     """Whether a pattern of a rule can match a principal."""
     if is_regex(pattern):
-        literal = re.fullmatch(r"/\^?(?P<text>[\w.@-]++)\$?/", pattern)
+        literal = LITERAL_REGEX.fullmatch(pattern)
         return None if literal is None else principal(literal["text"])
     if (fault := placeholder(pattern, ())) is not None:
         return fault
-    beginning = re.split(r"[*?]", pattern, maxsplit=1)[0]
+    beginning = WILDCARD.split(pattern, maxsplit=1)[0]
     return principal(pattern) if beginning == pattern else beginning_of_principal(beginning)
 
 
 def principal_regex(pattern: str) -> str | None:
     """Whether a regular expression, which need not match the whole of it, can match a principal."""
-    whole = re.fullmatch(r"\^(?P<text>[\w.@-]++)(?P<end>\$?)", pattern)
+    whole = LITERAL_BEGINNING.fullmatch(pattern)
     if whole is None:
         return None
     return principal(whole["text"]) if whole["end"] else beginning_of_principal(whole["text"])
@@ -198,7 +202,7 @@ def acl_pattern(pattern: str) -> str | None:
 
 
 def _may_begin(text: str, word: str, *, is_whole: bool) -> bool:
-    beginning = re.split(r"[*?]", text, maxsplit=1)[0]
+    beginning = WILDCARD.split(text, maxsplit=1)[0]
     return word.startswith(beginning) if beginning != text or not is_whole else word == text
 
 

@@ -136,7 +136,11 @@ def of(logged: list[Mapping[str, Any]], logger: str, text: str) -> Mapping[str, 
 
 
 REQUESTS = [
-    ("minicontroller.policy", "CreateTopics of topic wide by User:ANONYMOUS would be refused by the rule few", 101),
+    (
+        "minicontroller.policy",
+        "CreateTopics of topic wide by (not authenticated) would be refused by the rule few",
+        101,
+    ),
     ("minicontroller.policy", "refused CreateTopics of topic refused", 102),
     ("minicontroller.policy", "failed on CreateTopics of topic broken", 103),
     ("minicontroller.policy", "The rule lasting failed on CreateTopics of topic lasting", 104),

@@ -1,14 +1,16 @@
 """Rules decide as a reference in plain Python decides, on requests and rules made by chance."""
 
+import re
 from collections.abc import Callable, Mapping
 
 import msgspec
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from minicontroller.audit.replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates
 from minicontroller.policies import AlterTopicRequest, CreateTopicRequest, TopicState
 from minicontroller.policies.rules.matching import PatternFault, literal_prefix, pattern_match
+from minicontroller.policies.rules.mistakes import RuleFileError
 from minicontroller.policies.states import ClusterSnapshot, requested_state, topic_state
 from minicontroller.policies.verdict import RuleAction
 from tests.audit.logs import a_state
@@ -199,7 +201,13 @@ def test_a_condition_means_what_it_says(meaning: Meaning, request: Change, of: C
     """
     before = of.topic_state(request.topic) if isinstance(request, AlterTopicRequest) else None
     wanted = attempt(meaning, request, before)
-    [*found] = rules(condition(KNOWS_NULL + f"({meaning.text})", more="action = 'warn'")).judge(request, of)
+    try:
+        read = rules(condition(KNOWS_NULL + f"({meaning.text})", more="action = 'warn'"))
+    except RuleFileError as mistake:  # of what no request can ever meet, which tests/rules/test_plausible.py is about
+        if not re.search("names|compares|converts", str(mistake)):
+            raise
+        reject()
+    [*found] = read.judge(request, of)
     if wanted is True:
         assert found == []
     else:

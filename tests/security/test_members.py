@@ -399,4 +399,4 @@ async def test_a_client_is_sent_to_a_controller_that_proves_nothing() -> None:
     ):
         assert codes(await client.ask(7, CREATE, CreateTopicsResponse)) == [ErrorCode.NOT_CONTROLLER] * 2
         assert nodes.recorder.calls == []
-        assert nodes.forwarder.outcomes == {"not_reached": 1}
+        assert +nodes.forwarder.outcomes == {"not_reached": 1}
