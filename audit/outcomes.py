@@ -1,5 +1,5 @@
-"""What became of a requested change, in the words that log, page, command line, metrics, reports
-and back-tests share (docs/audit.md, "Would be refused").
+"""Classifies the outcome of a requested change in the words that log, page, command line, metrics,
+reports and back-tests share (docs/audit.md, "Would be refused").
 
 Rule: a change without an error *would be refused* if a rule or a policy objects to it and the
 objection is not enforced, because a gateway observes or passes on failure, or because the rule has
@@ -28,7 +28,7 @@ class Found(Protocol):
 
 
 class Said(Protocol):
-    """What a policy said: `Verdict` of a policy, or `PolicyDecision` of the audit log."""
+    """The decision of a policy: a `Verdict`, or the `PolicyDecision` of the audit log."""
 
     @property
     def decision(self) -> str: ...

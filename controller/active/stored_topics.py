@@ -1,5 +1,5 @@
-"""What a topic is, by what its znodes say and by what was known of it before. Any program may write
-these znodes.
+"""Makes a topic of its znodes and of what was known of it before. Any program may write these
+znodes.
 
 Rule: a topic that is served loses neither its id, nor a partition, nor a leader by a znode that
 another program damaged. What cannot be true is kept away from what is served, and the znode of the

@@ -76,7 +76,7 @@ class Registration:
         self._is_outdated = False
         """Whether the entry has endpoints that are no longer this node's."""
         self._data: bytes | None = None
-        """What this node wrote into its entry."""
+        """The data that this node wrote into its entry; None before it has an entry."""
         self._patience = math.inf
         """The time until which a node that starts waits for a broker in its way."""
         self._entry_changed = Signal()

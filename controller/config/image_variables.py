@@ -60,7 +60,7 @@ MEANT: Mapping[str, str] = MappingProxyType(
         "KAFKA_ZOOKEEPER_SECURE": "set KAFKA_ZOOKEEPER_SSL_CLIENT_ENABLE",
     }
 )
-"""What to do instead of setting a variable."""
+"""The advice that a start gives for each variable of another image that it refuses."""
 OF_JAVA = (
     "KAFKA_*_OPTS",
     "KAFKA_OPTS",

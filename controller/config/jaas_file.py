@@ -23,7 +23,7 @@ from .jaas import LOGIN_MODULES, JaasConfig, JaasError, parse_modules
 Sections = Mapping[str, tuple[JaasConfig, ...]]
 AT_ZOOKEEPER, OF_LISTENERS = "Client", "KafkaServer"
 OF_JAVA = "${"
-"""What begins a property of Java in a value, where Java puts its value."""
+"""The sign in a value of a JAAS file in whose place Java puts one of its system properties."""
 MAX_FILE_CHARACTERS = 1_000_000
 _PIECE = re.compile(
     r"""(?P<skipped>\s++|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)

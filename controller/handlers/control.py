@@ -20,7 +20,7 @@ Response = TypeVar("Response")
 
 
 class ControlRequest(Protocol):
-    """What the requests of controllers have in common."""
+    """The fields that all control requests of a controller have."""
 
     controller_epoch: int
     broker_epoch: int

@@ -22,7 +22,7 @@ OPERATORS_SHARE = 4
 
 
 class Room(msgspec.Struct, frozen=True):
-    """What the groups of one owner, or of all, take."""
+    """The room that the groups of one owner, or all groups, take in the store."""
 
     size: int = 0
     groups: int = 0

@@ -278,7 +278,7 @@ class Judge:
             return None if self.judges_api(judged.asked.policy_api) else NO_JUDGED_API
         is_refused = each.part.is_repeated and judged.form.refuses_repeated
         is_nothing = judged.form.key != ApiKey.CREATE_TOPICS and self._preparation.is_no_thing(each)
-        if is_refused or is_nothing or any(map(can_never_be, each.elements(judged.request))):
+        if is_refused or is_nothing or all(map(can_never_be, each.elements(judged.request))):
             return CLUSTER_REFUSES
         if each.change.kind == "resource":
             return NO_JUDGED_KIND
