@@ -142,27 +142,27 @@ def refuse_damaged(topic: Topic) -> None:
 
 def _with_states(topic: Topic, states: Sequence[Entry | None], known: Sequence[Partition]) -> Topic:
     partitions = tuple(
-        _with_state(topic.name, partition, states[index], known[index] if index < len(known) else None)
-        for index, partition in enumerate(topic.partitions)
+        _with_state(topic, index, states[index], known[index] if index < len(known) else None)
+        for index in range(len(topic.partitions))
     )
     has_parent = topic.has_partitions_znode or any(each is not None for each in states)
     return msgspec.structs.replace(topic, partitions=partitions, has_partitions_znode=has_parent)
 
 
-def _with_state(topic: str, partition: Partition, entry: Entry | None, known: Partition | None) -> Partition:
+def _with_state(topic: Topic, index: int, entry: Entry | None, known: Partition | None) -> Partition:
     """Return a partition with its stored state, or with the one that was known before if that is
     lost. If nobody knows it, the partition has no leader until an unclean election is allowed,
     because it is unknown which replicas have its data.
     """
-    version = -1 if entry is None else entry.stat.version
+    partition, version = topic.partitions[index], -1 if entry is None else entry.stat.version
     if entry is not None:
         try:
             return _possible(decode_partition_state(partition, entry.data, version))
         except MalformedZnodeError as error:
-            log.warning("the state of a partition of topic %s cannot be read: %s", topic, error)
+            log.warning("%s cannot be read: %s", layout.partition_state_path(topic.name, index), error)
     if known is None or not known.has_state:
         return partition if entry is None else msgspec.structs.replace(partition, partition_epoch=version)
-    log.warning("the state of a partition of topic %s, which is lost, is written again", topic)
+    log.warning("%s is lost, and is written again as it was known", layout.partition_state_path(topic.name, index))
     return msgspec.structs.replace(
         known,
         replicas=partition.replicas,
