@@ -46,6 +46,8 @@ changes of other processes by this time at most.
 
 REREAD_STATES_SECONDS = 0.05
 """The pause between two readings of partition states that other processes keep writing."""
+MAX_PAUSE_SECONDS = 5.0
+"""The longest pause before partition states that the store refuses are written again."""
 
 
 class StoreWatches:
@@ -83,6 +85,10 @@ class StoreWatches:
         self.notifications, self.states = Signal(), Signal()
         self._changed_configs: set[tuple[str, str]] = set()
         self._changed_states: set[str] = set()
+        self._pauses: dict[str, float] = {}
+        """The pause before the states of a topic are tried again, for topics whose states the store
+        has refused.
+        """
         self.entities = Signal()
         self._changed_entities: set[str] = set()
         self._again: set[tuple[str, str]] = set()
@@ -130,7 +136,9 @@ class StoreWatches:
             nursery.start_soon(self._follow, self.configs, self._read_configs, 0.0)
             nursery.start_soon(self._follow, self.entities, self._read_entities, 0.0)
             nursery.start_soon(self._follow, self.notifications, self._read_notifications, 0.0)
-            nursery.start_soon(self._follow, self.states, self._read_states, REREAD_STATES_SECONDS)
+            nursery.start_soon(
+                self._follow, self.states, functools.partial(self._read_states, nursery), REREAD_STATES_SECONDS
+            )
             for signal, read_submission in self._submissions:
                 nursery.start_soon(self._follow, signal, read_submission, REREAD_STATES_SECONDS)
 
@@ -229,15 +237,25 @@ class StoreWatches:
         if found.paths:
             await self._writer.write(lambda draft: notifications.remove(draft, found.paths), urgent=True)
 
-    async def _read_states(self) -> None:
+    async def _read_states(self, nursery: trio.Nursery) -> None:
         names, self._changed_states = self._changed_states, set()
         try:
             elements = await self._writer.write(lambda draft: self._adopt_states(draft, sorted(names)), urgent=True)
         except StoreUnavailable:
             self._changed_states |= names
             raise
-        stale = [each.topic for each in elements if each.topic is not None and each.refusal is not None]
-        self.states_changed([*stale, *self._changed_states])
+        stale = {each.topic for each in elements if each.topic is not None and each.refusal is not None}
+        for name in names - stale:
+            self._pauses.pop(name, None)
+        for name in stale:
+            pause = self._pauses.get(name, REREAD_STATES_SECONDS)
+            self._pauses[name] = min(2 * pause, MAX_PAUSE_SECONDS)
+            nursery.start_soon(self._read_again, name, pause)
+        self.states_changed(())
+
+    async def _read_again(self, topic: str, pause: float) -> None:
+        await trio.sleep(pause)
+        self.states_changed([topic])
 
     async def _adopt_states(self, draft: Draft, names: list[str]) -> list[Element]:
         """Take over what other processes have written to these topics, and elect leaders where that

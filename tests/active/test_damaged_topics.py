@@ -252,6 +252,26 @@ async def test_a_lost_state_is_written_again(
     assert entry is not None and json.loads(entry.data or b"")["leader_epoch"] == now.leader_epoch
 
 
+async def test_a_state_that_cannot_be_written_is_tried_ever_less_often(
+    cluster: SmallCluster, other: Store, autojump_clock: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Below an ephemeral znode of another program no state can be written: the controller tries it
+    now and then, and succeeds soon after that znode is gone.
+    """
+    topic = await created(cluster)
+    parent = layout.partitions_path("t")
+    paths = [layout.partition_state_path("t", 0), layout.partition_state_path("t", 1)]
+    await other.commit([Delete(path) for state in paths for path in (state, state.rpartition("/")[0])])
+    await other.commit([Delete(parent), Create(parent, ephemeral=True)])
+    await other.commit([SetData(PATH, encode_topic(topic))])  # which has the controller look
+    await trio.sleep(60)
+    assert 0 < caplog.text.count("is lost") < 1000  # 20 attempts, each planned a few times
+    await other.commit([Delete(parent)])
+    await trio.sleep(6)
+    assert is_served(cluster, topic)
+    assert all([await other.get(path) for path in paths])
+
+
 async def test_configs_are_read_without_a_notification(
     cluster: SmallCluster, other: Store, autojump_clock: object
 ) -> None:
