@@ -1,5 +1,5 @@
 """Follows notifications of changes in the store: those in `/config/changes`, which every writer of
-configs adds to, and those of ACLs and of delegation tokens.
+configs adds to, and those of ACLs, of delegation tokens and of groups.
 
 Rule: a notification only names an entity, so late or repeated ones do no harm, and those from
 before the start are ignored: everything is loaded after the watch is set. A notification is new if
@@ -49,6 +49,7 @@ class ChangeNotifications(Generic[Named]):
         names, and raises MalformedZnodeError.
         """
         self._root = root
+        self._complaint = f"the notification {root}/%s is unreadable and ignored: %s"  # each root is a kind of its own
         self._decode = decode
         self._clock_ms = clock_ms
         self._processing = trio.Lock()
@@ -152,7 +153,7 @@ class ChangeNotifications(Generic[Named]):
                 try:
                     entities[self._decode(entry.data)] = None
                 except MalformedZnodeError as error:
-                    log.warning("the notification %s is unreadable and ignored: %s", name, error)
+                    log.warning(self._complaint, name, error)
             await on_change(store, entities)
             self._seen = present
 

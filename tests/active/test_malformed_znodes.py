@@ -121,6 +121,25 @@ async def test_what_makes_no_sense_is_left_out(
     await storm(memory, nursery)
 
 
+NOTIFICATIONS: Mapping[str, bytes | None] = {
+    "/kafka-acl-changes/odd": b"orders",
+    "/kafka-acl-extended-changes/odd": b'{"version":2,"resourceType":"TOPIC","name":"a","patternType":"PREFIXED"}',
+    "/delegation_token/token_changes/odd": b"\xff",
+    "/minicontroller/group_changes/odd": b"a\nb",
+    **{path: data for path, data in BROKEN.items() if "_notification/" in path or "/changes/" in path},
+}
+
+
+async def test_the_log_names_each_notification_that_makes_no_sense(
+    cluster: SmallCluster, other: Store, autojump_clock: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also where the notifications of several kinds have one name."""
+    await other.commit([Create(path, data) for path, data in NOTIFICATIONS.items()])
+    await trio.sleep(1)
+    assert len(NOTIFICATIONS) == 8
+    assert [path for path in NOTIFICATIONS if f"the notification {path} is " not in caplog.text] == []
+
+
 @on_zookeeper
 async def test_what_makes_no_sense_is_left_out_on_zookeeper(world: World, nursery: trio.Nursery) -> None:
     """Malformed znodes are ignored on a real ZooKeeper, too, which has path rules of its own."""
