@@ -39,14 +39,16 @@ def check_room(rooms: Mapping[str, Room], before: Group | None, after: Group, *,
     are. Operators may take all there is. Raises INVALID_COMMIT_OFFSET_SIZE.
     """
     grown = Room(after.size - (0 if before is None else before.size), int(before is None))
+    if grown.size <= 0:
+        return  # as most commits, which set offsets again that are there
     owned, all_rooms = rooms.get(after.header.owner, NO_ROOM), rooms.values()
     bounds = (
-        _Bound("bytes", MAX_BYTES, max(grown.size, 0), owned.size, sum(room.size for room in all_rooms)),
+        _Bound("bytes", MAX_BYTES, grown.size, owned.size, sum(room.size for room in all_rooms)),
         _Bound("groups", MAX_GROUPS, grown.groups, owned.groups, sum(room.groups for room in all_rooms)),
     )
     problems = (each.problem(after.header.owner, is_operator=is_operator) for each in bounds)
     problem = next((each for each in problems if each is not None), None)
-    if grown.size > 0 and after.size > MAX_GROUP_BYTES:
+    if after.size > MAX_GROUP_BYTES:
         problem = f"the offsets of a group may take {MAX_GROUP_BYTES} bytes; these take {after.size}"
     if problem is not None:
         raise Refusal(ErrorCode.INVALID_COMMIT_OFFSET_SIZE, f"The offsets are not kept: {problem}.")
