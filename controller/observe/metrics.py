@@ -120,8 +120,8 @@ class VerdictMetrics:
             self.findings[finding.rule, finding.action.value if finding.error is None else FAILED] += 1
 
     def follow(self, policy: str, rules: Mapping[str, RuleAction]) -> None:
-        """Count for this policy and these rules, and forget the counts of rules that are no longer
-        in force.
+        """Count for this policy and these rules from now on. Keep what was counted of policies, and
+        of the rules that are still in force.
         """
         findings = dict.fromkeys(
             ((rule, label) for rule, action in rules.items() for label in (action.value, FAILED)), 0
@@ -129,7 +129,8 @@ class VerdictMetrics:
         verdicts = dict.fromkeys([(policy, "", outcome.value) for outcome in PolicyOutcome], 0)
         verdicts |= dict.fromkeys([(policy, rule, PolicyOutcome.VIOLATED.value) for rule in rules], 0)
         findings.update({key: count for key, count in self.findings.items() if key[0] in rules})
-        verdicts.update({key: count for key, count in self.verdicts.items() if not key[1] or key[1] in rules})
+        kept = (item for item in self.verdicts.items() if item[1] and (not item[0][1] or item[0][1] in rules))
+        verdicts.update(kept)
         self.findings, self.verdicts = Counter(findings), Counter(verdicts)
 
 

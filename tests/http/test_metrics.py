@@ -199,6 +199,8 @@ def test_rule_files_tell_whether_they_are_in_force(cluster: MiniCluster, folder:
     """
     first = scraped(cluster)
     assert {value(first, name, node="1") for name in ("rule_files_valid", "rules")} == {1, 3}
+    policies = {dict(labels)["policy"] for name, labels in first if name == f"{PREFIX}policy_verdicts_total"}
+    assert len(policies) == 1 and policies.pop().startswith("Teams and ")
     rewrite(folder, "[[partitions]]\nmaks = 1\n")
     until(lambda: value(scraped(cluster), "rule_files_valid"), right=lambda number: number == 0)
     assert value(scraped(cluster), "rule_loads_total", node="1", result="refused") == 1
