@@ -43,7 +43,7 @@ class Said(Protocol):
 
 
 class Objection(NamedTuple):
-    """Why a change that was not refused would be refused if its rules were enforced."""
+    """The rule and the policy that refuse a change, or would if they were enforced."""
 
     rule: str
     """The rule that objects; empty if it was no rule."""

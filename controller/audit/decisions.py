@@ -217,25 +217,32 @@ def _with_judgement(decision: RecentDecision, change: Change, *, validate_only: 
         and not (decision.reason or validate_only or change.sequence or change.is_late)
     ):
         return decision  # there is nothing to add
-    reason, policy, rule = decision.reason, "", ""
-    if objects is not None:
-        reason, policy, rule = objects.message, objects.policy, objects.rule
-    elif verdict is None:
+    reason = decision.reason
+    if verdict is None:
         reason = redact(reason, secret_values(change.operations, change.kind))
-    elif verdict.decision is not PolicyOutcome.ALLOWED and change.is_enforced:
-        policy, rule = verdict.policy, verdict.rule
-        reason = broken(verdict.message) if verdict.decision is PolicyOutcome.BROKEN else reason
+    explained = explanation(reason, verdict, objects, is_enforced=change.is_enforced)
     return msgspec.structs.replace(
         decision,
-        reason=reason[:MAX_CHARACTERS],
+        reason=explained.message[:MAX_CHARACTERS],
         would_be_refused=objects is not None,
-        policy=policy,
-        rule=rule,
+        policy=explained.policy,
+        rule=explained.rule,
         validate_only=validate_only,
         sequence=change.sequence,
         is_late=change.is_late,
         noted=notes(verdict, objects),
     )
+
+
+def explanation(reason: str, said: Said | None, objects: Objection | None, *, is_enforced: bool) -> Objection:
+    """Return the reason for the outcome of a change, and the policy and the rule that refused it or
+    would. `reason` is the text of its error, and `objects` what objects to a change without one.
+    """
+    if objects is not None:
+        return objects
+    if said is None or said.decision == PolicyOutcome.ALLOWED or not is_enforced:
+        return Objection("", "", reason)
+    return Objection(said.rule, said.policy, broken(said.message) if said.decision == PolicyOutcome.BROKEN else reason)
 
 
 def notes(said: Said | None, objects: Objection | None) -> tuple[str, ...]:

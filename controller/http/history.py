@@ -16,12 +16,11 @@ import trio
 
 from ...audit.event import AuditEvent, Dropped, Effect, Observed, Removal
 from ...audit.event import Decision as Decided
-from ...audit.outcomes import broken, would_be_refused
+from ...audit.outcomes import would_be_refused
 from ...audit.searching import SearchCursor, SearchLimits, SearchQuery, SearchResult, parse_cursor, search
-from ...policies.verdict import PolicyOutcome as Said
 from ...protocol.error_codes import ErrorCode
 from ...text.plurals import noun, plural
-from ..audit.decisions import MAX_CHARACTERS, RecentDecision, notes
+from ..audit.decisions import MAX_CHARACTERS, RecentDecision, explanation, notes
 from .shown import ShownProcess
 
 ROWS = 50
@@ -221,13 +220,8 @@ def _unrequested_event(event: AuditEvent, name: str, reason: str) -> Unrequested
 
 
 def _decision(event: Decided) -> RecentDecision:
-    policy, objects = event.policy, would_be_refused(event)
-    reason, by, rule = event.message or "", "", ""
-    if objects is not None:
-        reason, by, rule = objects.message, objects.policy, objects.rule
-    elif policy is not None and policy.decision != Said.ALLOWED and event.enforced:
-        by, rule = policy.policy, policy.rule
-        reason = broken(policy.message) if policy.decision == Said.BROKEN else reason
+    objects = would_be_refused(event)
+    explained = explanation(event.message or "", event.policy, objects, is_enforced=event.enforced)
     return RecentDecision(
         number=0,
         time=_seconds(event),
@@ -237,10 +231,10 @@ def _decision(event: Decided) -> RecentDecision:
         kind=_cut(event.resource),
         name=_cut(event.name),
         outcome=_cut(event.error),
-        reason=_cut(reason),
+        reason=_cut(explained.message),
         would_be_refused=objects is not None,
-        policy=_cut(by),
-        rule=_cut(rule),
+        policy=_cut(explained.policy),
+        rule=_cut(explained.rule),
         principal=_cut(event.principal or ""),
         client=_cut(event.client_id or ""),
         host=_cut(event.client_host),
@@ -248,7 +242,7 @@ def _decision(event: Decided) -> RecentDecision:
         validate_only=event.validate_only,
         sequence=event.sequence,
         in_doubt=event.effect is Effect.UNKNOWN,
-        noted=notes(policy, objects),
+        noted=notes(event.policy, objects),
     )
 
 
