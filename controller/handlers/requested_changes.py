@@ -13,6 +13,7 @@ from ..requests.spec import Spec
 UNKNOWN_TYPE = 0
 UNKNOWN_OPERATION = "unknown"
 OPERATIONS: Mapping[int, str] = {operation: operation.name.lower() for operation in ConfigOperation}
+ELECTION_TYPES: Mapping[int, str] = {kind: kind.name.lower() for kind in ElectionType}
 
 
 def resource_type_of(kind: str) -> int:
@@ -74,8 +75,7 @@ def elected_topics(request: Any) -> Iterator[RequestedChange]:
 
 def election_type(request: Any) -> str:
     """Return the name of the election type of an ElectLeaders."""
-    known = {int(each): each.name.lower() for each in ElectionType}
-    return known.get(request.election_type, UNKNOWN_OPERATION)
+    return ELECTION_TYPES.get(request.election_type, UNKNOWN_OPERATION)
 
 
 def configured_resources(request: Any) -> Iterator[RequestedChange]:
