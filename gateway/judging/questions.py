@@ -154,6 +154,8 @@ class Asker:
             text = f"Topic already has {len(topic.partitions)} partitions."
             raise NotSeen(ErrorCode.INVALID_PARTITIONS, text)
         added = self._added(image, topic, wanted, increment)
+        if added.refusal is not None and len(added.rows) != increment:  # right for a topic of another size
+            raise NotSeen(added.refusal.code, added.refusal.message)
         self._count(added.count)
         after = msgspec.structs.replace(
             topic, partitions=topic.partitions + tuple(Partition(replicas=replicas) for replicas in added.rows)

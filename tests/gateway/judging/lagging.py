@@ -110,6 +110,10 @@ class LaggingCluster:
         row = BROKERS[:replicas]
         return Truth(UUID(int=self._ids).bytes, (row,) * partitions, tuple(sorted((configs or {}).items())))
 
+    def stop_brokers(self) -> None:
+        """Have brokers show what they show now for as long as they may be behind."""
+        self._pace = dict.fromkeys(BROKERS, 0.0)
+
     # ------------------------------------------------------------------ what gateways pass on
 
     def carry_out(self, frame: bytes, broker: int) -> bytes:
@@ -161,9 +165,12 @@ class LaggingCluster:
             topic, code = self.now.get(each.name), UNKNOWN
             if topic is not None:
                 more = each.count - len(topic.rows)
+                added = [each.broker_ids for each in each.assignments or ()] or [topic.rows[0]] * more
                 code = ErrorCode.NONE if more > 0 else ErrorCode.INVALID_PARTITIONS
-                if more > 0:
-                    grown = topic.rows + (topic.rows[0],) * more
+                if more > 0 and len(added) != more:
+                    code = ErrorCode.INVALID_REPLICA_ASSIGNMENT
+                elif more > 0:
+                    grown = topic.rows + tuple(map(tuple, added))
                     self._change(request, each.name, msgspec.structs.replace(topic, rows=grown))
             rows.append(create_partitions.CreatePartitionsTopicResult(name=each.name, error_code=code))
         return create_partitions.CreatePartitionsResponse(results=rows)

@@ -36,6 +36,7 @@ from minicontroller.gateway.judging.review import Reviewer
 from minicontroller.gateway.judging.turns import Turns
 from minicontroller.policies.rules.reading import rules_of
 from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestHeader
 from minicontroller.protocol.messages import (
     alter_configs,
@@ -185,7 +186,12 @@ class Client:
         return ApiKey.DELETE_TOPICS, delete_topics.DeleteTopicsRequest([wanted])
 
     def _growth(self, name: str) -> tuple[ApiKey, Any]:
-        wanted = create_partitions.CreatePartitionsTopic(name, self._random.randint(1, MOST_PARTITIONS + 3), None)
+        count, topic = self._random.randint(1, MOST_PARTITIONS + 3), self._cluster.now.get(name)
+        named = None  # or the replicas of as many as there are to be added in truth
+        if topic is not None and self._random.random() < 0.5:
+            more = max(0, count - len(topic.rows))
+            named = [create_partitions.CreatePartitionsAssignment(list(topic.rows[0]))] * more
+        wanted = create_partitions.CreatePartitionsTopic(name, count, named)
         return ApiKey.CREATE_PARTITIONS, create_partitions.CreatePartitionsRequest([wanted])
 
     def _setting(self, name: str) -> tuple[ApiKey, Any]:
@@ -336,3 +342,25 @@ def test_nothing_passes_a_rule(random: Random) -> None:
     what brokers show; and where they are not very late, the logs tell nothing that was not so.
     """
     assert raced(random) == []
+
+
+async def test_replicas_are_named_for_another_number_of_partitions(
+    nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """CreatePartitions names replicas for fewer partitions than what was seen lacks, because others
+    have added some: it does not go past the limit on the number of partitions.
+    """
+    cluster = LaggingCluster(Random(0), most_seconds=500.0)
+    cluster.failing = 0
+    cluster.put("a", cluster.made(1))
+    gateway = Gateway(cluster, nursery)
+    while "a" not in gateway.mirror.image.topics:
+        await gateway.mirror.read()
+    cluster.stop_brokers()
+    cluster.put("a", msgspec.structs.replace(cluster.now["a"], rows=((1,),) * MOST_PARTITIONS))
+    named = [create_partitions.CreatePartitionsAssignment([1])] * 2
+    wanted = create_partitions.CreatePartitionsTopic("a", MOST_PARTITIONS + 2, named)
+    asked = create_partitions.CreatePartitionsRequest([wanted])
+    response = await gateway.ask(cluster, ApiKey.CREATE_PARTITIONS, asked, BROKERS[0])
+    assert response.results[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION  # which clients try again
+    assert cluster.deeds == []
