@@ -3,7 +3,7 @@ cluster has afterwards, and what the audit log says. The cluster is one of this 
 """
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,46 +11,34 @@ from uuid import UUID
 
 import pytest
 
-from minicontroller.audit.event import AuditEvent, Decision, Effect
-from minicontroller.audit.reading import read_all
+from minicontroller.audit.event import Decision, Effect
 from minicontroller.audit.replay import Replay
 from minicontroller.audit.verifying import Verification
 from minicontroller.gateway.judging.judge import MOST_PARTS
 from minicontroller.policies.judging import Judge
 from minicontroller.policies.rules.reading import rules_of
-from tests.conformance.scenario import error_codes
-from tests.gateway.test_site import told
+from tests.gateway.judging.asking import (
+    BROKER,
+    EXISTS,
+    INVALID_REQUEST,
+    INVALID_TOPIC,
+    NO_ID,
+    RULES,
+    SET,
+    TOPIC,
+    UNKNOWN_SERVER_ERROR,
+    UNKNOWN_TOPIC,
+    VIOLATION,
+    create,
+    decisions,
+    events,
+    shown,
+    topic,
+)
 from tests.support.cluster import MiniCluster, running_cluster
 from tests.support.gateway import GatewayProcess, running_gateway
 from tests.support.waiting import until
 from tests.support.wire import Wire
-
-VIOLATION, UNKNOWN_TOPIC, EXISTS, UNKNOWN_SERVER_ERROR = 44, 3, 36, -1
-NOT_CONTROLLER, NOT_LEADER = 41, 6
-INVALID_REQUEST, INVALID_TOPIC = 42, 17
-TOPIC, BROKER = 2, 4
-SET = 0
-NO_ID = str(UUID(int=0))
-RULES = """
-[[name_pattern]]
-name = "lower case"
-pattern = '[a-z0-9_.-]+'
-message = "Names are in lower case."
-
-[[partitions]]
-max = 5
-
-[[config_bounds]]
-configs = { "retention.ms" = { min = 1000 } }
-
-[[protected_topics]]
-topics = ["kept*"]
-operations = ["alter", "delete", "delete_records"]
-
-[[quota]]
-owned = "few-*"
-max_topics = 3
-"""
 
 
 @pytest.fixture(scope="module")
@@ -83,30 +71,6 @@ def through_fixture(gateway: GatewayProcess) -> Iterator[Wire]:
 def direct_fixture(cluster: MiniCluster) -> Iterator[Wire]:
     with Wire(cluster.bootstrap.split(",")[0]) as wire:
         yield wire
-
-
-def topic(name: str, partitions: int = 1, configs: Mapping[str, str] | None = None) -> dict[str, Any]:
-    rows = [{"name": key, "value": value} for key, value in (configs or {}).items()]
-    return {"name": name, "num_partitions": partitions, "replication_factor": 1, "assignments": [], "configs": rows}
-
-
-def create(wire: Wire, *topics: Mapping[str, Any], version: int = 7, **fields: Any) -> list[tuple[str, int]]:
-    answer = wire.ask("CreateTopics", version, {"topics": list(topics), "timeout_ms": 10_000, **fields})
-    return [(row["name"], row["error_code"]) for row in answer["topics"]]
-
-
-def shown(wire: Wire, *names: str) -> dict[str, tuple[int, int]]:
-    """Error code and number of partitions of each topic."""
-    asked = {"topics": [{"name": name} for name in names], "allow_auto_topic_creation": False}
-    return {
-        row["name"]: (row["error_code"], len(row["partitions"])) for row in wire.ask("Metadata", 9, asked)["topics"]
-    }
-
-
-def decisions(folder: Path, *names: str) -> list[Decision]:
-    """The decisions about topics of these names so far, in the order of the log."""
-    located = [each.event for each in read_all([folder / "audit"])]
-    return [event for event in located if isinstance(event, Decision) and event.name in names]
 
 
 @pytest.mark.parametrize("version", range(8))
@@ -388,43 +352,6 @@ def test_clients_that_leave_are_recorded(gateway: GatewayProcess, direct: Wire, 
     until(lambda: {each.name for each in decisions(folder, *names)} == set(names))
 
 
-def test_changes_that_others_make_are_observed(cluster: MiniCluster, tmp_path: Path) -> None:
-    """What is changed at the cluster itself is in the log of a gateway when it has read it, and
-    before a request about it is judged.
-    """
-    settings = {"audit.dir": f"{tmp_path}/audit", "audit.flush": "always", "metadata.max.age.ms": "100"}
-    with (
-        running_gateway(cluster.bootstrap, settings=settings) as gateway,
-        Wire(cluster.bootstrap.split(",")[0]) as direct,
-    ):
-        create(direct, topic("seen"))
-        until(lambda: [each for each in events(tmp_path) if getattr(each, "topic", "") == "seen"])
-        create(direct, topic("looked-at"))
-        with Wire(gateway.bootstrap) as wire:
-            (row,) = wire.ask(
-                "DeleteTopics", 6, {"topics": [{"name": "looked-at", "topic_id": NO_ID}], "timeout_ms": 10_000}
-            )["responses"]
-        assert row["error_code"] == 0
-        (deleted,) = decisions(tmp_path, "looked-at")
-        assert deleted.before is not None and deleted.policy is None
-    assert not list(Verification([tmp_path / "audit"]).findings())
-
-
-def events(folder: Path) -> list[AuditEvent]:
-    return [each.event for each in read_all([folder / "audit"]) if each.event is not None]
-
-
-def test_a_gateway_that_observes_refuses_nothing(cluster: MiniCluster, folder: Path, tmp_path: Path) -> None:
-    """With `--observe` the verdict is recorded, and the cluster decides."""
-    settings = {"policy.rules.files": f"{folder}/rules.toml", "audit.dir": f"{tmp_path}/audit", "observe": "true"}
-    with running_gateway(cluster.bootstrap, settings=settings) as gateway, Wire(gateway.bootstrap) as wire:
-        assert create(wire, topic("OBSERVED")) == [("OBSERVED", 0)]
-    (created,) = decisions(tmp_path, "OBSERVED")
-    assert created.policy is not None and created.policy.decision == "violated"
-    assert (created.error_code, created.effect, created.enforced) == (0, Effect.APPLIED, False)
-    assert "the gateway observes" in gateway.output
-
-
 @pytest.mark.parametrize("api", ["CreateTopics", "Metadata"])
 def test_what_names_too_much_is_refused_and_recorded_as_one(
     through: Wire, direct: Wire, folder: Path, api: str
@@ -447,158 +374,6 @@ def test_what_names_too_much_is_refused_and_recorded_as_one(
     assert f"{len(names)} topics or resources" in (decision.message or "")
     assert decisions(folder, *names) == []
     assert shown(direct, names[0], names[-1]) == dict.fromkeys((names[0], names[-1]), (UNKNOWN_TOPIC, 0))
-
-
-@pytest.mark.parametrize(("on_failure", "code"), [("refuse", UNKNOWN_SERVER_ERROR), ("pass", 0)])
-def test_a_policy_that_fails(cluster: MiniCluster, tmp_path: Path, on_failure: str, code: int) -> None:
-    """`on.failure` says what becomes of a request that the policy cannot judge; its failure is
-    recorded, and the log says of no request that passed that it was refused.
-    """
-    (tmp_path / "failing.py").write_text(FAILING)
-    settings = {
-        "topic.management.policy.class.name": f"{tmp_path}/failing.py:Failing",
-        "audit.dir": f"{tmp_path}/audit",
-        "on.failure": on_failure,
-    }
-    with running_gateway(cluster.bootstrap, settings=settings) as gateway, Wire(gateway.bootstrap) as wire:
-        assert create(wire, topic(f"judged-{on_failure}")) == [(f"judged-{on_failure}", code)]
-    (decision,) = decisions(tmp_path, f"judged-{on_failure}")
-    assert decision.policy is not None and decision.policy.decision == "broken"
-    assert decision.enforced is (on_failure == "refuse")
-    assert f"Failing failed on CreateTopics of topic judged-{on_failure} by " in gateway.output
-    passed = "is passed, since it cannot be judged: its policy failed"
-    assert (passed in gateway.output) is (on_failure == "pass")
-    assert "refused" not in gateway.output
-
-
-FAILING = """
-from minicontroller import policies
-
-class Failing(policies.TopicManagementPolicy):
-    def validate_create_topic(self, request, cluster):
-        return "something that is no verdict"
-"""
-
-
-def test_clients_learn_no_address_of_a_cluster_that_is_gone(folder: Path) -> None:
-    """What cannot be judged is refused by a code for which clients ask again, without a word of the
-    brokers. The log names them, once a minute, and health says why changes are refused.
-    """
-    settings = {"policy.rules.files": f"{folder}/rules.toml", "http.listen": "127.0.0.1:0"}
-    resource = {"resource_type": 2, "resource_name": "after", "configs": []}
-    asked: dict[str, tuple[int, dict[str, Any]]] = {
-        "CreateTopics": (7, {"topics": [topic("after")], "timeout_ms": 10_000}),
-        "DeleteTopics": (5, {"topic_names": ["after"], "timeout_ms": 10_000}),
-        "IncrementalAlterConfigs": (1, {"resources": [resource]}),
-        "DeleteRecords": (
-            2,
-            {"topics": [{"name": "after", "partitions": [{"partition_index": 0, "offset": 1}]}], "timeout_ms": 1},
-        ),
-    }
-    cluster = MiniCluster(brokers=1)
-    cluster.start()
-    try:
-        with running_gateway(cluster.bootstrap, settings=settings) as gateway:
-            cluster.kill()
-            with Wire(gateway.bootstrap) as wire:
-                answers = {api: wire.ask(api, *question) for api, question in asked.items()}
-            until(lambda: "cannot be judged: the cluster cannot be asked: " in gateway.output)
-            health = until(partial(told, gateway, "/health/ready"), right=lambda told: bool(told["reasons"]))
-            peer = [line for line in gateway.output.splitlines() if "minicontroller.peer" in line]
-    finally:
-        cluster.kill()
-    (row,) = answers["CreateTopics"]["topics"]
-    text = "The gateway cannot judge the request now: the cluster cannot be asked."
-    assert (row["error_code"], row["error_message"]) == (NOT_CONTROLLER, text)
-    assert {api: set(error_codes(answer)) for api, answer in answers.items()} == {
-        "CreateTopics": {NOT_CONTROLLER},
-        "DeleteTopics": {NOT_CONTROLLER},
-        "IncrementalAlterConfigs": {NOT_CONTROLLER},
-        "DeleteRecords": {NOT_LEADER},
-    }
-    assert len(peer) <= 2
-    assert health["ready"] and health["reasons"][0].startswith("the cluster does not answer: ")
-
-
-def test_requests_without_a_state_are_judged_as_a_whole(cluster: MiniCluster, tmp_path: Path) -> None:
-    """A policy judges quotas, users, groups and the like by principal and name; one resource that
-    it refuses refuses the request, and everything is recorded.
-    """
-    (tmp_path / "no_mallory.py").write_text(NO_MALLORY)
-    settings = {
-        "topic.management.policy.class.name": f"{tmp_path}/no_mallory.py:NoMallory",
-        "audit.dir": f"{tmp_path}/audit",
-        "audit.flush": "always",
-    }
-    with running_gateway(cluster.bootstrap, settings=settings) as gateway, Wire(gateway.bootstrap) as wire:
-        for users, code in ((["alice"], 0), (["bob", "mallory"], VIOLATION)):
-            entries = [
-                {
-                    "entity": [{"entity_type": "user", "entity_name": user}],
-                    "ops": [{"key": "producer_byte_rate", "value": 1e6, "remove": False}],
-                }
-                for user in users
-            ]
-            rows = wire.ask("AlterClientQuotas", 1, {"entries": entries, "validate_only": False})["entries"]
-            assert [(row["error_code"], row["error_message"]) for row in rows] == [
-                (code, "Not mallory." if code else None)
-            ] * len(users)
-    recorded = [each for each in events(tmp_path) if isinstance(each, Decision)]
-    assert [(each.name, each.error, each.effect) for each in recorded] == [
-        ("user=alice", "NONE", Effect.APPLIED),
-        ("user=bob", "POLICY_VIOLATION", Effect.NONE),
-        ("user=mallory", "POLICY_VIOLATION", Effect.NONE),
-    ]
-
-
-def test_what_a_request_means_is_judged(tmp_path: Path) -> None:
-    """DeleteAcls is judged by the ACLs that its filters match, and an election of everything by
-    each topic: saying less gets around no rule.
-    """
-    (tmp_path / "no_mallory.py").write_text(NO_MALLORY)
-    secured = {"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer", "super.users": "User:ANONYMOUS"}
-    settings = {"topic.management.policy.class.name": f"{tmp_path}/no_mallory.py:NoMallory"}
-    with (
-        running_cluster(brokers=1, settings=secured) as cluster,
-        running_gateway(cluster.bootstrap, settings=settings) as gateway,
-        Wire(cluster.bootstrap) as direct,
-        Wire(gateway.bootstrap) as wire,
-    ):
-        create(wire, topic("mallory-1"))
-        acl = {"resource_type": 2, "resource_pattern_type": 3, "host": "*", "operation": 3, "permission_type": 3}
-        for name in ("alice-1", "mallory-1"):
-            creation = {**acl, "resource_name": name, "principal": "User:alice"}
-            assert direct.ask("CreateAcls", 3, {"creations": [creation]})["results"][0]["error_code"] == 0
-        anything = {"resource_type_filter": 1, "pattern_type_filter": 1, "operation": 1, "permission_type": 1}
-        nobody = {"principal_filter": None, "host_filter": None}
-        for wanted, code in ((None, VIOLATION), ("alice-1", 0)):
-            asked = {"filters": [{**anything, **nobody, "resource_name_filter": wanted}]}
-            (row,) = wire.ask("DeleteAcls", 3, asked)["filter_results"]
-            assert row["error_code"] == code
-        left = {**anything, **nobody, "resource_name_filter": None}
-        assert [each["resource_name"] for each in direct.ask("DescribeAcls", 3, left)["resources"]] == ["mallory-1"]
-        everything = {"election_type": 0, "topic_partitions": None, "timeout_ms": 10_000}
-        until(lambda: elected(wire, everything) == [("mallory-1", [VIOLATION])])
-        path = direct.ask("DescribeLogDirs", 4, {"topics": []})["results"][0]["log_dir"]
-        moved = {"path": path, "topics": [{"name": "mallory-1", "partitions": [0]}]}
-        for each, code in ((wire, VIOLATION), (direct, 0)):
-            (row,) = each.ask("AlterReplicaLogDirs", 2, {"dirs": [moved]})["results"]
-            assert row["partitions"] == [{"partition_index": 0, "error_code": code}]
-
-
-def elected(wire: Wire, asked: Mapping[str, Any]) -> list[tuple[str, list[int]]]:
-    rows = wire.ask("ElectLeaders", 2, asked)["replica_election_results"]
-    return [(row["topic"], [each["error_code"] for each in row["partition_result"]]) for row in rows]
-
-
-NO_MALLORY = """
-from minicontroller import policies
-
-class NoMallory(policies.TopicManagementPolicy):
-    def validate_admin(self, request, cluster):
-        if "mallory" in request.name:
-            raise policies.PolicyViolation("Not mallory.")
-"""
 
 
 def test_the_audit_log_can_be_judged_again(gateway: GatewayProcess, folder: Path) -> None:

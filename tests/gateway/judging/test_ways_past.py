@@ -11,7 +11,7 @@ import pytest
 
 from minicontroller.audit.event import Effect
 from minicontroller.gateway.judging.mirror import NAMES_AT_ONCE
-from tests.gateway.judging.test_judging import (
+from tests.gateway.judging.asking import (
     NO_ID,
     RULES,
     UNKNOWN_TOPIC,
