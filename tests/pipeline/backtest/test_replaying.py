@@ -4,13 +4,15 @@ what is said of what the log lacks.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
 
-from minicontroller.audit.event import AuditEvent, EntityChange, PolicyDecision, RuleFinding, encode
+from minicontroller.audit.event import AuditEvent, Decision, EntityChange, PolicyDecision, RuleFinding, encode
+from minicontroller.audit.replay import Replay
 from minicontroller.pipeline.backtest.counterfactual import Otherwise
+from minicontroller.pipeline.backtest.lines import ASKED_ABOUT, request_of, step_of
 from minicontroller.pipeline.backtest.replaying import Window
 from minicontroller.pipeline.backtest.verdicts import Kind
 from tests.pipeline.backtest.asking import at_most, in_python, in_rules, names, told
@@ -297,3 +299,31 @@ def test_a_candidate_without_an_opinion_differs_in_nothing(event: str, tmp_path:
     history = History().create("t") if event == "create" else History()
     differences, tally = backtested(history.events, names(tmp_path, ".*"))
     assert (differences, tally.of("asked")) == ([], int(event == "create"))
+
+
+class Watched:
+    """A decision that keeps which of its fields are read."""
+
+    def __init__(self, event: Decision, read: set[str]) -> None:
+        self._event = event
+        self._read = read
+
+    def __getattr__(self, name: str) -> Any:
+        self._read.add(name)
+        return getattr(self._event, name)
+
+
+def test_lines_are_read_as_far_as_a_replay_asks() -> None:
+    """The fields that are decoded of a line are those that a replay reads to ask a policy, and
+    those that tell the place of the decision and its difference.
+    """
+    history = History().create("t", 2, validate_only=True).create("t", 2).grow("t", 3).alter("t", {"a": "1"})
+    history.adjust("t", {"a": None}).reassign("t", {0: (2,)}).delete_records("t", {0: 5}).delete("t")
+    replay, read = Replay(), set[str]()
+    for event in history.events:
+        if isinstance(event, Decision):
+            replay.question(cast(Decision, Watched(event, read)))
+        assert list(replay.apply(event)) == []
+    line = encode(history.events[-1])
+    placed = {*step_of(line).__struct_fields__, *request_of(line).__struct_fields__} & {*Decision.__struct_fields__}
+    assert set(ASKED_ABOUT) == read | placed
