@@ -27,7 +27,7 @@ from minicontroller.audit.replay import Replay
 from minicontroller.audit.verifying import Verification
 from tests.gateway.race.clients import LEAST_RETENTION, MOST_PARTITIONS, MOST_RETENTION, NONE, RULES, TOPIC, Racer
 from tests.support.gateway import running_gateway
-from tests.support.kafka_kraft import KraftCluster, started
+from tests.support.kafka_kraft import NEWEST_VERSION, KraftCluster, started
 from tests.support.wire import Wire
 
 CLIENTS, BROKERS, RESTING_SECONDS = 5, 3, 20.0
@@ -41,7 +41,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--gateways", type=int, default=2)
     parser.add_argument("--seed", type=int, default=time.time_ns() % 10_000)
-    parser.add_argument("--kafka", default="4.4.0")
+    parser.add_argument("--kafka", default=NEWEST_VERSION)
     chosen = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what was started ends, too
     say(f"{chosen.gateways} gateways, {chosen.seconds:g} seconds, seed {chosen.seed}, Kafka {chosen.kafka}")
