@@ -56,7 +56,7 @@ class Ending:
             self._others = None
 
     def kill(self) -> None:
-        """End these processes at once."""
+        """End the processes that were started within `of_children`, and theirs, at once."""
         if self._others is None:
             return
         own = set(children(os.getpid())) - self._others
@@ -66,12 +66,12 @@ class Ending:
 
 
 ending = Ending()
-"""A process ends once."""
+"""The end of this process: it has one."""
 
 
 @contextmanager
 def on_signals() -> Iterator[None]:
-    """Obey signals in this way within the block, which is that of a command."""
+    """Have Ctrl-C and SIGTERM end the command that runs within the block."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
