@@ -24,8 +24,8 @@ FILES = frozenset(
     }
 )
 """The keys that name files with private keys, tokens or passwords."""
-SECRETS = ("password", "secret", "jaas.config", "bearer.token", "keystore.key")
-"""How the names of keys end whose values are secrets."""
+SECRETS = ("password", "secret", "jaas.config", "bearer.token", "keystore.key", "secret.key", "master.key")
+"""The ends of the names of keys whose values are secrets."""
 
 
 def is_open_to_all(file: Path) -> bool:

@@ -3,9 +3,11 @@
 from pathlib import Path
 
 from minicontroller.client.configuration import Address
+from minicontroller.controller.config.keys import KEYS
 from minicontroller.controller.config.loading import config_from_mapping
 from minicontroller.controller.config.secret_files import warnings_of_configuration
 from minicontroller.gateway.configuration import _open_key_stores, load_gateway_config
+from minicontroller.policies.configs.values import KeyType
 from minicontroller.text.properties import parse_properties
 
 MODES = {0o644: True, 0o604: True, 0o640: False, 0o600: False}
@@ -44,6 +46,13 @@ def test_what_a_node_names_is_a_warning_if_everybody_can_read_it(tmp_path: Path)
         assert bool(config_from_mapping(tls).warnings) is is_open
     assert config_from_mapping({"ssl.truststore.location": str(file_of(tmp_path, 0o644))}).warnings == ()
     assert config_from_mapping({"ssl.keystore.location": str(tmp_path)}).warnings == ()
+
+
+def test_every_secret_of_a_file_of_settings_is_one(tmp_path: Path) -> None:
+    """A password counts as a secret by its name, but certificates do not, which are no secrets."""
+    file = str(file_of(tmp_path, 0o644))
+    passwords = [name for name, key in KEYS.items() if key.type is KeyType.PASSWORD and "certificate" not in name]
+    assert [name for name in passwords if not warnings_of_configuration(f"{name}={PLANTED}", file)] == []
 
 
 def test_a_file_of_settings_may_have_passwords(tmp_path: Path) -> None:
