@@ -15,7 +15,7 @@ from .entities import NO_TOPIC_ID, UNREADABLE, Topic
 NO_EPOCH = -1
 NO_ZNODE = -1
 ZNODE_BYTES = 128
-"""What a znode costs ZooKeeper and each node, besides the texts in it."""
+"""The cost of a znode to ZooKeeper and to each node, besides the texts in it."""
 
 Place = tuple[str, int]
 """The name of a topic, and a partition of it."""

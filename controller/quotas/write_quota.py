@@ -15,7 +15,7 @@ from .token_bucket import TokenBucket, throttle_ms
 
 BYTES_PER_SECOND = 2 << 20
 BURST_BYTES = 64 << 20
-"""What a user may write at once who has written little before."""
+"""The most that a user may write at once who has written little before."""
 MANY_USERS = 1_000
 """With as many users, those whose buckets are full are looked for."""
 

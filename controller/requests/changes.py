@@ -65,7 +65,7 @@ class Judgement(msgspec.Struct):
 
 
 class Unjudged(msgspec.Struct, frozen=True):
-    """Why a gateway passes a change without a verdict."""
+    """The reason for which a gateway passes a change without a verdict."""
 
     reason: str
     was_due: bool = False

@@ -31,7 +31,7 @@ EVERYTHING = (1 << (max(AclOperation) + 1)) - 1
 MAX_REMEMBERED_BYTES = 8 << 20
 """The memory for decisions that are remembered, of all callers together."""
 DECISION_BYTES = 120
-"""What a remembered decision takes beside its name, or beside the names of a caller."""
+"""The memory for a remembered decision beside its name, or beside the names of a caller."""
 MAX_REMEMBERED_CHARACTERS = 255
 """The longest name whose decision is remembered, because clients choose the names."""
 
