@@ -165,12 +165,13 @@ class LaggingCluster:
             topic, code = self.now.get(each.name), UNKNOWN
             if topic is not None:
                 more = each.count - len(topic.rows)
-                added = [each.broker_ids for each in each.assignments or ()] or [topic.rows[0]] * more
+                named = [tuple(row.broker_ids) for row in each.assignments or ()]
+                added = named or [topic.rows[0]] * more
                 code = ErrorCode.NONE if more > 0 else ErrorCode.INVALID_PARTITIONS
                 if more > 0 and len(added) != more:
                     code = ErrorCode.INVALID_REPLICA_ASSIGNMENT
                 elif more > 0:
-                    grown = topic.rows + tuple(map(tuple, added))
+                    grown = topic.rows + tuple(added)
                     self._change(request, each.name, msgspec.structs.replace(topic, rows=grown))
             rows.append(create_partitions.CreatePartitionsTopicResult(name=each.name, error_code=code))
         return create_partitions.CreatePartitionsResponse(results=rows)
