@@ -76,7 +76,7 @@ class Judge:
         """Whether what the policy refuses is refused."""
         self._passes_on_failure = passes_on_failure or not self.enforces
         self._patience = math.inf if self.enforces else OBSERVING_SECONDS
-        self._preparation = Preparation(mirror, turns, self.judges_api, is_patient=self.enforces)
+        self._preparation = Preparation(mirror, turns, self.judges_api, enforces=self.enforces)
         self._states = TopicStates()
         self._judging = trio.Lock()
         self._is_stopping = False
@@ -204,7 +204,7 @@ class Judge:
 
     def _decide_all(self, judged: Judged, decided: Refusal | str) -> None:
         """Refuse a request as a whole, or pass it without a verdict for this reason."""
-        judged.is_put_as_dry_run = False
+        judged.is_put_as_dry_run, judged.resolution = False, None
         for each in judged.parts:
             each.question = each.change.judgement = None
             if isinstance(decided, Refusal):

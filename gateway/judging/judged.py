@@ -21,6 +21,7 @@ from .cluster_reader import NotKnownError
 from .description import PassingRequest
 from .dissection import Form, Part
 from .questions import Question
+from .resolution import Resolution
 from .turns import Turn
 
 NO_POLICY = Unjudged("no policy is in force")
@@ -114,6 +115,8 @@ class Judged(msgspec.Struct, eq=False):
     """The reason why it is not judged, if it names too much. It is then one part."""
     is_unjudged: bool = False
     """Whether a part of it got no verdict although one was due."""
+    resolution: Resolution | None = None
+    """What goes on in place of a request that does not name what it changes."""
     is_put_as_dry_run: bool = False
     """Whether it goes on only to have the cluster say why it cannot be carried out."""
 

@@ -22,8 +22,8 @@ from .cluster_reader import NotKnownError
 from .judged import Judged, JudgedPart
 from .mirror import Mirror
 from .questions import NotSeen
+from .resolution import resolution
 from .turns import Turns
-from .whole_requests import resolved_parts
 
 PATIENCE_SECONDS = 30.0
 """How long a request waits for others about the same topics."""
@@ -35,22 +35,22 @@ CONTROLLED_KINDS = {"broker": ResourceType.BROKER, "logger": ResourceType.BROKER
 class Preparation:
     """What comes before the judgement of requests."""
 
-    def __init__(self, mirror: Mirror, turns: Turns, judges_api: Callable[[str], bool], *, is_patient: bool) -> None:
-        """`judges_api` says whether the policy judges an API without a state; `is_patient` whether
-        topics that are not shown are looked for again.
+    def __init__(self, mirror: Mirror, turns: Turns, judges_api: Callable[[str], bool], *, enforces: bool) -> None:
+        """`judges_api` says whether the policy judges an API without a state. A gateway that
+        enforces looks again for topics that are not shown, and has only what was judged go on.
         """
         self._mirror = mirror
         self._turns = turns
         self._judges_api = judges_api
-        self._looks = LOOKS if is_patient else 1
+        self._enforces = enforces
+        self._looks = LOOKS if enforces else 1
 
     async def prepare(self, judged: Judged) -> None:
         """Wait for the turn of a request, and read what it names. Raises NotKnownError, or Refusal
         if the turn does not come.
         """
         if judged.form.is_whole and self._judges_api(judged.asked.policy_api):
-            parts = await resolved_parts(judged.request, self._mirror, [each.part for each in judged.parts])
-            judged.parts = [JudgedPart.of(part) for part in parts]
+            await self._resolve(judged)
         await self._name_topics(judged.parts)
         names = {f"{each.change.kind} {each.change.resource}" for each in judged.parts}
         self._turns.end(judged.turn)
@@ -67,6 +67,13 @@ class Preparation:
         for each in judged.parts:
             if each.change.kind in CONTROLLED_KINDS and not judged.form.is_whole and not self.is_no_thing(each):
                 each.before = await self._before(each.part.requested)
+
+    async def _resolve(self, judged: Judged) -> None:
+        """Find out what a request means that does not name it. Raises NotKnownError, Refusal."""
+        found = await resolution(judged.request, self._mirror)
+        if found is not None and found.parts:  # or else its own words are judged, as far as there are any
+            judged.parts = [JudgedPart.of(part) for part in found.parts]
+        judged.resolution = found if self._enforces else None
 
     @staticmethod
     def is_no_thing(each: JudgedPart) -> bool:

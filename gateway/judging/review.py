@@ -87,6 +87,8 @@ class JudgedReview(Review):
 
     async def _answered(self, response: Any | None) -> Any:
         self._is_over = True
+        if self.judged.resolution is not None and response is not None:
+            response = self.judged.resolution.answer(response)
         if self.judged.is_put_as_dry_run:
             _take_answers(self.judged, response)
             response = None
@@ -290,7 +292,7 @@ def _passed(header: RequestHeader, judged: Judged, frame: bytes) -> bytes:
     passed = judged.passed
     if judged.parts and not passed:
         return b""
-    request = judged.request
+    request = judged.request if judged.resolution is None else judged.resolution.request
     for each in passed:
         if each.stated is not None:
             request = FORMS[header.api_key].replaced(request, each.part.places, each.stated)

@@ -11,25 +11,18 @@ from typing import Any
 
 import msgspec
 
-from ...controller.errors import Refusal
 from ...controller.handlers import SPECS
-from ...controller.handlers.acl_filters import entry_text, pattern_text
 from ...controller.handlers.alter_client_quotas import entity_name
-from ...controller.handlers.requested_changes import election_type, requested_changes
+from ...controller.handlers.requested_changes import requested_changes
 from ...controller.requests.changes import RequestedChange
 from ...controller.requests.error_answers import error_answer, error_codes
 from ...controller.requests.spec import Spec
 from ...policies.rules.vocabulary import OPERATION_OF_API
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
-from ...protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from ...protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from .dissection import Outcome, Part
-from .mirror import Mirror
 from .repetitions import contradiction
-
-MOST_FILTERS = 200
-"""How many filters a DeleteAcls may have that is judged: the cluster is asked what each matches."""
 
 
 class WholeForm(msgspec.Struct, frozen=True, eq=False):
@@ -130,39 +123,6 @@ NAMED: Mapping[int, Named] = MappingProxyType(
     }
 )
 """The APIs whose rows have names."""
-
-
-async def resolved_parts(request: Any, mirror: Mirror, parts: list[Part]) -> list[Part]:
-    """Return the parts of a request with what it means in place of what it says: the patterns whose
-    ACLs its filters match, and all topics for an election that names none. Raises NotKnownError,
-    Refusal.
-    """
-    if isinstance(request, DeleteAclsRequest) and any(map(_has_an_unknown_code, request.filters)):
-        return parts  # every Kafka ends the connection, also that of a gateway that asks
-    if isinstance(request, DeleteAclsRequest):
-        if len(request.filters) > MOST_FILTERS:
-            text = f"The request has {len(request.filters)} filters; the gateway judges at most {MOST_FILTERS}."
-            raise Refusal(ErrorCode.INVALID_REQUEST, text)
-        matched: dict[str, dict[str, str | None]] = {}
-        for each in request.filters:
-            for pattern, entries in (await mirror.acls_matching(each)).items():
-                matched.setdefault(pattern_text(pattern), {}).update(dict.fromkeys(map(entry_text, entries)))
-        deleted = [
-            RequestedChange(name, "acl", entries, dict.fromkeys(entries, "delete"))
-            for name, entries in sorted(matched.items())
-        ]
-        return [Part(("acl", each.resource), [], each) for each in deleted] or parts
-    if isinstance(request, ElectLeadersRequest) and request.topic_partitions is None:
-        kind = election_type(request)
-        return [
-            Part(("topic", name), [], RequestedChange(name, election_type=kind)) for name in sorted(mirror.image.topics)
-        ]
-    return parts
-
-
-def _has_an_unknown_code(wanted: DeleteAclsFilter) -> bool:
-    """Whether a filter says that its sender did not know what to seek: 0 means unknown for ever."""
-    return 0 in (wanted.resource_type_filter, wanted.pattern_type_filter, wanted.operation, wanted.permission_type)
 
 
 WHOLE_FORMS: Mapping[int, WholeForm] = MappingProxyType(

@@ -26,8 +26,11 @@ from minicontroller.protocol.messages import (
     alter_partition_reassignments,
     create_partitions,
     create_topics,
+    delete_acls,
     delete_topics,
+    describe_acls,
     describe_configs,
+    elect_leaders,
     incremental_alter_configs,
     list_partition_reassignments,
     metadata,
@@ -36,6 +39,8 @@ from minicontroller.protocol.registry import KAFKA
 from minicontroller.protocol.schema import WireStruct
 
 BROKERS = (1, 2, 3)
+ANY = 1
+"""What a filter has in place of a number for everything."""
 UNKNOWN, UNKNOWN_ID = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID
 
 
@@ -68,6 +73,9 @@ class LaggingCluster:
         """What gateways had carried out."""
         self.done: set[str] = set()
         """The topics of which something was carried out, also if it changed nothing."""
+        self.acls: list[delete_acls.DeleteAclsMatchingAcl] = []
+        self.shown_acls: list[delete_acls.DeleteAclsMatchingAcl] = []
+        """What all brokers show of the ACLs."""
         self._most_seconds = most_seconds
         self._history: list[tuple[float, State]] = [(-math.inf, {})]
         self._shown = dict.fromkeys(BROKERS, 0)
@@ -223,6 +231,42 @@ class LaggingCluster:
             topics.append(alter_partition_reassignments.ReassignableTopicResponse(each.name, rows))
         return alter_partition_reassignments.AlterPartitionReassignmentsResponse(responses=topics)
 
+    def _ElectLeaders(self, request: elect_leaders.ElectLeadersRequest, _: int) -> WireStruct:  # noqa: N802
+        """Elect leaders, which all partitions that are there need."""
+        named = request.topic_partitions
+        if named is None:
+            named = [elect_leaders.TopicPartitions(name, [0]) for name in self.now]
+        rows = []
+        for each in named:
+            code = ErrorCode.NONE if each.topic in self.now else UNKNOWN
+            if not code:
+                self._change(request, each.topic, self.now[each.topic])
+            told = [elect_leaders.PartitionResult(index, code, None) for index in each.partitions]
+            rows.append(elect_leaders.ReplicaElectionResult(each.topic, told))
+        return elect_leaders.ElectLeadersResponse(replica_election_results=rows)
+
+    def _DescribeAcls(self, request: describe_acls.DescribeAclsRequest, _: int) -> WireStruct:  # noqa: N802
+        return describe_acls.DescribeAclsResponse(
+            resources=[
+                describe_acls.DescribeAclsResource(
+                    each.resource_type,
+                    each.resource_name,
+                    each.pattern_type,
+                    [describe_acls.AclDescription(each.principal, each.host, each.operation, each.permission_type)],
+                )
+                for each in self.shown_acls
+                if _matches(request, each)
+            ]
+        )
+
+    def _DeleteAcls(self, request: delete_acls.DeleteAclsRequest, _: int) -> WireStruct:  # noqa: N802
+        rows = []
+        for wanted in request.filters:
+            matched = [each for each in self.acls if _matches(wanted, each)]
+            rows.append(delete_acls.DeleteAclsFilterResult(error_message=None, matching_acls=matched))
+            self.acls = [each for each in self.acls if each not in matched]
+        return delete_acls.DeleteAclsResponse(filter_results=rows)
+
     def _Metadata(self, request: metadata.MetadataRequest, broker: int) -> metadata.MetadataResponse:  # noqa: N802
         """Answer as a broker does, which has missing topics created by the controller."""
         shown = self.shown_by(broker)
@@ -265,6 +309,20 @@ class LaggingCluster:
             assert not message.allow_auto_topic_creation
         response: WireStruct = getattr(self, f"_{KAFKA[key].name}")(message, broker)
         return response
+
+
+def _matches(wanted: delete_acls.DeleteAclsFilter | describe_acls.DescribeAclsRequest, acl: Any) -> bool:
+    """Whether a filter matches an ACL; patterns of the type MATCH are not known here."""
+    asked = (
+        (wanted.resource_type_filter, acl.resource_type),
+        (wanted.resource_name_filter, acl.resource_name),
+        (wanted.pattern_type_filter, acl.pattern_type),
+        (wanted.principal_filter, acl.principal),
+        (wanted.host_filter, acl.host),
+        (wanted.operation, acl.operation),
+        (wanted.permission_type, acl.permission_type),
+    )
+    return all(want in (None, ANY, has) for want, has in asked)
 
 
 class LaggingNetwork:

@@ -35,7 +35,9 @@ from minicontroller.gateway.judging.records import Records
 from minicontroller.gateway.judging.review import Reviewer
 from minicontroller.gateway.judging.turns import Turns
 from minicontroller.policies.rules.reading import rules_of
+from minicontroller.protocol.acls import AclOperation, PermissionType
 from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.config_resources import ResourceType
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestHeader
 from minicontroller.protocol.messages import (
@@ -43,7 +45,9 @@ from minicontroller.protocol.messages import (
     alter_partition_reassignments,
     create_partitions,
     create_topics,
+    delete_acls,
     delete_topics,
+    elect_leaders,
     incremental_alter_configs,
     metadata,
 )
@@ -72,6 +76,14 @@ configs = {{ "cleanup.policy" = {{ allowed = ["delete", "compact"] }} }}
 [[protected_topics]]
 topics = "kept"
 operations = ["delete"]
+
+[[protected_operations]]
+operations = ["elect_leaders"]
+election_types = ["preferred"]
+
+[[protected_operations]]
+operations = ["delete_acls"]
+resources = "*:precious"
 """
 NAMES = ("a", "kept", "BAD")
 
@@ -350,13 +362,7 @@ async def test_replicas_are_named_for_another_number_of_partitions(
     """CreatePartitions names replicas for fewer partitions than what was seen lacks, because others
     have added some: it does not go past the limit on the number of partitions.
     """
-    cluster = LaggingCluster(Random(0), most_seconds=500.0)
-    cluster.failing = 0
-    cluster.put("a", cluster.made(1))
-    gateway = Gateway(cluster, nursery)
-    while "a" not in gateway.mirror.image.topics:
-        await gateway.mirror.read()
-    cluster.stop_brokers()
+    cluster, gateway = await at_rest(nursery)
     cluster.put("a", msgspec.structs.replace(cluster.now["a"], rows=((1,),) * MOST_PARTITIONS))
     named = [create_partitions.CreatePartitionsAssignment([1])] * 2
     wanted = create_partitions.CreatePartitionsTopic("a", MOST_PARTITIONS + 2, named)
@@ -364,3 +370,57 @@ async def test_replicas_are_named_for_another_number_of_partitions(
     response = await gateway.ask(cluster, ApiKey.CREATE_PARTITIONS, asked, BROKERS[0])
     assert response.results[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION  # which clients try again
     assert cluster.deeds == []
+
+
+async def test_an_election_of_everything_is_one_of_what_was_judged(
+    nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """An election of everything leaves a topic alone that the gateway did not see."""
+    cluster, gateway = await at_rest(nursery)
+    cluster.put("b", cluster.made(1))
+    everything = elect_leaders.ElectLeadersRequest(elect_leaders.ElectionType.UNCLEAN, topic_partitions=None)
+    response = await gateway.ask(cluster, ApiKey.ELECT_LEADERS, everything, BROKERS[0])
+    assert [row.topic for row in response.replica_election_results] == ["a"]
+    assert cluster.done == {"a"}
+    everything = elect_leaders.ElectLeadersRequest(elect_leaders.ElectionType.PREFERRED, topic_partitions=None)
+    response = await gateway.ask(cluster, ApiKey.ELECT_LEADERS, everything, BROKERS[0])
+    (row,) = response.replica_election_results
+    assert row.partition_result[0].error_code == ErrorCode.POLICY_VIOLATION
+
+
+async def test_acls_are_deleted_that_were_judged(nursery: trio.Nursery, autojump_clock: object) -> None:
+    """DeleteAcls leaves ACLs alone that its filters match and that the gateway did not see, and
+    answers for each filter.
+    """
+    cluster, gateway = await at_rest(nursery)
+    seen, other, unseen = (acl(name) for name in ("a", "b", "precious"))
+    cluster.acls, cluster.shown_acls = [seen, other, unseen], [seen, other]
+    filters = [
+        delete_acls.DeleteAclsFilter(ResourceType.TOPIC, name, 1, None, None, 1, 1) for name in ("a", "precious", None)
+    ]
+    asked = delete_acls.DeleteAclsRequest(filters)
+    response = await gateway.ask(cluster, ApiKey.DELETE_ACLS, asked, BROKERS[0])
+    assert [row.matching_acls for row in response.filter_results] == [[seen], [], [other]]
+    assert cluster.acls == [unseen]
+    cluster.shown_acls = cluster.acls
+    response = await gateway.ask(cluster, ApiKey.DELETE_ACLS, asked, BROKERS[0])
+    assert [row.error_code for row in response.filter_results] == [ErrorCode.POLICY_VIOLATION] * 3
+    assert cluster.acls == [unseen]
+
+
+def acl(name: str) -> delete_acls.DeleteAclsMatchingAcl:
+    return delete_acls.DeleteAclsMatchingAcl(
+        0, None, ResourceType.TOPIC, name, 3, "User:x", "*", AclOperation.READ, PermissionType.ALLOW
+    )
+
+
+async def at_rest(nursery: trio.Nursery) -> tuple[LaggingCluster, Gateway]:
+    """Return a cluster whose brokers go on to show one topic alone, and a gateway that sees it."""
+    cluster = LaggingCluster(Random(0), most_seconds=500.0)
+    cluster.failing = 0
+    cluster.put("a", cluster.made(1))
+    gateway = Gateway(cluster, nursery)
+    while "a" not in gateway.mirror.image.topics:
+        await gateway.mirror.read()
+    cluster.stop_brokers()
+    return cluster, gateway
