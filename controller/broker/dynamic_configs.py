@@ -45,6 +45,7 @@ class DynamicConfigs:
         self._own_name = str(broker_id)
         self._changes = ChangeNotifications(layout.CONFIG_CHANGES, decode_config_change, clock_ms)
         self._listeners: list[EntityChanged] = []
+        self._followers: list[Callable[[NodeConfig], None]] = []
         self._load_others: list[Callable[[Store], Awaitable[None]]] = []
         self._reread_others: list[Callable[[Store, Sequence[tuple[str, str]]], Awaitable[None]]] = []
         self._reading = trio.Lock()
@@ -61,6 +62,11 @@ class DynamicConfigs:
         is notified, topics included; for one of this node's own configs once it is in force.
         """
         self._listeners.append(listener)
+
+    def follow(self, follower: Callable[[NodeConfig], None]) -> None:
+        """Call `follower(config)` now, and whenever another configuration is in force."""
+        self._followers.append(follower)
+        follower(self.current)
 
     def accompany(
         self,
@@ -96,7 +102,7 @@ class DynamicConfigs:
         of_cluster = self.of_cluster if of_cluster is None else of_cluster
         if (of_node, of_cluster) != (self.of_node, self.of_cluster):
             self.of_node, self.of_cluster = of_node, of_cluster
-            self.current = self.current.with_dynamic(of_node, of_cluster)
+            self._put_in_force()
 
     async def catch_up(self, store: Store) -> bool:
         """Read all configs because the controller waits for it. Return False if the store does not
@@ -162,9 +168,14 @@ class DynamicConfigs:
         for name, entry in zip(wanted, entries, strict=True):
             self._take(name, entry.data if entry is not None else None)
         if (self.of_node, self.of_cluster) != before:  # what was parsed of this configuration is kept with it
-            self.current = self.current.with_dynamic(self.of_node, self.of_cluster)
+            self._put_in_force()
             self._tell_of_ignored(self._own_name, self.of_node, self.current.dynamic_broker)
             self._tell_of_ignored(layout.DEFAULT_ENTITY, self.of_cluster, self.current.dynamic_default)
+
+    def _put_in_force(self) -> None:
+        self.current = self.current.with_dynamic(self.of_node, self.of_cluster)
+        for follower in self._followers:
+            follower(self.current)
 
     def _tell_of_ignored(self, name: str, stored: Mapping[str, str], in_force: Mapping[str, str]) -> None:
         ignored = [key for key in stored if key not in in_force]

@@ -16,7 +16,7 @@ from .keys import (
     key_named,
 )
 from .node_config import ADVERTISED, NodeConfig
-from .node_rules import faulty_durations
+from .node_rules import faulty_connections, faulty_durations
 from .refused_keys import faults_of_keys
 
 MAX_CONFIGS = 2_000
@@ -66,7 +66,7 @@ def validate_broker_configs(configs: Mapping[str, str], node: NodeConfig, *, per
     altered = node.with_dynamic(
         configs if per_broker else node.dynamic_broker, node.dynamic_default if per_broker else configs
     )
-    for _, reason in faulty_durations(altered):
+    for _, reason in (*faulty_durations(altered), *faulty_connections(altered)):
         raise Refusal(ErrorCode.INVALID_REQUEST, reason)
     _check_threads(node, altered)
     if altered.integer("log.cleaner.threads") < 1 <= node.integer("log.cleaner.threads"):

@@ -107,7 +107,7 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 MAX_NAME = 1_000
 """The most characters of a name. A longer name is no key and is not cached."""
-_LISTENER_PREFIX = re.compile(r"listener\.name\.[^.]*+\.(?P<base>.++)", re.DOTALL)
+_LISTENER_PREFIX = re.compile(r"listener\.name\.(?P<listener>[^.]*+)\.(?P<base>.++)", re.DOTALL)
 _DIALECT = re.compile(r"listener\.dialect\.[^.]++")
 
 
@@ -211,7 +211,13 @@ def base_name(name: str) -> str:
 
 
 def has_listener_prefix(name: str) -> bool:
-    return _LISTENER_PREFIX.fullmatch(name) is not None
+    return listener_of(name) is not None
+
+
+def listener_of(name: str) -> str | None:
+    """Return the listener in the prefix of a key, or None for a key without one."""
+    prefixed = _LISTENER_PREFIX.fullmatch(name)
+    return None if prefixed is None else prefixed["listener"]
 
 
 def synonyms_of(name: str) -> tuple[str, ...]:

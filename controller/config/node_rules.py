@@ -8,7 +8,7 @@ older policies (KIP-201).
 from collections.abc import Iterator
 
 from .jaas import JaasError, parse_jaas
-from .keys import KEYS, LISTENER_MECHANISM_KEYS
+from .keys import KEYS, LISTENER_MECHANISM_KEYS, listener_of
 from .listeners import EVERY_IPV6_ADDRESS, ListenerFault, parse_protocol_map
 from .node_config import NodeConfig
 from .refused_keys import faults_of_keys
@@ -42,7 +42,7 @@ def faults_of(config: NodeConfig) -> list[Fault]:
         *_identity(config),
         *faulty_durations(config),
         *_jaas(config),
-        *_connections(config),
+        *faulty_connections(config),
         *_request_sizes(config),
         *_log_dirs(config),
         *_listeners(config),
@@ -72,6 +72,10 @@ def doubts_of(config: NodeConfig) -> Iterator[Fault]:
         for key in (SUPER_USERS_KEY, "allow.everyone.if.no.acl.found"):
             if key in config.static:
                 yield key, f"{key} has no effect without {AUTHORIZER_KEY}: everybody may do everything."
+    names = {listener.name.lower() for listener in config.listeners}
+    for key in config.static:
+        if listener_of(key) not in {None, *names}:
+            yield key, f"{key} has no effect: listeners has only {', '.join(sorted(names)).upper()}."
     key = "advertised.listeners" if config.string("advertised.listeners") else "listeners"
     if any(listener.advertised_host == EVERY_IPV6_ADDRESS for listener in config.listeners):
         yield (
@@ -114,7 +118,7 @@ def _jaas(config: NodeConfig) -> Iterator[Fault]:
                 yield key, f"{key}: {error}."
 
 
-def _connections(config: NodeConfig) -> Iterator[Fault]:
+def faulty_connections(config: NodeConfig) -> Iterator[Fault]:
     try:
         overrides = config.max_connections_per_ip_overrides
     except ListenerFault as fault:

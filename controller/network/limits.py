@@ -34,6 +34,8 @@ class ConnectionLimits(msgspec.Struct, frozen=True, kw_only=True):
     """`max.connections.per.ip`"""
     per_ip_overrides: Mapping[str, int] = {}
     """`max.connections.per.ip.overrides`, by address"""
+    of_listeners: Mapping[str, int] = {}
+    """`listener.name.<listener>.max.connections`, by the name of the listener"""
     max_idle_seconds: float = 600.0
     """`connections.max.idle.ms`"""
     failed_authentication_delay_seconds: float = 0.1
@@ -44,7 +46,8 @@ class ConnectionQuotas:
     """Counts the connections of a node."""
 
     def __init__(self, limits: ConnectionLimits) -> None:
-        self._limits = limits
+        self.limits = limits
+        """The limits in force, which may change at any time."""
         self._by_listener: Counter[str] = Counter()
         self._by_address: Counter[str] = Counter()
 
@@ -61,18 +64,18 @@ class ConnectionQuotas:
 
     def is_full(self) -> bool:
         """Whether new connections at the listeners for clients have to wait."""
-        return self.total >= self._limits.max_connections
+        return self.total >= self.limits.max_connections
 
-    def listener_is_full(self, listener: str, max_of_listener: int | None) -> bool:
-        return max_of_listener is not None and self._by_listener[listener] >= max_of_listener
+    def listener_is_full(self, listener: str) -> bool:
+        return self._by_listener[listener] >= self.limits.of_listeners.get(listener, UNLIMITED)
 
-    def exceeds(self) -> bool:
-        """Whether there are more than `max.connections`: nodes are accepted beyond it."""
-        return self.total > self._limits.max_connections
+    def excess(self) -> int:
+        """Return how many there are more than `max.connections`: nodes are accepted beyond it."""
+        return max(0, self.total - self.limits.max_connections)
 
     def add(self, listener: str, address: str) -> bool:
         """Count a connection, and return True; return False if its address has too many already."""
-        limit = self._limits.per_ip_overrides.get(address, self._limits.max_connections_per_ip)
+        limit = self.limits.per_ip_overrides.get(address, self.limits.max_connections_per_ip)
         if self._by_address[address] >= limit:
             if limit <= 0:
                 del self._by_address[address]

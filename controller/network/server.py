@@ -105,14 +105,13 @@ class Server:
     """
 
     def __init__(self, limits: ConnectionLimits | None = None, rates: ConnectionRates | None = None) -> None:
-        self.limits = limits or ConnectionLimits()
         self.rates = rates
         self.connections: set[ServedConnection] = set()
         self.ports: dict[str, int] = {}
         """The bound port of each listener by name, also where the configured port is 0."""
         self.failures = ConnectionFailures()
+        self._quotas = ConnectionQuotas(limits or ConnectionLimits())
         self.memory = RequestMemory(self.limits.max_unfinished_bytes)
-        self._quotas = ConnectionQuotas(self.limits)
         self._acceptors: list[Acceptor] = []
         self._begin: Callable[[Acceptor], None] | None = None
         """Begins to accept, while the server runs."""
@@ -144,6 +143,20 @@ class Server:
                     await opened.aclose()
                 elif self._begin is not None:
                     self._begin(acceptor)
+
+    @property
+    def limits(self) -> ConnectionLimits:
+        """The limits in force."""
+        return self._quotas.limits
+
+    def limit(self, limits: ConnectionLimits) -> None:
+        """Follow other limits on the number of connections, and close connections of clients that
+        are too many by them.
+        """
+        self._quotas.limits = limits
+        if self._quotas.excess():
+            self._make_room(self._clients(), self._quotas.excess())
+        self._changed.unpark_all()
 
     @property
     def listeners(self) -> Sequence[Listener]:
@@ -235,7 +248,7 @@ class Server:
                 raise
 
     def _must_wait(self, listener: Listener) -> bool:
-        if self._quotas.listener_is_full(listener.name, listener.max_connections):
+        if self._quotas.listener_is_full(listener.name):
             return True
         return not listener.inter_broker and self._quotas.is_full()
 
@@ -277,7 +290,7 @@ class Server:
             stream.socket.close()
             return
         connection = acceptor.make(self._transport(listener, stream), Caller(listener, host, port))
-        if self._quotas.exceeds():
+        if self._quotas.excess():
             self._make_room(self._clients())
         self.connections.add(connection)
         nursery.start_soon(self._guarded, connection)
@@ -336,11 +349,11 @@ class Server:
             and (listener is None or each.caller.listener is listener)
         )
 
-    def _make_room(self, clients: Iterable[ServedConnection]) -> None:
+    def _make_room(self, clients: Iterable[ServedConnection], least: int = 1) -> None:
         """Close the least important connections, several at a time, because finding them means
         looking at all.
         """
-        count = max(1, len(self.connections) // SHARE_THAT_MAKES_ROOM)
+        count = max(least, len(self.connections) // SHARE_THAT_MAKES_ROOM)
         for connection in heapq.nsmallest(count, clients, key=self._importance):
             self._closed.say(
                 logging.WARNING, "closing %s to make room", connection.caller, extra=about_caller(connection.caller)

@@ -138,7 +138,7 @@ async def run_node(
         sources.find_token = node.delegation_tokens.credential
         tasks.start_soon(sources.run)
         await sources.wait_tried()
-        await _start(node, tasks, parts)
+        await _start(node, tasks, parts, room)
         parts.logins.warn_of_missing_users(node.security.scram_credential)
         node.delegation_tokens.warn_of_impersonation(has_authorizer=parts.dispatcher.authorization is not None)
         running = RunningNode(
@@ -227,7 +227,7 @@ async def _bound_parts(
     )
 
 
-async def _start(node: Node, tasks: trio.Nursery, parts: NodeParts) -> None:
+async def _start(node: Node, tasks: trio.Nursery, parts: NodeParts, room: int) -> None:
     """Start the tasks of a node in order. The node is registered when this returns."""
     configs, store = node.dynamic_configs, node.store
     configs.on_change(partial(notify_controller, node))
@@ -239,8 +239,8 @@ async def _start(node: Node, tasks: trio.Nursery, parts: NodeParts) -> None:
         if listener.tls is not None:
             tasks.start_soon(listener.tls.follow, lambda: configs.current)
     await tasks.start(parts.server.run)
-    parts.readvertise(configs.current)
-    configs.on_change(lambda _kind, _name: parts.readvertise(configs.current))
+    configs.follow(lambda config: parts.server.limit(connection_limits(config, room)))
+    configs.follow(parts.readvertise)
     await tasks.start(parts.registration.run)
     tasks.start_soon(parts.followers.run)
     tasks.start_soon(EpochCheck(node.cache, store).run)

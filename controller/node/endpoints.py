@@ -28,9 +28,16 @@ def connection_limits(config: NodeConfig, room: int) -> ConnectionLimits:
         max_connections=min(room, MOST_CONNECTIONS if wanted == UNLIMITED else wanted),
         max_connections_per_ip=config.integer("max.connections.per.ip"),
         per_ip_overrides=config.max_connections_per_ip_overrides,
+        of_listeners=_of_listeners(config),
         max_idle_seconds=float("inf") if idle_ms < 0 else idle_ms / 1000,
         failed_authentication_delay_seconds=config.integer("connection.failed.authentication.delay.ms") / 1000,
     )
+
+
+def _of_listeners(config: NodeConfig) -> dict[str, int]:
+    """Return the most connections of each listener that has a limit of its own."""
+    names = {listener.name: f"listener.name.{listener.name.lower()}.max.connections" for listener in config.listeners}
+    return {name: limit for name, key in names.items() if (limit := config.optional_integer(key)) is not None}
 
 
 def _unfinished_bytes(config: NodeConfig) -> int:

@@ -75,8 +75,6 @@ class Listener(msgspec.Struct, frozen=True, kw_only=True):
     """
     tls: TlsOfListener | None = None
     """The TLS of a listener with the security protocol SSL or SASL_SSL."""
-    max_connections: int | None = None
-    """`listener.name.<name>.max.connections`."""
     reauthenticate_ms: Mapping[str, int] = NEVER
     """`connections.max.reauth.ms` by mechanism; 0 for never."""
 

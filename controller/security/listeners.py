@@ -109,7 +109,6 @@ def _server_listener(config: NodeConfig, listener: ConfiguredListener, sources: 
         mechanisms=mechanisms,
         node_user=node_user(config, listener, sources),
         tls=_tls(config, listener, between_nodes=inter_broker) if listener.needs_tls else None,
-        max_connections=_max_connections(config, listener.name),
         reauthenticate_ms={
             name: config.integer(config.of_listener(listener.name, "connections.max.reauth.ms", name))
             for name in mechanisms
@@ -125,8 +124,3 @@ def _tls(config: NodeConfig, listener: ConfiguredListener, *, between_nodes: boo
     from .listener_tls import ListenerTls  # which loads a library that nodes without TLS do not need
 
     return ListenerTls(config, listener, between_nodes=between_nodes)
-
-
-def _max_connections(config: NodeConfig, listener: str) -> int | None:
-    name = f"listener.name.{listener.lower()}.max.connections"
-    return config.integer(name) if name in config.static else None

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from minicontroller.controller.config import keys, topic_configs
 from minicontroller.controller.config.dynamic_keys import is_fixed_at_start
-from minicontroller.controller.config.keys import KEYS
+from minicontroller.controller.config.keys import KEYS, SECURITY_KEYS_OF_A_LISTENER
 from minicontroller.controller.config.refused_keys import REFUSED
 from minicontroller.policies.configs import broker_keys
 from minicontroller.policies.configs.tables import read_table
@@ -21,8 +21,6 @@ DOCUMENT = ROOT / "docs" / "configuration.md"
 CHANGES = {"-": "", "internal": "", "plugin": "", "broker": "each", "cluster": "all", "throttle": "throttle"}
 DECLARING = {"keys.py", "refused_keys.py", "broker_keys.py", "topic_keys.py", "canonical.py", "broker_changes.py"}
 """Modules that name keys without following them."""
-CLIENT = ROOT / "controller" / "admin"
-"""It follows the keys of clients, some of which are called as a node's."""
 
 Row = list[str]
 
@@ -35,7 +33,7 @@ def named_in_the_source() -> set[str]:
     found = set()
     for package in ("controller", "policies"):
         for module in (ROOT / package).rglob("*.py"):
-            if module.name not in DECLARING and CLIENT not in module.parents:
+            if module.name not in DECLARING:
                 nodes = ast.walk(ast.parse(module.read_text()))
                 found |= {
                     node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)
@@ -66,7 +64,14 @@ def table(part: list[Row]) -> Iterator[str]:
     for name, kind, default, limits, mode, documentation in part:
         shown = {"-": "-", "max": "2^63 - 1"}.get(default, f"`{default}`")
         bounds = "" if limits == "-" else f"`{limits}`".replace("|", "\\|")
-        yield f"| `{name}` | {kind} | {shown} | {bounds} | {documentation} | {'' if is_fixed_at_start(name) else CHANGES[mode]} |"
+        yield f"| `{name}` | {kind} | {shown} | {bounds} | {documentation} | {changes(name, kind, mode)} |"
+
+
+def changes(name: str, kind: str, mode: str) -> str:
+    """How a key may change while a node runs; empty for not at all."""
+    if is_fixed_at_start(name) or kind == "password" or name in REFUSED:
+        return ""
+    return "listener" if name in SECURITY_KEYS_OF_A_LISTENER else CHANGES[mode]
 
 
 def filled(document: str) -> str:

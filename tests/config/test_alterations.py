@@ -191,6 +191,7 @@ def test_what_may_be_changed_of_a_node(change: Change, per_broker: bool) -> None
         ([("num.io.threads", SET, "3")], False, "Invalid value org.apache.kafka.common.config.ConfigException: Dynamic thread count update validation failed for num.io.threads=3, value should be at least half the current value 8 for configuration Invalid dynamic configuration"),
         ([("log.retention.ms", SET, "0")], True, "log.retention.ms must be unlimited (-1) or at least 1."),
         ([("log.roll.ms", SET, "0")], False, "log.roll.ms must be at least 1."),
+        ([("max.connections.per.ip", SET, "0")], False, "max.connections.per.ip can be 0 only where max.connections.per.ip.overrides is set."),
         ([("max.connections.per.ip.overrides", SET, "foo")], True, "Error parsing configuration property 'max.connections.per.ip.overrides': 'foo' is not of the form address:count"),
         ([("log.cleanup.policy", APPEND, "foo")], True, "Invalid value foo for configuration log.cleanup.policy: String must be one of: compact, delete"),
         ([("custom.key", 9, "v")], True, "Unknown operations type 9"),

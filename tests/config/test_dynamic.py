@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 import trio
 import trio.testing
+from immutables import Map
 from trio.testing import MockClock
 
 from minicontroller.controller.broker import change_notifications
@@ -125,6 +126,23 @@ async def test_a_change_is_followed(bench: Bench, autojump_clock: MockClock) -> 
     await bench.settle()
     assert found == [5, 5, 3]
     assert bench.seen == [("brokers", "1"), ("brokers", "<default>"), ("brokers", "1")]
+
+
+async def test_a_follower_gets_each_configuration_that_is_in_force(bench: Bench, autojump_clock: MockClock) -> None:
+    """It gets the present one, each one after a change, one that a controller of this process has
+    written, and none twice.
+    """
+    followed: list[int] = []
+    bench.configs.follow(lambda config: followed.append(config.integer(THREADS)))
+    await bench.write("brokers/1", {THREADS: "3"})
+    await bench.start()
+    await bench.change("topics/orders", {})
+    await bench.change("brokers/1", {THREADS: "5"})
+    await bench.settle()
+    bench.configs.apply(Map({THREADS: "7"}), None)
+    await bench.change("brokers/1", {THREADS: "7"})
+    await bench.settle()
+    assert followed == [CONFIG.integer(THREADS), 3, 5, 7]
 
 
 async def test_only_what_changed_is_read(bench: Bench, autojump_clock: MockClock) -> None:

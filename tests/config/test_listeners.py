@@ -146,3 +146,12 @@ def test_an_advertised_wildcard_is_a_doubt() -> None:
         ).warnings
         == ()
     )
+
+
+def test_a_key_of_a_listener_that_is_not_there_is_a_doubt() -> None:
+    """Kafka says nothing, and a misspelt name would leave the real listener as open as it was."""
+    misspelt = "listener.name.plaintxt.ssl.client.auth"
+    node = load_config(
+        f"listeners=PLAINTEXT://h:1\n{misspelt}=required\nlistener.name.plaintext.max.connections=5", "f"
+    )
+    assert node.warnings == (f"f, line 2: {misspelt} has no effect: listeners has only PLAINTEXT.",)

@@ -29,7 +29,7 @@ def test_what_a_node_names_is_a_warning_if_everybody_can_read_it(tmp_path: Path)
     """
     keys = (
         "ssl.keystore.location",
-        "listener.name.client.ssl.keystore.location",
+        "listener.name.plaintext.ssl.keystore.location",
         "http.ssl.keystore.location",
         "http.bearer.token.file",
         "java.security.auth.login.config",

@@ -102,13 +102,33 @@ async def test_a_listener_may_have_a_limit_of_its_own() -> None:
     """`listener.name.<name>.max.connections` holds newcomers of that listener back, and of no
     other.
     """
-    small = Listener(name="SMALL", host="127.0.0.1", max_connections=1)
-    async with serving(listeners=[CLIENTS, small]) as served, await served.connect(small) as first:
+    small = Listener(name="SMALL", host="127.0.0.1")
+    limits = ConnectionLimits(of_listeners={"SMALL": 1})
+    async with serving(listeners=[CLIENTS, small], limits=limits) as served, await served.connect(small) as first:
         await first.ask(1, ALL, MetadataResponse)
         async with await served.connect(small) as second:
             await second.send(second.encode(1, ALL))
             assert await second.silent()
             assert await served.alive()
+
+
+async def test_limits_may_change_while_the_server_runs(autojump_clock: MockClock) -> None:
+    """A higher limit lets those in who wait, and a lower one closes the connections that are too
+    many by it.
+    """
+    async with serving(limits=ConnectionLimits(max_connections=1)) as served, await served.connect() as first:
+        await first.ask(1, ALL, MetadataResponse)
+        served.server.limit(ConnectionLimits(max_connections=3))
+        others = [await served.connect() for _ in range(2)]
+        for client in others:
+            await client.ask(1, ALL, MetadataResponse)
+        served.server.limit(ConnectionLimits(max_connections=1))
+        await until(lambda: len(served.connections) == 1)
+        served.server.limit(ConnectionLimits(max_connections_per_ip=1))
+        async with await served.connect() as one_too_many:
+            assert await one_too_many.ended()
+        for client in others:
+            await client.stream.aclose()
 
 
 async def test_quiet_connections_make_room(autojump_clock: MockClock, caplog: pytest.LogCaptureFixture) -> None:
