@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
+from ..metadata.entities import Topic
 from ..store.base import Operation, StoreError, weight
 from .jobs import Element
 
@@ -12,7 +13,7 @@ class Commit:
     commit, in order.
     """
 
-    __slots__ = ("error", "finished", "finishes", "operations", "owners", "place", "weight")
+    __slots__ = ("error", "finished", "finishes", "operations", "owners", "place", "weight", "zxid")
 
     def __init__(self) -> None:
         self.operations: list[Operation] = []
@@ -25,6 +26,8 @@ class Commit:
         self.finished = False
         """Whether the store has answered."""
         self.error: StoreError | None = None
+        self.zxid = -1
+        """The transaction that it became; -1 if it did not."""
 
     def add(self, element: Element, operations: Sequence[Operation], total: int, *, last: bool) -> None:
         self.operations.extend(operations)
@@ -50,6 +53,13 @@ class Commit:
         """
         divided = self.owners[-1:] if self.owners and self.owners[-1] not in self.finishes else []
         return [*self.finishes, *divided]
+
+    def created(self) -> list[Topic]:
+        """Return the topics that the commit created. A topic that is too large for one commit is
+        not among them, because it is older than its last commit.
+        """
+        whole = (element for element in self.finishes if element.topic is not None and element.begun == 1)
+        return [topic for element in whole if (topic := element.evolve(None)) is not None]
 
 
 def pack(elements: Iterable[Element], limit: int) -> list[Commit]:

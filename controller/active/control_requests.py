@@ -52,6 +52,12 @@ UPDATE_NUMBER_TAG = 10_002
 applied this request and those before it. Kafka's brokers ignore the tag.
 """
 
+CZXID_TAG = 10_003
+"""This program's tag in the topics of UpdateMetadata with the transaction that created the topic's
+znode, in eight bytes, by which the next controller tells a topic that was created again from one
+whose id another program has changed. Kafka's brokers ignore the tag.
+"""
+
 MOST_PARTITIONS = 2_000
 """The most partitions in one request, about 20 ms of work for sender and receiver each. A single
 topic may exceed it.
@@ -225,6 +231,7 @@ def _topic_state(topic: Topic, partitions: Iterable[int], live: frozenset[int]) 
             for index in partitions
             if (partition := topic.partitions[index]).has_state
         ],
+        unknown_tags=None if topic.czxid < 0 else {CZXID_TAG: topic.czxid.to_bytes(8, signed=True)},
     )
 
 

@@ -147,11 +147,13 @@ class Propagation:
         known: tuple[Partition, ...] = ()
         if before is not None and before.topic_id in (after.topic_id, NO_TOPIC_ID):
             known = before.partitions
-        is_named = before is None or before.topic_id == after.topic_id
+        has_new_id = before is not None and before.topic_id != after.topic_id
+        has_new_czxid = before is not None and before.czxid != after.czxid
         changed = [
             index
             for index, partition in enumerate(after.partitions)
-            if partition.has_state and (index >= len(known) or known[index] is not partition or not is_named)
+            if partition.has_state
+            and (index >= len(known) or known[index] is not partition or has_new_id or has_new_czxid)
         ]
         if not changed:
             return
@@ -163,7 +165,7 @@ class Propagation:
         for broker_id, channel in self._channels.items():
             channel.metadata(self._update_number, after.name, changed, is_new=before is None or not before.was_ever_led)
             if channel.takes_leaders:
-                _tell_news(channel, known, after, changed, has_new_id=not is_named)
+                _tell_news(channel, known, after, changed, has_new_id=has_new_id)
             for index in moved:
                 if broker_id in known[index].replicas and broker_id not in after.partitions[index].replicas:
                     channel.remove(after, index)

@@ -296,7 +296,7 @@ class StoreWatches:
 
     def _is_unchanged(self, draft: Draft, name: str) -> bool:
         """Return whether the draft has no change of a topic that is not committed yet."""
-        return draft.image.topics.get(name) is self._writer.image.topics.get(name)
+        return draft.image.topics.get(name) == self._writer.image.topics.get(name)
 
     async def _read_configs(self) -> None:
         entities, self._changed_configs = self._changed_configs, set()

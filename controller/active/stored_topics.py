@@ -64,13 +64,17 @@ class Assignment(msgspec.Struct, frozen=True):
         return self._kept(self.known, states)
 
     def _is_another(self, *, has_state: bool) -> bool:
-        """Whether the topic that was known has been removed, and this is another of its name."""
+        """Whether the topic that was known has been removed, and this is another of its name. Only
+        controllers of this program's present version send nodes the czxid. Without it, another id
+        stands for another topic, and a missing id for the same one if that has states.
+        """
         assert self.known is not None
-        if self.found is None or self.found.topic_id == self.known.topic.topic_id:
+        found, known = self.found, self.known.topic
+        if found is None or found.topic_id == known.topic_id:
             return False
-        if self.found.topic_id == NO_TOPIC_ID or self.known.is_certain:
-            return not has_state
-        return True
+        if known.czxid >= 0:
+            return found.czxid != known.czxid
+        return found.topic_id != NO_TOPIC_ID or not has_state
 
     def _kept(self, known: Known, states: Sequence[Entry | None]) -> Topic:
         """Return the topic that was known, with what another program may add to it."""
@@ -82,9 +86,12 @@ class Assignment(msgspec.Struct, frozen=True):
             )  # fmt: skip
             found = None
         if found is None:
-            return _with_states(
-                msgspec.structs.replace(before, version=UNREADABLE, lacks_id=False), states, before.partitions
+            # A node's image may have partitions that it knows nothing of: then none are served.
+            served = () if any(not each.replicas for each in before.partitions) else before.partitions
+            kept = msgspec.structs.replace(
+                before, partitions=served, version=UNREADABLE, lacks_id=False, has_partitions_znode=False
             )
+            return _with_states(kept, states, before.partitions)
         rows = list(found.partitions)
         if known.is_certain and before.is_readable:
             rows[: len(before.partitions)] = before.partitions
@@ -116,10 +123,8 @@ class Assignment(msgspec.Struct, frozen=True):
 
 def read_assignment(name: str, entry: Entry, known: Known | None) -> Assignment:
     """Read the znode of a topic. What cannot be read is logged."""
-    if known is not None and any(not each.replicas for each in known.topic.partitions):
-        known = None  # a node's image has a partition that it knows nothing of
     try:
-        return Assignment(name, decode_topic(name, entry.data, entry.stat.version), known)
+        return Assignment(name, decode_topic(name, entry.data, entry.stat.version, entry.stat.czxid), known)
     except MalformedZnodeError as error:
         log.warning(
             "%s cannot be read: %s; what is known of the topic stays, and its znode is not written over until it is mended",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 import trio
 
-from ..metadata.entities import UNREADABLE
+from ..metadata.entities import UNREADABLE, Topic
 from ..metadata.image import Image
 from ..store.base import Entry, SessionExpired, Store, StoreUnavailable, WatchEvent
 from ..store.sessions import wait_connected
@@ -89,19 +89,28 @@ class TopicWatches:
             topic = self._image().topics.get(name)
             if topic is None:
                 continue
-            if parent == layout.TOPICS and _is_new(topic.version, found, has_changed=has_changed):
+            if parent == layout.TOPICS and _is_topic_new(topic, found, has_changed=has_changed):
                 topics.append(name)
             elif parent == layout.TOPIC_CONFIGS:
                 entry = found or await self._store.get(path, self._fired)  # its creation is waited for
-                if _is_new(topic.config_version, entry, has_changed=has_changed):
+                if _are_configs_new(topic.config_version, entry, has_changed=has_changed):
                     configs.append(name)
         self._topics_changed(topics)
         self._configs_changed(configs)
 
 
-def _is_new(known: int, entry: Entry | None, *, has_changed: bool) -> bool:
-    """Whether what was read may not be what the image has, which knows this version. A znode that
-    was deleted and created again begins at version 0.
+def _is_topic_new(known: Topic, entry: Entry | None, *, has_changed: bool) -> bool:
+    """Whether the znode of a topic that was read is not the one that the image has. One that cannot
+    be read is read again only when it has changed.
+    """
+    if not (known.is_readable or has_changed):
+        return False
+    return entry is None or (entry.stat.version, entry.stat.czxid) != (known.version, known.czxid)
+
+
+def _are_configs_new(known: int, entry: Entry | None, *, has_changed: bool) -> bool:
+    """Whether the configs that were read may not be those of the image, which knows this version. A
+    znode that was deleted and created again begins at version 0.
     """
     version = -1 if entry is None else entry.stat.version
     if has_changed:

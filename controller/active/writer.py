@@ -286,7 +286,7 @@ class Writer:
         if self._pending is base and not draft.is_supposed:
             self._pending = draft.image
         else:  # the draft supposed changes, or the image changed while it was planned
-            self._pending = functools.reduce(lambda image, element: element.apply(image), job.elements, self._pending)
+            self._pending = _applied(self._pending, job.elements)
 
     def _make_ready(self) -> None:
         self._ready.extend(pack(self._planned, self._max_bytes))
@@ -315,10 +315,13 @@ class Writer:
             self._count += 1
         self._store.send(operations, functools.partial(self._answered, commit))
 
-    def _answered(self, commit: Commit, error: StoreError | None) -> None:
-        commit.error = error
-        if error is not None and not isinstance(error, StoreUnavailable):
-            commit.refused()
+    def _answered(self, commit: Commit, outcome: StoreError | int) -> None:
+        if isinstance(outcome, int):
+            commit.zxid = outcome
+        else:
+            commit.error = outcome
+            if not isinstance(outcome, StoreUnavailable):
+                commit.refused()
         commit.finished = True
         self._go_on()
 
@@ -332,10 +335,7 @@ class Writer:
         commit = self._in_flight[0]
         if commit.error is None:
             self._in_flight.popleft()
-            # If nothing else is under way, the planned image is the committed one.
-            self._complete_all(
-                commit.finishes, None if self._in_flight or self._ready or self._planned else self._pending
-            )
+            self._complete_all(commit)
             return
         while not all(each.finished for each in self._in_flight):
             await self._wake.park()
@@ -361,7 +361,7 @@ class Writer:
         self._observer.undone(undone)
         self._forget_what_is_under_way()
         self._count = refused.place
-        self._take_effect(news, None)
+        self._take_effect(news, _applied(self.image, news))
         refusal = refusal_for(error)
         assert element.job is not None
         count_conflict(element.job, element, refusal, is_explained=bool(news))
@@ -375,21 +375,23 @@ class Writer:
         commits = (*self._in_flight, *self._ready)
         return list(dict.fromkeys([*(each for commit in commits for each in commit.elements), *self._planned]))
 
-    def _complete_all(self, elements: Sequence[Element], after: Image | None) -> None:
-        """Complete these elements, in order. `after` is the image with their effect, if it is
-        known.
-        """
-        self._take_effect(elements, after)
-        for element in elements:
+    def _complete_all(self, commit: Commit) -> None:
+        """Complete the elements of a commit, in order, in the image and in the planned one."""
+        created = commit.created()
+        self._pending = self._pending.with_czxid(created, commit.zxid)
+        if self._in_flight or self._ready or self._planned:
+            after = _applied(self.image, commit.finishes).with_czxid(created, commit.zxid)
+        else:  # nothing else is under way, so the planned image is the committed one
+            after = self._pending
+        self._take_effect(commit.finishes, after)
+        for element in commit.finishes:
             self._complete(element)
 
-    def _take_effect(self, elements: Sequence[Element], after: Image | None) -> None:
+    def _take_effect(self, elements: Sequence[Element], after: Image) -> None:
+        """Move on to the image after these elements."""
         if not elements:
             return
-        before = self.image
-        if after is None:
-            after = functools.reduce(lambda image, element: element.apply(image), elements, before)
-        self.image = after
+        before, self.image = self.image, after
         self._observer.completed(before, after, elements)
         self._on_commit(before, after, elements)
 
@@ -404,7 +406,12 @@ class Writer:
             job.done.set()
 
     def _rebase(self) -> None:
-        self._pending = functools.reduce(lambda image, element: element.apply(image), self._undone(), self.image)
+        self._pending = _applied(self.image, self._undone())
+
+
+def _applied(image: Image, elements: Iterable[Element]) -> Image:
+    """Return the image after these elements."""
+    return functools.reduce(lambda before, element: element.apply(before), elements, image)
 
 
 def _count(count: int) -> SetData:

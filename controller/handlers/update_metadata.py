@@ -19,7 +19,7 @@ from ...protocol.messages.update_metadata import (
     UpdateMetadataResponse,
     UpdateMetadataTopicState,
 )
-from ..active.control_requests import COMPLETE_TAG, CONFIGS_TAG, UPDATE_NUMBER_TAG, reread_entities
+from ..active.control_requests import COMPLETE_TAG, CONFIGS_TAG, CZXID_TAG, UPDATE_NUMBER_TAG, reread_entities
 from ..errors import Refusal
 from ..metadata.cache import first_update_number
 from ..metadata.entities import (
@@ -114,7 +114,17 @@ def _merge(node: Node, state: UpdateMetadataTopicState, changed: dict[str, Topic
     partitions = {partition.partition_index: _partition(partition) for partition in state.partition_states}
     _check(node, partitions)
     topic = known.with_partitions(partitions)
-    changed[name] = Topic(name=name, topic_id=state.topic_id, partitions=topic.partitions)
+    changed[name] = Topic(
+        name=name, topic_id=state.topic_id, partitions=topic.partitions, czxid=_czxid(state, known.czxid)
+    )
+
+
+def _czxid(state: UpdateMetadataTopicState, known: int) -> int:
+    """Return the transaction that the topic was created in, which only controllers of this program
+    tell.
+    """
+    tag = (state.unknown_tags or {}).get(CZXID_TAG, b"")
+    return int.from_bytes(tag, signed=True) if len(tag) == 8 else known
 
 
 def _partition(state: UpdateMetadataPartitionState) -> Partition:

@@ -105,6 +105,11 @@ class Topic(msgspec.Struct, frozen=True, gc=False):
     """The version of the topic znode; -1 if it is not known, as in a node's image; UNREADABLE if
     the znode is not what the topic is known to be, so that it must not be overwritten.
     """
+    czxid: int = -1
+    """The transaction that created the topic znode; -1 if it is not known. Another program may
+    write another id into the znode; only a topic that was deleted and created again has another
+    transaction.
+    """
     lacks_id: bool = False
     """Whether the topic znode has not the id that the topic is known to have."""
     config_version: int = -1

@@ -134,6 +134,15 @@ class Image(msgspec.Struct, frozen=True):
             self.configs, leftovers, self.acls, self.tokens, self.groups, self.rooms,
         )  # fmt: skip
 
+    def with_czxid(self, created: Iterable[Topic], czxid: int) -> "Image":
+        """Return the image with the transaction that created those of these topics that it has."""
+        changed = [
+            msgspec.structs.replace(topic, czxid=czxid)
+            for each in created
+            if (topic := self.topics.get(each.name)) is not None and topic.topic_id == each.topic_id
+        ]
+        return self.with_topics(changed) if changed else self
+
     def with_configs(self, entity: str, configs: EntityConfigs) -> "Image":
         """Return the image with these configs of one entity."""
         return msgspec.structs.replace(self, configs=_with(self.configs, entity, configs))

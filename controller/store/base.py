@@ -130,6 +130,11 @@ class WatchEvent(msgspec.Struct, frozen=True):
     change: ZnodeChange
 
 
+Answered = Callable[[StoreError | int], None]
+"""A callable that is called with the error of a commit, or with the transaction that it became: the
+`czxid` of every znode that it created.
+"""
+
 Watch = Callable[[WatchEvent], None]
 """A callable that is called once, in the event loop, for the first change after the read that set
 it.
@@ -203,9 +208,9 @@ class Store(Protocol):
         AccessDenied, with `index` and `path` of the operation that failed, or CommitTooLarge.
         """
 
-    def send(self, operations: Sequence[Operation], answered: Callable[[StoreError | None], None]) -> None:
+    def send(self, operations: Sequence[Operation], answered: Answered) -> None:
         """Start a commit for whose results no task waits. `answered` is called once, in the event
-        loop, with the commit's error or None; it may be called before `send` returns.
+        loop; it may be called before `send` returns.
         """
 
     async def sync(self) -> None:

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from .base import (
+    Answered,
     CommitTooLarge,
     Create,
     Delete,
@@ -188,13 +189,13 @@ class MemoryStore:
             return failed(error)
         return succeeded(results)
 
-    def send(self, operations: Sequence[Operation], answered: Callable[[StoreError | None], None]) -> None:
-        problem: StoreError | None = None
+    def send(self, operations: Sequence[Operation], answered: Answered) -> None:
         try:
             self._commit(operations)
         except StoreError as error:
-            problem = error
-        answered(problem)
+            answered(error)
+        else:
+            answered(self.tree.zxid)
 
     async def sync(self) -> None:
         self._require_session()

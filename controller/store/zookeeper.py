@@ -20,6 +20,7 @@ import trio
 
 from . import jute
 from .base import (
+    Answered,
     CommitTooLarge,
     Create,
     Entry,
@@ -214,7 +215,7 @@ class ZooKeeperStore:
             return refused(error)
         return results_of(reply, operations, self._chroot)
 
-    def send(self, operations: Sequence[Operation], answered: Callable[[StoreError | None], None]) -> None:
+    def send(self, operations: Sequence[Operation], answered: Answered) -> None:
         try:
             reply = self._multi(operations)
         except StoreError as error:
@@ -390,15 +391,15 @@ async def results_of(reply: Reply, operations: Sequence[Operation], chroot: str)
     return jute.decode_multi(*await reply.body(), operations, chroot)
 
 
-def tell(
-    answered: Callable[[StoreError | None], None], operations: Sequence[Operation], answer: Body | StoreError
-) -> None:
-    """Call `answered` with the error that a commit's answer means, or with None."""
+def tell(answered: Answered, operations: Sequence[Operation], answer: Body | StoreError) -> None:
+    """Call `answered` with what a commit's answer means."""
     if isinstance(answer, StoreError):
         answered(answer)
     else:
         assert answer is not None, "a multi has an answer"
-        answered(jute.refusal_in_multi(*answer, operations))
+        frame, _ = answer
+        _, zxid, _ = jute.REPLY_HEADER.unpack_from(frame)
+        answered(jute.refusal_in_multi(*answer, operations) or zxid)
 
 
 async def refused(error: StoreError) -> list[Result]:

@@ -71,7 +71,7 @@ def least_topic_bytes(partitions: int, replication_factor: int) -> int:
     return partitions * row + digits
 
 
-def decode_topic(name: str, data: bytes | None, znode_version: int = -1) -> Topic:
+def decode_topic(name: str, data: bytes | None, znode_version: int = -1, czxid: int = -1) -> Topic:
     """Decode a topic's znode of versions 1 to 3, which holds the assignments; states and configs
     have znodes of their own.
     """
@@ -87,7 +87,7 @@ def decode_topic(name: str, data: bytes | None, znode_version: int = -1) -> Topi
         for i in range(count)
     )
     topic_id = uuid_bytes(assignment.topic_id) if assignment.topic_id else NO_TOPIC_ID
-    return Topic(name, topic_id, partitions, version=znode_version)
+    return Topic(name, topic_id, partitions, version=znode_version, czxid=czxid)
 
 
 class PartitionStateZnode(Struct, kw_only=True):

@@ -4,6 +4,7 @@ must find it.
 
 from minicontroller.controller.active.control_requests import (
     COMPLETE_TAG,
+    CZXID_TAG,
     EPOCH_DURING_DELETE,
     VERSIONS,
     leader_and_isr,
@@ -47,7 +48,7 @@ LED = Partition(
     removing_replicas=(1,),
 )
 NEVER_LED = Partition(replicas=(9,))
-TOPIC = Topic("t", b"t" * 16, (LED, NEVER_LED))
+TOPIC = Topic("t", b"t" * 16, (LED, NEVER_LED), czxid=2**40)
 DOOMED = Topic("d", b"d" * 16, (LED, NEVER_LED), marked_for_deletion=True)
 
 
@@ -136,7 +137,7 @@ def test_replicas_that_have_moved_away() -> None:
 
 def test_update_metadata() -> None:
     """All brokers with all endpoints, every time; what is forgotten first; what was never led not
-    at all; who is offline.
+    at all; who is offline; and, for nodes of this program, which transaction created a topic.
     """
     changed = {"t": None, "never": None, "d": None, "x": None}
     told_of = list(topic_states(IMAGE, changed, {"d": DOOMED}, whole_topic_state))
@@ -158,6 +159,7 @@ def test_update_metadata() -> None:
                 topic_name="t",
                 topic_id=b"t" * 16,
                 partition_states=told(leader=2, leader_epoch=4, zk_version=11),
+                unknown_tags={CZXID_TAG: b"\0\0\1\0\0\0\0\0"},
             ),
         ],
         live_brokers=[

@@ -168,9 +168,11 @@ async def test_a_huge_topic_deleted_by_half_is_deleted(
     cluster: SmallCluster, memory: MemoryWorld, other: Store, autojump_clock: object
 ) -> None:
     """A predecessor died between two commits of the deletion of one topic: the first of its znodes
-    are gone, the rest follow.
+    are gone, the rest follow. Before, nodes know which of its commits created the topic's znode.
     """
     assert await cluster.create("huge", partitions=4_000, replication_factor=1) == [0]
+    czxid = memory.tree.nodes[layout.topic_path("huge")].stat.czxid
+    await cluster.until(lambda: all(cluster.seen(each).topics["huge"].czxid == czxid for each in (1, 2, 3)))
     epoch = cluster.controller.epoch
     cluster.controller.resign()
     gone = [

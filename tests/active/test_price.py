@@ -1,11 +1,11 @@
 """The number of store operations that a change costs: counted, not timed."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import trio
 
-from minicontroller.controller.store.base import Check, Create, Entry, Operation, SetData, Store, StoreError, Watch
+from minicontroller.controller.store.base import Answered, Check, Create, Entry, Operation, SetData, Store, Watch
 from minicontroller.controller.store.memory import MemoryStore
 from minicontroller.controller.znodes import layout
 from tests.store.worlds import MemoryWorld
@@ -21,7 +21,7 @@ class CountedStore(MemoryStore):
         super().__init__(world.tree)
         self._world = world
 
-    def send(self, operations: Sequence[Operation], answered: Callable[[StoreError | None], None]) -> None:
+    def send(self, operations: Sequence[Operation], answered: Answered) -> None:
         self._world.sent.append(operations)
         super().send(operations, answered)
 

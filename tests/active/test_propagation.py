@@ -205,7 +205,8 @@ async def test_a_node_of_this_program_is_not_told_what_it_leads(world: World, au
 
 async def test_an_isr_that_its_leader_changed_is_metadata_alone(world: World, autojump_clock: object) -> None:
     """An ISR changed by AlterPartition is sent by UpdateMetadata only, because its leader epoch is
-    unchanged; an election is sent by LeaderAndIsr as well.
+    unchanged, and so is the transaction that created the topic; an election is sent by LeaderAndIsr
+    as well.
     """
     await world.register(1, 2)
     world.change(topic("t", 2, 3))
@@ -214,6 +215,9 @@ async def test_an_isr_that_its_leader_changed_is_metadata_alone(world: World, au
     (partition,) = world.image.topics["t"].partitions
     shrunk = msgspec.structs.replace(partition, isr=(2,), partition_epoch=1)
     world.change(msgspec.structs.replace(world.image.topics["t"], partitions=(shrunk,)))
+    await world.quiet()
+    assert world.brokers[2].take() == ["UMR ['t']"]
+    world.change(msgspec.structs.replace(world.image.topics["t"], czxid=9))
     await world.quiet()
     assert world.brokers[2].take() == ["UMR ['t']"]
     elected = msgspec.structs.replace(shrunk, leader_epoch=1, partition_epoch=2)

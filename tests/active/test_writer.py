@@ -11,7 +11,7 @@ from minicontroller.controller.active.jobs import ControllerMoved, Draft, Elemen
 from minicontroller.controller.active.writer import Writer
 from minicontroller.controller.metadata.entities import Broker, Partition, Topic
 from minicontroller.controller.metadata.image import Image
-from minicontroller.controller.store.base import Check, Create, SessionExpired, SetData
+from minicontroller.controller.store.base import Check, Create, Delete, SessionExpired, SetData
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
 from minicontroller.controller.store.sessions import wait_connected
 from minicontroller.controller.znodes import layout
@@ -55,8 +55,9 @@ async def world() -> World:
     return world
 
 
-def creation(name: str, draft: Draft, size: int = 1) -> Element:
-    topic = Topic(name=name, topic_id=name.encode().ljust(16, b"\0"), partitions=(Partition(replicas=(1,)),))
+def creation(name: str, draft: Draft, size: int = 1, topic_id: bytes = b"") -> Element:
+    topic_id = topic_id or name.encode().ljust(16, b"\0")
+    topic = Topic(name=name, topic_id=topic_id, partitions=(Partition(replicas=(1,)),))
     operations = [Create(f"/topics/{name}")] + [Create(f"/topics/{name}/{i}", b"x" * 1000) for i in range(size)]
     return draft.stage(name, operations, evolve=lambda _: topic, holds=lambda image: name in image.topics)
 
@@ -400,6 +401,40 @@ async def expect_moved(world: World, ended: list[str], name: str) -> None:
     with pytest.raises(ControllerMoved):
         await world.writer.write(creating(name))
     ended.append(name)
+
+
+async def test_the_image_has_the_transaction_that_created_a_topic(world: World, nursery: trio.Nursery) -> None:
+    """It is the czxid of the topic's znode, also if the topic was deleted and created again in one
+    commit. The last commit of a topic that takes several does not tell it, and neither does the
+    commit of a former topic of that name.
+    """
+
+    def deletion(name: str, draft: Draft) -> None:
+        operations = [Delete(f"/topics/{name}/0"), Delete(f"/topics/{name}")]
+        draft.stage(name, operations, evolve=lambda _: None, holds=lambda image: name not in image.topics)
+
+    async def replace(draft: Draft) -> None:
+        deletion("a", draft)
+        creation("a", draft, topic_id=b"the second topic")
+
+    async def replace_by_a_huge_one(draft: Draft) -> None:
+        creation("c", draft)
+        deletion("c", draft)
+        creation("c", draft, size=2000, topic_id=b"the second topic")
+
+    async def stored(name: str) -> int:
+        entry = await world.store.get(f"/topics/{name}")
+        assert entry is not None
+        return entry.stat.czxid
+
+    nursery.start_soon(world.writer.run)
+    await world.writer.write(creating("a", "b"))
+    first = await stored("a")
+    await world.writer.write(replace)
+    await world.writer.write(replace_by_a_huge_one)
+    czxids = {name: topic.czxid for name, topic in world.writer.image.topics.items()}
+    assert czxids == {"a": await stored("a"), "b": first, "c": -1}
+    assert first < czxids["a"]
 
 
 async def test_a_divided_topic_stands_on_its_beginning(world: World, nursery: trio.Nursery) -> None:

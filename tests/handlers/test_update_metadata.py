@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from minicontroller.controller.active.control_requests import CZXID_TAG
 from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.handlers.node import Node
 from minicontroller.controller.metadata.entities import LEADER_DURING_DELETE
@@ -127,6 +128,22 @@ async def test_a_topic_made_anew(node: Node) -> None:
     assert await code_of(node, request, LAST) == 0
     made = node.cache.image.topics["old"]
     assert (made.topic_id, len(made.partitions)) == (b"\3" * 16, 1)
+
+
+async def test_the_transaction_that_created_a_topic(node: Node) -> None:
+    """A tag tells it. A controller that does not know the tag keeps it for the same topic, and not
+    for another one of its name.
+    """
+    request = telling(LAST, [("old", [state(0, 2)])])
+    rows = request.topic_states
+    seen = []
+    for tag in (None, b"\0" * 7 + b"\5", b"?", None):
+        rows[0].unknown_tags = None if tag is None else {CZXID_TAG: tag}
+        assert await code_of(node, request, LAST) == 0
+        seen.append(node.cache.image.topics["old"].czxid)
+    rows[0].topic_id = b"\3" * 16
+    assert await code_of(node, request, LAST) == 0
+    assert [*seen, node.cache.image.topics["old"].czxid] == [-1, 5, 5, 5, -1]
 
 
 async def test_a_topic_without_an_id(node: Node) -> None:

@@ -155,10 +155,10 @@ async def test_commits_take_effect_in_the_order_of_their_calls(store: Store) -> 
 
 
 async def test_what_is_sent_is_answered_by_call(store: Store) -> None:
-    """Each commit that is sent without waiting is answered once, in order, by a call with its
-    error.
+    """Each commit that is sent without waiting is answered once, in order, by a call with its error
+    or its transaction, which is the czxid of what it created.
     """
-    answers: list[StoreError | None] = []
+    answers: list[StoreError | int] = []
     store.send([Create("/a", b"0"), Create("/a/b")], answers.append)
     store.send([Check("/a", 0), Create("/a/c"), Delete("/a")], answers.append)
     store.send([SetData("/a", b"1", 0)], answers.append)
@@ -166,11 +166,14 @@ async def test_what_is_sent_is_answered_by_call(store: Store) -> None:
     store.send([Create("/big", bytes(store.max_commit_bytes))], answers.append)
     assert await store.children("/a") == ["b"]
     await settle(store)
-    assert {type(answer) for answer in answers} == {type(None), NodeNotEmpty, CommitTooLarge}
+    assert {type(answer) for answer in answers} == {int, NodeNotEmpty, CommitTooLarge}
     (refusal,) = [answer for answer in answers if isinstance(answer, NodeNotEmpty)]
     assert (refusal.index, refusal.path) == (2, "/a")
     answered = [answer for answer in answers if not isinstance(answer, CommitTooLarge)]  # which is never on its way
-    assert answered == [None, refusal, None, None]
+    created, changed = await store.get("/a/b"), await store.get("/a")
+    assert created is not None and changed is not None
+    assert answered == [created.stat.czxid, refusal, changed.stat.mzxid, answered[-1]]
+    assert isinstance(answered[-1], int)
 
 
 async def test_a_read_sees_the_commits_started_before_it(store: Store) -> None:

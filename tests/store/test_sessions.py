@@ -30,7 +30,7 @@ async def test_nothing_is_answered_while_the_session_is_suspended(world: World, 
     await store.commit([Create("/a")])
     await world.suspend(store)
     commit = store.commit([Create("/never")])
-    answers: list[StoreError | None] = []
+    answers: list[StoreError | int] = []
     store.send([Create("/never")], answers.append)
     assert [type(answer) for answer in answers] == [StoreUnavailable]
     for call in (

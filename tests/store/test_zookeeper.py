@@ -177,7 +177,7 @@ async def test_a_frozen_server_suspends_the_session(
     """
     async with ZooKeeperStore(f"{own_server.connect}/kafka", session_timeout_ms=SHORT_SESSION_MS) as store:
         own_server.freeze()
-        answers: list[StoreError | None] = []
+        answers: list[StoreError | int] = []
         store.send([Create("/in-doubt-too")], answers.append)
         with pytest.raises(StoreUnavailable):
             await store.commit([Create("/in-doubt")])

@@ -15,7 +15,7 @@ import trio
 import trio.testing
 from kazoo.client import KazooClient  # type: ignore[import-untyped]
 
-from minicontroller.controller.store.base import Operation, SessionState, Store, StoreError, WatchEvent
+from minicontroller.controller.store.base import Answered, Operation, SessionState, Store, StoreError, WatchEvent
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
 from minicontroller.controller.store.zookeeper import ZooKeeperStore
 from tests.support.proxy import Proxy
@@ -70,15 +70,15 @@ class TravellingStore(MemoryStore):
     two commits can be in flight.
     """
 
-    def send(self, operations: Sequence[Operation], answered: Callable[[StoreError | None], None]) -> None:
-        super().send(operations, lambda error: travel(answered, error))
+    def send(self, operations: Sequence[Operation], answered: Answered) -> None:
+        super().send(operations, lambda outcome: travel(answered, outcome))
 
 
-def travel(answered: Callable[[StoreError | None], None], error: StoreError | None) -> None:
+def travel(answered: Answered, outcome: StoreError | int) -> None:
     async def arrive() -> None:
         for _ in range(5):
             await trio.lowlevel.checkpoint()
-        answered(error)
+        answered(outcome)
 
     trio.lowlevel.spawn_system_task(arrive)
 

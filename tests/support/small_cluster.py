@@ -417,6 +417,7 @@ def told(topic: Topic) -> Any:
     """Return the topic as every node is to know it."""
     return (
         topic.topic_id,
+        topic.czxid,
         [
             (p.replicas, p.leader, p.leader_epoch, p.isr, p.controller_epoch, p.partition_epoch, p.offline_replicas)
             for p in topic.partitions

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from minicontroller.controller.store.base import ANY_VERSION, Check, Delete, Operation, SetData, StoreError
+from minicontroller.controller.store.base import ANY_VERSION, Answered, Check, Delete, Operation, SetData, StoreError
 from minicontroller.controller.store.zookeeper import ZooKeeperStore
 
 NODES = ("kill", "terminate", "freeze", "cut_from_nodes", "cut_from_zookeeper")
@@ -52,15 +52,13 @@ def altering_commits(alter: Callable[[Operation], Operation | None]) -> None:
     """Alter what a commit writes on its way to the store, or leave it out, and tell nobody."""
     send = ZooKeeperStore.send
 
-    def altered(
-        store: ZooKeeperStore, operations: Sequence[Operation], answered: Callable[[StoreError | None], None]
-    ) -> None:
+    def altered(store: ZooKeeperStore, operations: Sequence[Operation], answered: Answered) -> None:
         kept = [(index, other) for index, each in enumerate(operations) if (other := alter(each)) is not None]
 
-        def answered_to_all(error: StoreError | None) -> None:
-            if error is not None and error.index is not None:
-                error.index = kept[error.index][0]
-            answered(error)
+        def answered_to_all(outcome: StoreError | int) -> None:
+            if isinstance(outcome, StoreError) and outcome.index is not None:
+                outcome.index = kept[outcome.index][0]
+            answered(outcome)
 
         send(store, [each for _, each in kept], answered_to_all)
 
