@@ -1,8 +1,8 @@
 """Validates changes to the configs of one broker, or to the defaults of all brokers.
 
 Rule: the functions are pure and use Kafka's error codes and messages. They also refuse changes that
-this program cannot make: a running node does not change its listeners, and passwords cannot be
-stored in ZooKeeper because there is no password encoder.
+this program cannot make: a running node does not change how clients log in, and passwords cannot be
+stored in ZooKeeper because there is no password encoder. The node itself checks its listeners.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -15,7 +15,8 @@ from .keys import (
     SECURITY_KEYS_OF_A_LISTENER,
     key_named,
 )
-from .node_config import ADVERTISED, NodeConfig
+from .listener_changes import INVALID_DYNAMIC
+from .node_config import NodeConfig
 from .node_rules import faulty_connections, faulty_durations
 from .refused_keys import faults_of_keys
 
@@ -61,8 +62,6 @@ def validate_broker_configs(configs: Mapping[str, str], node: NodeConfig, *, per
     for _, sentence in faults_of_keys(configs):
         raise Refusal(ErrorCode.INVALID_REQUEST, sentence)
     _check_passwords(configs, node, per_broker=per_broker)
-    if per_broker and ADVERTISED in configs:
-        _check_advertised(configs[ADVERTISED], node)
     altered = node.with_dynamic(
         configs if per_broker else node.dynamic_broker, node.dynamic_default if per_broker else configs
     )
@@ -71,12 +70,6 @@ def validate_broker_configs(configs: Mapping[str, str], node: NodeConfig, *, per
     _check_threads(node, altered)
     if altered.integer("log.cleaner.threads") < 1 <= node.integer("log.cleaner.threads"):
         raise _invalid_dynamic("Log cleaner threads should be at least 1")
-
-
-def _check_advertised(text: str, node: NodeConfig) -> None:
-    fault = NodeConfig({**node.static, ADVERTISED: text}).fault_of_advertised()
-    if fault is not None:
-        raise Refusal(ErrorCode.INVALID_REQUEST, fault)
 
 
 def _check_threads(node: NodeConfig, altered: NodeConfig) -> None:
@@ -90,12 +83,7 @@ def _check_threads(node: NodeConfig, altered: NodeConfig) -> None:
 
 
 def _invalid_dynamic(problem: str) -> Refusal:
-    """Refuse in the form of Kafka, which people and programs search for."""
-    text = (
-        f"Invalid value org.apache.kafka.common.config.ConfigException: {problem} "
-        "for configuration Invalid dynamic configuration"
-    )
-    return Refusal(ErrorCode.INVALID_REQUEST, text)
+    return Refusal(ErrorCode.INVALID_REQUEST, INVALID_DYNAMIC.format(problem))
 
 
 def _check_passwords(configs: Mapping[str, str], node: NodeConfig, *, per_broker: bool) -> None:

@@ -25,8 +25,6 @@ from .refused_keys import faults_of_keys
 FIXED_AT_START = frozenset(
     {
         "connections.max.reauth.ms",
-        "listener.security.protocol.map",
-        "listeners",
         "sasl.enabled.mechanisms",
         "sasl.mechanism.inter.broker.protocol",
         "sasl.login.callback.handler.class",

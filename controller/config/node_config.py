@@ -22,6 +22,9 @@ T = TypeVar("T")
 Others = TypeVarTuple("Others")
 
 ADVERTISED, JAAS_KEY = "advertised.listeners", "sasl.jaas.config"
+LISTENERS, PROTOCOLS = "listeners", "listener.security.protocol.map"
+LISTENERS_AT_RUN_TIME = frozenset({LISTENERS, ADVERTISED, PROTOCOLS})
+"""The keys that change together which listeners a running node has."""
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -96,8 +99,9 @@ class NodeConfig:
             warnings=self.warnings,
             jaas_sections=self.jaas_sections,
         )
-        if ADVERTISED in config.dynamic_broker and config.fault_of_advertised() is not None:
-            return self.with_dynamic({key: text for key, text in broker.items() if key != ADVERTISED}, default)
+        if LISTENERS_AT_RUN_TIME & config.dynamic_broker.keys() and config.fault_of_listeners() is not None:
+            others = {key: text for key, text in broker.items() if key not in LISTENERS_AT_RUN_TIME}
+            return self.with_dynamic(others, default)
         return config
 
     def boolean(self, key: str) -> bool:
@@ -212,37 +216,35 @@ class NodeConfig:
 
     @cached_property
     def listeners(self) -> tuple[ConfiguredListener, ...]:
-        """The listeners. While the node runs, only what it advertises of them changes. Raises
-        ListenerFault.
-        """
-        listeners, protocols = self._at_start("listeners"), self._at_start("listener.security.protocol.map")
-        return make_listeners(listeners or "", self.optional_string(ADVERTISED), parse_protocol_map(protocols or ""))
+        """The listeners. Raises ListenerFault."""
+        protocols = parse_protocol_map(self.string(PROTOCOLS))
+        return make_listeners(self.string(LISTENERS), self.optional_string(ADVERTISED), protocols)
 
-    def fault_of_advertised(self) -> str | None:
-        """Return what is wrong with `advertised.listeners` as it is set while the node runs, in
-        Kafka's words where it has some, or None.
+    def fault_of_listeners(self) -> str | None:
+        """Return what is wrong with the listeners as they are set while the node runs, in Kafka's
+        words where it has some, or None.
         """
         key = "inter.broker.listener.name"
-        if not self.string(ADVERTISED).strip():
+        if self.optional_string(ADVERTISED) is not None and not self.string(ADVERTISED).strip():
             return "requirement failed: There must be at least one broker advertised listener."
         try:
             told = [listener for listener in self.listeners if listener.advertised_host is not None]
         except ListenerFault as fault:
-            return f"{ADVERTISED}: {fault}."
-        if any(self._listener(name) not in told for name in self._names_between_nodes()):
-            names = ",".join(listener.name for listener in told)
+            if fault.key == LISTENERS:
+                return f"Error creating broker listeners from '{self.string(LISTENERS)}': {fault}."
+            return f"{fault.key}: {fault}."
+        names = [listener.name for listener in told]
+        if not self.names_between_nodes().issubset(names):
             return (
                 f"requirement failed: {key} must be a listener name defined in {ADVERTISED}. "
-                f"The valid options based on currently configured listeners are {names}"
+                f"The valid options based on currently configured listeners are {','.join(names)}"
             )
         return None
 
-    def _names_between_nodes(self) -> list[str]:
+    def names_between_nodes(self) -> set[str]:
+        """Return the names of the listeners at which nodes meet."""
         between = self.string("inter.broker.listener.name") or self.string("security.inter.broker.protocol")
-        return list(filter(None, (between, self.optional_string("control.plane.listener.name"))))
-
-    def _at_start(self, key: str) -> str | None:
-        return self.static.get(key, self.key(key).default)
+        return {name.upper() for name in (between, self.string("control.plane.listener.name")) if name}
 
     @cached_property
     def inter_broker_listener(self) -> ConfiguredListener:

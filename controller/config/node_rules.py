@@ -75,7 +75,7 @@ def doubts_of(config: NodeConfig) -> Iterator[Fault]:
     names = {listener.name.lower() for listener in config.listeners}
     for key in config.static:
         if listener_of(key) not in {None, *names}:
-            yield key, f"{key} has no effect: listeners has only {', '.join(sorted(names)).upper()}."
+            yield key, f"{key} has no effect while listeners has only {', '.join(sorted(names)).upper()}."
     key = "advertised.listeners" if config.string("advertised.listeners") else "listeners"
     if any(listener.advertised_host == EVERY_IPV6_ADDRESS for listener in config.listeners):
         yield (

@@ -16,7 +16,6 @@ from ..config.alterations import check_replacement, replace_broker, replace_topi
 from ..requests.context import RequestContext
 from ..requests.spec import Changes, Handler, Rows, Spec, copied
 from ..requests.time_slices import in_time_slices
-from .changed_stores import refused_stores
 from .config_changes import (
     ALTER_CONFIGS_OF_CLUSTER,
     ALTER_CONFIGS_OF_TOPIC,
@@ -26,6 +25,7 @@ from .config_changes import (
     refused_here,
 )
 from .node import Node
+from .own_changes import refused_of_own
 from .planning import PlannedChange
 from .requested_changes import configured_resources, operation_kinds
 
@@ -37,7 +37,7 @@ async def receive(
     refused = await refused_here(
         node, context, request.resources, lambda resource: check_replacement(_entries(resource))
     )
-    refused |= await refused_stores(node, context, request.resources, _alteration, refused)
+    refused |= await refused_of_own(node, context, request.resources, _alteration, refused)
     changes = await alter(node, context, request, refused, ask_controller)
     return _response(request.resources, changes)
 

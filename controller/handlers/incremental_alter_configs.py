@@ -24,7 +24,6 @@ from ..requests.changes import kind_and_name
 from ..requests.context import RequestContext
 from ..requests.spec import Changes, Handler, Rows, Spec, copied
 from ..requests.time_slices import in_time_slices
-from .changed_stores import refused_stores
 from .config_changes import (
     ALTER_CONFIGS_OF_CLUSTER,
     ALTER_CONFIGS_OF_TOPIC,
@@ -35,6 +34,7 @@ from .config_changes import (
     refused_here,
 )
 from .node import Node
+from .own_changes import refused_of_own
 from .planning import PlannedChange
 from .requested_changes import configured_resources, operands, operation_kinds
 
@@ -58,7 +58,7 @@ async def receive(
         lambda resource: _check_of_type(node, context, resource),
         loggers=True,
     )
-    decided |= await refused_stores(node, context, request.resources, _alteration, decided)
+    decided |= await refused_of_own(node, context, request.resources, _alteration, decided)
     for index, resource in enumerate(request.resources):
         if resource.resource_type == ResourceType.BROKER_LOGGER and index not in decided:
             kind, name = kind_and_name(resource.resource_type, resource.resource_name)

@@ -97,6 +97,7 @@ class Acceptor(msgspec.Struct, frozen=True):
     listener: Listener
     make: MakeConnection
     socket: trio.SocketListener
+    accepting: trio.CancelScope = msgspec.field(default_factory=trio.CancelScope)
 
 
 class Server:
@@ -115,8 +116,9 @@ class Server:
         self._acceptors: list[Acceptor] = []
         self._begin: Callable[[Acceptor], None] | None = None
         """Begins to accept, while the server runs."""
-        self._accepting_clients = trio.CancelScope()
-        self._accepting_nodes = trio.CancelScope()
+        self._closed_to: set[bool] = set()
+        """Whose listeners are closed for ever: those of clients (False), those of nodes (True)."""
+        self._is_shut_down = trio.Event()
         self._changed = trio.lowlevel.ParkingLot()
         self._handshakes = Handshakes()
         self._refused_now = 0
@@ -133,16 +135,25 @@ class Server:
         that is opened when the server has begun to shut down is closed at once. Raises OSError.
         """
         for listener in listeners:
-            accepting = self._accepting_nodes if listener.inter_broker else self._accepting_clients
-            self.failures.failed_authentications.update(dict.fromkeys(listener.mechanisms, 0))
+            for mechanism in listener.mechanisms:
+                self.failures.failed_authentications.setdefault(mechanism, 0)
             for opened in await _listening(listener):
                 acceptor = Acceptor(listener, make, opened)
                 self._acceptors.append(acceptor)
                 self.ports[listener.name] = port_of(opened)
-                if accepting.cancel_called:
+                if listener.inter_broker in self._closed_to:
                     await opened.aclose()
                 elif self._begin is not None:
                     self._begin(acceptor)
+
+    def stop_listening(self, name: str) -> set[ServedConnection]:
+        """Close the sockets of a listener, and return the connections that it has."""
+        for acceptor in [each for each in self._acceptors if each.listener.name == name]:
+            self._acceptors.remove(acceptor)
+            acceptor.accepting.cancel()
+            acceptor.socket.socket.close()
+        self.ports.pop(name, None)
+        return {each for each in self.connections if each.caller.listener.name == name}
 
     @property
     def limits(self) -> ConnectionLimits:
@@ -168,29 +179,27 @@ class Server:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._sweep)
             nursery.start_soon(self.memory.run)
+            self._begin = lambda acceptor: nursery.start_soon(self._accept, acceptor, nursery)
+            for each in self._acceptors:
+                self._begin(each)
             task_status.started()
-            with self._accepting_nodes:
-                async with trio.open_nursery() as for_nodes:
-                    with self._accepting_clients:
-                        async with trio.open_nursery() as for_clients:
-
-                            def begin(acceptor: Acceptor) -> None:
-                                acceptors = for_nodes if acceptor.listener.inter_broker else for_clients
-                                acceptors.start_soon(self._accept, acceptor, nursery)
-
-                            self._begin = begin
-                            for each in self._acceptors:
-                                begin(each)
-                    self._begin = None
+            await self._is_shut_down.wait()
             await self._wait(lambda: not self.connections)
             nursery.cancel_scope.cancel()
 
     async def shutdown(self, grace_seconds: float) -> None:
         """Stop serving, and return when the last connection has ended."""
-        self._accepting_clients.cancel()
-        await self._drain({each for each in self.connections if not each.caller.may_be_a_node}, grace_seconds)
-        self._accepting_nodes.cancel()
-        await self._drain(set(self.connections), grace_seconds)
+        self._stop_accepting(inter_broker=False)
+        await self.drain({each for each in self.connections if not each.caller.may_be_a_node}, grace_seconds)
+        self._stop_accepting(inter_broker=True)
+        await self.drain(set(self.connections), grace_seconds)
+        self._is_shut_down.set()
+
+    def _stop_accepting(self, *, inter_broker: bool) -> None:
+        self._closed_to.add(inter_broker)
+        for acceptor in self._acceptors:
+            if acceptor.listener.inter_broker == inter_broker:
+                acceptor.accepting.cancel()
 
     def drain_nodes(self) -> None:
         """End the connections of nodes whose proof no longer holds, when their requests are
@@ -200,7 +209,8 @@ class Server:
             if connection.caller.rests_on_proof:
                 connection.drain()
 
-    async def _drain(self, leaving: set[ServedConnection], grace_seconds: float) -> None:
+    async def drain(self, leaving: set[ServedConnection], grace_seconds: float) -> None:
+        """End connections when their running requests are answered, or after a while."""
         await trio.lowlevel.checkpoint()
         for connection in leaving:
             connection.drain()
@@ -217,24 +227,28 @@ class Server:
     # ------------------------------------------------------------------ accepting
 
     async def _accept(self, acceptor: Acceptor, nursery: trio.Nursery) -> None:
-        async with acceptor.socket:
-            while True:
-                while self._must_wait(acceptor.listener):
-                    await self._wait_for_room(acceptor)
-                try:
-                    stream = await acceptor.socket.accept()
-                except OSError as error:
-                    if error.errno not in OVERLOADED:
-                        raise
-                    self._overloaded.say(
-                        logging.ERROR, "cannot accept a connection: %s; trying again", os.strerror(error.errno)
-                    )
-                    self._make_room(self._clients())
-                    await trio.sleep(OVERLOADED_PAUSE_SECONDS)
-                else:
-                    if self.rates is not None:
-                        await self._slow_down(self.rates, acceptor.listener, stream)
-                    self._start(acceptor, stream, nursery)
+        with acceptor.accepting:
+            async with acceptor.socket:
+                while True:
+                    await self._accept_next(acceptor, nursery)
+
+    async def _accept_next(self, acceptor: Acceptor, nursery: trio.Nursery) -> None:
+        while self._must_wait(acceptor.listener):
+            await self._wait_for_room(acceptor)
+        try:
+            stream = await acceptor.socket.accept()
+        except OSError as error:
+            if error.errno not in OVERLOADED:
+                raise
+            self._overloaded.say(
+                logging.ERROR, "cannot accept a connection: %s; trying again", os.strerror(error.errno)
+            )
+            self._make_room(self._clients())
+            await trio.sleep(OVERLOADED_PAUSE_SECONDS)
+        else:
+            if self.rates is not None:
+                await self._slow_down(self.rates, acceptor.listener, stream)
+            self._start(acceptor, stream, nursery)
 
     async def _slow_down(self, rates: ConnectionRates, listener: Listener, stream: trio.SocketStream) -> None:
         """Wait as long as the rate of new connections demands; later connections wait behind."""
@@ -270,8 +284,7 @@ class Server:
     def _start(self, acceptor: Acceptor, stream: trio.SocketStream, nursery: trio.Nursery) -> None:
         """Start a connection, unless the node stops or the address has too many connections."""
         listener = acceptor.listener
-        accepting = self._accepting_nodes if listener.inter_broker else self._accepting_clients
-        if accepting.cancel_called:  # accepted during shutdown
+        if listener.inter_broker in self._closed_to:  # accepted during shutdown
             stream.socket.close()
             return
         try:

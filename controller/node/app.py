@@ -44,12 +44,11 @@ from .authorization import authorization_of, loaded_authorizer
 from .cluster_paths import keep, prepare
 from .controller_requests import ask_for_producer_ids, ask_to_alter, hand_over, notify_controller
 from .endpoints import bootstrap_of, connection_limits, registration
+from .open_listeners import GRACE_SECONDS, OpenListeners
 from .policy_loading import loaded_policy
 
 log = logging.getLogger("minicontroller.node")
 
-GRACE_SECONDS = 5.0
-"""The time in seconds that running requests have to finish when a node stops."""
 TAKEOVER_MARGIN_SECONDS = 2.0
 """The time in seconds that a session may outlive its timeout: ZooKeeper expires sessions at its
 ticks, and later while it elects a leader.
@@ -138,7 +137,7 @@ async def run_node(
         sources.find_token = node.delegation_tokens.credential
         tasks.start_soon(sources.run)
         await sources.wait_tried()
-        await _start(node, tasks, parts, room)
+        await _start(node, tasks, parts, sources, room)
         parts.logins.warn_of_missing_users(node.security.scram_credential)
         node.delegation_tokens.warn_of_impersonation(has_authorizer=parts.dispatcher.authorization is not None)
         running = RunningNode(
@@ -164,6 +163,10 @@ class NodeParts:
     followers: Followers
     registration: Registration
     membership: Membership
+
+    async def open_at(self, listeners: Sequence[Listener]) -> None:
+        """Open listeners at the server, also while it runs. Raises OSError."""
+        await self.server.open(with_proof(listeners, self.membership), self.dispatcher)
 
     def readvertise(self, config: NodeConfig) -> None:
         """Register the endpoints of a configuration. Those before stay this node's, until every
@@ -227,7 +230,7 @@ async def _bound_parts(
     )
 
 
-async def _start(node: Node, tasks: trio.Nursery, parts: NodeParts, room: int) -> None:
+async def _start(node: Node, tasks: trio.Nursery, parts: NodeParts, sources: LoginSources, room: int) -> None:
     """Start the tasks of a node in order. The node is registered when this returns."""
     configs, store = node.dynamic_configs, node.store
     configs.on_change(partial(notify_controller, node))
@@ -235,12 +238,16 @@ async def _start(node: Node, tasks: trio.Nursery, parts: NodeParts, room: int) -
     for follower in (configs, node.security):
         await tasks.start(partial(follower.run, store, tidies=lambda: node.controller is not None))
     await tasks.start(parts.secret.run, store)
-    for listener in parts.server.listeners:
-        if listener.tls is not None:
-            tasks.start_soon(listener.tls.follow, lambda: configs.current)
-    await tasks.start(parts.server.run)
+
+    def listeners_changed(config: NodeConfig) -> None:
+        node.tls = [each.tls for each in parts.server.listeners if each.tls is not None]
+        parts.readvertise(config)
+
+    listeners = OpenListeners(node.config, parts.server, parts.open_at, sources, listeners_changed)
+    configs.follow(listeners.follow)
     configs.follow(lambda config: parts.server.limit(connection_limits(config, room)))
-    configs.follow(parts.readvertise)
+    await tasks.start(listeners.run)
+    await tasks.start(parts.server.run)
     await tasks.start(parts.registration.run)
     tasks.start_soon(parts.followers.run)
     tasks.start_soon(EpochCheck(node.cache, store).run)

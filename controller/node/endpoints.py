@@ -47,7 +47,9 @@ def _unfinished_bytes(config: NodeConfig) -> int:
 
 
 def advertised_endpoints(config: NodeConfig, ports: Mapping[str, int]) -> tuple[Endpoint, ...]:
-    """Return the endpoints to register, with each port 0 replaced by the port that was bound."""
+    """Return the endpoints to register of the listeners with a bound port, which replaces a port
+    0.
+    """
     return tuple(
         Endpoint(
             listener=listener.name,
@@ -56,7 +58,7 @@ def advertised_endpoints(config: NodeConfig, ports: Mapping[str, int]) -> tuple[
             security_protocol=listener.security_protocol,
         )
         for listener in config.listeners
-        if listener.advertised_host is not None
+        if listener.advertised_host is not None and listener.name in ports
     )
 
 

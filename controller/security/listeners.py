@@ -75,7 +75,7 @@ def server_listeners(config: NodeConfig, sources: LoginSources) -> list[Listener
     """Return the listeners that the configuration names, whose mechanisms look up `sources`. Raises
     ConfigurationError for what this version does not support.
     """
-    return [_server_listener(config, listener, sources) for listener in config.listeners]
+    return [server_listener(config, listener, sources) for listener in config.listeners]
 
 
 def checks_of_listeners(config: NodeConfig) -> Iterator[Callable[[], object]]:
@@ -97,7 +97,8 @@ def with_proof(listeners: Iterable[Listener], membership: Membership) -> list[Li
     return [msgspec.structs.replace(listener, node_proof=membership.exchange) for listener in listeners]
 
 
-def _server_listener(config: NodeConfig, listener: ConfiguredListener, sources: LoginSources) -> Listener:
+def server_listener(config: NodeConfig, listener: ConfiguredListener, sources: LoginSources) -> Listener:
+    """Return one listener, whose mechanisms look up `sources`. Raises ConfigurationError."""
     mechanisms = listener_mechanisms(config, listener.name, sources) if listener.needs_sasl else {}
     inter_broker = _is_inter_broker(config, listener)
     return Listener(

@@ -37,6 +37,12 @@ class LoginSources:
         self._tasks: list[Task] = []
         self._first_tries: list[trio.Event] = []
 
+    def beside(self) -> "LoginSources":
+        """Return sources with the same users, which follow tasks of their own."""
+        other = LoginSources()
+        other.find_user, other.find_token, other.secret = self.find_user, self.find_token, self.secret
+        return other
+
     def follow(self, task: Task, tried: trio.Event | None = None) -> None:
         """Let `run` run this task, too; it sets `tried` after its first attempt."""
         self._tasks.append(task)

@@ -143,6 +143,7 @@ def test_replacing_the_configs_of_a_topic() -> None:
         (("", SET, "v"), True),
         (("max.connections.per.ip.overrides", SET, "127.0.0.1:5"), True),
         (("num.io.threads", SET, "16"), True),
+        (("listeners", SET, "PLAINTEXT://:1"), True),
         (("num.io.threads", SET, "4"), True),
         (("broker.id", DELETE, None), True),
         (("listeners", DELETE, None), False),
@@ -197,11 +198,6 @@ def test_what_may_be_changed_of_a_node(change: Change, per_broker: bool) -> None
         ([("custom.key", 9, "v")], True, "Unknown operations type 9"),
         ([("log.retention.ms", SET, None)], True, "Null value not supported for : log.retention.ms"),
         ([("advertised.listeners", SET, "PLAINTEXT://h:1")], False, "Cannot update these configs at default cluster level, broker id must be specified: Set(advertised.listeners)"),
-        ([("advertised.listeners", SET, "")], True, "requirement failed: There must be at least one broker advertised listener."),
-        ([("advertised.listeners", SET, "PLAINTEXT://0.0.0.0:1")], True, "advertised.listeners: 0.0.0.0 is every interface and nobody can connect to it: set advertised.listeners to addresses that clients reach."),
-        ([("advertised.listeners", SET, "x")], True, "advertised.listeners: 'x' is not of the form NAME://host:port."),
-        ([("advertised.listeners", SET, "SSL://h:1")], True, "advertised.listeners: listener SSL is advertised, but listeners has only PLAINTEXT."),
-        ([("listeners", SET, "PLAINTEXT://:1")], True, "These configs can be changed only in the file of the node, which then has to be started again: Set(listeners)"),
         *(
             ([(name, SET, value)], True, f"These configs can be changed only in the file of the node, which then has to be started again: Set({name})")
             for name, value in {
@@ -235,25 +231,6 @@ def test_what_is_refused_of_a_node_is_an_invalid_request(wanted: list[Change], p
 def test_a_few_refusals_of_a_node_are_invalid_configs(change: Change, text: str) -> None:
     """40, as with Kafka: lists that are none, and passwords that cannot be encoded."""
     assert broker_refusal(change) == (ErrorCode.INVALID_CONFIG, text)
-
-
-def test_what_clients_are_given_may_change() -> None:
-    """As in Kafka, by either API; the listener of the nodes has to stay, and a stored value that
-    does not fit is ignored.
-    """
-    node = config_from_mapping({"broker.id": "1", "listeners": "PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0"})
-    for text in ("PLAINTEXT://h:1", "PLAINTEXT://:1,SSL://[::1]:2", "PLAINTEXT://[::]:1"):
-        assert replace_broker([("advertised.listeners", text)], node, per_broker=True) == {"advertised.listeners": text}
-        altered = node.with_dynamic({"advertised.listeners": text}, {})
-        assert altered.listeners[0].advertised_port == 1 and node.listeners[0].advertised_port == 0
-    _, reason = broker_refusal(("advertised.listeners", SET, "SSL://h:1"), node=node)
-    assert reason == (
-        "requirement failed: inter.broker.listener.name must be a listener name defined in advertised.listeners. "
-        "The valid options based on currently configured listeners are SSL"
-    )
-    for text in ("", "x", "SSL://h:1"):
-        stored = node.with_dynamic({"advertised.listeners": text, "num.io.threads": "9"}, {})
-        assert stored.listeners == node.listeners and stored.integer("num.io.threads") == 9
 
 
 def test_passwords_stay_in_the_file() -> None:

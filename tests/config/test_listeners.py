@@ -154,4 +154,4 @@ def test_a_key_of_a_listener_that_is_not_there_is_a_doubt() -> None:
     node = load_config(
         f"listeners=PLAINTEXT://h:1\n{misspelt}=required\nlistener.name.plaintext.max.connections=5", "f"
     )
-    assert node.warnings == (f"f, line 2: {misspelt} has no effect: listeners has only PLAINTEXT.",)
+    assert node.warnings == (f"f, line 2: {misspelt} has no effect while listeners has only PLAINTEXT.",)

@@ -1,0 +1,79 @@
+"""Checks changes of a node's own configs that concern its listeners and their TLS.
+
+Rule: only the node itself has the addresses that it would bind and the files that its configs name,
+so it tries them when it receives the request, as Kafka's brokers do; the controller decides the
+rest.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import trio
+
+from ...protocol.config_resources import ResourceType
+from ...protocol.error_codes import ErrorCode
+from ..config.listener_changes import added_listeners, fault_of_change
+from ..config.node_config import NodeConfig
+from ..errors import ConfigurationError, Refusal
+from ..network.server import check_addresses
+from ..requests.context import RequestContext
+from ..security.listeners import server_listener
+from ..security.mechanisms import LoginSources
+from .config_changes import ALTER_CONFIGS_OF_CLUSTER, Alteration
+from .node import Node
+from .planning import PlannedChange
+
+
+async def refused_of_own(
+    node: Node,
+    context: RequestContext,
+    resources: Sequence[Any],
+    alteration_of: Callable[[Node, Any], Alteration],
+    refused: Collection[int],
+) -> dict[int, PlannedChange]:
+    """Return the resources, by their index in the request, after whose change this node could not
+    listen, could not make the TLS of a listener, or would show the certificate of somebody else.
+    Those in `refused` are left out.
+    """
+    found: dict[int, PlannedChange] = {}
+    for index, resource in enumerate(resources):
+        if index in refused or resource.resource_type != ResourceType.BROKER or not resource.resource_name:
+            continue
+        alteration = alteration_of(node, resource)
+        try:
+            context.check_cluster(ALTER_CONFIGS_OF_CLUSTER)  # who may not change anything learns nothing of our files
+            configs = alteration.broker_configs(node.dynamic_configs.of_node)
+        except Refusal:
+            continue  # the controller says so
+        reason = await _fault(node, configs)
+        if reason is not None:
+            found[index] = alteration.changed(refusal=Refusal(ErrorCode.INVALID_REQUEST, reason))
+    return found
+
+
+async def _fault(node: Node, configs: Mapping[str, str]) -> str | None:
+    before = node.dynamic_configs.current
+    fault = fault_of_change(before, configs)
+    if fault is not None:
+        return fault
+    after = node.config.with_dynamic(configs, node.dynamic_configs.of_cluster)
+    added = added_listeners(before, after)
+    try:
+        listeners = await trio.to_thread.run_sync(
+            lambda: [server_listener(after, each, LoginSources()) for each in added]
+        )
+        held = {listener.port for listener in before.listeners}  # a listener that moves or goes frees its own
+        await check_addresses(each for each in listeners if each.port not in held)
+    except (ConfigurationError, OSError) as error:
+        return str(error)
+    return await trio.to_thread.run_sync(partial(_fault_of_stores, node, after))
+
+
+def _fault_of_stores(node: Node, config: NodeConfig) -> str | None:
+    for tls in node.tls:
+        try:
+            tls.check(config)
+        except ConfigurationError as error:
+            return f"Validation of dynamic config update of SSLFactory failed: {error}"
+    return None
