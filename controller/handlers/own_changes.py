@@ -71,9 +71,11 @@ async def _fault(node: Node, configs: Mapping[str, str]) -> str | None:
 
 
 def _fault_of_stores(node: Node, config: NodeConfig) -> str | None:
+    names = {listener.name for listener in config.listeners}
     for tls in node.tls:
         try:
-            tls.check(config)
+            if tls.name in names:
+                tls.check(config)
         except ConfigurationError as error:
             return f"Validation of dynamic config update of SSLFactory failed: {error}"
     return None

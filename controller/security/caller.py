@@ -31,6 +31,9 @@ LEAST_SECONDS_BETWEEN_AUTHENTICATIONS = 1.0
 class TlsOfListener(Protocol):
     """The TLS of a listener."""
 
+    name: str
+    """The name of the listener."""
+
     def server_context(self) -> ssl.SSLContext:
         """Return the context for connections that are made to the listener."""
 

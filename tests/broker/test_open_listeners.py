@@ -1,9 +1,10 @@
 """Nodes whose listeners change while they run: what is asked of one of them happens there."""
 
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
+from pathlib import Path
 
 import pytest
 import trio
@@ -21,6 +22,7 @@ from minicontroller.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from tests.support.certificates import Authority
 from tests.support.ports import free_port
 from tests.support.small_server import Client
 from tests.support.waiting import PATIENCE_SECONDS
@@ -120,7 +122,26 @@ async def test_listeners_come_move_and_go_and_survive_a_restart() -> None:
             assert (2, client) in await advertised(client) and await refused(moved)
 
 
-async def test_what_the_node_itself_finds_is_refused(tmp_path: Any) -> None:
+async def test_a_listener_with_tls_comes_and_goes_with_its_keys(tmp_path: Path) -> None:
+    """Its key store is read when it comes, and looked for no more when it goes."""
+    authority = Authority(tmp_path)
+    nodes, safe = free_port(), free_port()
+    static, store = f"NODES://127.0.0.1:{nodes}", "listener.name.safe.ssl.keystore."
+    keys = {f"{store}type": "PEM", f"{store}location": str(authority.issue("node", "127.0.0.1"))}
+    async with running(MemoryTree(), 1, static) as node:
+        assert await change(node, "NODES", {LISTENERS: f"{static},SAFE://127.0.0.1:{safe}", **keys}) == (0, None)
+        await until_registered(node, {"NODES": nodes, "SAFE": safe})
+        context = ssl.create_default_context(cafile=str(authority.file))
+        stream = await trio.open_ssl_over_tcp_stream("127.0.0.1", safe, ssl_context=context, https_compatible=True)
+        async with Client(stream) as client:
+            answer = await client.ask(1, MetadataRequest(topics=[]), MetadataResponse)
+            assert [broker.port for broker in answer.brokers] == [safe]
+        assert await change(node, "NODES", dict.fromkeys((LISTENERS, *keys))) == (0, None)
+        await until_registered(node, {"NODES": nodes})
+        assert await refused(safe)
+
+
+async def test_what_the_node_itself_finds_is_refused() -> None:
     """A port that is taken, stores that are not there, and a place where nodes no longer meet."""
     nodes = free_port()
     static = f"NODES://127.0.0.1:{nodes}"
