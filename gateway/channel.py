@@ -36,11 +36,14 @@ from .parties import Broker, Change, Login, Move, Review
 from .requests import RequestHead, read_head
 
 CLIENT_ID = "minicontroller"
-"""The client id of logins that the gateway itself makes at brokers."""
+"""The client id of what the gateway itself asks brokers on the connection of a client."""
+OWN_CORRELATION_ID = 0
 MOST_WHOLE_BYTES = 8 * 1024 * 1024
 """The largest request that is reviewed, or goes to the controller, which is held as a whole."""
 MOST_PENDING = 1000
 """How many requests of a client may wait for their responses before no more are read."""
+INQUIRY_SECONDS = 30.0  # Kafka's clients: request.timeout.ms
+"""How long a broker is waited for that the gateway asks in the name of a client."""
 LAST_ANSWERS_SECONDS = 10.0
 """How long a client that sends no more gets the responses to what it has sent."""
 _CORRELATION_ID_BYTES = 4
@@ -249,21 +252,40 @@ class Channel:
         if credentials is None or trio.current_time() < self._logged_in_until:
             return
 
-        async def ask(api_key: ApiKey, version: int, message: WireStruct) -> WireStruct:
-            header = RequestHeader(api_key=api_key, api_version=version, client_id=CLIENT_ID)
-            answered = trio.Event()
-            answers: list[bytes] = []
-
-            async def take(frames: FrameReader, _client: FrameWriter) -> None:
-                answers.append(await frames.whole())
-                answered.set()
-
-            self._pending.append(Pending(header.correlation_id, take))
-            await to_broker.send(KAFKA.encode_request(header, message))
-            await answered.wait()
-            return KAFKA.decode_response(api_key, version, answers[0])[1]
-
+        ask = partial(self._ask_broker, to_broker)
         self._logged_in_until = trio.current_time() + await self._broker.log_in(ask, credentials)
+
+    async def _ask_broker(
+        self, to_broker: FrameWriter, api_key: ApiKey, version: int, message: WireStruct
+    ) -> WireStruct:
+        """Have the broker answer a request of the gateway itself."""
+        answered = trio.Event()
+        answers: list[WireStruct] = []
+
+        async def take(frames: FrameReader, _client: FrameWriter) -> None:
+            answers.append(KAFKA.decode_response(api_key, version, await frames.whole())[1])
+            answered.set()
+
+        self._pending.append(Pending(OWN_CORRELATION_ID, take))
+        await to_broker.send(_own_request(api_key, version, message))
+        await answered.wait()
+        return answers[0]
+
+    async def _ask_for_client(self, connect: Connect, api_key: ApiKey, version: int, message: WireStruct) -> WireStruct:
+        """Have a request of the gateway itself answered where it would go if the client had sent
+        it. Raises ProtocolError, Disconnected.
+        """
+        frame = _own_request(api_key, version, message)[SIZE_BYTES:]
+        head = RequestHead(api_key, version, OWN_CORRELATION_ID)
+        if self._login.may_forward(head) and self._login.forwards(frame):
+            answer = (await self._login.forward(frame))[SIZE_BYTES:]
+            return KAFKA.decode_response(api_key, version, answer)[1]
+        to_broker = await self._open(connect)
+        try:
+            with trio.fail_after(INQUIRY_SECONDS):  # nobody notices meanwhile that the client has gone
+                return await self._ask_broker(to_broker, api_key, version, message)
+        except trio.TooSlowError as error:
+            raise Disconnected("its broker does not answer") from error
 
     async def _pass_whole(self, head: RequestHead, frames: FrameReader, connect: Connect) -> None:
         """Take a request as a whole, review it if that is due, and have it answered."""
@@ -282,6 +304,8 @@ class Channel:
                 await self._until(lambda: not self._pending)  # Kafka begins none before those before it are answered
                 self._login.check()
                 self._review = review = await self._broker.review(self.caller, frame)
+                if review is not None:
+                    await review.inquire(partial(self._ask_for_client, connect))
             if review is not None and not review.frame:
                 self._pending.append(Pending(head.correlation_id, answer=await review.answer(None)))
                 self._review = None
@@ -373,6 +397,10 @@ class Channel:
 
     def _is_own_answer_next(self) -> bool:
         return bool(self._pending) and self._pending[0].answer is not None
+
+
+def _own_request(api_key: ApiKey, version: int, message: WireStruct) -> bytes:
+    return KAFKA.encode_request(RequestHeader(api_key, version, OWN_CORRELATION_ID, CLIENT_ID), message)
 
 
 async def _pass_on(frames: FrameReader, client: FrameWriter) -> None:

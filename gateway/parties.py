@@ -3,12 +3,13 @@ and who knows the client's login.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..controller.network.peer_login import Ask
 from ..controller.network.transport import Transport
 from ..controller.security.caller import Caller
 from ..controller.security.credentials import Credentials
+from ..protocol.api_keys import ApiKey
 from .frames import FrameReader, FrameWriter
 from .requests import RequestHead
 
@@ -16,6 +17,11 @@ Change = Callable[[bytes], Awaitable[bytes]]
 """Changes a response, given without its size, and returns it with its size."""
 Move = Callable[[FrameReader, FrameWriter], Awaitable[None]]
 """Moves the response that was begun to the client, in whatever form the client gets it."""
+
+AskForClient = Callable[[ApiKey, int, Any], Awaitable[Any]]
+"""Has the cluster answer a request of the gateway itself as if the client had sent it. Raises
+ProtocolError.
+"""
 
 
 class Review(Protocol):
@@ -28,6 +34,9 @@ class Review(Protocol):
     @property
     def version(self) -> int:
         """The version of the API in which it goes there."""
+
+    async def inquire(self, ask: AskForClient) -> None:
+        """Ask the cluster what is left to know before the frame goes on. Raises ProtocolError."""
 
     async def answer(self, frame: bytes | None) -> bytes:
         """Return the response to the client, its size included, given the broker's response without

@@ -5,7 +5,7 @@ passed as a whole. A response has its rows in the order of the request, whoever 
 nothing is refused, request and response stay as they are.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -112,8 +112,8 @@ class PartedForm(msgspec.Struct, frozen=True, eq=False):
     refuses_repeated: bool = False
     is_whole: bool = False
     changes_topics: bool = True
-    is_distinct: bool = False
-    """Whether what a request names twice has one row."""
+    told_once: Collection[ErrorCode] = ()
+    """The errors of which the cluster has one row, also for what a request names twice."""
     rows: Rows | None = None
     """The rows of the response, if the API's own declaration has none."""
 
@@ -175,7 +175,7 @@ class PartedForm(msgspec.Struct, frozen=True, eq=False):
         for part, code, message in refused:
             answer = error_answer(self.spec, self.only(request, part.places), version, code=code, message=message)
             made = list(getattr(answer, rows.field))
-            own[part.key] = made[:1] if self.is_distinct else made
+            own[part.key] = [_merged(rows, made)] if code in self.told_once else made
         theirs = _by_identity(() if response is None else getattr(response, rows.field), self.row_identities)
         taken: set[int] = set()
         ordered: list[Any] = []
@@ -215,6 +215,15 @@ class PartedForm(msgspec.Struct, frozen=True, eq=False):
                 error = each.error_code, getattr(each, "error_message", None)
                 by_error.setdefault(error, []).append(each.partition_index)
         return [Outcome(code, message, tuple(indexes)) for (code, message), indexes in by_error.items()]
+
+
+def _merged(rows: Rows, made: Sequence[Any]) -> Any:
+    """Return one row for all that are about a topic, with one inside it for each partition."""
+    if rows.inner is None:
+        return made[0]
+    field = rows.inner.field
+    partitions = {each.partition_index: each for row in made for each in getattr(row, field)}
+    return msgspec.structs.replace(made[0], **{field: list(partitions.values())})
 
 
 def _by_identity(rows: Iterable[Any], identities: Callable[[Any], Iterable[Hashable]]) -> dict[Hashable, list[Any]]:
@@ -277,14 +286,20 @@ FORMS: Mapping[int, PartedForm] = MappingProxyType(
                 _row_name,
                 refuses_repeated=True,
             ),
-            PartedForm(ApiKey.DELETE_TOPICS, ("topic_names", "topics"), _deleted, _deleted_row),
+            PartedForm(
+                ApiKey.DELETE_TOPICS,
+                ("topic_names", "topics"),
+                _deleted,
+                _deleted_row,
+                told_once={ErrorCode.INVALID_REQUEST},
+            ),
             PartedForm(
                 ApiKey.CREATE_PARTITIONS,
                 ("topics",),
                 _name,
                 _row_name,
                 refuses_repeated=True,
-                is_distinct=True,
+                told_once=frozenset(ErrorCode),
             ),
             PartedForm(
                 ApiKey.ALTER_CONFIGS,
@@ -301,7 +316,14 @@ FORMS: Mapping[int, PartedForm] = MappingProxyType(
                 repeated="Each resource must appear at most once.",
             ),
             PartedForm(ApiKey.ALTER_PARTITION_REASSIGNMENTS, ("topics",), _name, _row_name, rows=_REASSIGNED),
-            PartedForm(ApiKey.DELETE_RECORDS, ("topics",), _name, _row_name, changes_topics=False),
+            PartedForm(
+                ApiKey.DELETE_RECORDS,
+                ("topics",),
+                _name,
+                _row_name,
+                changes_topics=False,
+                told_once=frozenset(ErrorCode),
+            ),
         )
     }
 )

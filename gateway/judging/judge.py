@@ -35,7 +35,7 @@ from ...protocol.error_codes import ErrorCode
 from .cluster_reader import NotKnownError
 from .description import PassingRequest
 from .dissection import Form, PartedForm
-from .judged import CLUSTER_REFUSES, DRY_RUN, NO_JUDGED_API, NO_JUDGED_KIND, NO_POLICY, Judged, JudgedPart, is_dry_run
+from .judged import CLUSTER_REFUSES, NO_JUDGED_API, NO_JUDGED_KIND, NO_POLICY, Judged, JudgedPart, is_dry_run
 from .mirror import Mirror
 from .preparing import CONTROLLED_KINDS, Preparation
 from .questions import Asker, NotSeen, Question, can_never_be
@@ -204,7 +204,7 @@ class Judge:
 
     def _decide_all(self, judged: Judged, decided: Refusal | str) -> None:
         """Refuse a request as a whole, or pass it without a verdict for this reason."""
-        judged.is_put_as_dry_run, judged.resolution = False, None
+        judged.resolution = None
         for each in judged.parts:
             each.question = each.change.judgement = None
             if isinstance(decided, Refusal):
@@ -243,8 +243,6 @@ class Judge:
                 each.question = None  # it is to be no other topic
             if each.is_passed and each.question is not None:
                 image = each.question.in_effect(image)
-        if self.enforces:
-            _put_as_dry_run(judged)
         if judged.form.is_whole and judged.refused:
             _refuse_rest(judged)
 
@@ -267,7 +265,6 @@ class Judge:
                 each.refuse(error.refusal(judged.asked.api_key))
         except Refusal as refusal:
             if self.enforces:
-                each.not_seen = refusal if isinstance(refusal, NotSeen) else None
                 each.refuse(refusal)
             elif each.change.judgement is None or each.change.judgement.verdict is None:
                 self._pass_unjudged(judged, each, refusal.message or refusal.code.name)
@@ -347,19 +344,6 @@ class Judge:
                 return asker.record_deletion(topic.name, requested.delete_records_offsets or {})
             case _:
                 return asker.topic_configs(topic, wanted, requested)
-
-
-def _put_as_dry_run(judged: Judged) -> None:
-    """If nothing of a request goes on, let the cluster say why it cannot carry out what was not
-    seen, where it can be asked that without an effect.
-    """
-    unseen = [each for each in judged.parts if each.not_seen is not None]
-    if not unseen or judged.passed or not hasattr(judged.request, "validate_only"):
-        return
-    judged.is_put_as_dry_run = True
-    for each in unseen:
-        each.change.refusal = None
-        each.pass_unjudged(DRY_RUN)
 
 
 def _not_seen(api_key: int, each: JudgedPart) -> NotSeen:

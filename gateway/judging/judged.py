@@ -17,6 +17,7 @@ from ...controller.errors import Refusal
 from ...controller.metadata.image import Image
 from ...controller.requests.changes import Change, Unjudged
 from ...protocol.error_codes import ErrorCode
+from ...protocol.schema import WireStruct
 from .cluster_reader import NotKnownError
 from .description import PassingRequest
 from .dissection import Form, Part
@@ -28,7 +29,6 @@ NO_POLICY = Unjudged("no policy is in force")
 NO_JUDGED_API = Unjudged("no rule judges requests of this API")
 NO_JUDGED_KIND = Unjudged("policies do not judge the configs of such a resource")
 CLUSTER_REFUSES = Unjudged("no cluster carries it out")
-DRY_RUN = Unjudged("it only asks the cluster whether it is possible")
 """The reasons for which no verdict is due. None of them depends on what was read of the cluster."""
 NO_GROUNDS = "The gateway did not judge this part of the request."
 
@@ -45,8 +45,6 @@ class JudgedPart(msgspec.Struct, eq=False):
     """The configs of a broker or the levels of its loggers before the request."""
     is_there: bool = False
     """Whether it is the automatic creation of a topic that was seen, which may be gone since."""
-    not_seen: Refusal | None = None
-    """How the gateway itself answers what is about something that it does not see."""
 
     @classmethod
     def of(cls, part: Part) -> "JudgedPart":
@@ -117,8 +115,8 @@ class Judged(msgspec.Struct, eq=False):
     """Whether a part of it got no verdict although one was due."""
     resolution: Resolution | None = None
     """What goes on in place of a request that does not name what it changes."""
-    is_put_as_dry_run: bool = False
-    """Whether it goes on only to have the cluster say why it cannot be carried out."""
+    refusing: WireStruct | None = None
+    """The response by which the cluster refuses the request as a whole, if it was asked."""
 
     @property
     def is_automatic(self) -> bool:

@@ -20,13 +20,15 @@ from ...protocol.messages.metadata import MetadataRequest
 from ...protocol.registry import KAFKA
 from ...protocol.schema import WireStruct
 from ..long_answers import encoded_response
+from ..parties import AskForClient
 from . import automatic
 from .description import PassingRequest
-from .dissection import FORMS, Form, Outcome
+from .dissection import FORMS, Form
+from .inquiry import inquire
 from .judge import Judge
 from .judged import Judged, is_dry_run
 from .mirror import Mirror
-from .records import KNOWN_CODES, Records
+from .records import Records
 from .whole_requests import WHOLE_FORMS
 
 KNOWS_POLICIES: Mapping[int, int] = {
@@ -36,7 +38,6 @@ KNOWS_POLICIES: Mapping[int, int] = {
 """The first versions whose clients know POLICY_VIOLATION, where there are older ones (KIP-201)."""
 
 
-NOT_SEEN_YET = "The gateway does not see this yet; try it again."
 CREATING = frozenset({ApiKey.METADATA, ApiKey.FIND_COORDINATOR})
 """The APIs that may have topics created."""
 
@@ -50,6 +51,9 @@ class Review:
         self.version = version
         """The version in which it goes on."""
         self._header = header
+
+    async def inquire(self, ask: AskForClient) -> None:
+        """Ask the cluster what is left to know before the frame goes on."""
 
     async def answer(self, frame: bytes | None) -> bytes:
         """Return the response to the client, its size included. `frame` is the response of the
@@ -85,21 +89,19 @@ class JudgedReview(Review):
         self._reviewer = reviewer
         self._is_over = False
 
+    async def inquire(self, ask: AskForClient) -> None:
+        await inquire(self.judged, self.version, ask)
+
     async def _answered(self, response: Any | None) -> Any:
         self._is_over = True
         if self.judged.resolution is not None and response is not None:
             response = self.judged.resolution.answer(response)
-        if self.judged.is_put_as_dry_run:
-            _take_answers(self.judged, response)
-            response = None
         await self._reviewer.completed(self, self._outcome(response))
         return self._whole(response) if self.judged.refused or response is None else response
 
     def abandon(self) -> None:
         if not self._is_over:
             self._is_over = True
-            if self.judged.is_put_as_dry_run:
-                _take_answers(self.judged, None)
             self._reviewer.complete_soon(self, None)
 
     def _outcome(self, response: Any | None) -> Any | None:
@@ -112,7 +114,8 @@ class JudgedReview(Review):
         for part, code, message in self.judged.refused:
             known = _known(self._header, code)
             refused.append((part, known, message if code == known else None))
-        return self.judged.form.together(self.judged.request, self._header.api_version, response, refused)
+        whole = self.judged.refusing if response is None else response
+        return self.judged.form.together(self.judged.request, self._header.api_version, whole, refused)
 
 
 class AutomaticReview(JudgedReview):
@@ -296,29 +299,9 @@ def _passed(header: RequestHeader, judged: Judged, frame: bytes) -> bytes:
     for each in passed:
         if each.stated is not None:
             request = FORMS[header.api_key].replaced(request, each.part.places, each.stated)
-    if judged.is_put_as_dry_run:
-        request = msgspec.structs.replace(request, validate_only=True)
     if len(passed) < len(judged.parts):
         request = FORMS[header.api_key].only(request, [place for each in passed for place in each.part.places])
     return _sized(frame) if request is judged.request else _encoded(header, request)
-
-
-def _take_answers(judged: Judged, response: Any | None) -> None:
-    """Refuse what was put as a dry run, as the cluster does. What it would carry out has come to be
-    since the gateway looked, and the client is to ask again.
-    """
-    passed = judged.passed
-    answers: list[list[Outcome]] = [[] for _ in passed]
-    if response is not None:
-        answers = judged.form.outcomes([each.part for each in passed], response)
-    for each, outcomes in zip(passed, answers, strict=True):
-        code, message = (outcomes[0].code, outcomes[0].message) if outcomes else (0, None)
-        is_known = code in KNOWN_CODES and code != ErrorCode.NONE
-        each.refuse(
-            Refusal(ErrorCode(code), message)
-            if is_known
-            else Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NOT_SEEN_YET)
-        )
 
 
 def _without_creation(header: RequestHeader, request: MetadataRequest) -> tuple[bytes, int]:

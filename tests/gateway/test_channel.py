@@ -5,6 +5,7 @@ as, and what is left of them when it has ended.
 import gc
 import socket
 from collections import Counter
+from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
@@ -14,16 +15,24 @@ from minicontroller.controller.network.failures import ConnectionFailures
 from minicontroller.controller.network.memory import SMALL_BYTES, RequestMemory
 from minicontroller.controller.network.transport import SocketTransport, Transport
 from minicontroller.controller.security.caller import Caller, Listener
+from minicontroller.gateway import channel
 from minicontroller.gateway.channel import Channel
 from minicontroller.gateway.frames import FrameReader, FrameWriter, size_of
 from minicontroller.gateway.identity.passing import PassedLogins
-from minicontroller.gateway.parties import Broker
+from minicontroller.gateway.parties import AskForClient, Broker
 from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.header import RequestHeader
 from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from minicontroller.protocol.registry import KAFKA
 from tests.gateway.test_passing import request
 
 TOPICS = [CreatableTopic(name="t" * SMALL_BYTES)]
 LARGE = request(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(topics=TOPICS), 7)
+QUESTION = KAFKA.encode_request(
+    RequestHeader(api_key=ApiKey.METADATA, api_version=4, client_id=channel.CLIENT_ID),
+    MetadataRequest([], allow_auto_topic_creation=False),
+)
 ANSWER = size_of(b"\0\0\0\7") + b"\0\0\0\7"
 
 
@@ -34,6 +43,9 @@ class PassedReview:
         self.frame = size_of(frame) + frame
         self.version = int.from_bytes(frame[2:4], "big")
 
+    async def inquire(self, ask: AskForClient) -> None:
+        """Ask nothing."""
+
     async def answer(self, frame: bytes | None) -> bytes:
         await trio.lowlevel.checkpoint()
         assert frame is not None
@@ -43,10 +55,25 @@ class PassedReview:
         """Note nothing."""
 
 
+class AskingReview(PassedReview):
+    """The review of a request before which the broker is asked for its topics."""
+
+    is_abandoned = False
+
+    async def inquire(self, ask: AskForClient) -> None:
+        await ask(ApiKey.METADATA, 4, MetadataRequest([], allow_auto_topic_creation=False))
+
+    def abandon(self) -> None:
+        self.is_abandoned = True
+
+
 class HangingBroker:
     """A broker that takes requests, all of which are reviewed, and answers when the test does."""
 
-    def __init__(self) -> None:
+    reviewed: PassedReview
+
+    def __init__(self, review: Callable[[bytes], PassedReview] = PassedReview) -> None:
+        self._review = review
         near, self.socket = _pair()
         self._transport = SocketTransport(near)
 
@@ -56,7 +83,8 @@ class HangingBroker:
 
     async def review(self, _caller: Caller, frame: bytes) -> PassedReview:
         await trio.lowlevel.checkpoint()
-        return PassedReview(frame)
+        self.reviewed = self._review(frame)
+        return self.reviewed
 
     async def aclose(self) -> None:
         self._transport.close()
@@ -106,15 +134,15 @@ async def test_a_reviewed_request_keeps_its_room_until_the_broker_has_answered()
     """
     near, client = _pair()
     broker, memory = HangingBroker(), RequestMemory()
-    channel = _channel(near, broker, memory)
+    serving = _channel(near, broker, memory)
     asked = LARGE
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(channel.run)
+        nursery.start_soon(serving.run)
         await client.send_all(asked)
         assert await _received(broker.socket, len(asked)) == asked
         for more in (asked, b""):
             await trio.testing.wait_all_tasks_blocked()
-            assert (memory.of_requests, channel.running) == (len(asked), 1)
+            assert (memory.of_requests, serving.running) == (len(asked), 1)
             await client.send_all(more)
         await broker.socket.send_all(ANSWER)
         assert await _received(client, len(ANSWER)) == ANSWER
@@ -122,7 +150,7 @@ async def test_a_reviewed_request_keeps_its_room_until_the_broker_has_answered()
         await broker.socket.send_all(ANSWER)
         assert await _received(client, len(ANSWER)) == ANSWER
         await trio.testing.wait_all_tasks_blocked()
-        assert (memory.of_requests, channel.running) == (0, 0)
+        assert (memory.of_requests, serving.running) == (0, 0)
         nursery.cancel_scope.cancel()
     await client.aclose()
     await broker.aclose()
@@ -137,18 +165,61 @@ async def test_a_channel_that_has_ended_waits_for_no_collector(sent: bytes) -> N
         near, client = _pair()
         broker, memory = HangingBroker(), RequestMemory()
         async with trio.open_nursery() as nursery:
-            channel = _channel(near, broker, memory)
-            nursery.start_soon(channel.run)
+            serving = _channel(near, broker, memory)
+            nursery.start_soon(serving.run)
             await client.send_all(sent)
             await trio.testing.wait_all_tasks_blocked()
             await client.aclose()
             await broker.aclose()
-        memory.forget(channel)
-        del channel
+        memory.forget(serving)
+        del serving
         left = [each for each in gc.get_objects() if isinstance(each, Channel | FrameReader | FrameWriter)]
         assert left == []
     finally:
         gc.enable()
+
+
+async def test_a_request_goes_on_when_the_question_before_it_is_answered() -> None:
+    """The broker gets the client's request after it has answered the gateway, and the client gets
+    the answer to its own request alone.
+    """
+    near, client = _pair()
+    broker = HangingBroker(AskingReview)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_channel(near, broker, RequestMemory()).run)
+        await client.send_all(LARGE)
+        assert await _received(broker.socket, len(QUESTION)) == QUESTION
+        await broker.socket.send_all(KAFKA.encode_response(ApiKey.METADATA, 4, 0, MetadataResponse()))
+        assert await _received(broker.socket, len(LARGE)) == LARGE
+        await broker.socket.send_all(ANSWER)
+        assert await _received(client, len(ANSWER)) == ANSWER
+        nursery.cancel_scope.cancel()
+    await client.aclose()
+    await broker.aclose()
+
+
+@pytest.mark.parametrize("answer", [b"", size_of(b"no answer") + b"no answer", None], ids=["end", "garbage", "none"])
+async def test_a_broker_that_fails_amid_a_question(answer: bytes | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker that dies, answers nonsense, or does not answer when the gateway asks it in the name
+    of a client never gets the client's request: the connection ends, and that is recorded.
+    """
+    if answer is None:
+        monkeypatch.setattr(channel, "INQUIRY_SECONDS", 0.05)
+    near, client = _pair()
+    broker = HangingBroker(AskingReview)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_channel(near, broker, RequestMemory()).run)
+        await client.send_all(LARGE)
+        assert await _received(broker.socket, len(QUESTION)) == QUESTION
+        if answer:
+            await broker.socket.send_all(answer)
+        elif answer is not None:
+            await broker.socket.send_eof()
+        assert await client.receive_some() == b""
+        assert await broker.socket.receive_some() == b""
+    assert isinstance(broker.reviewed, AskingReview) and broker.reviewed.is_abandoned
+    await client.aclose()
+    await broker.aclose()
 
 
 async def _received(stream: trio.SocketStream, count: int) -> bytes:

@@ -21,6 +21,7 @@ from minicontroller.gateway.judging.knowledge import SETTLING_SECONDS
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.config_resources import ConfigOperation, ResourceType
 from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.header import RequestHeader
 from minicontroller.protocol.messages import (
     alter_configs,
     alter_partition_reassignments,
@@ -116,7 +117,7 @@ class LaggingCluster:
     def made(self, partitions: int, replicas: int = 1, configs: Mapping[str, str] | None = None) -> Truth:
         self._ids += 1
         row = BROKERS[:replicas]
-        return Truth(UUID(int=self._ids).bytes, (row,) * partitions, tuple(sorted((configs or {}).items())))
+        return Truth(UUID(int=self._ids, version=4).bytes, (row,) * partitions, tuple(sorted((configs or {}).items())))
 
     def stop_brokers(self) -> None:
         """Have brokers show what they show now for as long as they may be behind."""
@@ -137,6 +138,12 @@ class LaggingCluster:
                 if before.get(each) != self.now.get(each)
             ]
         return KAFKA.encode_response(header.api_key, header.api_version, header.correlation_id, response)[4:]
+
+    async def inquired(self, broker: int, key: ApiKey, version: int, request: WireStruct) -> WireStruct:
+        """Answer a gateway that asks in the name of a client, on its connection to this broker."""
+        await trio.sleep(self.random.choice([0.0, 0.002, 0.1]))
+        frame = KAFKA.encode_request(RequestHeader(api_key=key, api_version=version), request)[4:]
+        return KAFKA.decode_response(key, version, self.carry_out(frame, broker))[1]
 
     def _change(self, request: Any, name: str, after: Truth | None) -> None:
         if not getattr(request, "validate_only", False):

@@ -5,7 +5,7 @@ it; `RACES=100` is how many are run of each.
 """
 
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -13,8 +13,9 @@ import msgspec
 import pytest
 
 from minicontroller.client.network import BrokerLink
-from minicontroller.gateway.judging import automatic, questions
+from minicontroller.gateway.judging import automatic, inquiry, questions
 from minicontroller.gateway.judging.cluster_reader import ClusterReader
+from minicontroller.gateway.judging.dissection import FORMS
 from minicontroller.gateway.judging.judged import NO_POLICY, Judged, JudgedPart
 from minicontroller.gateway.judging.questions import NotSeen
 from minicontroller.gateway.judging.review import Reviewer
@@ -51,8 +52,14 @@ def _left(judged: Judged) -> bool:
     return bool(judged.passed)
 
 
+def _in_earnest(judged: Judged, unseen: Sequence[JudgedPart]) -> Any:
+    places = [place for each in unseen for place in each.part.places]
+    return FORMS[judged.form.key].only(judged.request, places)
+
+
 PLANTS: Mapping[str, Plant] = {
     "what was not seen passes": Plant(JudgedPart, "refuse", _passed),
+    "an inquiry has an effect": Plant(inquiry, "INQUIRIES", dict.fromkeys(inquiry.INQUIRIES, _in_earnest)),
     "any broker is read": Plant(ClusterReader, "_chosen", _any_broker),
     "exemption by an old reading": Plant(Facts, "_state_may_be_old", False),
     "APPEND goes on as it is": Plant(questions, "stated_form", lambda *_: None),

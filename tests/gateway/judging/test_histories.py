@@ -117,6 +117,7 @@ async def _asked_for_beside_a_new_one(gateway: Gateway, cluster: FrozenCluster) 
 History = Callable[[Gateway, FrozenCluster], Awaitable[list[str]]]
 HISTORIES: Mapping[str, History] = {
     "what was not seen passes": _before_it_is_seen,
+    "an inquiry has an effect": _before_it_is_seen,
     "any broker is read": _one_ahead,
     "exemption by an old reading": _kept_by_an_old_reading,
     "APPEND goes on as it is": _appended_to_another,

@@ -1,0 +1,150 @@
+"""What a gateway asks its cluster in the name of a client, about what it does not see itself."""
+
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any
+
+import pytest
+import trio
+
+from minicontroller.audit.event import Decision
+from minicontroller.controller.handlers import SPECS
+from minicontroller.controller.requests.error_answers import error_answer, error_codes
+from minicontroller.gateway.judging.dissection import FORMS
+from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.messages import (
+    alter_configs,
+    alter_partition_reassignments,
+    create_partitions,
+    delete_records,
+    delete_topics,
+    incremental_alter_configs,
+)
+from minicontroller.protocol.registry import KAFKA
+from tests.gateway.judging.lagging import BROKERS, LaggingCluster
+from tests.gateway.judging.test_races import Gateway
+
+REFUSED = ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
+class RightlessCluster(LaggingCluster):
+    """A cluster that keeps what clients without rights ask for, and refuses all of it."""
+
+    def __init__(self) -> None:
+        super().__init__(Random(1), 0.0)
+        self.failing = 0.0
+        self.asked: list[Any] = []
+
+    def carry_out(self, frame: bytes, _broker: int) -> bytes:
+        header, request, _ = KAFKA.decode_request(frame)
+        self.asked.append(request)
+        code = REFUSED[header.api_key == ApiKey.ALTER_PARTITION_REASSIGNMENTS]
+        answer = error_answer(SPECS[ApiKey(header.api_key)], request, header.api_version, code=code)
+        return KAFKA.encode_response(header.api_key, header.api_version, header.correlation_id, answer)[4:]
+
+
+def _grown(names: list[str]) -> Any:
+    return create_partitions.CreatePartitionsRequest(
+        [create_partitions.CreatePartitionsTopic(name, 2, None) for name in names]
+    )
+
+
+def _altered(names: list[str]) -> Any:
+    configs = [alter_configs.AlterableConfig("retention.ms", "50")]
+    return alter_configs.AlterConfigsRequest([alter_configs.AlterConfigsResource(2, name, configs) for name in names])
+
+
+def _set(names: list[str]) -> Any:
+    configs = [incremental_alter_configs.AlterableConfig("retention.ms", 0, "50")]
+    resources = [incremental_alter_configs.AlterConfigsResource(2, name, configs) for name in names]
+    return incremental_alter_configs.IncrementalAlterConfigsRequest(resources)
+
+
+def _deleted(names: list[str]) -> Any:
+    return delete_topics.DeleteTopicsRequest([delete_topics.DeleteTopicState(name) for name in names])
+
+
+def _shortened(names: list[str]) -> Any:
+    rows = [delete_records.DeleteRecordsPartition(index, 1) for index in (0, 7)]
+    return delete_records.DeleteRecordsRequest([delete_records.DeleteRecordsTopic(name, rows) for name in names])
+
+
+def _moved(names: list[str]) -> Any:
+    rows = [alter_partition_reassignments.ReassignablePartition(index, [1]) for index in (0, 7)]
+    topics = [alter_partition_reassignments.ReassignableTopic(name, rows) for name in names]
+    return alter_partition_reassignments.AlterPartitionReassignmentsRequest(topics=topics)
+
+
+REQUESTS: Mapping[ApiKey, Callable[[list[str]], Any]] = {
+    ApiKey.CREATE_PARTITIONS: _grown,
+    ApiKey.ALTER_CONFIGS: _altered,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: _set,
+    ApiKey.DELETE_TOPICS: _deleted,
+    ApiKey.DELETE_RECORDS: _shortened,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: _moved,
+}
+
+
+@pytest.mark.parametrize("key", REQUESTS, ids=lambda key: key.name)
+async def test_who_has_no_rights_learns_of_no_topic(key: ApiKey, nursery: trio.Nursery, autojump_clock: object) -> None:
+    """A client without rights is refused by the cluster's own code, whether a topic is there or
+    not, alone or beside another, and each topic is recorded once.
+    """
+    cluster = RightlessCluster()
+    cluster.put("there", cluster.made(1))
+    gateway = Gateway(cluster, nursery)
+    await gateway.begin()
+    refused = REFUSED[key == ApiKey.ALTER_PARTITION_REASSIGNMENTS]
+    for names in (["there"], ["missing"], ["missing", "there"], ["there", "missing", "other"]):
+        cluster.asked.clear()
+        gateway.log.events.clear()
+        response = await gateway.ask(cluster, key, REQUESTS[key](names), BROKERS[0])
+        await gateway.reviewer.wait_recorded()
+        assert set(error_codes(FORMS[key].spec, response)) == {refused}
+        assert cluster.asked.count(REQUESTS[key](["there"])) == names.count("there")
+        told = [(each.name, each.error_code) for each in gateway.log.events if isinstance(each, Decision)]
+        assert sorted(told) == sorted((name, refused) for name in names)
+
+
+@pytest.mark.parametrize("key", [key for key in REQUESTS if key != ApiKey.DELETE_RECORDS], ids=lambda key: key.name)
+async def test_a_topic_that_is_there_unseen(key: ApiKey, nursery: trio.Nursery, autojump_clock: object) -> None:
+    """What may be done with a topic that no broker shows yet is not done, also if the cluster would
+    carry it out, and the client is asked to try again.
+    """
+    cluster = LaggingCluster(Random(1), 500.0)
+    cluster.failing = 0.0
+    cluster.stop_brokers()
+    gateway = Gateway(cluster, nursery)
+    await gateway.begin()
+    cluster.put("new", cluster.made(1))
+    response = await gateway.ask(cluster, key, REQUESTS[key](["new"]), BROKERS[0])
+    assert set(error_codes(FORMS[key].spec, response)) == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    assert cluster.deeds == []
+
+
+async def test_a_gateway_that_observes_asks_nothing(nursery: trio.Nursery, autojump_clock: object) -> None:
+    """What it does not see goes on as it came, and nothing before it."""
+    cluster = RightlessCluster()
+    gateway = Gateway(cluster, nursery, enforces=False)
+    await gateway.begin()
+    requests = [make(["missing"]) for make in REQUESTS.values()]
+    for key, request in zip(REQUESTS, requests, strict=True):
+        await gateway.ask(cluster, key, request, BROKERS[0])
+    assert cluster.asked == requests
+
+
+async def test_what_is_named_twice_is_asked_twice(nursery: trio.Nursery, autojump_clock: object) -> None:
+    """Of a topic that is named twice the cluster is asked so, because it may refuse that first; and
+    who has no rights gets one row of DeleteRecords, as from Kafka.
+    """
+    cluster = RightlessCluster()
+    gateway = Gateway(cluster, nursery)
+    await gateway.begin()
+    await gateway.ask(cluster, ApiKey.DELETE_TOPICS, _deleted(["missing", "other", "missing"]), BROKERS[0])
+    assert [each.name for each in cluster.asked[0].topics] == ["no topic has this name twice"] * 2 + [
+        "no topic has this name"
+    ]
+    response = await gateway.ask(cluster, ApiKey.DELETE_RECORDS, _shortened(["missing"] * 2), BROKERS[0])
+    (row,) = response.topics
+    assert [each.partition_index for each in row.partitions] == [0, 7]
