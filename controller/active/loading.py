@@ -20,13 +20,14 @@ from ..znodes import groups, layout, registrations, tokens
 from ..znodes.acls import ACL_PATHS
 from ..znodes.configs import decode_config
 from ..znodes.content import MalformedZnodeError
-from .stored_topics import Known, read_assignment
+from .stored_topics import Known, read_assignment, with_own_ids
 
 log = logging.getLogger("minicontroller.controller")
 
 PATHS = (*layout.PERSISTENT_PATHS, *ACL_PATHS, *tokens.PATHS, *groups.PATHS, layout.COMMITS)
 
 NO_BROKERS: Mapping[int, Broker] = {}
+NO_NAMES: Mapping[bytes, str] = {}
 KnownTopics = Callable[[str], Known | None]
 
 
@@ -119,9 +120,11 @@ async def load_topics(
     marked: Collection[str],
     created: dict[str, int] | None = None,
     known: KnownTopics = nobody_knows,
+    *,
+    named: Mapping[bytes, str] = NO_NAMES,
 ) -> list[Topic]:
     """Load these topics with their configs and the states of their partitions. `known` returns what
-    was known of a topic before.
+    was known of a topic before, and `named` has the names of topics by their ids.
 
     `marked` names the topics with a deletion marker. The times of creation, which an image does not
     hold, are put into `created` by name, in milliseconds since 1970.
@@ -144,7 +147,7 @@ async def load_topics(
                 topic, configs=its.configs, config_version=its.version, marked_for_deletion=topic.name in marked
             )
         )
-    return await _with_partitions_znodes(store, loaded)
+    return await _with_partitions_znodes(store, with_own_ids(loaded, named))
 
 
 async def _with_partitions_znodes(store: Store, topics: Sequence[Topic]) -> list[Topic]:

@@ -62,7 +62,9 @@ async def reread_topics(
     """Return the elements that bring these topics up to date in the image. Raises StoreError."""
     markers = await store.get_many([layout.delete_topic_path(name) for name in names])
     marked = {name for name, marker in zip(names, markers, strict=True) if marker is not None and deletes_topics}
-    loaded = await load_topics(store, names, marked, created, lambda name: _certain(image, name))
+    loaded = await load_topics(
+        store, names, marked, created, lambda name: _certain(image, name), named=image.topic_names
+    )
     found = {topic.name: topic for topic in loaded}
     news = []
     for name in names:

@@ -186,7 +186,7 @@ class StoreWatches:
         known = self._writer.image.topics
         unknown = [name for name in names if name not in draft.image.topics and name not in known]
         await self._drop(draft, [name for name in missing if self._is_unchanged(draft, name)])
-        found = await load_topics(self._store, unknown, frozenset(), self._created)
+        found = await load_topics(self._store, unknown, frozenset(), self._created, named=draft.image.topic_names)
         for topic in found:
             log.info("topic %s was created by another broker", topic.name)
             self._adopt(draft, topic)

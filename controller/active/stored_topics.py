@@ -9,7 +9,7 @@ replicas of a partition, and another program may add partitions.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -119,6 +119,24 @@ class Assignment(msgspec.Struct, frozen=True):
                 "AlterPartitionReassignments moves them",
                 others, layout.topic_path(self.name),
             )  # fmt: skip
+
+
+def with_own_ids(topics: Iterable[Topic], known: Mapping[bytes, str]) -> list[Topic]:
+    """Return topics as they were read, without the ids that others have: a topic that `known` names
+    by its id, or else the one that was created first. Another program has copied the znode.
+    """
+    names = dict(known)
+    own = {}
+    for topic in sorted(topics, key=lambda each: each.czxid):
+        first = topic.name if topic.topic_id == NO_TOPIC_ID else names.setdefault(topic.topic_id, topic.name)
+        own[topic.name] = topic
+        if first != topic.name:
+            log.error(
+                "%s has the id of topic %s, %s: topic %s gets an id of its own",
+                layout.topic_path(topic.name), first, uuid_text(topic.topic_id), topic.name,
+            )  # fmt: skip
+            own[topic.name] = msgspec.structs.replace(topic, topic_id=NO_TOPIC_ID)
+    return [own[topic.name] for topic in topics]
 
 
 def read_assignment(name: str, entry: Entry, known: Known | None) -> Assignment:

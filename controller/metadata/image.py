@@ -113,7 +113,8 @@ class Image(msgspec.Struct, frozen=True):
             gone = topics.pop(name, None)
             if gone is not None:
                 counts = None if counts is None else counts.without(name)
-                names.pop(gone.topic_id, None)
+                if names.get(gone.topic_id) == name:  # and not another topic of this id
+                    del names[gone.topic_id]
                 gone_names.append(name)
         for topic in changed:
             before = topics.get(topic.name)
@@ -122,8 +123,8 @@ class Image(msgspec.Struct, frozen=True):
                 if topic.name in leftovers:
                     leftovers = leftovers.delete(topic.name)
             if before is None or before.topic_id != topic.topic_id:
-                if before is not None:
-                    names.pop(before.topic_id, None)
+                if before is not None and names.get(before.topic_id) == before.name:
+                    del names[before.topic_id]
                 if topic.topic_id != NO_TOPIC_ID:
                     names[topic.topic_id] = topic.name
             topics[topic.name] = topic

@@ -7,7 +7,7 @@ import ssl
 
 import msgspec
 
-from ...protocol.other_protocols import protocol_of
+from ...protocol.other_protocols import TLS, protocol_of
 from .transport import Disconnected
 
 
@@ -104,6 +104,7 @@ OF_THE_SERVER = {
     "refused_ours": "it does not accept the certificate of this listener ({words}): see the client's ssl.truststore.location",
 }
 """Explanations of a client's faults, as its server tells them."""
+GARBLED = "it began like TLS, and what followed is no handshake ({words})"
 
 
 def explained_to_client(error: ssl.SSLError) -> Explanation:
@@ -123,7 +124,10 @@ def explained_to_server(error: ssl.SSLError, first: bytes) -> Explanation:
         return _distrusted(error, "ssl.truststore.location of this listener names whom to trust")
     if isinstance(error, (ssl.SSLEOFError, ssl.SSLZeroReturnError)):
         return Explanation("closed", CLOSED)
-    return _explained(error, OF_THE_SERVER, protocol_of(first))
+    other = protocol_of(first)
+    if other == TLS:
+        return _explained(error, {**OF_THE_SERVER, "not_tls": GARBLED})
+    return _explained(error, OF_THE_SERVER, other)
 
 
 def _explained(error: ssl.SSLError, sentences: dict[str, str], other: str | None = None) -> Explanation:

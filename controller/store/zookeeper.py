@@ -8,6 +8,7 @@ ZooKeeper's watches are set by a connection. They are kept here, and after a rec
 set again by a read that also tells what has changed meanwhile.
 """
 
+import contextlib
 import logging
 import ssl
 from collections import deque
@@ -235,14 +236,17 @@ class ZooKeeperStore:
     async def ensure(self, path: str) -> None:
         names = self._full(path).split("/")[1:]
         prefixes = ["/" + "/".join(names[: i + 1]) for i in range(len(names)) if names[i]] or ["/"]
+        while True:
+            with contextlib.suppress(NodeMissing):  # another program has removed a parent meanwhile
+                return await self._ensure_all(prefixes)
+
+    async def _ensure_all(self, prefixes: Sequence[str]) -> None:
         questions = [self._ask(jute.EXISTS, prefix, prefix, watched=False) for prefix in prefixes]
         found = [await question.wait() for question in questions]
         missing = [prefix for prefix, body in zip(prefixes, found, strict=True) if body is None]
         for prefix, reply in [(prefix, self._create(prefix)) for prefix in missing]:
-            try:
+            with contextlib.suppress(NodeExists):
                 jute.decode_multi(*await reply.body(), [Create(prefix)], self._chroot)
-            except NodeExists:
-                continue
 
     def _create(self, full: str) -> Reply:
         access = self._access(full.removeprefix(self._chroot) or "/")

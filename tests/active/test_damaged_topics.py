@@ -123,6 +123,31 @@ async def test_a_partition_that_a_tool_adds_gets_a_leader(
 
 
 @pytest.mark.parametrize("is_elected_anew", [False, True])
+async def test_a_copied_topic_gets_an_id_of_its_own(
+    is_elected_anew: bool, cluster: SmallCluster, other: Store, autojump_clock: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A topic keeps its id if another program copies its znode, also when the copy is deleted."""
+    topic = await created(cluster)
+    if is_elected_anew:
+        await cluster.kill(cluster.controller.node.broker_id)
+    await other.commit([Create(layout.topic_path("a-copy"), encode_topic(topic))])
+    await other.commit([Create(layout.topic_path("copy"), encode_topic(topic))])
+    if is_elected_anew:
+        await cluster.until_quiet()
+    await cluster.until(lambda: "copy" in cluster.controller.image.topics)
+    await cluster.until_quiet()
+    assert is_served(cluster, topic)
+    assert f"/brokers/topics/copy has the id of topic t, {uuid_text(topic.topic_id)}: topic copy gets" in caplog.text
+    image = cluster.controller.image
+    assert image.topics["copy"].topic_id not in (NO_TOPIC_ID, topic.topic_id)
+    await cluster.delete("copy")
+    for member in cluster.members.values():
+        found = member.node.cache.image.topic_by_id(topic.topic_id)
+        assert found is not None
+        assert found.name == "t"
+
+
+@pytest.mark.parametrize("is_elected_anew", [False, True])
 async def test_an_id_that_a_tool_drops_is_written_again(
     is_elected_anew: bool, cluster: SmallCluster, other: Store, autojump_clock: object, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -163,6 +163,7 @@ async def test_a_client_that_does_not_trust_us_is_told_apart(authority: Authorit
         (b"PROXY TCP4 192.0.2.1 192.0.2.2 5 9092\r\n", "is not TLS but a PROXY header: "),
         (b"\r\n\r\n\0\r\nQUIT\n", "is not TLS but a PROXY header: "),
         (b"SSH-2.0-OpenSSH_9.6\r\n", "is not TLS but SSH: "),
+        (b"\x16\3\1\xff\xff" + bytes(20), "it began like TLS, and what followed is no handshake (packet length"),
     ],
 )
 async def test_who_does_not_speak_tls_is_told_apart(

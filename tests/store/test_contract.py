@@ -1,5 +1,7 @@
 """Tests that every store must pass, run on the memory store and on a real ZooKeeper."""
 
+import contextlib
+
 import pytest
 import trio
 
@@ -230,6 +232,23 @@ async def test_ensure_creates_what_is_missing_with_null_data(store: Store) -> No
     await store.ensure("/")
     entries = await store.get_many(["/a", "/a/b", "/a/b/c"])
     assert [(entry.data, entry.stat.version) for entry in entries if entry] == [(b"kept", 0), (None, 0), (None, 0)]
+
+
+async def test_ensure_begins_again_when_a_parent_is_removed(world: World, store: Store) -> None:
+    """Another program may remove what was there when it was looked for."""
+    other = await world.open()
+    path = "/a/b/c"
+
+    async def remove() -> None:
+        with contextlib.suppress(StoreError):
+            await other.commit([Delete(path), Delete("/a/b"), Delete("/a")])
+
+    for _ in range(100):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(remove)
+            nursery.start_soon(store.ensure, path)
+        await store.ensure(path)
+    assert await store.get(path) is not None
 
 
 async def test_sync_shows_what_was_acknowledged_to_others(world: World, store: Store) -> None:
