@@ -24,8 +24,8 @@ from ..metadata.groups import NO_ZNODE, CommittedOffset, Group, GroupHeader, Pla
 from ..metadata.image import Image
 from ..store.base import Entry, Store
 from ..znodes import acls, groups, layout, tokens
-from ..znodes.content import MalformedZnodeError
-from ..znodes.entity_names import CLIENT_ROOTS, CLIENTS, USERS, is_clients_parent
+from ..znodes.content import MalformedZnodeError, fits
+from ..znodes.entity_names import CLIENT_ROOTS, CLIENTS, USERS, is_clients_parent, unsanitized
 from .loading import entity_configs
 
 log = logging.getLogger("minicontroller.controller")
@@ -162,6 +162,9 @@ def decoded(path: str, entry: Entry | None) -> Entity | None:
     """
     if entry is None:
         return None
+    if not _fits(path):
+        log.warning("%.100s... is ignored: Kafka's messages cannot carry its name", path)
+        return None
     if path.startswith(CONFIGS):
         return entity_configs(path.removeprefix(CONFIGS), entry)
     try:
@@ -179,6 +182,12 @@ def decoded(path: str, entry: Entry | None) -> Entity | None:
             is_group = group_place(path)[1] is None
             return GroupHeader("", version=UNREADABLE) if is_group else CommittedOffset(0, version=UNREADABLE)
         return None if path.startswith(TOKENS) else AclEntries(version=UNREADABLE)
+
+
+def _fits(path: str) -> bool:
+    """Whether Kafka's messages can carry the names in a path."""
+    names = path.split("/")
+    return all(map(fits, map(unsanitized, names) if path.startswith(CONFIGS) else names))
 
 
 def closure(paths: Collection[str]) -> set[str]:

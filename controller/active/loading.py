@@ -165,7 +165,7 @@ async def _with_partitions_znodes(store: Store, topics: Sequence[Topic]) -> list
 def tell_of_faults(topic: str, configs: Mapping[str, str]) -> None:
     """Log the configs of a topic that another program has stored and that no topic can have."""
     for fault in faults_of(configs):
-        log.warning("topic %s has a stored config that is not in force: %s", topic, fault)
+        log.warning("topic %s has a stored config that is not in force: %.300s", topic, fault)
 
 
 def entity_configs(whose: str, entry: Entry | None) -> EntityConfigs:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from ...protocol.acls import AccessControlEntry, AclOperation, AclResourceType, PatternType, PermissionType
 from ...protocol.acls import ResourcePattern as Pattern
-from .content import Int, MalformedZnodeError, read, write
+from .content import Int, MalformedZnodeError, check_fit, read, write
 from .entity_names import is_node_name
 
 LITERAL_ROOT, EXTENDED_ROOT = "/kafka-acl", "/kafka-acl-extended"
@@ -117,6 +117,7 @@ def _entry(row: Acl) -> AccessControlEntry:
     permission = READ_PERMISSIONS.get(row.permission_type.lower())
     if operation is None or permission is None or ":" not in row.principal:
         raise MalformedZnodeError(f"an ACL cannot be read: {row!r:.200}")
+    check_fit("a text of an ACL", (row.principal, row.host))
     return AccessControlEntry(row.principal, row.host, operation, permission)
 
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from ..metadata.entities import NO_CONFIGS
-from .content import Int, MalformedZnodeError, read, write
+from .content import Int, MalformedZnodeError, check_fit, read, write
 from .java_order import hash_table_order
 
 ENTITY_PATH = re.compile(
@@ -54,7 +54,9 @@ def decode_config(data: bytes | None) -> Mapping[str, str]:
     """
     if not data:
         return NO_CONFIGS
-    return read("the config", data, CONFIG_READER, holds_secrets=True).config or NO_CONFIGS
+    found = read("the config", data, CONFIG_READER, holds_secrets=True).config
+    check_fit("a key of the config", found)
+    return found or NO_CONFIGS
 
 
 def encode_config_change(entity_path: str) -> bytes:

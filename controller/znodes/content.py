@@ -6,10 +6,13 @@ Kafka since 0.8 or by another tool: unknown keys are ignored, but for reassignme
 no sense, or would not fit into Kafka's messages, raises `MalformedZnodeError`.
 """
 
+from collections.abc import Iterable
 from typing import Annotated, TypeVar
 
 import msgspec
 from msgspec import Meta
+
+from ...protocol.wire import MAX_TEXT_BYTES
 
 Shape = TypeVar("Shape")
 
@@ -27,6 +30,20 @@ Text = Annotated[str, Meta(max_length=MAX_TEXT)]
 
 class MalformedZnodeError(ValueError):
     """The data of a znode is not what any Kafka writes."""
+
+
+def fits(text: str) -> bool:
+    """Whether Kafka's messages can carry a text. One that does not fit would spoil each response
+    that holds it, whatever else that tells.
+    """
+    return len(text) <= MAX_TEXT_BYTES // 4 or len(text.encode("utf-8", "surrogatepass")) <= MAX_TEXT_BYTES
+
+
+def check_fit(what: str, texts: Iterable[str]) -> None:
+    """Raise MalformedZnodeError if one of these texts does not fit into Kafka's messages."""
+    for text in texts:
+        if not fits(text):
+            raise MalformedZnodeError(f"{what} has more than {MAX_TEXT_BYTES} bytes: {text!r:.80}")
 
 
 write = msgspec.json.Encoder().encode

@@ -17,7 +17,7 @@ from msgspec import Meta, Struct
 
 from ..metadata.groups import CommittedOffset, GroupHeader, Offsets, Place
 from ..metadata.topic_names import is_valid_topic_name
-from .content import MAX_INT, Int, MalformedZnodeError, read, write
+from .content import MAX_INT, Int, MalformedZnodeError, check_fit, read, write
 from .entity_names import is_node_name, sanitized
 
 ROOT = "/minicontroller/groups"
@@ -111,6 +111,7 @@ def decode_header(name: str, data: bytes | None, version: int) -> GroupHeader:
     found = read("the group", data, READER)
     if name_of(found.group) != name:
         raise MalformedZnodeError("the znode holds another group than its name says")
+    check_fit("the id of the group", [found.group])
     if not 1 <= found.version <= VERSION:
         raise MalformedZnodeError(f"the group has version {found.version}")
     older = None if found.version == VERSION else _older(found.topics or {})
@@ -123,6 +124,7 @@ def _older(topics: dict[str, OlderTopic]) -> Offsets:
         if not is_valid_topic_name(topic):
             raise MalformedZnodeError(f"{topic!r:.80} is no name of a topic")
         topic_id = _topic_id(kept.id)
+        check_fit("the metadata of an offset", (each.metadata for each in kept.partitions.values()))
         offsets[topic] = Map(
             {
                 index: CommittedOffset(each.offset, each.leader_epoch, each.metadata, each.committed_ms, topic_id)
@@ -140,6 +142,7 @@ def encode_offset(each: CommittedOffset) -> bytes:
 def decode_offset(data: bytes | None, version: int) -> CommittedOffset:
     """Decode an offset whose znode has this version. Raises MalformedZnodeError."""
     found = read("the offset", data, OFFSET_READER)
+    check_fit("the metadata of the offset", [found.metadata])
     topic_id = _topic_id(found.topic_id)
     return CommittedOffset(found.offset, found.leader_epoch, found.metadata, found.committed_ms, topic_id, version)
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ..metadata.entities import DelegationToken
-from .content import Int, MalformedZnodeError, read, write
+from .content import Int, MalformedZnodeError, check_fit, read, write
 from .entity_names import is_node_name, sanitized, unsanitized
 
 ROOT = "/delegation_token/tokens"
@@ -64,6 +64,7 @@ def decode_token(token_id: str, data: bytes | None, version: int) -> DelegationT
     if found.token_id != token_id:
         raise MalformedZnodeError("the znode holds another token than its name says")
     principals = [unsanitized(each) for each in (found.owner, found.token_requester or found.owner, *found.renewers)]
+    check_fit("a principal of the delegation token", principals)
     if not all(":" in each for each in principals):
         raise MalformedZnodeError("a principal of the delegation token is not of the form Type:name")
     owner, requester, *renewers = principals

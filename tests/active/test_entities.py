@@ -4,16 +4,18 @@ write, and what every node has in force.
 
 from collections.abc import Callable, Iterable, Mapping
 
+import msgspec
 import pytest
 import trio
 
+from minicontroller.controller.active.entity_reading import decoded
 from minicontroller.controller.active.entity_writing import stage_acls, stage_client_configs, stage_token
 from minicontroller.controller.active.jobs import Draft, Element
 from minicontroller.controller.broker.cluster_security import ClusterSecurity, EntityChanges
 from minicontroller.controller.metadata.entities import UNREADABLE, DelegationToken
 from minicontroller.controller.security.scram_credentials import credential_text, derived_credential
-from minicontroller.controller.store.base import Create, Delete, SetData, Store
-from minicontroller.controller.znodes import acls, tokens
+from minicontroller.controller.store.base import Create, Delete, Entry, SetData, Stat, Store
+from minicontroller.controller.znodes import acls, groups, tokens
 from minicontroller.controller.znodes.configs import encode_config
 from minicontroller.controller.znodes.entity_names import user_path
 from minicontroller.protocol.acls import (
@@ -285,6 +287,34 @@ async def test_malformed_znodes_stop_nobody(cluster: SmallCluster, other: Store,
     assert all(map(is_unreadable, all_security(cluster)))
     await write(cluster, of_acls(ORD))
     assert all(ORD not in each.acls for each in all_security(cluster))
+
+
+LONG = "n" * 40_000
+"""A text that is longer than those of Kafka's messages."""
+
+
+@pytest.mark.parametrize(
+    ("path", "data"),
+    [
+        (f"/kafka-acl/Topic/{LONG}", acls.encode_acls([ALICE])),
+        ("/kafka-acl/Topic/t", acls.encode_acls([msgspec.structs.replace(ALICE, principal=f"User:{LONG}")])),
+        ("/kafka-acl/Topic/t", acls.encode_acls([msgspec.structs.replace(ALICE, host=LONG)])),
+        (f"/config/users/{LONG}", encode_config(QUOTA)),
+        ("/config/users/u", encode_config({LONG: "1"})),
+        (f"{groups.ROOT}/g/t-0", b'[1,0,1,"%s","AAAAAAAAAAAAAAAAAAAAAA"]' % LONG.encode()),
+        (f"{groups.ROOT}/g", b'{"version":2,"group":"%s"}' % LONG.encode()),
+        (f"{tokens.ROOT}/id", tokens.encode_token(msgspec.structs.replace(TOKEN, owner=f"User:{LONG}"))),
+    ],
+    ids=["resource", "principal", "host", "user", "config", "metadata", "group", "owner"],
+)
+def test_what_no_response_can_carry_is_unreadable(path: str, data: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    """A text that another program has stored and that Kafka's messages cannot hold spoils no
+    answer about what lies beside it: its znode is none, or known to be unreadable.
+    """
+    entity = decoded(path, Entry(data, Stat(0, 1, 1, 0)))
+    assert entity is None or getattr(entity, "version", UNREADABLE) == UNREADABLE
+    (record,) = caplog.records
+    assert len(record.getMessage()) < 500
 
 
 @in_both_worlds
