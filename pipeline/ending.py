@@ -14,11 +14,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import NoReturn
 
 GRACE_SECONDS = 1.0
 """How long the main thread has until the process is ended without it."""
+REMOVALS = 20
+"""How often the removal of a folder is tried, within GRACE_SECONDS."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 SENTENCE = "Interrupted."
 
@@ -120,8 +122,17 @@ def _end(number: int) -> NoReturn:
         os.write(2, f"{SENTENCE}\n".encode())
     ending.kill()
     for folder in ending.folders:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove(folder)
     os._exit(128 + number)
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder of processes that have been killed, which may write for a moment yet."""
+    for _ in range(REMOVALS):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        sleep(GRACE_SECONDS / REMOVALS)
 
 
 def children(process: int) -> list[int]:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import Any
 from urllib.parse import urlsplit
 from warnings import catch_warnings
@@ -27,7 +27,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession, is_remote
 
 from ..text.properties import PropertiesError, parse_properties
-from .ending import ending
+from .ending import ending, remove
 from .failures import PipelineError, SparkLostError, first_line, is_sparks, lost
 from .java_classes import archive, java_options
 from .shipping import write_package
@@ -122,13 +122,13 @@ def _stop(spark: SparkSession) -> None:
 @contextmanager
 def _own_folder() -> Iterator[Path]:
     """Make a folder for the session, which goes however the command ends."""
-    with TemporaryDirectory(prefix="minicontroller-spark-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        ending.folders.add(folder)
-        try:
-            yield folder
-        finally:
-            ending.folders.discard(folder)
+    folder = Path(mkdtemp(prefix="minicontroller-spark-"))
+    ending.folders.add(folder)
+    try:
+        yield folder
+    finally:
+        remove(folder)
+        ending.folders.discard(folder)
 
 
 def _started(master: str | None, settings: Mapping[str, str], folder: Path, *, is_quiet: bool) -> SparkSession:

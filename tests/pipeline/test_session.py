@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
 from minicontroller.pipeline.commands import failures_told, pipeline
+from minicontroller.pipeline.ending import remove
 from minicontroller.pipeline.failures import first_line
 from minicontroller.pipeline.ingest.batches import EVENT_BYTES
 from minicontroller.pipeline.java_classes import archive
@@ -208,6 +209,29 @@ def test_ended_while_a_policy_judges(tmp_path: Path) -> None:
     assert (code, list((tmp_path / "tables").glob(".*"))) == (130, [])
 
 
+WRITING = """
+import sys, time
+folder, end = sys.argv[1], time.monotonic() + 0.3
+for number in range(1_000_000):
+    if time.monotonic() > end:
+        break
+    try:
+        open(f"{folder}/{number}", "w").close()
+    except FileNotFoundError:
+        break
+"""
+
+
+def test_a_folder_goes_in_which_somebody_still_writes(tmp_path: Path) -> None:
+    """A process that was killed may write for a moment yet."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with subprocess.Popen([sys.executable, "-c", WRITING, str(folder)]):
+        until(lambda: list(folder.iterdir()))
+        remove(folder)
+        assert not folder.exists()
+
+
 STUCK = """
 import subprocess, sys, time
 from pathlib import Path
@@ -216,9 +240,12 @@ from minicontroller.pipeline.ending import ending, on_signals
 ending.folders.add(Path(sys.argv[1]))
 with on_signals(), ending.of_children():
     child = subprocess.Popen(["sleep", "600"])
-    print(child.pid, flush=True)
+    told = False
     while True:
         try:
+            if not told:  # in here, because the signal comes as soon as this is read
+                told = True
+                print(child.pid, flush=True)
             time.sleep(60)
         except BaseException:
             pass
