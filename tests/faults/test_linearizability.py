@@ -266,6 +266,16 @@ def any_operation(dice: random.Random) -> Operation:
     return op(kind, began, ended, outcome, partitions=dice.randint(1, 5), steps=steps if kind == ALTER else [])
 
 
+def test_an_older_acknowledgement_does_not_tell_of_what_a_look_has_shown() -> None:
+    """A topic is created, and a refusal shows that it is being deleted already: that its creation
+    is acknowledged then ends nothing of it, and that its deletion is, does.
+    """
+    made, deleted = op(CREATE, 1, 5, partitions=3), op(DELETE, 2, 10)
+    looks = [op(GROW, 1.5, 3, REFUSED, partitions=3, code=INVALID), op(REASSIGN, 3.5, 4, REFUSED, code=UNKNOWN_TOPIC)]
+    assert is_possible(None, made, deleted, *looks, op(DESCRIBE, 6, 7, partitions=3, node=3, is_fresh=True))
+    assert not is_possible(None, made, deleted, *looks, op(DESCRIBE, 11, 12, partitions=3, node=3, is_fresh=True))
+
+
 def test_what_a_look_has_shown_need_not_be_known_everywhere() -> None:
     """A refusal or a dry run shows that a change has taken effect that nobody was told of yet:
     nodes may be behind until it is acknowledged.

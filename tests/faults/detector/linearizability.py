@@ -67,9 +67,10 @@ class Search:
         """The time at which each node last answered a change with success, and the change."""
         self.knew: dict[int, Operation] = {}
         """For each read the change that its node had answered last."""
-        self._late: set[State] = set()
-        """States that only a look has shown to be over (a refusal, a dry run): what it saw was not
-        acknowledged, so nodes may be behind.
+        self._late: set[tuple[State, Done]] = set()
+        """States that only a look has shown to be over (a refusal, a dry run), with what was done
+        in them: what it saw was not acknowledged, so nodes may be behind. What is acknowledged
+        ends those in which it was not done.
         """
         self._now: set[State] | None = None
         """The states that are possible at this moment, once somebody has asked."""
@@ -77,7 +78,7 @@ class Search:
     def began(self, operation: Operation) -> None:
         self._clock += 1
         if is_read(operation):
-            self._note_states(self._late.union(self.possible))
+            self._note_states({state for state, _ in self._late}.union(self.possible))
             self._reads[operation.number] = self._clock if operation.is_fresh else self._since_answered(operation)
             return
         self._pending[operation.number] = operation
@@ -91,7 +92,10 @@ class Search:
         if not found:
             return self.contradiction(operation)
         del self._pending[operation.number]
-        self._late = self._late.union(self.possible) if changes_nothing(operation) else set()
+        if changes_nothing(operation):
+            self._late |= self._frontier.keys()
+        else:
+            self._late = {(state, done) for state, done in self._late if operation.number in done}
         if is_done(operation):
             self._answered[operation.node] = self._clock, operation
         self._frontier = {}
