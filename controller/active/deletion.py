@@ -16,6 +16,7 @@ import trio
 from ..metadata.entities import Topic
 from ..metadata.image import Image
 from ..store.base import Delete, Operation, Store
+from ..store.trees import whole_trees
 from ..znodes import layout
 from .jobs import ControllerMoved, Draft, Element
 from .local_nodes import LocalNodes
@@ -120,13 +121,7 @@ class Deletions:
         that a predecessor began to delete, or below which others wrote.
         """
         store, marker = self._store, layout.delete_topic_path(topic.name)
-        found: list[str] = []
-        level = [layout.topic_path(topic.name), layout.topic_config_path(topic.name)]
-        while level:
-            lists = zip(level, await store.children_many(level), strict=True)
-            there = [(path, children) for path, children in lists if children is not None]
-            found += [path for path, _ in there]
-            level = [f"{path}/{child}" for path, children in there for child in children]
+        found = await whole_trees(store, [layout.topic_path(topic.name), layout.topic_config_path(topic.name)])
         if await store.get(marker) is not None:
             found.insert(0, marker)  # deleted last
         return [Delete(path) for path in reversed(found)]

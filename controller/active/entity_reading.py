@@ -23,6 +23,7 @@ from ..metadata.entities import (
 from ..metadata.groups import NO_ZNODE, CommittedOffset, Group, GroupHeader, Place
 from ..metadata.image import Image
 from ..store.base import Entry, Store
+from ..store.trees import listed_below
 from ..znodes import acls, groups, layout, tokens
 from ..znodes.content import MalformedZnodeError, fits
 from ..znodes.entity_names import CLIENT_ROOTS, CLIENTS, USERS, is_clients_parent, unsanitized
@@ -211,7 +212,7 @@ async def read_entities(store: Store, paths: Sequence[str]) -> dict[str, Entity 
 
 
 async def load_clients(store: Store) -> dict[str, Entity | None]:
-    """Read the configs of all users, clients and addresses, in three rounds. Raises StoreError."""
+    """Read the configs of all users, clients and addresses, in four rounds. Raises StoreError."""
     roots = [f"{CONFIGS}{root}" for root in CLIENT_ROOTS]
     listed = await store.children_many(roots)
     paths = [f"{root}/{name}" for root, names in zip(roots, listed, strict=True) for name in names or ()]
@@ -233,11 +234,8 @@ async def read_user(store: Store, image: Image, name: str) -> dict[str, Entity |
 
 async def _below(store: Store, users: Sequence[str]) -> list[str]:
     """List the znodes below those of these users: the parent of the clients, and each client."""
-    parents = [f"{path}/{CLIENTS}" for path in users]
-    listed = zip(parents, await store.children_many(parents), strict=True)
-    return [
-        path for parent, names in listed if names is not None for path in (parent, *(f"{parent}/{n}" for n in names))
-    ]
+    listed = await listed_below(store, [f"{path}/{CLIENTS}" for path in users])
+    return [path for parent, below in listed.items() for path in (parent, *below)]
 
 
 async def load_acls(store: Store, root: str) -> dict[str, Entity | None]:
@@ -255,7 +253,7 @@ async def load_tokens(store: Store) -> dict[str, Entity | None]:
 
 
 async def load_groups(store: Store) -> dict[str, Entity | None]:
-    """Read all groups, in three rounds. Raises StoreError."""
+    """Read all groups, in four rounds. Raises StoreError."""
     (names,) = await store.children_many([groups.ROOT])
     return await _read_groups(store, names or ())
 
@@ -271,9 +269,10 @@ async def read_group(store: Store, image: Image, name: str) -> dict[str, Entity 
 
 async def _read_groups(store: Store, names: Sequence[str]) -> dict[str, Entity | None]:
     parents = [f"{GROUPS}{name}" for name in names]
-    listed = zip(parents, await store.children_many(parents), strict=True)
-    offsets = [path for parent, below in listed for each in below or () if is_followed(path := f"{parent}/{each}")]
-    return await read_entities(store, [*parents, *offsets])
+    listed = await listed_below(store, parents)
+    return await read_entities(
+        store, [*parents, *(each for below in listed.values() for each in below if is_followed(each))]
+    )
 
 
 def paths_of_group(name: str, group: Group) -> Iterator[str]:

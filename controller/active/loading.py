@@ -15,7 +15,7 @@ from ..config.topic_configs import faults_of
 from ..metadata.entities import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE, Broker, EntityConfigs, Topic
 from ..metadata.image import Image
 from ..metadata.topic_names import is_valid_topic_name
-from ..store.base import Entry, Store, Watch
+from ..store.base import HIDDEN, Entry, Store, Watch
 from ..znodes import groups, layout, registrations, tokens
 from ..znodes.acls import ACL_PATHS
 from ..znodes.configs import decode_config
@@ -96,7 +96,7 @@ async def load_brokers(
             brokers.append(registrations.decode_broker(broker_id, entry.data, entry.stat.czxid))
         except MalformedZnodeError as error:
             log.warning("the registration of broker %d is ignored: %s", broker_id, error)
-            if broker_id in known and known[broker_id].epoch == entry.stat.czxid:
+            if broker_id in known and (entry is HIDDEN or known[broker_id].epoch == entry.stat.czxid):
                 brokers.append(known[broker_id])
     return brokers
 

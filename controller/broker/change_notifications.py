@@ -86,10 +86,10 @@ class ChangeNotifications(Generic[Named]):
                         task_status.started()
                         started = True
                     await self._follow_session(store, names, on_change, tidies)
-                except AccessDenied:
+                except AccessDenied as error:
                     if not self._is_denied:
                         self._is_denied = True
-                        log.warning("ZooKeeper lets this node not read what notifications below %s name", self._root)
+                        log.warning("what notifications below %s name cannot be followed: %s", self._root, error)
                     await trio.sleep(PAUSE_SECONDS)
                 except StoreError as error:
                     log.debug("the notifications below %s cannot be followed for a moment: %s", self._root, error)

@@ -85,6 +85,12 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     stat: Stat
 
 
+HIDDEN = Entry(b"\xff hidden", Stat(version=-1, czxid=-1, mzxid=-1, ctime_ms=0))
+"""Stands for a znode that the store's access control lets this session not read. Its data is no
+text, so whoever decodes it finds it unreadable.
+"""
+
+
 class Create(msgspec.Struct, frozen=True, gc=False):
     path: str
     data: bytes | None = None
@@ -158,9 +164,10 @@ class SessionState(Enum):
 class Store(Protocol):
     """One session with a tree of znodes. Paths are absolute, and do not contain the store's chroot.
 
-    Every method that reads or writes raises `StoreUnavailable` and `SessionExpired` besides the
-    errors that its docstring names. Operations take effect in the order in which they were started,
-    whether or not the earlier ones have been awaited.
+    Every method that reads or writes raises `StoreUnavailable` and `SessionExpired`, and where it
+    does not say otherwise `AccessDenied`, besides the errors that its docstring names. Operations
+    take effect in the order in which they were started, whether or not the earlier ones have been
+    awaited.
     """
 
     @property
@@ -181,9 +188,9 @@ class Store(Protocol):
         """
 
     async def get_many(self, paths: Sequence[str], watch: Watch | None = None) -> list[Entry | None]:
-        """Return many znodes in the order of `paths`, None for each that is missing. The requests
-        are pipelined. The watch is called for each of the znodes that are there, on a change of its
-        data or its deletion.
+        """Return many znodes in the order of `paths`, None for each that is missing, and HIDDEN for
+        each that this session may not read. The requests are pipelined. The watch is called for
+        each of the znodes that were read, on a change of its data or its deletion.
         """
 
     def forget(self, watch: Watch) -> None:
@@ -196,7 +203,7 @@ class Store(Protocol):
 
     async def children_many(self, paths: Sequence[str]) -> list[list[str] | None]:
         """Return the children of many znodes in the order of `paths`, None for each that is
-        missing.
+        missing. Raises AccessDenied if this session may not read one of them.
         """
 
     def commit(self, operations: Sequence[Operation]) -> Coroutine[Any, Any, list[Result]]:

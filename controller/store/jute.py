@@ -10,6 +10,7 @@ from struct import Struct
 from typing import Any
 
 from .base import (
+    HIDDEN,
     AccessDenied,
     Check,
     Create,
@@ -37,6 +38,7 @@ ROLLED_BACK = 0
 """The error of the operations before the one that failed."""
 CONNECTION_LOSS = -4
 NO_NODE = -101
+NO_AUTH = -102
 EXPIRED = -112
 AUTHENTICATION_FAILED = -115
 
@@ -55,7 +57,7 @@ ERRORS: dict[int, type[StoreError]] = {
     -6: Unimplemented,
     -7: StoreUnavailable,  # operation timeout
     NO_NODE: NodeMissing,
-    -102: AccessDenied,  # not authenticated
+    NO_AUTH: AccessDenied,
     -103: VersionConflict,
     -110: NodeExists,
     -111: NodeNotEmpty,
@@ -196,9 +198,9 @@ def encode_multi_read(kind: int, paths: Sequence[str], full: Callable[[str], str
     return b"".join(parts)
 
 
-def decode_multi_read(buffer: bytes, offset: int, paths: Sequence[str]) -> list[Any]:
-    """Decode an `Entry`, or a sorted list of names, for each path; None for a znode that is
-    missing.
+def decode_multi_read(kind: int, buffer: bytes, offset: int, paths: Sequence[str]) -> list[Any]:
+    """Decode for each path what a multi-read of this kind has: an `Entry`, HIDDEN for a znode that
+    may not be read, or a sorted list of names; None for a znode that is missing.
     """
     results: list[Any] = []
     while True:
@@ -214,9 +216,9 @@ def decode_multi_read(buffer: bytes, offset: int, paths: Sequence[str]) -> list[
             results.append(names)
         else:
             error: int = INT.unpack_from(buffer, offset)[0]
-            if error != NO_NODE:
+            if error != NO_NODE and (error != NO_AUTH or kind != GET_DATA):
                 raise error_of(error, paths[len(results)])
-            results.append(None)
+            results.append(None if error == NO_NODE else HIDDEN)
             offset += INT.size
 
 

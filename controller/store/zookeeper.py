@@ -21,6 +21,8 @@ import trio
 
 from . import jute
 from .base import (
+    HIDDEN,
+    AccessDenied,
     Answered,
     CommitTooLarge,
     Create,
@@ -281,11 +283,11 @@ class ZooKeeperStore:
         results: list[Any] = []
         for part in parts:
             if len(under_way) == REQUESTS_IN_FLIGHT:
-                results += await part_of(*under_way.popleft())
+                results += await part_of(kind, *under_way.popleft())
             body = jute.encode_multi_read(kind, part, self._full)
             under_way.append((self._send(jute.MULTI_READ, body, part[0]), part))
         for reply, part in under_way:
-            results += await part_of(reply, part)
+            results += await part_of(kind, reply, part)
         return results
 
     # ------------------------------------------------------------------ news of the session
@@ -371,15 +373,17 @@ class ZooKeeperStore:
 
 
 async def entry_of(reading: Reply) -> Entry | None:
-    """Return the znode that was read, or None if it is missing."""
+    """Return the znode that was read, None if it is missing, HIDDEN if it may not be read."""
     try:
         return jute.decode_entry(*await reading.body())[0]
     except NodeMissing:
         return None
+    except AccessDenied:
+        return HIDDEN
 
 
-async def part_of(reply: Reply, paths: Sequence[str]) -> list[Any]:
-    return jute.decode_multi_read(*await reply.body(), paths)
+async def part_of(kind: int, reply: Reply, paths: Sequence[str]) -> list[Any]:
+    return jute.decode_multi_read(kind, *await reply.body(), paths)
 
 
 def _check_chroot(chroot: str) -> None:

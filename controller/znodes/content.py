@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from ...protocol.wire import MAX_TEXT_BYTES
+from ..store.base import HIDDEN
 
 Shape = TypeVar("Shape")
 
@@ -53,6 +54,8 @@ def read(what: str, data: bytes | None, reader: msgspec.json.Decoder[Shape], *, 
     """Decode the data of a znode. Raises MalformedZnodeError, which quotes the beginning of the
     data unless it may hold secrets.
     """
+    if data is HIDDEN.data:
+        raise MalformedZnodeError("ZooKeeper's access control hides it from this node")
     try:
         return reader.decode(data or b"")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

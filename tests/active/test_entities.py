@@ -12,12 +12,23 @@ from minicontroller.controller.active.entity_reading import decoded
 from minicontroller.controller.active.entity_writing import stage_acls, stage_client_configs, stage_token
 from minicontroller.controller.active.jobs import Draft, Element
 from minicontroller.controller.broker.cluster_security import ClusterSecurity, EntityChanges
-from minicontroller.controller.metadata.entities import UNREADABLE, DelegationToken
+from minicontroller.controller.metadata.entities import (
+    NO_CONFIGS,
+    UNREADABLE,
+    AclEntries,
+    DelegationToken,
+    EntityConfigs,
+    Partition,
+    Topic,
+)
 from minicontroller.controller.security.scram_credentials import credential_text, derived_credential
 from minicontroller.controller.store.base import Create, Delete, Entry, SetData, Stat, Store
-from minicontroller.controller.znodes import acls, groups, tokens
+from minicontroller.controller.store.zookeeper import ZooKeeperStore
+from minicontroller.controller.znodes import acls, groups, layout, tokens
+from minicontroller.controller.znodes.access_lists import CREATOR_ONLY
 from minicontroller.controller.znodes.configs import encode_config
 from minicontroller.controller.znodes.entity_names import user_path
+from minicontroller.controller.znodes.topics import encode_topic
 from minicontroller.protocol.acls import (
     AccessControlEntry,
     AclOperation,
@@ -26,15 +37,18 @@ from minicontroller.protocol.acls import (
     PermissionType,
     ResourcePattern,
 )
-from tests.store.worlds import MemoryWorld, World, in_both_worlds
+from minicontroller.protocol.error_codes import ErrorCode
+from tests.store.worlds import MemoryWorld, World, in_both_worlds, on_zookeeper
 from tests.support.config_znodes import notification
 from tests.support.small_cluster import SmallCluster
+from tests.support.zookeeper import ZooKeeperServer
 
 ORDERS = ResourcePattern(AclResourceType.TOPIC, "orders")
 ORD = ResourcePattern(AclResourceType.TOPIC, "ord", PatternType.PREFIXED)
 ALICE = AccessControlEntry("User:alice", "*", AclOperation.READ, PermissionType.ALLOW)
 BOB = AccessControlEntry("User:bob", "*", AclOperation.READ, PermissionType.DENY)
 CAROL = AccessControlEntry("User:carol", "10.0.0.1", AclOperation.ALL, PermissionType.ALLOW)
+SECRET = ResourcePattern(AclResourceType.TOPIC, "secret")
 TOKEN = DelegationToken("id", "User:alice", "User:bob", ("User:c",), 1, 2, 3)
 QUOTA = {"producer_byte_rate": "7"}
 
@@ -287,6 +301,53 @@ async def test_malformed_znodes_stop_nobody(cluster: SmallCluster, other: Store,
     assert all(map(is_unreadable, all_security(cluster)))
     await write(cluster, of_acls(ORD))
     assert all(ORD not in each.acls for each in all_security(cluster))
+
+
+@on_zookeeper
+async def test_what_nodes_may_not_read_stops_nobody(
+    cluster: SmallCluster, other: Store, zookeeper: ZooKeeperServer, chroot: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Znodes of each kind that ZooKeeper hides from the nodes are unreadable, which the log says:
+    hidden ACLs deny, and what others change and remove beside them is followed, also by the next
+    controller and by a node that starts.
+    """
+    await others_write(other)
+    hidden = {
+        acls.acl_path(SECRET): acls.encode_acls([ALICE]),
+        "/config/users/secret": encode_config(QUOTA),
+        "/config/users/secret/clients": None,
+        "/config/brokers/2": encode_config({}),
+        tokens.token_path("secret"): tokens.encode_token(TOKEN),
+        groups.group_path("secret"): None,
+        layout.topic_path("secret"): encode_topic(Topic("secret", partitions=(Partition((1,)),))),
+    }
+    notices = [notification("users/secret"), notice_of(SECRET), notification("users/a/clients/b"), notice_of(ORDERS)]
+    connect = zookeeper.connect + chroot
+    async with ZooKeeperStore(connect, access=lambda _: CREATOR_ONLY, authentication=[("digest", "m:m")]) as owner:
+        await owner.commit([Create(path, data) for path, data in hidden.items()])
+    await other.commit([Delete(acls.acl_path(ORDERS)), Delete("/config/users/a/clients/b"), *notices])
+
+    def are_followed() -> bool:
+        return all(
+            each.acls.get(SECRET) == AclEntries(version=UNREADABLE)
+            and each.configs.get("users/secret") == EntityConfigs(NO_CONFIGS, UNREADABLE)
+            and each.tokens.keys() == {"id"}
+            and ORDERS not in each.acls
+            and "users/a/clients/b" not in each.configs
+            for each in all_security(cluster)
+        )
+
+    await cluster.until(are_followed)
+    await cluster.kill(3)
+    await cluster.start(3)
+    await cluster.elect_anew()
+    await cluster.until(are_followed)
+    await cluster.until(lambda: "secret" in cluster.controller.image.topics)
+    names = [path.removeprefix("/config/").replace("brokers/2", "broker 2") for path in hidden]
+    assert all(any(name in line and "hides it" in line for line in caplog.messages) for name in names)
+    assert await cluster.create("t") == [ErrorCode.NONE]
+    assert await cluster.delete("secret") == [ErrorCode.NONE]
+    await cluster.until(lambda: set(cluster.controller.image.topics) == {"t"})
 
 
 LONG = "n" * 40_000

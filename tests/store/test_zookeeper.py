@@ -12,6 +12,7 @@ import trio.testing
 from kazoo.client import KazooClient  # type: ignore[import-untyped]
 
 from minicontroller.controller.store.base import (
+    HIDDEN,
     AccessDenied,
     Create,
     SessionState,
@@ -19,6 +20,7 @@ from minicontroller.controller.store.base import (
     StoreError,
     StoreUnavailable,
 )
+from minicontroller.controller.store.trees import listed_below
 from minicontroller.controller.store.watchdog import run_watchdog
 from minicontroller.controller.store.zookeeper import ZooKeeperStore
 from minicontroller.controller.znodes.access_lists import protected
@@ -328,8 +330,15 @@ async def test_protected_znodes_are_the_creator_s(zookeeper: ZooKeeperServer, ch
                 for secret in secrets:
                     with pytest.raises(AccessDenied):
                         await stranger.get(secret)
-                    with pytest.raises(AccessDenied):
-                        await stranger.get_many([secret])
+                for watch in (None, lambda _event: None):
+                    found = await stranger.get_many([secrets[0], "/brokers/x", secrets[1], "/brokers/y"], watch)
+                    assert found == [HIDDEN, entry, HIDDEN, None]
+                with pytest.raises(AccessDenied):
+                    await stranger.children_many(["/brokers", "/config/users"])
+                assert await listed_below(stranger, ["/brokers", "/config/users", "/x"]) == {
+                    "/brokers": ["/brokers/x"],
+                    "/config/users": [],
+                }
         async with ZooKeeperStore(connect, access=protected, authentication=[OWNER]) as colleague:
             await colleague.commit([SetData("/brokers/x", b"y"), SetData(secrets[0], b"y")])
 
