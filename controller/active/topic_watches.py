@@ -89,12 +89,12 @@ class TopicWatches:
             topic = self._image().topics.get(name)
             if topic is None:
                 continue
-            if parent == layout.TOPICS and _is_topic_new(topic, found, has_changed=has_changed):
-                topics.append(name)
-            elif parent == layout.TOPIC_CONFIGS:
-                entry = found or await self._store.get(path, self._fired)  # its creation is waited for
-                if _are_configs_new(topic.config_version, entry, has_changed=has_changed):
-                    configs.append(name)
+            entry = found or await self._store.get(path, self._fired)  # its creation is waited for
+            if parent == layout.TOPICS:
+                if _is_topic_new(topic, entry, has_changed=has_changed):
+                    topics.append(name)
+            elif _are_configs_new(topic.config_version, entry, has_changed=has_changed):
+                configs.append(name)
         self._topics_changed(topics)
         self._configs_changed(configs)
 

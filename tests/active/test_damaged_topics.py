@@ -13,8 +13,10 @@ import msgspec
 import pytest
 import trio
 
+from minicontroller.controller.active.topic_watches import TopicWatches
 from minicontroller.controller.handlers import SPECS
-from minicontroller.controller.metadata.entities import NO_TOPIC_ID, Topic
+from minicontroller.controller.metadata.entities import NO_TOPIC_ID, Partition, Topic
+from minicontroller.controller.metadata.image import Image
 from minicontroller.controller.store.base import Create, Delete, SetData, Store
 from minicontroller.controller.store.memory import MemoryStore
 from minicontroller.controller.znodes import layout
@@ -450,6 +452,26 @@ async def test_configs_are_read_without_a_notification(
     await other.ensure(path)
     await other.commit([SetData(path, encode_config({"retention.ms": "9"}))])
     await cluster.until(has("9"))
+
+
+async def test_a_topic_that_is_away_for_a_moment_stays_watched(
+    memory: MemoryWorld, other: Store, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """If another program deletes the znode of a topic, and creates it again before the controller
+    has noticed that it is gone, what is written there later is seen.
+    """
+    store, calls = await memory.open(), list[str]()
+    image = Image().with_topics([Topic("t", version=0, partitions=(Partition((1,)),))])
+    watches = TopicWatches(store, lambda: image, topics_changed=calls.extend, configs_changed=lambda _: None)
+    watches.watch(["t"])
+    await other.ensure(PATH)
+    nursery.start_soon(watches.run)
+    for operation in (Delete(PATH), Create(PATH), SetData(PATH, b"1"), Delete(PATH), Create(PATH), SetData(PATH, b"2")):
+        await trio.sleep(1)
+        calls.clear()
+        await other.commit([operation])
+        await trio.sleep(1)
+        assert calls == ["t"], operation
 
 
 async def test_a_former_controller_watches_no_topic(cluster: SmallCluster, autojump_clock: object) -> None:
