@@ -145,10 +145,21 @@ class ClusterReader:
         """Return those configs of a broker or its loggers that have this source, or all. An empty
         name stands for the default of all brokers. Raises NotKnownError.
         """
-        with in_time():
+        with self.in_time():
             (result,) = await self._describe([_resource(kind, name)], broker_id=_broker_id(name))
         check(result.error_code, f"the configs of broker {name}")
         return own_configs(result, source)
+
+    @contextmanager
+    def in_time(self) -> Iterator[None]:
+        """Raise NotKnownError if the cluster does not answer in time. Another broker is asked from
+        then on.
+        """
+        with trio.move_on_after(PATIENCE_SECONDS) as patience:
+            yield
+        if patience.cancelled_caught:
+            self.leave()
+            raise NotKnownError(f"the cluster does not answer within {PATIENCE_SECONDS:g} seconds", will_pass=True)
 
     async def acls_matching(self, wanted: DeleteAclsFilter) -> dict[ResourcePattern, list[AccessControlEntry]]:
         """Return the ACLs that a filter matches now, by their patterns. Raises NotKnownError."""
@@ -161,7 +172,7 @@ class ClusterReader:
             operation=wanted.operation,
             permission_type=wanted.permission_type,
         )
-        with in_time():
+        with self.in_time():
             answer = await self._ask(request, ApiKey.DESCRIBE_ACLS, DescribeAclsResponse)
         if answer.error_code == ErrorCode.SECURITY_DISABLED:
             return {}
@@ -310,12 +321,3 @@ def _resource(kind: ResourceType, name: str) -> DescribeConfigsResource:
 
 def _topic_resource(name: str) -> DescribeConfigsResource:
     return _resource(ResourceType.TOPIC, name)
-
-
-@contextmanager
-def in_time() -> Iterator[None]:
-    """Raise NotKnownError if the cluster does not answer in time."""
-    with trio.move_on_after(PATIENCE_SECONDS) as patience:
-        yield
-    if patience.cancelled_caught:
-        raise NotKnownError(f"the cluster does not answer within {PATIENCE_SECONDS:g} seconds", will_pass=True)

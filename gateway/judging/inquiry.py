@@ -24,7 +24,7 @@ from ..parties import AskForClient
 from . import automatic
 from .dissection import FORMS, Outcome
 from .judged import CLUSTER_REFUSES, Judged, JudgedPart
-from .questions import NotSeen
+from .questions import NotAsked, NotSeen
 from .records import KNOWN_CODES
 
 NOT_SEEN_YET = "The gateway does not see this yet; try it again."
@@ -67,6 +67,8 @@ def _refuse(each: JudgedPart, outcome: Outcome) -> None:
     """Refuse a part as the cluster does. What the cluster would carry out has come to be since the
     gateway looked, and the client is to ask again.
     """
+    if outcome.code == ErrorCode.NONE and isinstance(each.change.refusal, NotAsked):
+        return  # the gateway's own reason
     if outcome.code == ErrorCode.NONE:
         each.refuse(Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NOT_SEEN_YET))
     elif outcome.code in KNOWN_CODES:

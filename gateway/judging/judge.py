@@ -19,7 +19,7 @@ import trio
 from ...audit.event import NOT_AUTHENTICATED
 from ...controller.audit.requests import AuditedRequest
 from ...controller.errors import Refusal
-from ...controller.metadata.entities import NO_TOPIC_ID
+from ...controller.metadata.entities import NO_TOPIC_ID, Topic
 from ...controller.metadata.image import Image
 from ...controller.observe.logs import RateLimitedLog, about
 from ...controller.policy.cluster_view import TopicStates, view
@@ -38,7 +38,7 @@ from .dissection import Form, PartedForm
 from .judged import CLUSTER_REFUSES, NO_JUDGED_API, NO_JUDGED_KIND, NO_POLICY, Judged, JudgedPart, is_dry_run
 from .mirror import Mirror
 from .preparing import CONTROLLED_KINDS, Preparation
-from .questions import Asker, NotSeen, Question, can_never_be
+from .questions import Asker, NotAsked, NotSeen, Question, can_never_be
 from .turns import Turns
 from .whole_requests import UndividedForm
 
@@ -149,6 +149,8 @@ class Judge:
             async with self._judging:
                 await self._judge_parts(judged)
                 self._under_way[id(judged)] = judged
+            # What goes no further keeps nobody waiting while the cluster is asked how to refuse it.
+            self._turns.keep(judged.turn, {each.line for each in judged.passed})
         except Refusal as refusal:
             self._decide_all(judged, refusal if self.enforces else refusal.message or refusal.code.name)
         except NotKnownError as error:
@@ -333,6 +335,18 @@ class Judge:
         topic = image.topics.get(each.change.resource)
         if topic is None:
             raise _not_seen(judged.asked.api_key, each)
+        try:
+            return self._question_of_topic(asker, judged, each, image, topic)
+        except NotSeen:
+            raise
+        except Refusal as refusal:  # which would tell a client without rights that the topic is there
+            raise NotAsked(refusal.code, refusal.message) from refusal
+
+    def _question_of_topic(
+        self, asker: Asker, judged: Judged, each: JudgedPart, image: Image, topic: Topic
+    ) -> Question:
+        requested = each.part.requested
+        wanted, *_ = each.elements(judged.request)
         match judged.form.key:
             case ApiKey.DELETE_TOPICS:
                 return asker.deletion(topic, self._mirror.created_ms(topic.name))

@@ -60,6 +60,11 @@ class JudgedPart(msgspec.Struct, eq=False):
         )
         return cls(part, change)
 
+    @property
+    def line(self) -> str:
+        """The name of the line in which requests about the same wait for their turns."""
+        return f"{self.change.kind} {self.change.resource}"
+
     def elements(self, request: Any) -> list[Any]:
         """Return the elements of the request that the part is made of."""
         return [getattr(request, field)[index] for field, index in self.part.places]

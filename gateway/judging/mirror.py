@@ -24,7 +24,7 @@ from ...protocol.acls import AccessControlEntry, ResourcePattern
 from ...protocol.config_resources import ResourceType
 from ...protocol.messages.delete_acls import DeleteAclsFilter
 from ...protocol.messages.metadata import MetadataRequestTopic, MetadataResponseBroker, MetadataResponseTopic
-from .cluster_reader import ABSENT, ClusterReader, NotKnownError, check, in_time
+from .cluster_reader import ABSENT, ClusterReader, NotKnownError, check
 from .knowledge import Knowledge
 from .reading import ClusterDefaults, brokers_of, exists
 
@@ -117,7 +117,7 @@ class Mirror:
         """
         if not (names or ids):
             return
-        with in_time():
+        with self._reader.in_time():
             found, brokers = await self._read_topics(names, ids)
             if any(self._differs(name, topic) for name, topic in found.items()):
                 found, brokers = await self._settled(found)
@@ -165,15 +165,15 @@ class Mirror:
         controller has answered: between the readings are `pauses` in seconds. Raises NotKnownError.
         """
         for pause in pauses:
-            with in_time():
+            with self._reader.in_time():
                 found, _ = await self._read_topics(names, ())
             if reached(self._image_with(found)):
                 break
             await trio.sleep(pause)
         else:
-            with in_time():
+            with self._reader.in_time():
                 found, _ = await self._read_topics(names, ())
-        with in_time():
+        with self._reader.in_time():
             again, _ = await self._settled(found)
         image = self._image_with(again)
         return image if reached(image) else self._image_with(found)  # others may have changed it since

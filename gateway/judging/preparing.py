@@ -52,18 +52,20 @@ class Preparation:
         if judged.form.is_whole and self._judges_api(judged.asked.policy_api):
             await self._resolve(judged)
         await self._name_topics(judged.parts)
-        names = {f"{each.change.kind} {each.change.resource}" for each in judged.parts}
+        topics = {each.change.resource for each in judged.parts if _is_of_topic(each)}
+        seen: set[str] = set()
+        if judged.form.key != ApiKey.CREATE_TOPICS:
+            await self._look_for(topics)  # before its turn, so that nobody waits for what is not there
+            seen = topics.intersection(self._mirror.image.topics)
         self._turns.end(judged.turn)
-        judged.turn = self._turns.stand(names)
+        judged.turn = self._turns.stand(each.line for each in judged.parts)
         with trio.move_on_after(PATIENCE_SECONDS) as patience:
             await self._turns.wait(judged.turn)
         if patience.cancelled_caught:  # a client could bring that about, so that it is no failure
             text = "Another request about the same has not been answered for long."
             raise Refusal(ErrorCode.REQUEST_TIMED_OUT, text)
-        topics = {each.change.resource for each in judged.parts if _is_of_topic(each)}
         await self._mirror.look(topics)
-        if judged.form.key != ApiKey.CREATE_TOPICS:
-            await self._look_for(topics)
+        await self._look_for(seen)
         for each in judged.parts:
             if each.change.kind in CONTROLLED_KINDS and not judged.form.is_whole and not self.is_no_thing(each):
                 each.before = await self._before(each.part.requested)
@@ -85,11 +87,12 @@ class Preparation:
 
     async def _look_for(self, names: set[str]) -> None:
         """Look again for topics that are not shown. Raises NotKnownError."""
-        for _ in range(self._looks - 1):
+        for look in range(self._looks):
             missing = [name for name in names if name not in self._mirror.image.topics and is_valid_topic_name(name)]
             if not missing:
                 return
-            await trio.sleep(SECONDS_BETWEEN_LOOKS)
+            if look:
+                await trio.sleep(SECONDS_BETWEEN_LOOKS)
             await self._mirror.look(missing)
 
     async def _before(self, requested: RequestedChange) -> Mapping[str, str] | NotKnownError | Refusal:

@@ -61,6 +61,10 @@ class NotSeen(Refusal):
     """What a request is about is not in the state that was read, which may be old."""
 
 
+class NotAsked(NotSeen):
+    """The gateway itself finds something wrong with what is asked of a topic that it sees."""
+
+
 class Question(msgspec.Struct, frozen=True):
     """The question to the policy about a part, and the effect of the part if it is passed."""
 

@@ -10,19 +10,16 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 
-from ...controller.errors import Refusal
 from ...controller.handlers.acl_filters import entry_text, pattern_text
 from ...controller.handlers.requested_changes import election_type
 from ...controller.metadata.image import Image
 from ...controller.requests.changes import RequestedChange
 from ...protocol.acls import (
     AccessControlEntry,
-    AclOperation,
-    AclResourceType,
-    PermissionType,
     ResourcePattern,
 )
 from ...protocol.error_codes import ErrorCode
@@ -43,21 +40,21 @@ from .mirror import Mirror
 
 MOST_FILTERS = 200
 """How many filters a DeleteAcls may have that is judged: the cluster is asked what each matches."""
-MOST_ACLS = 2_000
+MOST_ACLS = 1_000
 """How many ACLs the filters of a request may match that is judged: each goes on as a filter, which
 the cluster compares with all ACLs that it has.
 """
-NO_ACL = DeleteAclsFilter(
-    resource_type_filter=AclResourceType.CLUSTER,
-    resource_name_filter="no-cluster",
-    principal_filter="User:nobody",
-    host_filter="*",
-    operation=AclOperation.ALTER,
-    permission_type=PermissionType.ALLOW,
+UNTOLD = frozenset(
+    {
+        ErrorCode.ELECTION_NOT_NEEDED,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        ErrorCode.NOT_CONTROLLER,
+    }
 )
-"""A filter that matches nothing in any state: Kafka has ACLs of one name alone for the cluster."""
-IDLE = frozenset({ErrorCode.ELECTION_NOT_NEEDED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
-"""The answers to named partitions of which an election of everything does not tell."""
+"""The answers to named partitions of which an election of everything does not tell: it has no rows
+if it is refused as a whole.
+"""
 
 
 class Resolution(msgspec.Struct, frozen=True):
@@ -71,10 +68,11 @@ class Resolution(msgspec.Struct, frozen=True):
 
 
 async def resolution(request: Any, mirror: Mirror) -> Resolution | None:
-    """Return what a request means; None if it says so itself. Raises NotKnownError, Refusal."""
+    """Return what a request means; None if it says so itself. Raises NotKnownError."""
     if isinstance(request, DeleteAclsRequest) and not any(map(_has_an_unknown_code, request.filters)):
         return await _deletion(request, mirror)
     if isinstance(request, ElectLeadersRequest) and request.topic_partitions is None:
+        await mirror.read()
         return _election(request, mirror.image)
     return None
 
@@ -88,25 +86,45 @@ def _has_an_unknown_code(wanted: DeleteAclsFilter) -> bool:
 
 async def _deletion(request: DeleteAclsRequest, mirror: Mirror) -> Resolution:
     if len(request.filters) > MOST_FILTERS:
-        text = f"The request has {len(request.filters)} filters; the gateway judges at most {MOST_FILTERS}."
-        raise Refusal(ErrorCode.INVALID_REQUEST, text)
+        return _too_much(request, f"The gateway judges at most {MOST_FILTERS} filters in one request.")
     matched: dict[str, dict[str, str | None]] = {}
     named: list[list[DeleteAclsFilter]] = []
     for each in request.filters:
         found = await mirror.acls_matching(each)
-        named.append([_only(pattern, entry) for pattern, entries in found.items() for entry in entries] or [NO_ACL])
+        acls = [_only(pattern, entry) for pattern, entries in found.items() for entry in entries]
+        named.append(acls or [_of_nobody(each)])
         for pattern, entries in found.items():
             matched.setdefault(pattern_text(pattern), {}).update(dict.fromkeys(map(entry_text, entries)))
-    count = sum(map(len, named))
-    if count > MOST_ACLS:
-        text = f"The filters of the request match {count} ACLs; the gateway judges at most {MOST_ACLS}."
-        raise Refusal(ErrorCode.INVALID_REQUEST, text)
+    if sum(map(len, named)) > MOST_ACLS:
+        return _too_much(request, f"The gateway judges at most {MOST_ACLS} matching ACLs in one request.")
     parts = [
         Part(("acl", name), [], RequestedChange(name, "acl", entries, dict.fromkeys(entries, "delete")))
         for name, entries in sorted(matched.items())
     ]
     exact = msgspec.structs.replace(request, filters=[each for filters in named for each in filters])
     return Resolution(parts, exact, partial(_by_filter, [len(filters) for filters in named]))
+
+
+def _of_nobody(wanted: DeleteAclsFilter) -> DeleteAclsFilter:
+    """Return a filter that matches nothing in any state, and that the cluster refuses as it refuses
+    this one.
+    """
+    return msgspec.structs.replace(wanted, principal_filter=f"User:{uuid4()}")
+
+
+def _too_much(request: DeleteAclsRequest, text: str) -> Resolution:
+    """Return a request that deletes nothing, so that the cluster says first whether the client may
+    delete ACLs: how many there are is told to nobody else.
+    """
+
+    def answer(response: DeleteAclsResponse) -> DeleteAclsResponse:
+        rows = [
+            row if row.error_code else DeleteAclsFilterResult(ErrorCode.INVALID_REQUEST, text)
+            for row in response.filter_results
+        ]
+        return msgspec.structs.replace(response, filter_results=rows)
+
+    return Resolution([], msgspec.structs.replace(request, filters=list(map(_of_nobody, request.filters))), answer)
 
 
 def _only(pattern: ResourcePattern, entry: AccessControlEntry) -> DeleteAclsFilter:
@@ -152,6 +170,6 @@ def _of_everything(response: ElectLeadersResponse) -> ElectLeadersResponse:
 
 def _elections(rows: Sequence[ReplicaElectionResult]) -> Iterator[ReplicaElectionResult]:
     for row in rows:
-        told = [each for each in row.partition_result if each.error_code not in IDLE]
+        told = [each for each in row.partition_result if each.error_code not in UNTOLD]
         if told:
             yield msgspec.structs.replace(row, partition_result=told)

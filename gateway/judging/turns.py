@@ -4,7 +4,7 @@ Rule: a request stands in line for everything that it names at once, so that no 
 wait for each other.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import trio
 
@@ -14,6 +14,7 @@ class Turn:
 
     def __init__(self, names: frozenset[str]) -> None:
         self.names = names
+        """Its lines, of which some may be left before others."""
         self.called = trio.Event()
         """Set when the request has become the first of a line."""
 
@@ -48,12 +49,17 @@ class Turns:
             turn.called = trio.Event()
             await turn.called.wait()
 
-    def end(self, turn: Turn) -> None:
-        """Leave the lines, whether the turn had come or not."""
-        for name in turn.names:
+    def keep(self, turn: Turn, names: Collection[str]) -> None:
+        """Stay in the lines of these names alone."""
+        for name in turn.names.difference(names):
             line = self._lines[name]
             del line[turn]
             if line:
                 next(iter(line)).called.set()
             else:
                 del self._lines[name]
+        turn.names = turn.names.intersection(names)
+
+    def end(self, turn: Turn) -> None:
+        """Leave the lines, whether the turn had come or not."""
+        self.keep(turn, ())

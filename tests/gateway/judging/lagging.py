@@ -77,6 +77,8 @@ class LaggingCluster:
         self.acls: list[delete_acls.DeleteAclsMatchingAcl] = []
         self.shown_acls: list[delete_acls.DeleteAclsMatchingAcl] = []
         """What all brokers show of the ACLs."""
+        self.grants = True
+        """Whether clients may change ACLs and elect leaders."""
         self._most_seconds = most_seconds
         self._history: list[tuple[float, State]] = [(-math.inf, {})]
         self._shown = dict.fromkeys(BROKERS, 0)
@@ -246,6 +248,8 @@ class LaggingCluster:
         rows = []
         for each in named:
             code = ErrorCode.NONE if each.topic in self.now else UNKNOWN
+            if not self.grants:
+                code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
             if not code:
                 self._change(request, each.topic, self.now[each.topic])
             told = [elect_leaders.PartitionResult(index, code, None) for index in each.partitions]
@@ -269,6 +273,9 @@ class LaggingCluster:
     def _DeleteAcls(self, request: delete_acls.DeleteAclsRequest, _: int) -> WireStruct:  # noqa: N802
         rows = []
         for wanted in request.filters:
+            if not self.grants:
+                rows.append(delete_acls.DeleteAclsFilterResult(ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
+                continue
             matched = [each for each in self.acls if _matches(wanted, each)]
             rows.append(delete_acls.DeleteAclsFilterResult(error_message=None, matching_acls=matched))
             self.acls = [each for each in self.acls if each not in matched]

@@ -33,6 +33,7 @@ from minicontroller.gateway.judging.cluster_reader import NotKnownError
 from minicontroller.gateway.judging.judge import Judge
 from minicontroller.gateway.judging.mirror import Mirror
 from minicontroller.gateway.judging.records import Records
+from minicontroller.gateway.judging.resolution import MOST_ACLS, MOST_FILTERS
 from minicontroller.gateway.judging.review import Reviewer
 from minicontroller.gateway.judging.turns import Turns
 from minicontroller.policies.rules.reading import rules_of
@@ -409,6 +410,44 @@ async def test_acls_are_deleted_that_were_judged(nursery: trio.Nursery, autojump
     response = await gateway.ask(cluster, ApiKey.DELETE_ACLS, asked, BROKERS[0])
     assert [row.error_code for row in response.filter_results] == [ErrorCode.POLICY_VIOLATION] * 3
     assert cluster.acls == [unseen]
+
+
+async def test_how_much_there_is_is_told_to_nobody_without_rights(
+    nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """Where a request means more than the gateway judges, or names everything, a client without
+    rights gets the refusal of the cluster, and no more rows than there.
+    """
+    cluster, gateway = await at_rest(nursery)
+    cluster.acls = cluster.shown_acls = [acl(f"a{number}") for number in range(MOST_ACLS + 1)]
+    everything = delete_acls.DeleteAclsFilter(ResourceType.TOPIC, None, 1, None, None, 1, 1)
+    election = elect_leaders.ElectLeadersRequest(elect_leaders.ElectionType.UNCLEAN, topic_partitions=None)
+    for grants, code in ((True, ErrorCode.INVALID_REQUEST), (False, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)):
+        cluster.grants = grants
+        for filters in ([everything], [everything] * (MOST_FILTERS + 1)):
+            asked = delete_acls.DeleteAclsRequest(filters)
+            response = await gateway.ask(cluster, ApiKey.DELETE_ACLS, asked, BROKERS[0])
+            assert [row.error_code for row in response.filter_results] == [code] * len(filters)
+        told = await gateway.ask(cluster, ApiKey.ELECT_LEADERS, election, BROKERS[0])
+        assert bool(told.replica_election_results) is grants
+    assert len(cluster.acls) == MOST_ACLS + 1
+
+
+async def test_what_is_refused_keeps_nobody_waiting(nursery: trio.Nursery, autojump_clock: object) -> None:
+    """A request that goes no further leaves its line before the cluster is asked how to refuse it,
+    which a broker may hold up for long.
+    """
+    cluster, gateway = await at_rest(nursery)
+    asked = create_partitions.CreatePartitionsRequest([create_partitions.CreatePartitionsTopic("gone", 2, None)])
+    header = RequestHeader(api_key=ApiKey.CREATE_PARTITIONS, api_version=3, correlation_id=1, client_id="client")
+    frame = KAFKA.encode_request(header, asked)[4:]
+    caller = Caller(Listener(name="CLIENTS"), "127.0.0.1", 1)
+    with trio.fail_after(5):
+        reviews = [await gateway.reviewer.review(caller, frame) for _ in range(2)]
+    assert cluster.deeds == []
+    for review in reviews:
+        assert review is not None
+        review.abandon()
 
 
 def acl(name: str) -> delete_acls.DeleteAclsMatchingAcl:
