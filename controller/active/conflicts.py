@@ -14,10 +14,12 @@ from ..store.base import (
     NodeMissing,
     NodeNotEmpty,
     SessionExpired,
+    Store,
     StoreError,
     StoreUnavailable,
     VersionConflict,
 )
+from ..store.trees import whole_trees
 from .commits import Commit
 from .entity_reading import is_followed
 from .jobs import ControllerMoved, Element, InDoubt, WriterJob
@@ -64,6 +66,18 @@ def count_conflict(job: WriterJob, element: Element, refusal: Refusal, *, is_exp
     job.unexplained += not is_explained
     if job.unexplained > MAX_UNEXPLAINED or job.conflicts > MAX_CONFLICTS:
         job.barred[element.key] = refusal
+
+
+async def learn_below(store: Store, element: Element, error: StoreError) -> bool:
+    """If an entity's znode was not deleted because others have put znodes below it, note these for
+    the next plan of its job. Return whether nothing was noted before. Raises StoreError.
+    """
+    path, job = error.path, element.job
+    if not isinstance(error, NodeNotEmpty) or not element.entities or path is None or job is None:
+        return False
+    is_new = path not in job.below
+    job.below[path] = (await whole_trees(store, [path]))[1:]
+    return is_new
 
 
 def kept_elements(undone: Iterable[Element], refused: Element, refusal: Refusal) -> list[Element]:

@@ -23,7 +23,6 @@ from ..metadata.entities import (
     EntityConfigs,
 )
 from ..metadata.groups import NO_ZNODE, CommittedOffset, Group, GroupHeader, Place
-from ..metadata.image import Image
 from ..store.base import Check, Create, Delete, Operation, SetData
 from ..znodes import acls, groups, layout, tokens
 from ..znodes.configs import encode_config, encode_config_change
@@ -66,7 +65,7 @@ def stage_client_configs(draft: Draft, path: str, configs: Mapping[str, str]) ->
     (`client_entity_path`). Raises Refusal.
     """
     refuse_unreadable(f"{layout.CONFIG}/{path}", draft.image.configs.get(path, NO_ENTITY_CONFIGS).version)
-    operations, after = _client_configs(draft.image, path, configs)
+    operations, after = _client_configs(draft, path, configs)
     operations.append(Create(layout.CONFIG_CHANGE_PREFIX, encode_config_change(path), sequential=True))
     return draft.stage_entities(_at(path), operations, after)
 
@@ -169,14 +168,16 @@ def _write(path: str, data: bytes | None, version: int) -> Operation:
     return Create(path, data) if version < 0 else SetData(path, data, version)
 
 
-def _client_configs(image: Image, path: str, configs: Mapping[str, str]) -> Written:
-    """Return what writes the configs, and the znodes above and below them: a user's znode stands as
-    long as it has configs or clients (Kafka: AdminZkClient.tryCleanQuotaNodes).
+def _client_configs(draft: Draft, path: str, configs: Mapping[str, str]) -> Written:
+    """Return what writes the configs, and the znodes above and below them: a znode stands as long
+    as it has configs, clients or what others have put there (Kafka:
+    AdminZkClient.tryCleanQuotaNodes).
     """
+    image = draft.image
     before = image.configs.get(path, NO_ENTITY_CONFIGS)
     user, is_of_user, _client = path.partition(f"/{CLIENTS}/")
     parent = f"{user}/{CLIENTS}"
-    if configs or (not is_of_user and f"{path}/{CLIENTS}" in image.configs):
+    if configs or draft.below.get(_at(path)) or (not is_of_user and f"{path}/{CLIENTS}" in image.configs):
         operations: list[Operation] = []
         after: dict[str, Entity | None] = {}
         for above in (user, parent) if is_of_user else ():
@@ -191,7 +192,7 @@ def _client_configs(image: Image, path: str, configs: Mapping[str, str]) -> Writ
     doomed = [path]
     if is_of_user and not any(each.startswith(f"{parent}/") and each != path for each in image.configs):
         doomed.append(parent)
-        if user in image.configs and not image.configs[user].configs:
+        if user in image.configs and not image.configs[user].configs and not draft.below.get(_at(user)):
             doomed.append(user)
     return [Delete(_at(each), image.configs[each].version) for each in doomed], dict.fromkeys(map(_at, doomed))
 

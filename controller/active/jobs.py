@@ -20,6 +20,7 @@ from ..store.base import Operation, weight
 from .entity_reading import Entity, entity_of, with_changes
 
 NO_ENTITIES: Mapping[str, Entity | None] = {}
+NOTHING_BELOW: Mapping[str, Sequence[str]] = {}
 PART_SECONDS = 0.1
 """The time for which a request of many elements is planned before waiting jobs are planned."""
 
@@ -172,6 +173,7 @@ class Draft:
         time_slice: TimeSlice,
         *,
         barred: Mapping[str | None, Refusal] | None = None,
+        below: Mapping[str, Sequence[str]] = NOTHING_BELOW,
         others_wait: Callable[[], bool] = lambda: False,
     ) -> None:
         self.image = image
@@ -183,6 +185,10 @@ class Draft:
         self.is_supposed = False
         """Whether the image shows more than the elements write, as in a dry run."""
         self.suppositions: list[Callable[[Image], Image]] = []
+        self.below = below
+        """What others have put below znodes that an earlier plan of the job could not delete, by
+        their paths; each path comes before those below it.
+        """
         self._max_bytes = max_bytes
         self._bytes = 0
         """The size of the staged operations in bytes."""
@@ -289,6 +295,7 @@ class WriterJob:
 
     __slots__ = (
         "barred",
+        "below",
         "conflicts",
         "done",
         "elements",
@@ -325,6 +332,8 @@ class WriterJob:
         """
         self.barred: dict[str | None, Refusal] = {}
         """The refusals of elements that the store refuses again and again, by key."""
+        self.below: dict[str, Sequence[str]] = {}
+        """As in its drafts."""
         self.done = trio.Event()
 
     def fail(self, error: BaseException) -> None:

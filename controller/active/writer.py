@@ -49,6 +49,7 @@ from .conflicts import (
     count_conflict,
     is_behind,
     kept_elements,
+    learn_below,
     nothing_new,
     raise_if_fatal,
     refusal_for,
@@ -257,7 +258,9 @@ class Writer:
 
     async def _plan(self, job: WriterJob) -> None:
         base = self._pending
-        draft = Draft(base, self._max_bytes, self._turn, barred=job.barred, others_wait=self._somebody_waits)
+        draft = Draft(
+            base, self._max_bytes, self._turn, barred=job.barred, below=job.below, others_wait=self._somebody_waits
+        )
         job.elements, job.error = [], None
         self._begun[job] = None
         try:
@@ -353,6 +356,7 @@ class Writer:
         element = refused.owners[error.index - OPERATIONS_BEFORE]
         try:
             news = await self._reread(self.image, error.path or "")
+            is_learned = await learn_below(self._store, element, error)
         except StoreUnavailable as unavailable:
             raise InDoubt from unavailable
         undone = self._undone()
@@ -364,7 +368,8 @@ class Writer:
         self._take_effect(news, _applied(self.image, news))
         refusal = refusal_for(error)
         assert element.job is not None
-        count_conflict(element.job, element, refusal, is_explained=bool(news))
+        if not is_learned:
+            count_conflict(element.job, element, refusal, is_explained=bool(news))
         self._planned = kept_elements(undone, element, refusal)
         self._make_ready()
         self._plan_again(dict.fromkeys(each.job for each in undone if each.job and each.can_be_planned_again))

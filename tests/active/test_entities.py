@@ -39,7 +39,7 @@ from minicontroller.protocol.acls import (
 )
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.store.worlds import MemoryWorld, World, in_both_worlds, on_zookeeper
-from tests.support.config_znodes import notification
+from tests.support.config_znodes import configs_in, notification
 from tests.support.small_cluster import SmallCluster
 from tests.support.zookeeper import ZooKeeperServer
 
@@ -202,6 +202,30 @@ async def test_an_election_finds_everything(cluster: SmallCluster, other: Store)
     assert {"users/a", "users/a/clients", "users/a/clients/b"} <= set(image.configs)
     await cluster.start(4)
     assert in_force(cluster.members[4].node.security) == OTHERS_WROTE
+
+
+async def test_what_others_put_below_configs_keeps_nothing_in_force(
+    cluster: SmallCluster, other: Store, autojump_clock: object
+) -> None:
+    """Quotas and credentials are removed where other programs have put znodes below theirs, however
+    many there are: the configs become empty and the znodes stay, as at Kafka.
+    """
+    paths = [*(f"users/u{number}" for number in range(12)), "users/a/clients/c", "clients/c", "ips/10.0.0.1"]
+    await write(cluster, *(of_configs(path, QUOTA) for path in paths), of_configs("users/b/clients/c", QUOTA))
+    for path in (*paths, "users/b"):
+        await other.ensure(f"/config/{path}/kid/grandchild")
+
+    async def plan(draft: Draft) -> list[Element]:
+        return [stage_client_configs(draft, path, {}) for path in (*paths, "users/b/clients/c")]
+
+    elements = await cluster.controller.write(plan)
+    assert [element.refusal for element in elements] == [None] * 16
+    await cluster.controller.wait_propagated(None, configs=True)
+    assert [in_force(each) for each in all_security(cluster)] == [({}, {}, {})] * 3
+    assert [await configs_in(other, path) for path in paths] == [{}] * 15
+    assert await other.children("/config/users/b") == ["kid"]
+    await write(cluster, of_configs("users/u1", QUOTA))
+    assert await configs_in(other, "users/u1") == QUOTA
 
 
 async def test_conflicts_are_read_and_planned_again(
