@@ -12,6 +12,7 @@ import trio
 from immutables import Map
 
 from ..clock import now_ms
+from ..config.in_force import faults_together, in_force
 from ..config.node_config import NodeConfig
 from ..metadata.entities import NO_CONFIGS
 from ..store.base import Entry, Store, StoreError
@@ -169,18 +170,21 @@ class DynamicConfigs:
             self._take(name, entry.data if entry is not None else None)
         if (self.of_node, self.of_cluster) != before:  # what was parsed of this configuration is kept with it
             self._put_in_force()
-            self._tell_of_ignored(self._own_name, self.of_node, self.current.dynamic_broker)
-            self._tell_of_ignored(layout.DEFAULT_ENTITY, self.of_cluster, self.current.dynamic_default)
 
     def _put_in_force(self) -> None:
-        self.current = self.current.with_dynamic(self.of_node, self.of_cluster)
+        stored = self.current.with_dynamic(self.of_node, self.of_cluster)
+        self.current = in_force(self.current, self.of_node, self.of_cluster)
+        for _, sentence in faults_together(stored):
+            log.error("configs that are stored for this node cannot be in force together: %s", sentence)
+        self._tell_of_ignored(self._own_name, self.of_node, self.current.dynamic_broker)
+        self._tell_of_ignored(layout.DEFAULT_ENTITY, self.of_cluster, self.current.dynamic_default)
         for follower in self._followers:
             follower(self.current)
 
     def _tell_of_ignored(self, name: str, stored: Mapping[str, str], in_force: Mapping[str, str]) -> None:
         ignored = [key for key in stored if key not in in_force]
         if ignored:
-            log.warning(
+            log.error(
                 "of the configs in %s these are not in force, because a broker cannot follow them: %s",
                 layout.broker_config_path(name),
                 ", ".join(ignored),

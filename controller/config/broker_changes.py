@@ -11,13 +11,13 @@ from ...policies.configs.values import KeyType
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 from .dynamic_keys import check_values, is_fixed_at_start, is_of_one_broker, is_read_only
+from .in_force import faults_together
 from .keys import (
     SECURITY_KEYS_OF_A_LISTENER,
     key_named,
 )
 from .listener_changes import INVALID_DYNAMIC
 from .node_config import NodeConfig
-from .node_rules import faulty_connections, faulty_durations
 from .refused_keys import faults_of_keys
 
 MAX_CONFIGS = 2_000
@@ -65,7 +65,7 @@ def validate_broker_configs(configs: Mapping[str, str], node: NodeConfig, *, per
     altered = node.with_dynamic(
         configs if per_broker else node.dynamic_broker, node.dynamic_default if per_broker else configs
     )
-    for _, reason in (*faulty_durations(altered), *faulty_connections(altered)):
+    for _, reason in faults_together(altered):
         raise Refusal(ErrorCode.INVALID_REQUEST, reason)
     _check_threads(node, altered)
     if altered.integer("log.cleaner.threads") < 1 <= node.integer("log.cleaner.threads"):

@@ -33,7 +33,7 @@ def fault_of_change(before: NodeConfig, configs: Mapping[str, str]) -> str | Non
         if open_one.security_protocol != listener.security_protocol:
             problem = f"Security protocol cannot be updated for existing listener ListenerName({listener.name})"
             return INVALID_DYNAMIC.format(problem)
-        if address_of(open_one) != address_of(listener) and listener.name in before.names_between_nodes():
+        if open_one.address != listener.address and listener.name in before.names_between_nodes():
             return (
                 f"listeners: nodes meet at {listener.name}, whose address cannot change while the node runs: "
                 "change it in the file of the node, and start the node again."
@@ -43,10 +43,5 @@ def fault_of_change(before: NodeConfig, configs: Mapping[str, str]) -> str | Non
 
 def added_listeners(before: NodeConfig, after: NodeConfig) -> list[ConfiguredListener]:
     """Return the listeners of `after` that have to be opened if those of `before` are open."""
-    present = {address_of(listener) for listener in before.listeners}
-    return [listener for listener in after.listeners if address_of(listener) not in present]
-
-
-def address_of(listener: ConfiguredListener) -> tuple[str, str, int, str]:
-    """Return what makes a listener another one: what it is called, binds, and speaks."""
-    return listener.name, listener.host, listener.port, listener.security_protocol
+    present = {listener.address for listener in before.listeners}
+    return [listener for listener in after.listeners if listener.address not in present]

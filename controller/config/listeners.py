@@ -50,6 +50,11 @@ class ConfiguredListener(msgspec.Struct, frozen=True):
     advertised_port: int | None
 
     @property
+    def address(self) -> tuple[str, str, int, str]:
+        """What makes a listener another one: what it is called, binds, and speaks."""
+        return self.name, self.host, self.port, self.security_protocol
+
+    @property
     def needs_sasl(self) -> bool:
         return self.security_protocol.startswith("SASL_")
 

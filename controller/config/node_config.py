@@ -89,8 +89,9 @@ class NodeConfig:
         """Return this configuration with the configs of this node and of all nodes in
         `/config/brokers`.
 
-        Invalid configs there are ignored, as Kafka does: a bad value in ZooKeeper must not stop a
-        running node.
+        Configs that are invalid by themselves are ignored, as Kafka does: a bad value in ZooKeeper
+        must not stop a running node. So are listeners that do not fit, or that move the one at
+        which nodes meet. `in_force` ignores what breaks a rule over several keys.
         """
         config = NodeConfig(
             self.static,
@@ -99,7 +100,7 @@ class NodeConfig:
             warnings=self.warnings,
             jaas_sections=self.jaas_sections,
         )
-        if LISTENERS_AT_RUN_TIME & config.dynamic_broker.keys() and config.fault_of_listeners() is not None:
+        if LISTENERS_AT_RUN_TIME & config.dynamic_broker.keys() and not config.can_listen():
             others = {key: text for key, text in broker.items() if key not in LISTENERS_AT_RUN_TIME}
             return self.with_dynamic(others, default)
         return config
@@ -240,6 +241,17 @@ class NodeConfig:
                 f"The valid options based on currently configured listeners are {','.join(names)}"
             )
         return None
+
+    def can_listen(self) -> bool:
+        """Return whether the listeners fit, and nodes meet where the file says, where the others
+        look for this one.
+        """
+        return self.fault_of_listeners() is None and self.meeting_places() == NodeConfig(self.static).meeting_places()
+
+    def meeting_places(self) -> set[tuple[str, str, int, str]]:
+        """Return the listeners at which nodes meet, by what they bind and speak."""
+        names = self.names_between_nodes()
+        return {listener.address for listener in self.listeners if listener.name in names}
 
     def names_between_nodes(self) -> set[str]:
         """Return the names of the listeners at which nodes meet."""

@@ -18,6 +18,7 @@ from ...policies.configs.topic_keys import TABLE
 from ...policies.configs.values import InvalidValueError, KeyType, Value, render_value
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
+from .in_force import in_force
 from .keys import Key, UpdateMode, read_notation
 from .node_config import NodeConfig, kept_in_config
 
@@ -112,7 +113,7 @@ def differing_defaults(node: NodeConfig, of_broker: Mapping[str, str], of_all: M
     """Return the defaults of topics that differ from Kafka's, computed from the node's file and the
     dynamic configs of the broker and of all brokers. Both mappings must be hashable.
     """
-    return differing_from_kafka(canonical_configs(_default_texts(node.with_dynamic(of_broker, of_all))))
+    return differing_from_kafka(canonical_configs(_default_texts(in_force(node, of_broker, of_all))))
 
 
 def faults_of(configs: Mapping[str, str]) -> Iterator[str]:

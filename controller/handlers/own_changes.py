@@ -13,6 +13,7 @@ import trio
 
 from ...protocol.config_resources import ResourceType
 from ...protocol.error_codes import ErrorCode
+from ..config.in_force import in_force
 from ..config.listener_changes import added_listeners, fault_of_change
 from ..config.node_config import NodeConfig
 from ..errors import ConfigurationError, Refusal
@@ -57,7 +58,7 @@ async def _fault(node: Node, configs: Mapping[str, str]) -> str | None:
     fault = fault_of_change(before, configs)
     if fault is not None:
         return fault
-    after = node.config.with_dynamic(configs, node.dynamic_configs.of_cluster)
+    after = in_force(node.config, configs, node.dynamic_configs.of_cluster)
     added = added_listeners(before, after)
     try:
         listeners = await trio.to_thread.run_sync(

@@ -3,8 +3,9 @@ each address.
 
 A connection of an address that has too many is refused at once. If a node or a listener is full,
 idle connections are closed, of the addresses that have the most. While there are none, new
-connections wait in the kernel's queue. At the inter-broker listener new connections never wait,
-because they may be nodes: connections of clients are closed for them.
+connections wait in the kernel's queue. At the inter-broker listener new connections wait only
+for the listener's own limit, as at Kafka, because they may be nodes: connections of clients are
+closed for them.
 """
 
 from collections import Counter

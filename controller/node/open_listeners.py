@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import trio
 
-from ..config.listener_changes import address_of
 from ..config.listeners import ConfiguredListener
 from ..config.node_config import NodeConfig
 from ..errors import ConfigurationError
@@ -75,10 +74,10 @@ class OpenListeners:
                     await self._signal.wait()
 
     async def _carry_out(self, config: NodeConfig, nursery: trio.Nursery) -> None:
-        wanted = {address_of(listener) for listener in config.listeners}
+        wanted = {listener.address for listener in config.listeners}
         self._faults = {name: fault for name, fault in self._faults.items() if name in {each[0] for each in wanted}}
         leaving: set[ServedConnection] = set()
-        for name in [name for name, listener in self._open.items() if address_of(listener) not in wanted]:
+        for name in [name for name, listener in self._open.items() if listener.address not in wanted]:
             log.info("listener %s is closed: listeners has it no more, or at another address", name)
             leaving |= self._close(name)
         for listener in config.listeners:

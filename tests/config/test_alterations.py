@@ -137,6 +137,8 @@ def test_replacing_the_configs_of_a_topic() -> None:
         (("listener.name.ext.broker.id", SET, "3"), True),
         (("listener.name.nope.ssl.client.auth", SET, "required"), True),
         (("listener.name.ext.max.connections", SET, "55"), False),
+        (("listener.name.nope.max.connections", SET, "0"), False),
+        (("max.connections.per.ip.overrides", SET, "127.0.0.1:0"), False),
         (("leader.replication.throttled.rate", SET, "700"), False),
         (("custom.key", SET, "v"), True),
         (("custom.key", SET, "v"), False),
@@ -192,6 +194,11 @@ def test_what_may_be_changed_of_a_node(change: Change, per_broker: bool) -> None
         ([("num.io.threads", SET, "3")], False, "Invalid value org.apache.kafka.common.config.ConfigException: Dynamic thread count update validation failed for num.io.threads=3, value should be at least half the current value 8 for configuration Invalid dynamic configuration"),
         ([("log.retention.ms", SET, "0")], True, "log.retention.ms must be unlimited (-1) or at least 1."),
         ([("log.roll.ms", SET, "0")], False, "log.roll.ms must be at least 1."),
+        *(
+            ([(f"{prefix}{name}", SET, "0")], False, f"Invalid value org.apache.kafka.common.config.ConfigException: Invalid {name} 0 for configuration Invalid dynamic configuration")
+            for name in ("max.connections", "max.connection.creation.rate")
+            for prefix in ("", "listener.name.plaintext.")
+        ),
         ([("max.connections.per.ip", SET, "0")], False, "max.connections.per.ip can be 0 only where max.connections.per.ip.overrides is set."),
         ([("max.connections.per.ip.overrides", SET, "foo")], True, "Error parsing configuration property 'max.connections.per.ip.overrides': 'foo' is not of the form address:count"),
         ([("log.cleanup.policy", APPEND, "foo")], True, "Invalid value foo for configuration log.cleanup.policy: String must be one of: compact, delete"),

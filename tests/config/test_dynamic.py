@@ -242,6 +242,39 @@ async def test_an_unreadable_config_changes_nothing(
     assert "hush" not in caplog.text
 
 
+async def test_a_limit_that_would_lock_everybody_out_is_not_in_force(
+    bench: Bench, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The defaults of all nodes were judged by a node that has the overrides which make 0 possible,
+    or they take these overrides from a node that relies on them. What stands beside it holds.
+    """
+    limit, overrides = "max.connections.per.ip", "max.connections.per.ip.overrides"
+
+    def in_force() -> tuple[int, str, int]:
+        current = bench.configs.current
+        return current.integer(limit), current.string(overrides), bench.threads()
+
+    await bench.start()
+    await bench.change("brokers/<default>", {limit: "0", THREADS: "3"})
+    await bench.settle()
+    assert in_force() == (2**31 - 1, "", 3)
+    assert "max.connections.per.ip can be 0 only where max.connections.per.ip.overrides is set" in caplog.text
+    assert (
+        f"of the configs in /config/brokers/<default> these are not in force, because a broker cannot follow them: {limit}\n"
+        in caplog.text
+    )
+    assert {record.levelname for record in caplog.records} == {"ERROR"}
+    await bench.change("brokers/1", {overrides: "127.0.0.1:5"})
+    await bench.settle()
+    assert in_force() == (0, "127.0.0.1:5", 3)
+    await bench.change("brokers/1", {limit: "0", THREADS: "4"})
+    await bench.change("brokers/<default>", {overrides: "127.0.0.1:6"})
+    await bench.settle()
+    assert in_force() == (0, "127.0.0.1:6", 4)
+    bench.configs.apply(None, Map())
+    assert in_force() == (2**31 - 1, "", 4)
+
+
 async def test_values_are_not_logged(bench: Bench, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture) -> None:
     """A password that changes leaves no trace in the log, whatever its level."""
     caplog.set_level(logging.DEBUG)

@@ -86,7 +86,11 @@ def test_what_a_running_node_cannot_listen_at(configs: dict[str, str], fault: st
 
 
 def test_stored_listeners_that_contradict_each_other_are_ignored() -> None:
-    """All of them, because each is one of several that have to fit; the other configs hold."""
-    for configs in ({ADVERTISED: ""}, both(CLIENT), {LISTENERS: NODES}, {PROTOCOLS: "x"}):
+    """All of them, because each is one of several that have to fit; the other configs hold. So are
+    those that would move, or change, the listener at which nodes meet.
+    """
+    moved, spoken = both("NODES://127.0.0.1:9", CLIENT), {PROTOCOLS: MAP.replace("NODES:PLAINTEXT", "NODES:SSL")}
+    assert spoken[PROTOCOLS] != MAP
+    for configs in ({ADVERTISED: ""}, both(CLIENT), {LISTENERS: NODES}, {PROTOCOLS: "x"}, moved, spoken):
         stored = NODE.with_dynamic(configs | {"num.io.threads": "9"}, {})
         assert stored.listeners == NODE.listeners and stored.integer("num.io.threads") == 9

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minicontroller.controller.config.in_force import in_force
 from minicontroller.controller.config.loading import config_from_mapping, load_config
 from minicontroller.controller.config.node_config import ConfigSource
 from minicontroller.controller.errors import ConfigurationError
@@ -16,6 +17,8 @@ JAAS = (
     'org.apache.kafka.common.security.plain.PlainLoginModule required username="n" password="hunter2" user_n="hunter2";'
 )
 SAMPLE = Path(__file__).parents[2] / "config" / "server.properties"
+
+LIMIT, OVERRIDES = "max.connections.per.ip", "max.connections.per.ip.overrides"
 
 
 def mistakes(*lines: str, overrides: tuple[str, ...] = (), environ: dict[str, str] | None = None) -> list[str]:
@@ -273,6 +276,32 @@ def test_what_cannot_hold_is_ignored_where_it_stands_in_the_store() -> None:
     assert dict(node.dynamic_default) == {"max.connections": "8"}
     assert node.integer("broker.id") == 1
     assert node.listeners[0].name == "PLAINTEXT"
+
+
+@pytest.mark.parametrize(
+    ("broker", "default", "held"),
+    [
+        ({}, {LIMIT: "0", "max.connections": "8"}, ({}, {"max.connections": "8"})),
+        ({LIMIT: "0"}, {LIMIT: "9"}, ({}, {LIMIT: "9"})),
+        ({LIMIT: "0"}, {OVERRIDES: "h:1"}, ({LIMIT: "0"}, {OVERRIDES: "h:1"})),
+        ({OVERRIDES: ""}, {LIMIT: "0", OVERRIDES: "h:1"}, ({}, {LIMIT: "0", OVERRIDES: "h:1"})),
+        ({"max.connections": "0", "log.retention.ms": "0"}, {"max.connections": "0", "log.roll.ms": "0"}, ({}, {})),
+        ({}, {"listener.name.plaintext.max.connection.creation.rate": "0"}, ({}, {})),
+        ({"log.retention.ms": "7"}, {"log.retention.ms": "0"}, ({"log.retention.ms": "7"}, {"log.retention.ms": "0"})),
+    ],
+)
+def test_stored_configs_that_break_a_rule_together_are_ignored(
+    broker: dict[str, str], default: dict[str, str], held: tuple[dict[str, str], dict[str, str]]
+) -> None:
+    """A node goes without its own first, then without those of all nodes, and keeps the others."""
+    node = in_force(config_from_mapping({"broker.id": "1"}), broker, default)
+    assert (dict(node.dynamic_broker), dict(node.dynamic_default)) == held
+
+
+def test_the_file_may_have_what_its_own_overrides_make_possible() -> None:
+    """A stored config that takes the overrides away is ignored, and the file holds."""
+    node = in_force(config_from_mapping({"broker.id": "1", LIMIT: "0", OVERRIDES: "h:1"}), {}, {OVERRIDES: ""})
+    assert (node.integer(LIMIT), node.string(OVERRIDES)) == (0, "h:1")
 
 
 def test_the_sample_works_as_it_stands() -> None:

@@ -1,0 +1,51 @@
+"""Tells which of the dynamic configs in `/config/brokers` a node can have together.
+
+Rule: the functions are pure. A change is judged by the node that plans it, with the values that
+this node has; what comes together at another node, or was stored by another program, only that node
+sees. It goes without what breaks a rule, so that it stays reachable. Kafka's brokers keep all that
+was in force before, and after a restart go without everything in the znode.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from .dynamic_keys import PER_IP_OVERRIDES
+from .listener_changes import INVALID_DYNAMIC
+from .node_config import ConfigSource, NodeConfig
+from .node_rules import Fault, faulty_connections, faulty_durations
+
+BESIDE = {"max.connections.per.ip": PER_IP_OVERRIDES}
+"""For the key of a fault, the other key whose value may be the reason."""
+AT_LEAST_ONE = ("max.connections", "max.connection.creation.rate")
+"""Kafka lets nobody set these to 0 while a broker runs, for all listeners or for one."""
+DYNAMIC = frozenset({ConfigSource.DYNAMIC_BROKER_CONFIG, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG})
+
+
+def in_force(node: NodeConfig, broker: Mapping[str, str], default: Mapping[str, str]) -> NodeConfig:
+    """Return the configuration of a node that has the configs `broker` and `default` in the store,
+    without those that it cannot have. Its own give way before those of all nodes.
+    """
+    config = node.with_dynamic(broker, default)
+    keys = {key for key, _ in faults_together(config)}
+    keys |= {BESIDE[key] for key in keys if key in BESIDE}
+    if keys & config.dynamic_broker.keys():
+        return in_force(node, _without(keys, config.dynamic_broker), default)
+    if keys & config.dynamic_default.keys():
+        return in_force(node, config.dynamic_broker, _without(keys, config.dynamic_default))
+    return config
+
+
+def faults_together(config: NodeConfig) -> Iterator[Fault]:
+    """Yield (key, sentence) for each rule that the dynamic configs break with the values beside
+    them.
+    """
+    yield from faulty_durations(config)
+    yield from faulty_connections(config)
+    prefixes = ("", *(f"listener.name.{listener.name.lower()}." for listener in config.listeners))
+    for base in AT_LEAST_ONE:
+        for key in (f"{prefix}{base}" for prefix in prefixes):
+            if config.source(key) in DYNAMIC and config.integer(key) == 0:
+                yield key, INVALID_DYNAMIC.format(f"Invalid {base} 0")
+
+
+def _without(keys: set[str], configs: Mapping[str, str]) -> dict[str, str]:
+    return {key: text for key, text in configs.items() if key not in keys}
