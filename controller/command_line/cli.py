@@ -14,6 +14,8 @@ import sys
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+STARTED_BY = os.getppid()
+"""The process that started this one, unless it ended before. Read as early as possible."""
 STAYING = frozenset({"audit", "demo", "gateway", "serve", "up"})
 COLLECT_AFTER = (20_000, 50, 100)
 """The thresholds of the garbage collector, for `gc.set_threshold`. Most objects of this program

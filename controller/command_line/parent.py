@@ -2,7 +2,9 @@
 
 Rule: the sign is a pipe on stdin that closes, or the death of the parent. Between the two there may
 be programs that only start others, such as a shell or make, and outlive whoever called them:
-the parent is the nearest ancestor that is none of these, and the death of any of them counts.
+the parent is the nearest ancestor that is none of these, and the death of any of them counts. A
+parent may have ended before this process looks for it, which then belongs to the first process of
+the system, or to another that adopts orphans.
 """
 
 import os
@@ -18,6 +20,10 @@ from pathlib import Path
 from threading import Thread
 from typing import NamedTuple
 
+import click
+
+from .cli import STARTED_BY
+
 _STARTERS = (
     "ash bash busybox chronic dash direnv env fish gmake hatch just ksh make mise nice ninja nohup npm npx pdm pipenv "
     "poetry rye script setsid sh stdbuf strace sudo su task time timeout tox uv uvx xargs zsh"
@@ -25,6 +31,11 @@ _STARTERS = (
 STARTERS = frozenset(_STARTERS.split())
 """Programs that start others and wait for them."""
 STDIN = 0
+FIRST_PROCESS = 1
+ORPHAN = (
+    "The process that started this one has ended already, so --with-parent ends it too. Where the first process of the "
+    "system starts it, such as systemd, leave out --with-parent."
+)
 MOST_ANCESTORS = 50
 PAUSE_SECONDS = 0.5
 """How often ancestors are looked at where the system cannot say when they end."""
@@ -40,9 +51,14 @@ class Ancestor(NamedTuple):
 
 
 def end_with_parent() -> None:
-    """End this process as SIGTERM does, once its parent has ended."""
+    """End this process as SIGTERM does, once its parent has ended. Raises ClickException if it has
+    ended already.
+    """
     watched = _watched()
-    Thread(target=_end_after, args=(watched,), name="parent", daemon=True).start()
+    if _is_orphan(watched):
+        raise click.ClickException(ORPHAN)
+    if watched:  # the end of the first process ends all others
+        Thread(target=_end_after, args=(watched,), name="parent", daemon=True).start()
     if _is_lifeline():
         Thread(target=_read_lifeline, name="stdin", daemon=True).start()
 
@@ -51,7 +67,7 @@ def _watched() -> list[Ancestor]:
     """Return the parent, with the starters below it."""
     found: list[Ancestor] = []
     pid = os.getppid()
-    while pid > 1 and len(found) < MOST_ANCESTORS:
+    while pid > FIRST_PROCESS and len(found) < MOST_ANCESTORS:
         ancestor = _ancestor(pid)
         if ancestor is None:
             break
@@ -60,6 +76,26 @@ def _watched() -> list[Ancestor]:
             break
         pid = ancestor.parent
     return found
+
+
+def _is_orphan(watched: Sequence[Ancestor]) -> bool:
+    """Return whether the parent ended before it was looked for.
+
+    Only its own parent is judged, because a script that started it may well be an orphan, as after
+    a logout. A process begins in the session of its parent, so a parent in another one has adopted
+    it. If it leads a session of its own, only the first process of the system is taken for such a
+    parent, and not if somebody holds the other end of stdin. A parent outside of the container has
+    the pid 0.
+    """
+    parent, session = os.getppid(), os.getsid(0)
+    if parent != STARTED_BY or (parent > FIRST_PROCESS and not watched):
+        return True
+    if session == os.getpid():
+        return parent == FIRST_PROCESS and not _is_lifeline()
+    try:
+        return parent != 0 and os.getsid(parent) != session
+    except OSError:  # it has ended, or the system tells nobody outside of its session
+        return True
 
 
 def _ancestor(pid: int) -> Ancestor | None:
@@ -89,10 +125,6 @@ def _end_after(watched: Sequence[Ancestor]) -> None:
 
 def _wait_for_one(pids: Sequence[int]) -> None:
     """Wait until one of these processes has ended. Raises OSError if the system cannot say so."""
-    if not pids:  # the parent is the first process of the system, or has ended
-        if os.getppid() > 1:
-            return
-        raise OSError
     with suppress(ProcessLookupError):
         if sys.platform == "linux":
             poll = select.poll()

@@ -260,6 +260,45 @@ def test_a_cluster_ends_with_the_process_that_started_it(tmp_path: Path) -> None
             assert not each.communicate(timeout=30)[0]  # it ends when the cluster has ended
 
 
+ORPHANS = """
+import os, sys, time
+parent = os.getpid()
+if not os.fork():
+    while os.getppid() == parent:
+        time.sleep(0.001)
+    if sys.argv[1] == "leads":
+        os.setsid()
+    os.execv(sys.argv[2], sys.argv[2:])
+"""
+"""A process that has ended before its child is the command."""
+
+
+def test_a_cluster_does_not_begin_without_the_process_that_started_it(tmp_path: Path) -> None:
+    """A parent that is killed right after it has started `up --with-parent` is as gone as one that
+    is killed later, also where the command leads a session of its own.
+    """
+    with ExitStack() as stack:
+        orphans = [
+            stack.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-c", ORPHANS, session, str(COMMAND), *ENDS_WITH_PARENT],
+                    cwd=tmp_path,
+                    env=environment(),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                    start_new_session=True,
+                )
+            )
+            for session in ("inherits", "leads")
+        ]
+        for each in orphans:
+            ready, reason = each.communicate(timeout=30)
+            assert not ready
+            assert reason.startswith("Error: The process that started this one has ended already")
+
+
 def test_stdin_is_a_lifeline_only_where_somebody_holds_its_other_end() -> None:
     """A pipe that is closed already, and /dev/null, say nothing about the parent."""
     script = "from minicontroller.controller.command_line.parent import _is_lifeline; print(_is_lifeline())"
