@@ -22,7 +22,7 @@ from ..metadata.entities import (
 )
 from ..metadata.groups import NO_ZNODE, CommittedOffset, Group, GroupHeader, Place
 from ..metadata.image import Image
-from ..store.base import Entry, Store
+from ..store.base import HIDDEN, Entry, Store
 from ..store.trees import listed_below
 from ..znodes import acls, groups, layout, tokens
 from ..znodes.content import MalformedZnodeError, fits
@@ -141,6 +141,8 @@ def _changed_group(
         return None
     if group is None:
         return Group.of(header, changed)
+    if not header.is_readable:  # what is known of the group stays
+        header = msgspec.structs.replace(header, group_id=group.header.group_id, owner=group.header.owner)
     if header == group.header:
         return group.with_stored(changed)
     stored = {place: each for place, each in group.placed() if each.version != NO_ZNODE}
@@ -180,9 +182,27 @@ def decoded(path: str, entry: Entry | None) -> Entity | None:
     except MalformedZnodeError as error:
         log.warning("%s is unreadable: %s", path, error)
         if path.startswith(GROUPS):
-            is_group = group_place(path)[1] is None
-            return GroupHeader("", version=UNREADABLE) if is_group else CommittedOffset(0, version=UNREADABLE)
+            return _unreadable_in_group(path, entry)
         return None if path.startswith(TOKENS) else AclEntries(version=UNREADABLE)
+
+
+def _unreadable_in_group(path: str, entry: Entry) -> GroupHeader | CommittedOffset | None:
+    """Return what stands for a znode of a group that cannot be read. This program alone has these
+    znodes, so it may write them over, but not where it may not even read.
+    """
+    if entry is HIDDEN:
+        return None
+    name, place = group_place(path)
+    if place is None:
+        return GroupHeader(groups.id_at(name), version=entry.stat.version, is_readable=False)
+    return CommittedOffset(0, version=entry.stat.version, is_readable=False)
+
+
+def is_unreadable(entity: Entity | None) -> bool:
+    """Whether there is a znode of the entity that cannot be read, as far as that is known."""
+    if isinstance(entity, GroupHeader | CommittedOffset):
+        return not entity.is_readable
+    return entity is not None and entity.version == UNREADABLE
 
 
 def _fits(path: str) -> bool:

@@ -5,7 +5,7 @@ Rule: a znode is written in the version that the draft shows, together with a no
 change. What has become empty is deleted, as Kafka deletes it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from immutables import Map
@@ -105,7 +105,7 @@ def stage_group(draft: Draft, name: str, group: Group | None) -> Element:
     known = draft.image.groups.get(name)
     if known is None and group is None:
         return draft.decide()
-    writes = _Writes(f"{GROUPS}{name}")
+    writes = _Writes(f"{GROUPS}{name}", draft.below)
     if group is None:
         assert known is not None
         for place, each in known.placed():
@@ -118,8 +118,9 @@ def stage_group(draft: Draft, name: str, group: Group | None) -> Element:
             writes.header(None, group.header)
         for place in changed:
             writes.offset(place, None if known is None else known.at(place), group.at(place))
-        if known is not None and known.header.older is not None:
-            writes.header(known.header, msgspec.structs.replace(group.header, older=None))
+        header = msgspec.structs.replace(group.header, older=None)
+        if known is not None and header.is_readable and header != known.header:
+            writes.header(known.header, header)
     for notice in groups.encode_group_changes(name, changed):
         writes.operations.append(Create(groups.CHANGE_PREFIX, notice, sequential=True))
     return draft.stage_entities(writes.path, writes.operations, writes.after)
@@ -135,22 +136,31 @@ def _in_header(group: Group) -> frozenset[Place]:
 class _Writes:
     """The operations that write a group, and the entities that they leave, by path."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, below: Mapping[str, Sequence[str]]) -> None:
         self.path = path
         self.operations: list[Operation] = []
         self.after: dict[str, Entity | None] = {}
+        self._below = below
+        self._deleted: set[str] = set()
 
     def header(self, before: GroupHeader | None, after: GroupHeader | None) -> None:
         version = NO_ZNODE if before is None else before.version
-        self.operations.append(_write(self.path, None if after is None else groups.encode_header(after), version))
+        self._write(self.path, None if after is None else groups.encode_header(after), version)
         self.after[self.path] = None if after is None else msgspec.structs.replace(after, version=version + 1)
 
     def offset(self, place: Place, before: CommittedOffset | None, after: CommittedOffset | None) -> None:
         path, version = f"{self.path}/{groups.offset_name(place)}", NO_ZNODE if before is None else before.version
-        refuse_unreadable(path, version)
         if after is not None or version != NO_ZNODE:
-            self.operations.append(_write(path, None if after is None else groups.encode_offset(after), version))
+            self._write(path, None if after is None else groups.encode_offset(after), version)
             self.after[path] = None if after is None else msgspec.structs.replace(after, version=version + 1)
+
+    def _write(self, path: str, data: bytes | None, version: int) -> None:
+        """Write a znode, or delete it with all that others have put below it."""
+        if data is None:
+            foreign = [each for each in reversed(self._below.get(path, ())) if each not in self._deleted]
+            self.operations += map(Delete, foreign)
+            self._deleted.update(foreign, [path])
+        self.operations.append(_write(path, data, version))
 
 
 def refuse_unreadable(path: str, version: int) -> None:

@@ -12,12 +12,11 @@ import trio
 
 from ..clock import now_ms
 from ..config.node_config import NodeConfig
-from ..metadata.entities import UNREADABLE
 from ..metadata.groups import Group
 from ..metadata.image import Image
 from ..requests.time_slices import TimeSlice
 from .entity_writing import stage_group
-from .jobs import ControllerMoved, Draft
+from .jobs import ControllerMoved, Draft, Element
 from .writer import Writer
 
 log = logging.getLogger("minicontroller.controller")
@@ -37,7 +36,8 @@ class OffsetExpiry:
         with contextlib.suppress(ControllerMoved):  # the next controller does it
             while True:
                 while await self._outdated(self._writer.image, TimeSlice()):
-                    if not await self._writer.write(self._remove):
+                    elements = await self._writer.write(self._remove)
+                    if all(element.refusal is not None for element in elements):
                         break
                     log.info("offsets of groups that have expired, or whose topic is gone, are being removed")
                 await trio.sleep(self._pause_seconds)
@@ -49,19 +49,18 @@ class OffsetExpiry:
         since = self._clock_ms() - self._kept_ms
         found = []
         for name, group in image.groups.items():
-            if group.version != UNREADABLE:
-                kept = group.kept(image.topics, since_ms=since)
-                if kept is not group or group.header.older is not None or not group.offsets:
-                    found.append((name, kept))
+            kept = group.kept(image.topics, since_ms=since)
+            if kept is not group or group.header.older is not None or not group.offsets:
+                found.append((name, kept))
             await time_slice.pause()
         return found
 
-    async def _remove(self, draft: Draft) -> bool:
-        """Stage the removal of what a commit holds of them. Return whether there were any."""
-        outdated = await self._outdated(draft.image, draft.time_slice)
-        for name, group in outdated:
+    async def _remove(self, draft: Draft) -> list[Element]:
+        """Stage the removal of what a commit holds of them."""
+        elements: list[Element] = []
+        for name, group in await self._outdated(draft.image, draft.time_slice):
             if draft.is_over:
                 break
-            stage_group(draft, name, group if group.offsets else None)
+            elements.append(stage_group(draft, name, group if group.offsets else None))
             await draft.time_slice.pause()
-        return bool(outdated)
+        return elements

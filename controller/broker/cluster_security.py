@@ -24,6 +24,7 @@ from ..active.entity_reading import (
     changed_groups,
     closure,
     is_followed,
+    is_unreadable,
     load_acls,
     load_clients,
     load_groups,
@@ -304,7 +305,7 @@ class ClusterSecurity:
     def _take(self, found: Mapping[str, Entity | None]) -> None:
         changes = EntityChanges()
         for path, entity in found.items():
-            if entity is not None and entity.version == UNREADABLE:
+            if is_unreadable(entity):
                 self._unreadable.add(path)
             else:
                 self._unreadable.discard(path)

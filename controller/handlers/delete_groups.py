@@ -37,7 +37,7 @@ def _edits(node: Node, context: RequestContext, names: list[str]) -> Iterator[En
     topics, receiver = active_controller(node).image.topics, receiving_node(node, context)
 
     def delete(group: Group | None) -> None:
-        if group is None or not group.exists(topics):
+        if group is None or not (group.exists(topics) or group.is_damaged):
             raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND)
 
     for name in names:

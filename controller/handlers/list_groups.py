@@ -49,6 +49,8 @@ def _wants(request: ListGroupsRequest) -> bool:
 def _groups(node: Node, context: RequestContext) -> Iterator[ListedGroup]:
     topics, sees_all = node.cache.image.topics, context.may(DESCRIBE_CLUSTER, logs_denial=False)
     for group in list(node.security.groups.values()):
+        if not group.group_id and not group.header.is_readable:
+            continue  # nobody knows whose znode it is
         if not is_coordinated_by(node.broker_id, node, group.group_id) or not group.exists(topics):
             continue
         if sees_all or context.may(DESCRIBE_GROUP, group.group_id, logs_denial=False):

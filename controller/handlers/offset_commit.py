@@ -143,7 +143,8 @@ def _edit(
         if request.generation_id_or_member_epoch >= 0:
             exists = group is not None and group.exists(topics)
             raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID if exists else ErrorCode.ILLEGAL_GENERATION)
-        after = group or Group.of(GroupHeader(request.group_id, context.requester.principal), {})
+        owner = context.requester.principal
+        after = (group or Group.of(GroupHeader(request.group_id, owner), {})).repaired(request.group_id, owner)
         for name, offsets in kept.items():
             after = after.with_offsets(topics[name], offsets)
         return after

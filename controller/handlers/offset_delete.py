@@ -43,7 +43,7 @@ async def handle(node: Node, context: RequestContext, request: OffsetDeleteReque
     }
 
     def edit(group: Group | None) -> Group | None:
-        if group is None or not group.exists(topics):
+        if group is None or not (group.exists(topics) or group.is_damaged):
             raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND)
         for name, partitions in doomed.items():
             group = group.without_offsets(name, partitions)

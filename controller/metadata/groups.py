@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 from immutables import Map
 
-from .entities import NO_TOPIC_ID, UNREADABLE, Topic
+from .entities import NO_TOPIC_ID, Topic
 
 NO_EPOCH = -1
 NO_ZNODE = -1
@@ -31,16 +31,19 @@ class CommittedOffset(msgspec.Struct, frozen=True, gc=False):
     """When it was set, in milliseconds since 1970."""
     topic_id: bytes = NO_TOPIC_ID
     version: int = NO_ZNODE
-    """The version of its znode; UNREADABLE if nobody knows what that says."""
+    """The version of its znode."""
+    is_readable: bool = True
+    """Whether its znode says what it is; otherwise it counts as none, and may be written over."""
 
     def is_live(self, topic: Topic | None) -> bool:
         """Whether the topic of its name is the one for which it was set, and still exists."""
-        return (
-            topic is not None
-            and topic.topic_id == self.topic_id
-            and not topic.marked_for_deletion
-            and self.version != UNREADABLE
-        )
+        return self.is_readable and not self.is_orphan(topic)
+
+    def is_orphan(self, topic: Topic | None) -> bool:
+        """Whether the topic for which it was set is gone, given the one of its name."""
+        if topic is None or topic.marked_for_deletion:
+            return True
+        return self.is_readable and topic.topic_id != self.topic_id
 
 
 Offsets = Map[str, Map[int, CommittedOffset]]
@@ -59,7 +62,11 @@ class GroupHeader(msgspec.Struct, frozen=True):
     written by this version.
     """
     version: int = NO_ZNODE
-    """The version of the znode; UNREADABLE if nobody knows what it says."""
+    """The version of the znode."""
+    is_readable: bool = True
+    """Whether the znode says what it is; otherwise its name tells the id of the group, unless that
+    is long, and the next commit writes it over.
+    """
 
 
 class Group(msgspec.Struct, frozen=True, eq=False):
@@ -110,6 +117,22 @@ class Group(msgspec.Struct, frozen=True, eq=False):
         """Whether the group exists: one without offsets in any topic does not."""
         return any(each.is_live(topics.get(topic)) for (topic, _), each in self.placed())
 
+    @property
+    def is_damaged(self) -> bool:
+        """Whether one of its znodes cannot be read."""
+        return not self.header.is_readable or not all(each.is_readable for _, each in self.placed())
+
+    def repaired(self, group_id: str, owner: str) -> "Group":
+        """Return the group with a header to write in place of one that cannot be read, which has
+        this id, and unless another owner is known this one.
+        """
+        if self.header.is_readable:
+            return self
+        header = msgspec.structs.replace(
+            self.header, group_id=group_id, owner=self.header.owner or owner, is_readable=True
+        )
+        return msgspec.structs.replace(Group.of(header, dict(self.placed())), touched=self.touched)
+
     def with_offsets(self, topic: Topic, offsets: Mapping[int, CommittedOffset]) -> "Group":
         """Return the group with these offsets in a topic, in place of any that it had there."""
         return self._edited(
@@ -131,8 +154,7 @@ class Group(msgspec.Struct, frozen=True, eq=False):
             {
                 place: None
                 for place, each in self.placed()
-                if each.version != UNREADABLE
-                and (each.committed_ms < since_ms or not each.is_live(topics.get(place[0])))
+                if each.is_orphan(topics.get(place[0])) or (each.is_readable and each.committed_ms < since_ms)
             }
         )
 

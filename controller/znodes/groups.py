@@ -18,7 +18,7 @@ from msgspec import Meta, Struct
 from ..metadata.groups import CommittedOffset, GroupHeader, Offsets, Place
 from ..metadata.topic_names import is_valid_topic_name
 from .content import MAX_INT, Int, MalformedZnodeError, check_fit, read, write
-from .entity_names import is_node_name, sanitized
+from .entity_names import is_node_name, sanitized, unsanitized
 
 ROOT = "/minicontroller/groups"
 CHANGES = "/minicontroller/group_changes"
@@ -36,6 +36,7 @@ HASHED = "~"
 """The first character of the name of a znode that is a hash. An escaped group id has none of it."""
 SPECIAL = {"": "~empty", ".": "~dot", "..": "~dots"}
 """The names of znodes whose group id cannot be the name of any."""
+NAMED_BY_HAND = {name: group_id for group_id, name in SPECIAL.items()}
 
 MAX_DIGITS = len(str(MAX_INT))
 
@@ -81,6 +82,12 @@ def name_of(group_id: str) -> str:
     if len(name) <= MAX_NAME:
         return name
     return HASHED + hashlib.sha256(group_id.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def id_at(name: str) -> str:
+    """Return the id of the group whose znode has this name; empty if the name does not tell."""
+    found = NAMED_BY_HAND.get(name, unsanitized(name))
+    return found if name_of(found) == name else ""
 
 
 def group_path(group_id: str) -> str:

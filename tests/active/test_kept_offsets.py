@@ -4,15 +4,12 @@ others write, and what is removed when.
 
 import base64
 
-import pytest
 import trio
 
 from minicontroller.controller.active.entity_writing import stage_group
 from minicontroller.controller.active.jobs import Draft
 from minicontroller.controller.active.offset_expiry import OffsetExpiry
 from minicontroller.controller.config.loading import config_from_mapping
-from minicontroller.controller.errors import Refusal
-from minicontroller.controller.metadata.entities import UNREADABLE
 from minicontroller.controller.metadata.groups import CommittedOffset, Group, GroupHeader
 from minicontroller.controller.store.base import Create, SetData, Store
 from minicontroller.controller.znodes import groups
@@ -71,28 +68,34 @@ async def test_offsets_are_kept_everywhere(cluster: SmallCluster) -> None:
 
 
 async def test_what_others_write_is_followed(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
-    """With a notification it is known everywhere; what cannot be read is known to be so, stops
-    nobody, and is not overwritten.
+    """With a notification it is known everywhere; an offset that cannot be read is none, a group
+    keeps its name without a header, and the next change writes either over.
     """
     await cluster.create("t")
     topic_id = cluster.controller.image.topics["t"].topic_id
     at_0, notice = f"{PATH}/t-0", Create(groups.CHANGE_PREFIX, b"g\nt-0", sequential=True)
     header = Create(PATH, groups.encode_header(GroupHeader("g", "User:alice")))
-    one, two = (groups.encode_offset(CommittedOffset(each, topic_id=topic_id)) for each in (1, 2))
+    one, two = (groups.encode_offset(CommittedOffset(each, -1, "", NEVER_OLD_MS, topic_id)) for each in (1, 2))
     await other.commit([header, Create(at_0, one), Create(f"{PATH}/what?", b""), notice])
     await cluster.until(lambda: known(cluster) == [{"g": [1]}] * 3)
     nonsense = Create(groups.CHANGE_PREFIX, b"\xff/", sequential=True)
     await other.commit([SetData(at_0, b"no offset"), nonsense, notice])
     everywhere = [member.node.security for member in cluster.members.values()]
-    await cluster.until(lambda: all(each.groups["g"].offsets["t"][0].version == UNREADABLE for each in everywhere))
-    with pytest.raises(Refusal, match="/t-0 in ZooKeeper cannot be read"):
-        await write(cluster, group(cluster, 3))
+    await cluster.until(lambda: all(not each.groups["g"].offsets["t"][0].is_readable for each in everywhere))
+    assert all(each.counts()["unreadable"] == 1 for each in everywhere)
+    await write(cluster, group(cluster, 3))
+    await write(cluster, group(cluster, 4))
+    assert known(cluster) == [{"g": [4]}] * 3
     await other.commit([SetData(at_0, two), SetData(PATH, b'{"version":2,"group":"h"}'), notice])
-    await cluster.until(lambda: all(each.groups["g"].version == UNREADABLE for each in everywhere))
+    await cluster.until(lambda: all(not each.groups["g"].header.is_readable for each in everywhere))
+    assert {each.groups["g"].header.owner for each in everywhere} == {"User:alice"}
     await cluster.elect_anew()
-    assert cluster.controller.image.groups["g"].version == UNREADABLE
+    assert cluster.controller.image.groups["g"].header == GroupHeader("g", version=1, is_readable=False)
     await write(cluster, group(cluster, 2, group_id="h"), "h")
-    assert known(cluster) == [{"g": [2], "h": [2]}] * 3
+    await write(cluster, group(cluster, 5).repaired("g", "User:bob"))
+    assert known(cluster) == [{"g": [5], "h": [2]}] * 3
+    assert {each.groups["g"].header for each in everywhere} == {GroupHeader("g", "User:bob", version=2)}
+    assert cluster.controller.image.rooms["User:bob"].size == cluster.controller.image.groups["g"].size
 
 
 OLDER = b'{"version":1,"group":"g","topics":{"t":{"id":"%s","partitions":{"0":[5,1,%d,"x"],"1":[6,-1,%d,""]}}}}'

@@ -10,6 +10,7 @@ from trio.testing import wait_all_tasks_blocked
 from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.metadata import group_rooms
 from minicontroller.controller.metadata.group_rooms import Room
+from minicontroller.controller.store.base import Delete, SetData
 from minicontroller.controller.znodes import groups
 from minicontroller.protocol.acls import CLUSTER_NAME, AclOperation, AclResourceType
 from minicontroller.protocol.error_codes import ErrorCode
@@ -170,6 +171,68 @@ async def test_a_group_without_offsets_is_none() -> None:
         await commit(cluster, "g", {0: 1})
         answer = await cluster.ask(DeleteGroupsRequest(groups_names=["g", "h", "g"]), 2)
         assert [(row.group_id, row.error_code) for row in answer.results] == [("g", 0), ("h", 69)]
+        assert await cluster.store.children(groups.ROOT) == []
+
+
+LONG_NAME = "ö" * 300
+"""The id of a group whose znode is named by a hash."""
+
+
+async def damage(cluster: Ruling, group: str) -> str:
+    """Damage the header of a group and its offset in partition 0, put foreign znodes below, and
+    have every node see it. Returns the path of the group's znode.
+    """
+    path, store = groups.group_path(group), cluster.store
+    await store.commit([SetData(path, b"junk"), SetData(f"{path}/t-0", b"")])
+    for below in ("t-0/kid/more", "t-1/kid", "kid/more", "t-2"):
+        await store.ensure(f"{path}/{below}")
+    names = (f"{path}{below}" for below in ("", "/t-0", "/t-2"))
+    cluster.controller._watches.entities_changed(names)
+    for node in cluster.nodes.values():
+        assert await node.security.catch_up(store, [path, f"{path}/t-0", f"{path}/t-2"])
+    await wait_all_tasks_blocked()
+    return path
+
+
+@pytest.mark.parametrize("name", ["g", LONG_NAME], ids=["short", "long"])
+async def test_a_damaged_group_is_written_over(name: str, autojump_clock: object) -> None:
+    """An offset that another program has damaged counts as none and a damaged header hides no
+    offset; commits write both over, and a group is deleted with all that lies below it.
+    """
+    async with ruling() as cluster:
+        await cluster.make(COORDINATORS, wanted("t", 3, 1))
+        await commit(cluster, name, {0: 1, 1: 2})
+        path = await damage(cluster, name)
+        assert (await fetch(cluster, name), await listed(cluster)) == ({1: 2}, [name])
+        assert await commit(cluster, name, {0: 5, 1: 6, 2: 7}) == [0, 0, 0]
+        assert await fetch(cluster, name) == {0: 5, 1: 6, 2: 7}
+        entry = await cluster.store.get(path)
+        assert entry is not None and groups.decode_header(path.rpartition("/")[2], entry.data, 1).group_id == name
+        await damage(cluster, name)
+        assert await remove(cluster, name, [0]) == (0, [0])
+        assert await cluster.store.children(path) == ["kid", "t-1", "t-2"]
+        assert await remove(cluster, name, [1, 2]) == (0, [0, 0])
+        assert await cluster.store.children(groups.ROOT) == []
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+async def test_what_is_left_of_a_damaged_group_can_be_deleted(is_known: bool, autojump_clock: object) -> None:
+    """A group of which nothing can be read is deleted as any other, also if a controller that has
+    just begun has found it; without a name, it is not listed.
+    """
+    async with ruling() as cluster:
+        await cluster.make(COORDINATORS, wanted("t", 3, 1))
+        for name in ("g", LONG_NAME):
+            if is_known:
+                await commit(cluster, name, {0: 1})
+            else:
+                await cluster.store.ensure(f"{groups.group_path(name)}/t-0")
+            path = await damage(cluster, name)
+            await cluster.store.commit([Delete(f"{path}/t-1/kid"), Delete(f"{path}/t-1")])
+            assert await listed(cluster) == []
+            assert await state(cluster, name) == "Dead"
+        answer = await cluster.ask(DeleteGroupsRequest(groups_names=["g", LONG_NAME]), 2)
+        assert [row.error_code for row in answer.results] == [0, 0]
         assert await cluster.store.children(groups.ROOT) == []
 
 
