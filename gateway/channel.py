@@ -280,10 +280,9 @@ class Channel:
         if self._login.may_forward(head) and self._login.forwards(frame):
             answer = (await self._login.forward(frame))[SIZE_BYTES:]
             return KAFKA.decode_response(api_key, version, answer)[1]
-        to_broker = await self._open(connect)
         try:
             with trio.fail_after(INQUIRY_SECONDS):  # nobody notices meanwhile that the client has gone
-                return await self._ask_broker(to_broker, api_key, version, message)
+                return await self._ask_broker(await self._open(connect), api_key, version, message)
         except trio.TooSlowError as error:
             raise Disconnected("its broker does not answer") from error
 

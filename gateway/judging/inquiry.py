@@ -19,6 +19,7 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsTopic
 from ...protocol.messages.delete_topics import DeleteTopicState
+from ...protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from ..parties import AskForClient
 from . import automatic
@@ -46,7 +47,12 @@ DELETION_HAS_STATES_SINCE = 6
 
 
 async def inquire(judged: Judged, version: int, ask: AskForClient) -> None:
-    """Refuse what the gateway does not see as the cluster does, in this version of the API."""
+    """Refuse what the gateway does not see as the cluster does, in this version of the API, and an
+    election of everything, whose refusal would name all topics.
+    """
+    if isinstance(judged.request, ElectLeadersRequest):
+        await _inquire_about_election(judged, version, ask)
+        return
     unseen = [each for each in judged.parts if isinstance(each.change.refusal, NotSeen)]
     if not unseen:
         return
@@ -61,6 +67,18 @@ async def inquire(judged: Judged, version: int, ask: AskForClient) -> None:
     for each, outcomes in zip(unseen, answers, strict=True):
         for outcome in outcomes[:1]:
             _refuse(each, outcome)
+
+
+async def _inquire_about_election(judged: Judged, version: int, ask: AskForClient) -> None:
+    """Ask for the election of a topic that cannot be, for which the same right is needed."""
+    if judged.request.topic_partitions is not None or not judged.refused:
+        return
+    nothing = [TopicPartitions("no topic has this name", [0])]
+    request = msgspec.structs.replace(judged.request, topic_partitions=nothing)
+    response = await ask(ApiKey.ELECT_LEADERS, version, request)
+    codes = {each.error_code for row in response.replica_election_results for each in row.partition_result}
+    if ErrorCode.CLUSTER_AUTHORIZATION_FAILED in codes:
+        judged.refusing = msgspec.structs.replace(response, replica_election_results=[])
 
 
 def _refuse(each: JudgedPart, outcome: Outcome) -> None:

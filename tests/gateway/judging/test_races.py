@@ -430,6 +430,9 @@ async def test_how_much_there_is_is_told_to_nobody_without_rights(
             assert [row.error_code for row in response.filter_results] == [code] * len(filters)
         told = await gateway.ask(cluster, ApiKey.ELECT_LEADERS, election, BROKERS[0])
         assert bool(told.replica_election_results) is grants
+        forbidden = msgspec.structs.replace(election, election_type=elect_leaders.ElectionType.PREFERRED)
+        told = await gateway.ask(cluster, ApiKey.ELECT_LEADERS, forbidden, BROKERS[0])
+        assert bool(told.replica_election_results) is grants
     assert len(cluster.acls) == MOST_ACLS + 1
 
 
