@@ -37,7 +37,7 @@ from minicontroller.pipeline.location import Location
 from minicontroller.pipeline.schemas import Table
 from tests.audit.logs import a_creation, a_state, an_empty_snapshot, stamp
 
-HISTORIES = 100
+HISTORIES = 40
 """Each as a cluster of its own."""
 RUNS = 3
 """Of ingest."""
@@ -289,7 +289,7 @@ def test_small_files_are_merged_and_large_ones_are_not(
     ended = [file for file in ingested.history() if not file.nulls["until_epoch"]]
     large = {file.path for file in ended if file.size >= size or file.rows >= rows}
     assert large
-    for number in range(30):
+    for number in range(MOST_SMALL + 6):  # more than may be, if they were not merged
         before, after = states[number % 2], states[1 - number % 2]
         ingested.take({"c": [a_creation(3 + len(log) + number, topics[0], before=before, after=after)]})
         files = {file.path for file in ingested.history()}
