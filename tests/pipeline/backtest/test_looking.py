@@ -4,7 +4,7 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicontroller.pipeline.backtest.looking import EventFiles, buckets_of, together
@@ -14,8 +14,12 @@ from tests.pipeline.backtest.files import written
 from tests.pipeline.backtest.slicing import buckets
 from tests.pipeline.backtest.test_slices import a_life
 
+EXAMPLES = 25
+"""Each writes up to six files, and connects to DuckDB three times."""
+
 
 @given(st.integers(0, 10_000), st.integers(1, 9), st.integers(1, 5), st.booleans())
+@settings(max_examples=EXAMPLES)
 def test_buckets_are_found_in_any_files(
     tmp_path_factory: pytest.TempPathFactory, seed: int, bucket_events: int, count: int, is_windowed: bool
 ) -> None:
