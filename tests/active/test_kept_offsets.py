@@ -121,19 +121,27 @@ async def test_offsets_of_an_earlier_version_move(cluster: SmallCluster, other: 
     assert (moved.leader_epoch, moved.metadata, moved.committed_ms) == (1, "x", NEVER_OLD_MS)
 
 
-async def test_offsets_expire(cluster: SmallCluster, autojump_clock: object) -> None:
+async def test_offsets_expire(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
     """Offsets that were set longer ago than `offsets.retention.minutes` are removed, and so are
-    those of topics that are gone; a group without any is removed.
+    those of topics that are gone, also damaged ones; a group without any is removed.
     """
     await cluster.create("t", "u")
     now = 10 * HOUR_MS
     await write(cluster, group(cluster, 1, at_ms=now - 2 * HOUR_MS))
     await write(cluster, group(cluster, 2, at_ms=now, group_id="young"), "young")
     await write(cluster, group(cluster, 3, topic="u", at_ms=now, group_id="orphan"), "orphan")
+    junk = [
+        Create(f"{groups.group_path(name)}/{offset}", b"junk") for name, offset in (("orphan", "u-1"), ("young", "t-1"))
+    ]
+    notices = [Create(groups.CHANGE_PREFIX, data, sequential=True) for data in (b"orphan\nu-1", b"young\nt-1")]
+    await other.commit([*junk, *notices])
+    await cluster.until(lambda: known(cluster)[0] == {"g": [1], "young": [2, 0], "orphan": [3, 0]})
+    await cluster.until(lambda: len(cluster.controller.image.groups["orphan"].offsets["u"]) == 2)
     await cluster.delete("u")
     await cluster.until(lambda: "u" not in cluster.controller.image.topics)
     config = config_from_mapping({"offsets.retention.minutes": "60"})
     with trio.move_on_after(1):
         await OffsetExpiry(config, cluster.controller.writer, lambda: now).run()
     await cluster.controller.wait_propagated(None, configs=True)
-    assert known(cluster) == [{"young": [2]}] * 3
+    assert known(cluster) == [{"young": [2, 0]}] * 3
+    assert await other.children(groups.ROOT) == ["young"]
