@@ -20,15 +20,24 @@ def cluster() -> Iterator[MiniCluster]:
         yield running
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def asked(cluster: MiniCluster) -> dict[str, str]:
     """The variable that names the cluster."""
     return {"MINICONTROLLER_BOOTSTRAP": cluster.bootstrap}
 
 
+@pytest.fixture(scope="module")
+def lasting(asked: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A topic for all tests that leave it there."""
+    name = "a-topic-that-stays"
+    folder = tmp_path_factory.mktemp("lasting")
+    assert call("topics", "create", name, "--partitions", "2", folder=folder, variables=asked).code == 0
+    return name
+
+
 @pytest.fixture
 def topic(asked: dict[str, str], tmp_path: Path, request: pytest.FixtureRequest) -> str:
-    """It exists."""
+    """A topic for this test alone."""
     name = f"t-{abs(hash(request.node.name))}"
     assert call("topics", "create", name, "--partitions", "2", folder=tmp_path, variables=asked).code == 0
     return name
@@ -62,22 +71,22 @@ def shell(line: str, folder: Path, variables: dict[str, str]) -> tuple[str, str]
 )
 @pytest.mark.parametrize("reader", ["head -c 1 >/dev/null", "true"])
 def test_a_reader_who_leaves_is_no_failure(
-    asked: dict[str, str], topic: str, tmp_path: Path, arguments: str, reader: str
+    asked: dict[str, str], lasting: str, tmp_path: Path, arguments: str, reader: str
 ) -> None:
     """A closed pipe ends the command with code 0 and without a message."""
     assert shell(f'"$0" {arguments} | {reader}; echo "${{PIPESTATUS[0]}}"', tmp_path, asked) == ("0\n", "")
 
 
-def test_a_refusal_is_told_although_nobody_reads(asked: dict[str, str], topic: str, tmp_path: Path) -> None:
+def test_a_refusal_is_told_although_nobody_reads(asked: dict[str, str], lasting: str, tmp_path: Path) -> None:
     """The exit code reports a refusal even if the pipe is closed."""
-    line = f'"$0" topics create {topic} new-{topic} | true; echo "${{PIPESTATUS[0]}}"'
+    line = f'"$0" topics create {lasting} new-{lasting} | true; echo "${{PIPESTATUS[0]}}"'
     code, said = shell(line, tmp_path, asked)
     assert code == "1\n"
-    assert f"{topic}: refused (TOPIC_ALREADY_EXISTS)" in said
+    assert f"{lasting}: refused (TOPIC_ALREADY_EXISTS)" in said
 
 
 @pytest.mark.parametrize("arguments", ["topics list", "topics list --json", "--help", "protocol apis"])
-def test_a_full_disk_is_a_sentence(asked: dict[str, str], topic: str, tmp_path: Path, arguments: str) -> None:
+def test_a_full_disk_is_a_sentence(asked: dict[str, str], lasting: str, tmp_path: Path, arguments: str) -> None:
     """A full disk ends the command with code 1 and without a trace."""
     assert shell(f'"$0" {arguments} >/dev/full; echo $?', tmp_path, asked) == (
         "1\n",
@@ -96,12 +105,12 @@ def test_closed_outputs_and_inputs(asked: dict[str, str], topic: str, tmp_path: 
 
 @pytest.mark.parametrize("columns", [1, 20, 40, 80, 300])
 def test_every_width_of_a_terminal_shows_the_names(
-    asked: dict[str, str], topic: str, tmp_path: Path, columns: int
+    asked: dict[str, str], lasting: str, tmp_path: Path, columns: int
 ) -> None:
     """Where a table has no room its rows are lines, which the terminal breaks."""
     seen = on_terminal("topics", "list", folder=tmp_path, columns=columns, variables=asked)
     assert seen.code == 0
-    assert topic in seen.screen if columns < 40 else topic[:12] in seen.screen
+    assert lasting in seen.screen if columns < 40 else lasting[:12] in seen.screen
     assert ("─" in seen.screen) is (columns >= 40)
 
 
