@@ -161,8 +161,8 @@ def disagreements(logs: Sequence[Path], state: State, answers: Counter[tuple[str
             if isinstance(event, Observed) and not event.reassignment and not event.topic.startswith("__"):
                 others.append(event)
             if isinstance(event, Decision):
-                if event.effect is Effect.APPLIED:
-                    carried_out[event.api, event.name] += 1
+                if event.effect is Effect.APPLIED or (event.effect is Effect.UNKNOWN and not event.error_code):
+                    carried_out[event.api, event.name] += 1  # unknown: it was gone before a broker showed it
                 if event.effect is not Effect.NONE:
                     mine[event.name] += 1
                 if event.policy is None and not event.error_code:
