@@ -52,8 +52,8 @@ UNTOLD = frozenset(
         ErrorCode.NOT_CONTROLLER,
     }
 )
-"""The answers to named partitions of which an election of everything does not tell: it has no rows
-if it is refused as a whole.
+"""The answers to named partitions of which an election of everything does not tell. The last two
+refuse it as a whole, which version 0 tells by its rows alone.
 """
 
 
@@ -163,8 +163,10 @@ def _election(request: ElectLeadersRequest, image: Image) -> Resolution:
 
 
 def _of_everything(response: ElectLeadersResponse) -> ElectLeadersResponse:
-    """Return the response of an election of everything, which has rows for elections alone."""
-    rows = list(_elections(response.replica_election_results))
+    """Return the response of an election of everything, which has rows for elections alone, and
+    none if it is refused as a whole.
+    """
+    rows = [] if response.error_code else list(_elections(response.replica_election_results))
     return msgspec.structs.replace(response, replica_election_results=rows)
 
 
