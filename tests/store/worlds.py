@@ -116,7 +116,9 @@ class ZooKeeperWorld:
         before = store.session_id
         identity = store._kazoo.identity
         assert identity is not None
+        self._proxies[store].cut()  # or its owner could be back before the session ends
         await trio.to_thread.run_sync(end_session, self._server.connect, identity)
+        self._proxies[store].mend()
         await reaches(store, SessionState.CONNECTED, lambda: store.session_id != before)
 
 
