@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import msgspec
 import trio
 
 from ...protocol.config_resources import ResourceType
@@ -65,7 +66,9 @@ async def _fault(node: Node, configs: Mapping[str, str]) -> str | None:
             lambda: [server_listener(after, each, LoginSources()) for each in added]
         )
         held = {listener.port for listener in before.listeners}  # a listener that moves or goes frees its own
-        await check_addresses(each for each in listeners if each.port not in held)
+        await check_addresses(
+            msgspec.structs.replace(each, port=0) if each.port in held else each for each in listeners
+        )
     except (ConfigurationError, OSError) as error:
         return str(error)
     return await trio.to_thread.run_sync(partial(_fault_of_stores, node, after))

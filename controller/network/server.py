@@ -420,6 +420,6 @@ async def _listening(listener: Listener) -> list[trio.SocketListener]:
     try:
         return await open_listeners(listener.host, listener.port)
     except OSError as error:
-        where = f"{listener.host or 'all addresses'}, port {listener.port}"
+        where = (listener.host or "all addresses") + (f", port {listener.port}" if listener.port else "")
         kind = PortTakenError if error.errno == errno.EADDRINUSE else OSError
         raise kind(f"Listener {listener.name} cannot listen on {where}: {error.strerror or error}.") from error

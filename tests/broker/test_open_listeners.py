@@ -157,6 +157,11 @@ async def test_what_the_node_itself_finds_is_refused() -> None:
             assert (code, (message or "").startswith(text)) == (42, True), message
         assert set(node.server.ports) == {"NODES"}
         await taken.aclose()
+        extra = free_port()
+        assert await change(node, "NODES", {LISTENERS: f"{static},EXTRA://127.0.0.1:{extra}"}) == (0, None)
+        elsewhere = f"{static},EXTRA://192.0.2.1:{extra}"  # an address of no machine, at a port that it holds itself
+        code, message = await change(node, "NODES", {LISTENERS: elsewhere})
+        assert (code, (message or "").startswith("Listener EXTRA cannot listen on 192.0.2.1: ")) == (42, True), message
 
 
 async def test_a_stored_listener_that_cannot_be_opened_is_tried_again(
