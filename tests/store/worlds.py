@@ -125,7 +125,7 @@ class ZooKeeperWorld:
 def end_session(connect: str, identity: tuple[int, bytes]) -> None:
     """Take a session over by its id and password, and close it: for its owner it has expired."""
     client = KazooClient(connect, client_id=identity)
-    client.start()
+    client.start(PATIENCE_SECONDS)
     client.stop()
     client.close()
 
