@@ -186,8 +186,8 @@ class Draft:
         """Whether the image shows more than the elements write, as in a dry run."""
         self.suppositions: list[Callable[[Image], Image]] = []
         self.below = below
-        """What others have put below znodes that an earlier plan of the job could not delete, by
-        their paths; each path comes before those below it.
+        """The paths of foreign znodes below znodes that an earlier plan of the job could not
+        delete, by the paths of the latter; each path comes before those below it.
         """
         self._max_bytes = max_bytes
         self._bytes = 0

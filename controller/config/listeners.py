@@ -51,7 +51,9 @@ class ConfiguredListener(msgspec.Struct, frozen=True):
 
     @property
     def address(self) -> tuple[str, str, int, str]:
-        """What makes a listener another one: what it is called, binds, and speaks."""
+        """The name, host, port and security protocol; a listener that differs in one of them is
+        another listener.
+        """
         return self.name, self.host, self.port, self.security_protocol
 
     @property

@@ -119,7 +119,7 @@ class Judged(msgspec.Struct, eq=False):
     is_unjudged: bool = False
     """Whether a part of it got no verdict although one was due."""
     resolution: Resolution | None = None
-    """What goes on in place of a request that does not name what it changes."""
+    """The request that goes on in place of the client's, if that does not name what it changes."""
     refusing: WireStruct | None = None
     """The response by which the cluster refuses the request as a whole, if it was asked."""
 

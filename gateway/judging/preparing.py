@@ -73,6 +73,8 @@ class Preparation:
     async def _resolve(self, judged: Judged) -> None:
         """Find out what a request means that does not name it. Raises NotKnownError, Refusal."""
         found = await resolution(judged.request, self._mirror)
+        if found is not None and found.excess is not None and not self._enforces:
+            raise Refusal(ErrorCode.INVALID_REQUEST, found.excess)  # the client's own request goes on unjudged
         if found is not None and found.parts:  # or else its own words are judged, as far as there are any
             judged.parts = [JudgedPart.of(part) for part in found.parts]
         judged.resolution = found if self._enforces else None

@@ -18,10 +18,7 @@ from ...controller.handlers.acl_filters import entry_text, pattern_text
 from ...controller.handlers.requested_changes import election_type
 from ...controller.metadata.image import Image
 from ...controller.requests.changes import RequestedChange
-from ...protocol.acls import (
-    AccessControlEntry,
-    ResourcePattern,
-)
+from ...protocol.acls import AccessControlEntry, ResourcePattern
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.delete_acls import (
     DeleteAclsFilter,
@@ -58,13 +55,15 @@ refuse it as a whole, which version 0 tells by its rows alone.
 
 
 class Resolution(msgspec.Struct, frozen=True):
-    """What a request means."""
+    """The ACLs or topics that a request stands for, and the request that names them."""
 
     parts: list[Part]
     request: Any
     """The request that names it."""
     answer: Callable[[Any], Any]
     """Returns the response to the client's request, given the response to this one."""
+    excess: str | None = None
+    """Why the request is not judged, if it stands for too much; `request` then changes nothing."""
 
 
 async def resolution(request: Any, mirror: Mirror) -> Resolution | None:
@@ -124,7 +123,8 @@ def _too_much(request: DeleteAclsRequest, text: str) -> Resolution:
         ]
         return msgspec.structs.replace(response, filter_results=rows)
 
-    return Resolution([], msgspec.structs.replace(request, filters=list(map(_of_nobody, request.filters))), answer)
+    nothing = msgspec.structs.replace(request, filters=list(map(_of_nobody, request.filters)))
+    return Resolution([], nothing, answer, excess=text)
 
 
 def _only(pattern: ResourcePattern, entry: AccessControlEntry) -> DeleteAclsFilter:

@@ -133,7 +133,9 @@ NOTIFICATIONS: Mapping[str, bytes | None] = {
 async def test_the_log_names_each_notification_that_makes_no_sense(
     cluster: SmallCluster, other: Store, autojump_clock: object, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Also where the notifications of several kinds have one name."""
+    """The log names an unreadable notification by its path, also where several kinds of
+    notifications have the same name.
+    """
     await other.commit([Create(path, data) for path, data in NOTIFICATIONS.items()])
     await trio.sleep(1)
     assert len(NOTIFICATIONS) == 8

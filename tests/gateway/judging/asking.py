@@ -1,4 +1,4 @@
-"""What tests ask a gateway and its cluster for, and the rules that the gateway enforces."""
+"""Requests that tests send to a gateway and to its cluster, and the rules of the gateway."""
 
 from collections.abc import Mapping
 from pathlib import Path

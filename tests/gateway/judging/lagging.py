@@ -41,7 +41,7 @@ from minicontroller.protocol.schema import WireStruct
 
 BROKERS = (1, 2, 3)
 ANY = 1
-"""What a filter has in place of a number for everything."""
+"""The number in a filter of ACLs that matches everything."""
 UNKNOWN, UNKNOWN_ID = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID
 
 
@@ -76,7 +76,7 @@ class LaggingCluster:
         """The topics of which something was carried out, also if it changed nothing."""
         self.acls: list[delete_acls.DeleteAclsMatchingAcl] = []
         self.shown_acls: list[delete_acls.DeleteAclsMatchingAcl] = []
-        """What all brokers show of the ACLs."""
+        """The ACLs that all brokers show."""
         self.grants = True
         """Whether clients may change ACLs and elect leaders."""
         self._most_seconds = most_seconds

@@ -436,6 +436,18 @@ async def test_how_much_there_is_is_told_to_nobody_without_rights(
     assert len(cluster.acls) == MOST_ACLS + 1
 
 
+async def test_who_observes_passes_what_stands_for_too_much(nursery: trio.Nursery, autojump_clock: object) -> None:
+    """The client's own request goes on, and counts as one that nobody judged."""
+    cluster, _ = await at_rest(nursery)
+    gateway = Gateway(cluster, nursery, enforces=False)
+    cluster.acls = cluster.shown_acls = [acl(f"a{number}") for number in range(MOST_ACLS + 1)]
+    everything = delete_acls.DeleteAclsFilter(ResourceType.TOPIC, None, 1, None, None, 1, 1)
+    asked = delete_acls.DeleteAclsRequest([everything])
+    response = await gateway.ask(cluster, ApiKey.DELETE_ACLS, asked, BROKERS[0])
+    assert len(response.filter_results[0].matching_acls) == MOST_ACLS + 1
+    assert (cluster.acls, gateway.judge.failures) == ([], 1)
+
+
 async def test_what_is_refused_keeps_nobody_waiting(nursery: trio.Nursery, autojump_clock: object) -> None:
     """A request that goes no further leaves its line before the cluster is asked how to refuse it,
     which a broker may hold up for long.
