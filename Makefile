@@ -20,19 +20,22 @@ zookeeper: $(VENV)/.dev java
 	@exec java -Dorg.apache.logging.log4j.level=ERROR -Dzookeeper.jmx.log4j.disable=true -cp "$$($(BIN)/python -c 'from tests.support.zookeeper import class_path; print(class_path())')" \
 	  org.apache.zookeeper.server.ZooKeeperServerMain $(ZOOKEEPER)/zoo.cfg
 
-test: $(VENV)/.dev java chromium promtool style
-	@$(call beside_types,unit)
+# Both say what they took, with all processes that they started.
+MEASURED := $(BIN)/python -m tests.support.measured $(MAKE) --no-print-directory
+
+test: $(VENV)/.dev java chromium promtool
+	@$(MEASURED) style beside-types TESTS="spark-classes unit"
 
 # A quick check while you work: the linters, and the tests that start no large program and take little time.
-check: $(VENV)/.dev style
-	@$(call beside_types,quick)
+check: $(VENV)/.dev
+	@$(MEASURED) style beside-types TESTS=quick
 
-# Makes a target of tests while mypy and import-linter run beside it; what those say comes last, and the call fails if either fails.
-define beside_types
-mkdir -p build; $(MAKE) --no-print-directory types > build/types.log 2>&1 & types=$$!; \
-$(MAKE) --no-print-directory $(1); tests=$$?; \
-wait $$types; types=$$?; cat build/types.log; exit $$((tests | types))
-endef
+# Makes targets of tests while mypy and import-linter run beside them; what those say comes last, and the call fails if either fails.
+.PHONY: beside-types
+beside-types:
+	@mkdir -p build; $(MAKE) --no-print-directory types > build/types.log 2>&1 & types=$$!; \
+	$(MAKE) --no-print-directory $(TESTS); tests=$$?; \
+	wait $$types; types=$$?; cat build/types.log; exit $$((tests | types))
 
 lint: style types
 
@@ -100,6 +103,11 @@ java:
 	  || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 \
 	       && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq default-jre-headless; } \
 	  || { echo "The tests run a real ZooKeeper: please install a Java runtime, 17 or newer (Debian: apt install default-jre-headless)." >&2; exit 1; }
+
+# Every Spark that starts before Spark's classes are in the cache writes them there when it ends, which takes 25 seconds of a processor.
+.PHONY: spark-classes
+spark-classes: $(VENV)/.dev java
+	@$(BIN)/python -m tests.support.spark
 
 # The page is tested in a real browser.
 .PHONY: chromium

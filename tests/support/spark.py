@@ -1,5 +1,8 @@
 """A Spark cluster of processes, or a server of Spark Connect, from the jars that pyspark carries,
 whose Python has what the pipeline needs but not the pipeline itself.
+
+`python -m tests.support.spark` has Spark's classes kept before the tests, so that no test waits
+until Java has written them.
 """
 
 import os
@@ -14,6 +17,7 @@ from pathlib import Path
 
 import pyspark
 
+from minicontroller.pipeline.java_classes import archive
 from tests.support.waiting import until
 
 HOME = Path(pyspark.__file__).parent
@@ -21,6 +25,16 @@ ADDRESS = re.compile(r"Starting Spark master at (spark://\S+)", re.ASCII)
 REGISTERED = "Successfully registered with master"
 CONNECT_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 CONNECT_STARTED = re.compile(r"Spark Connect server started at: \S+:([0-9]+)", re.ASCII)
+
+SESSION = "from minicontroller.pipeline.session import spark_session\nwith spark_session('local[1]'): pass"
+
+
+def keep_classes() -> None:
+    """Start and end Spark, unless its classes are kept already."""
+    kept = archive()
+    if kept is not None and not kept.exists():
+        # Java holds the pipe, so that this returns when the classes are written
+        subprocess.run([sys.executable, "-c", SESSION], stdout=subprocess.PIPE, check=True)
 
 
 def home(folder: Path) -> Path:
@@ -90,3 +104,7 @@ def connect_server(folder: Path, python: Path) -> Iterator[str]:
         found = until(lambda: CONNECT_STARTED.search(log.read_text()))
         assert found is not None
         yield f"sc://127.0.0.1:{found.group(1)}"
+
+
+if __name__ == "__main__":
+    keep_classes()
