@@ -1,3 +1,5 @@
 """minicontroller: the admin half of a Kafka broker as a program of its own."""
 
-__version__ = "0.1.0"
+from .version import __version__
+
+__all__ = ["__version__"]

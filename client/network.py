@@ -10,7 +10,6 @@ from collections.abc import Sequence
 import msgspec
 import trio
 
-from .. import __version__
 from ..controller.network.peer import CLOSED, CLOSED_DURING_LOGIN, PeerConnection, PeerUnavailable
 from ..protocol.api_keys import ApiKey
 from ..protocol.error_codes import ErrorCode
@@ -19,6 +18,7 @@ from ..protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResp
 from ..protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
 from ..protocol.registry import KAFKA
 from ..protocol.schema import WireStruct
+from ..version import __version__
 from .configuration import Address, ClientConfig
 from .errors import AdminError, ClusterUnreachable
 

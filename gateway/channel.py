@@ -23,8 +23,7 @@ from ..controller.network.failures import ConnectionFailures
 from ..controller.network.handshake_errors import HandshakeError
 from ..controller.network.memory import SMALL_BYTES, RequestMemory
 from ..controller.network.transport import Disconnected, Transport
-from ..controller.observe.logs import about_caller
-from ..controller.security.caller import Caller
+from ..controller.security.caller import Caller, about_caller
 from ..protocol.api_keys import ApiKey
 from ..protocol.errors import InvalidFrameSize, MalformedMessage, ProtocolError, UnsupportedApi
 from ..protocol.header import RequestHeader

@@ -10,10 +10,9 @@ from prometheus_client import CollectorRegistry, ProcessCollector, generate_late
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from .. import __version__
 from ..controller.audit.decisions import RecentDecisions
 from ..controller.audit.log import AuditLog
-from ..controller.http.exposition import (
+from ..controller.http.families import (
     FAMILIES,
     Declared,
     Families,
@@ -22,14 +21,15 @@ from ..controller.http.exposition import (
     add_policy,
     add_server,
 )
+from ..controller.http.health import Health
 from ..controller.http.listener import HttpListener
-from ..controller.http.process import Health
 from ..controller.http.serving import Site
 from ..controller.http.topic_statistics import TopicStatistics, TopicTotals
 from ..controller.http.views import MAX_NODES, NodeRow, PageState, audit_trouble, rule_rows
 from ..controller.metadata.image import Image
 from ..controller.observe.secrets import redact_configs
 from ..protocol.registry import KAFKA
+from ..version import __version__
 from .app import Gateway
 
 NO_IMAGE = Image()

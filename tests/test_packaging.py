@@ -47,7 +47,7 @@ def metadata_of(wheel: Path) -> Message:
 
 
 def own_modules() -> Iterator[Path]:
-    yield from (ROOT / name for name in ("__init__.py", "__main__.py"))
+    yield from ROOT.glob("*.py")
     for package in PACKAGES:
         yield from (ROOT / package).rglob("*.py")
 

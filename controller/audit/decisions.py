@@ -23,7 +23,7 @@ from ..errors import Refusal
 from ..observe.logs import about
 from ..observe.secrets import redact, secret_values
 from ..requests.changes import Change
-from ..requests.context import RequestDescription
+from ..requests.description import RequestDescription
 
 log = logging.getLogger("minicontroller.decision")
 

@@ -23,7 +23,7 @@ from ..errors import Refusal
 from ..metadata.entities import Topic
 from ..metadata.image import Image
 from ..requests.changes import Change
-from ..requests.context import RequestDescription
+from ..requests.description import RequestDescription
 from . import records
 from .log import AuditLog
 from .records import EventOrigin, Moment

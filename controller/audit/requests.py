@@ -16,7 +16,7 @@ from ..errors import Refusal
 from ..metadata.entities import Topic
 from ..metadata.image import Image
 from ..requests.changes import Change
-from ..requests.context import RequestDescription
+from ..requests.description import RequestDescription
 
 NO_IMAGE: Final = Image()
 DENIALS: Final = frozenset(

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import click
 
-from ... import __version__
+from ...version import __version__
 from .lazy import LazyGroup
 from .output import nobody_reads
 from .typed import Seconds, read_text

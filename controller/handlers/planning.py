@@ -28,7 +28,8 @@ from ..observe.secrets import redact_configs_of
 from ..policy.cluster_view import requested_reassignment, view
 from ..policy.runner import PolicyRefusal
 from ..requests.changes import Change, Judgement
-from ..requests.context import NO_NAMES, RequestContext, RequestDescription
+from ..requests.context import NO_NAMES, RequestContext
+from ..requests.description import RequestDescription
 from ..requests.long_answers import AT_ONCE
 from ..requests.permissions import Permission
 from ..requests.time_slices import TimeSlice

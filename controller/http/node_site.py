@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from ... import __version__
+from ...version import __version__
 from ..active.loading import entity_configs
 from ..audit.decisions import RecentDecisions
 from ..audit.log import AuditLog
@@ -17,8 +17,9 @@ from ..observe.secrets import redact_configs
 from ..store.base import SessionExpired, StoreUnavailable
 from ..znodes import layout
 from .exposition import Exposition
+from .health import Health
 from .listener import HttpListener
-from .process import Health, Process, ServingNode
+from .process import Process, ServingNode
 from .serving import Site
 from .topic_statistics import TopicStatistics
 from .views import MAX_NODES, NodeRow, PageState, audit_trouble, rule_rows

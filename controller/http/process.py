@@ -7,7 +7,6 @@ number grows.
 from collections.abc import Iterator
 from typing import Protocol
 
-import msgspec
 import trio
 
 from ..audit.decisions import RecentDecisions
@@ -16,6 +15,7 @@ from ..metadata.image import Image
 from ..network.server import Server
 from ..routing.dispatcher import Dispatcher
 from ..routing.forwarding import Forwarder
+from .health import Health, NodeHealth
 
 
 class ServingNode(Protocol):
@@ -41,20 +41,6 @@ class ServingNode(Protocol):
     @property
     def stopping(self) -> trio.Event:
         """Set when the node begins to stop."""
-
-
-class NodeHealth(msgspec.Struct, frozen=True):
-    node: int
-    ready: bool
-    reasons: list[str]
-    """Why the node is not ready, or why it is ready and refuses changes."""
-
-
-class Health(msgspec.Struct, frozen=True):
-    ready: bool
-    reasons: list[str]
-    """Why the process is not ready, beside its nodes."""
-    nodes: list[NodeHealth]
 
 
 class Process:

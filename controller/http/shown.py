@@ -6,8 +6,8 @@ from typing import Protocol
 from ..audit.decisions import RecentDecisions
 from ..audit.log import AuditLog
 from ..metadata.image import Image
+from .health import Health
 from .listener import HttpListener
-from .process import Health
 from .topic_statistics import TopicStatistics
 from .views import PageState
 

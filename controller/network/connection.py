@@ -22,9 +22,8 @@ import trio
 
 from ...protocol.errors import ProtocolError
 from ...protocol.frame import FrameBuffer
-from ..observe.logs import about_caller, about_frame
 from ..requests.bounds import MAX_BETWEEN_NODES_BYTES
-from ..security.caller import Caller
+from ..security.caller import Caller, about_caller, about_frame
 from ..security.sasl import Challenge, Proved, ProvedNode, Rejected
 from .failures import ConnectionFailures
 from .handshake_errors import Explanation, HandshakeError

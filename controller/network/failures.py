@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...protocol.errors import ProtocolError
-from ..observe.logs import ClientWarnings, about_caller
-from ..security.caller import Caller
+from ..observe.logs import ClientWarnings
+from ..security.caller import Caller, about_caller
 from .handshake_errors import HandshakeError
 
 log = logging.getLogger("minicontroller.connection")

@@ -17,8 +17,8 @@ from typing import Protocol
 import msgspec
 import trio
 
-from ..observe.logs import RateLimitedLog, about_caller
-from ..security.caller import Caller
+from ..observe.logs import RateLimitedLog
+from ..security.caller import Caller, about_caller
 from .transport import READ_BYTES
 
 log = logging.getLogger("minicontroller.server")

@@ -21,10 +21,10 @@ from typing import Protocol
 import msgspec
 import trio
 
-from ..observe.logs import RateLimitedLog, about_caller
+from ..observe.logs import RateLimitedLog
 from ..quotas.connection_rates import ConnectionRates
 from ..security.authorizer import java_address
-from ..security.caller import Caller, Listener
+from ..security.caller import Caller, Listener, about_caller
 from .binding import open_listeners, port_of
 from .connection import Connection, FrameHandler
 from .failures import ConnectionFailures

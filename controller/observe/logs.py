@@ -15,10 +15,8 @@ from typing import Any, Protocol
 
 import trio
 
-from ...protocol.header import REQUEST_START, RequestOrigin, client_id_of
-from ...protocol.registry import KAFKA
+from ...protocol.header import RequestOrigin
 from ...text.escaping import escaped
-from ..security.caller import Caller
 
 log = logging.getLogger("minicontroller")
 
@@ -45,7 +43,7 @@ class LoggedRequest(Protocol):
 
 def about(context: LoggedRequest) -> dict[str, dict[str, Any]]:
     """Return the argument `extra` of a log call about a request."""
-    return _about(
+    return log_fields(
         principal=context.origin.principal,
         client=context.client_id,
         host=context.origin.client_host,
@@ -55,29 +53,7 @@ def about(context: LoggedRequest) -> dict[str, dict[str, Any]]:
     )
 
 
-def about_frame(caller: Caller, frame: bytes) -> dict[str, dict[str, Any]]:
-    """Return the argument `extra` of a log call about a request that could not be decoded. It has
-    whatever fields the header yields.
-    """
-    if len(frame) < REQUEST_START.size:
-        return about_caller(caller)
-    api_key, _, correlation_id = REQUEST_START.unpack_from(frame)
-    return _about(
-        principal=caller.principal,
-        client=client_id_of(frame),
-        host=caller.host,
-        software=caller.software,
-        correlation=correlation_id,
-        api=KAFKA.name(api_key),
-    )
-
-
-def about_caller(caller: Caller) -> dict[str, dict[str, Any]]:
-    """Return the argument `extra` of a log call about a connection."""
-    return _about(principal=caller.principal, host=caller.host, software=caller.software)
-
-
-def _about(*, principal: str | None, **said: object) -> dict[str, dict[str, Any]]:
+def log_fields(*, principal: str | None, **said: object) -> dict[str, dict[str, Any]]:
     """Return the fields of a log line. The principal is None for unauthenticated clients."""
     known = {name: value for name, value in said.items() if value is not None and value != ""}
     shown = {name: cut(value) if isinstance(value, str) else value for name, value in known.items()}

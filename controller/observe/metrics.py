@@ -1,4 +1,4 @@
-"""Counts requests, decisions and verdicts as plain numbers, which `http/exposition.py` renders as
+"""Counts requests, decisions and verdicts as plain numbers, which `http/families.py` renders as
 metrics when they are scraped.
 
 Rule: counting costs a dictionary entry or a list element, and never a lock, a label lookup or a

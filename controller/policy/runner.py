@@ -28,7 +28,7 @@ from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 from ..observe.logs import about
 from ..observe.metrics import VerdictMetrics
-from ..requests.context import RequestDescription
+from ..requests.description import RequestDescription
 
 logger = logging.getLogger("minicontroller.policy")
 

@@ -8,13 +8,16 @@ of a request.
 import math
 import ssl
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 import trio
 
+from ...protocol.header import REQUEST_START, client_id_of
+from ...protocol.registry import KAFKA
 from ..clock import now_ms
 from ..config.node_config import NodeConfig
+from ..observe.logs import log_fields
 from .credentials import Credentials
 from .mechanism_keys import OAUTHBEARER
 from .principal import user_principal
@@ -246,3 +249,25 @@ class Caller:
                 return False
             self.may_authenticate_again_at = now + LEAST_SECONDS_BETWEEN_AUTHENTICATIONS
         return True
+
+
+def about_frame(caller: Caller, frame: bytes) -> dict[str, dict[str, Any]]:
+    """Return the argument `extra` of a log call about a request that could not be decoded. It has
+    whatever fields the header yields.
+    """
+    if len(frame) < REQUEST_START.size:
+        return about_caller(caller)
+    api_key, _, correlation_id = REQUEST_START.unpack_from(frame)
+    return log_fields(
+        principal=caller.principal,
+        client=client_id_of(frame),
+        host=caller.host,
+        software=caller.software,
+        correlation=correlation_id,
+        api=KAFKA.name(api_key),
+    )
+
+
+def about_caller(caller: Caller) -> dict[str, dict[str, Any]]:
+    """Return the argument `extra` of a log call about a connection."""
+    return log_fields(principal=caller.principal, host=caller.host, software=caller.software)

@@ -25,7 +25,7 @@ from ...controller.metadata.random_ids import new_id
 from ...controller.observe.secrets import configs_for_policies, redact_configs_of
 from ...controller.policy.cluster_view import requested, requested_reassignment
 from ...controller.requests.changes import RequestedChange
-from ...controller.requests.context import RequestDescription
+from ...controller.requests.description import RequestDescription
 from ...policies.configs.canonical import canonical
 from ...policies.configs.newer_keys import DEAD_LETTERS
 from ...policies.interface import (

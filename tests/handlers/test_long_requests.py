@@ -31,7 +31,7 @@ from tests.handlers.ruling import PATIENT_MS, Ruling, codes, creating, ruling, w
 from tests.rules.reading import rules
 
 if TYPE_CHECKING:
-    from minicontroller.controller.requests.context import RequestDescription
+    from minicontroller.controller.requests.description import RequestDescription
 
 LAST = 7
 JUDGED_SECONDS = 0.2
