@@ -1,0 +1,55 @@
+"""The names in the tree that the measures depend on. What moves or is renamed is corrected here."""
+
+NODE = "controller"
+"""The folder of the node and its controller, which the roles beside it should not reach."""
+ROLES_BESIDE_THE_NODE = ("gateway", "client")
+
+MESSAGES = "protocol/messages"
+"""The folder with one module of messages for each API."""
+API_KEYS = "protocol/api_keys.py"
+"""The module with the keys of all APIs."""
+SAMPLE_API = "create_partitions"
+"""The API whose files are counted by themselves: a small one that changes something."""
+
+DECLARATION = ("API", "Spec")
+"""A module with the assignment `API = Spec(...)` declares an API."""
+SHARE_OF_HANDLERS = 3
+"""Where one module of so many declares an API, the whole folder belongs to the handlers."""
+
+CLOCK = "clock.py"
+"""The name of the module that reads the clocks for all others, in whichever folder."""
+CLOCK_READS = frozenset(
+    {
+        ("time", "time"),
+        ("time", "time_ns"),
+        ("time", "monotonic"),
+        ("time", "monotonic_ns"),
+        ("trio", "current_time"),
+        ("datetime", "now"),
+        ("datetime", "utcnow"),
+    }
+)
+"""The functions that read a clock. `time.perf_counter` is none of them: it measures how long this
+process worked, which no clock of a test should change.
+"""
+
+SLICING_NAMES = frozenset({"are_few", "AT_ONCE"})
+"""Names by which a handler decides whether it slices time; so does each name with SLICING_PART."""
+SLICING_PART = "time_slices"
+
+POLICIES = "policies"
+POLICY_INTERFACE = "policies/interface.py"
+"""The module with the classes of requests that a policy decides; their names end in `Request`."""
+
+_OF_THE_NODE = """
+RequestedChange Change PlannedChange RequestedDeletion Alteration IncrementalChange EntityEdit Element CompletedElement
+AuditedRequest DecidedElement
+"""
+_OF_THE_GATEWAY = "Part JudgedPart Judged Question Outcome Result PassedElement"
+_OF_THE_AUDIT_LOG = "Decision Requested EntityChange RecentDecision"
+CHANGE_CLASSES = frozenset([*_OF_THE_NODE.split(), *_OF_THE_GATEWAY.split(), *_OF_THE_AUDIT_LOG.split()])
+"""The classes that describe a requested change and its fate. A class that takes over from one of
+them is added here.
+"""
+OTHER_MEANINGS = ("pipeline",)
+"""The folders whose classes of these names describe something else."""
