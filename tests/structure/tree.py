@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TypeVar
 
 PACKAGE = "minicontroller"
-ROOT_MODULES = ("__init__.py", "__main__.py")
 PROJECT = "pyproject.toml"
 
 N = TypeVar("N", bound=ast.AST)
@@ -81,9 +80,9 @@ class Tree:
 
     @classmethod
     def read(cls, root: Path) -> "Tree":
-        """Read the packages that pyproject.toml installs."""
+        """Read the modules of the root, and the packages that pyproject.toml installs."""
         folders = program_folders((root / PROJECT).read_text())
-        paths = [root / name for name in ROOT_MODULES]
+        paths = sorted(root.glob("*.py"))
         paths += [path for folder in folders for path in sorted((root / folder).rglob("*.py"))]
         with _collector_paused():
             return cls({path.relative_to(root).as_posix(): path.read_text() for path in paths})._parsed()
@@ -92,7 +91,7 @@ class Tree:
     def at_commit(cls, root: Path, commit: str) -> "Tree":
         """Read the program as it was at a commit. Raises CalledProcessError."""
         project = git(root, "show", f"{commit}:{PROJECT}").decode()
-        archive = git(root, "archive", commit, *ROOT_MODULES, *program_folders(project))
+        archive = git(root, "archive", commit, ":(glob)*.py", *program_folders(project))
         with tarfile.open(fileobj=io.BytesIO(archive)) as files:
             found = {member.name: files.extractfile(member) for member in files if member.name.endswith(".py")}
             return cls({name: file.read().decode() for name, file in found.items() if file is not None})
