@@ -7,22 +7,23 @@ may be a secret. `keys.py` decides which keys are followed, ignored or warned ab
 
 import ssl
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 import msgspec
 
 from ..controller.config.jaas import JaasError, parse_jaas
-from ..controller.errors import ConfigurationError
+from ..controller.errors import ConfigurationError, Mistakes
 from ..controller.security.credentials import Credentials, PlainCredentials, ScramCredentials
 from ..policies.configs.values import host_and_port
-from ..text.properties import PropertiesError, Property, parse_properties
+from ..text.properties import PropertiesError, parse_properties
 from .keys import doubt_about
-from .properties import ClientProperties
+from .properties import ClientProperties, Entry
 
 CLIENT_ID = "minicontroller"
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-NO_SERVERS = Property("bootstrap.servers", "", 0)
+SERVERS = "bootstrap.servers"
 
 
 class Address(msgspec.Struct, frozen=True):
@@ -46,22 +47,27 @@ class ClientConfig(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def parse_addresses(text: str) -> tuple[Address, ...]:
-    """Read addresses such as `host:port,[::1]:9093`. Raises ConfigurationError."""
-    addresses = tuple(_address(part.strip()) for part in text.split(",") if part.strip())
-    if not addresses:
-        raise ConfigurationError("bootstrap.servers is empty: it lists nodes as HOST:PORT, separated by commas.")
-    return addresses
+def parse_addresses(text: str, name: str = "") -> tuple[Address, ...]:
+    """Read addresses such as `host:port,[::1]:9093`, which messages call `name`. Raises
+    ConfigurationError with all mistakes.
+    """
+    mistakes = Mistakes()
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    addresses = [mistakes.read(partial(_address, part, f"{name}: " if name else ""), None) for part in parts]
+    if not parts:
+        mistakes.note(f"{name or SERVERS} is empty: it lists nodes as HOST:PORT, separated by commas.")
+    mistakes.end()
+    return tuple(address for address in addresses if address is not None)
 
 
-def _address(text: str) -> Address:
+def _address(text: str, name: str) -> Address:
     host, port = host_and_port(text) or ("", 0)
     if not port:
-        raise ConfigurationError(f"{text!r} is not HOST:PORT (an IPv6 address stands in brackets: [::1]:9092).")
+        raise ConfigurationError(f"{name}{text!r} is not HOST:PORT (an IPv6 address stands in brackets: [::1]:9092).")
     try:
         host.encode("idna")  # a host that is no name makes Python's look-up fail with an error of another kind
     except UnicodeError:
-        raise ConfigurationError(f"{host!r} is no name of a host.") from None
+        raise ConfigurationError(f"{name}{host!r} is no name of a host.") from None
     return Address(host, port)
 
 
@@ -69,8 +75,10 @@ def configure(settings: Mapping[str, str]) -> ClientConfig:
     """Make a configuration of Kafka's keys; `bootstrap.servers` is required. Raises
     ConfigurationError.
     """
-    entries = {key: Property(key, value, 0) for key, value in settings.items()}
-    return _configured(ClientProperties(entries, "configuration"), entries.get("bootstrap.servers", NO_SERVERS).value)
+    place = "configuration"
+    entries = {key: Entry(key, text, place) for key, text in settings.items()}
+    properties = ClientProperties(entries, place)
+    return configured(properties, properties.text(SERVERS))
 
 
 def load_client_config(text: str, file: str, *, bootstrap: str | None, default_bootstrap: str) -> ClientConfig:
@@ -81,24 +89,40 @@ def load_client_config(text: str, file: str, *, bootstrap: str | None, default_b
         parsed = parse_properties(text, file)
     except PropertiesError as error:
         raise ConfigurationError(str(error)) from None
-    properties = ClientProperties(parsed.entries, file)
-    servers = properties.text("bootstrap.servers") or default_bootstrap if bootstrap is None else bootstrap
-    return _configured(properties, servers, parsed.warnings)
+    entries = {key: Entry(key, entry.value, f"{file}, line {entry.line}") for key, entry in parsed.entries.items()}
+    properties = ClientProperties(entries, file)
+    if bootstrap is None and properties.text(SERVERS):
+        return configured(properties, properties.text(SERVERS), properties.placed(SERVERS, SERVERS), parsed.warnings)
+    return configured(properties, default_bootstrap if bootstrap is None else bootstrap, "", parsed.warnings)
 
 
-def _configured(properties: ClientProperties, servers: str, warnings: tuple[str, ...] = ()) -> ClientConfig:
-    request_timeout = properties.seconds("request.timeout.ms", 30.0)
-    protocol = _protocol(properties)
-    return ClientConfig(
-        bootstrap_servers=parse_addresses(servers),
+def configured(
+    properties: ClientProperties, servers: str, name: str = "", warnings: tuple[str, ...] = ()
+) -> ClientConfig:
+    """Make a configuration of entries, with these servers to begin with, which messages call
+    `name`. Raises ConfigurationError with all mistakes.
+    """
+    mistakes = Mistakes()
+
+    def seconds(key: str, default: float) -> float:
+        return mistakes.read(lambda: properties.seconds(key, default), default)
+
+    request_timeout = seconds("request.timeout.ms", 30.0)
+    protocol = mistakes.read(lambda: _protocol(properties), "")
+    logs_in = protocol.startswith("SASL")
+    mechanism = mistakes.read(lambda: _mechanism(properties), "") if logs_in else ""
+    config = ClientConfig(
+        bootstrap_servers=mistakes.read(partial(parse_addresses, servers, name), ()),
         client_id=properties.text("client.id") or CLIENT_ID,
-        credentials=_credentials(properties) if protocol.startswith("SASL") else None,
-        tls=_tls(properties) if protocol.endswith("SSL") else None,
+        credentials=mistakes.read(lambda: _credentials(properties, mechanism), None) if logs_in else None,
+        tls=mistakes.read(lambda: _tls(properties), None) if protocol.endswith("SSL") else None,
         request_timeout_seconds=request_timeout,
-        api_timeout_seconds=max(properties.seconds("default.api.timeout.ms", 60.0), request_timeout),
-        retry_backoff_seconds=properties.seconds("retry.backoff.ms", 0.1),
+        api_timeout_seconds=max(seconds("default.api.timeout.ms", 60.0), request_timeout),
+        retry_backoff_seconds=seconds("retry.backoff.ms", 0.1),
         warnings=(*warnings, *_warnings(properties)),
     )
+    mistakes.end()
+    return config
 
 
 def _protocol(properties: ClientProperties) -> str:
@@ -114,12 +138,18 @@ def _tls(properties: ClientProperties) -> ssl.SSLContext:
     return client_context(properties)
 
 
-def _credentials(properties: ClientProperties) -> Credentials:
+def _mechanism(properties: ClientProperties) -> str:
     mechanism = properties.text("sasl.mechanism")
     if mechanism not in MECHANISMS:
         raise properties.fault(
             "sasl.mechanism", f"must be one of {', '.join(MECHANISMS)}: other mechanisms are not supported"
         )
+    return mechanism
+
+
+def _credentials(properties: ClientProperties, mechanism: str) -> Credentials:
+    if not properties.text("sasl.jaas.config"):
+        raise properties.fault("sasl.jaas.config", "is missing: it has a login module with a username and a password")
     try:
         jaas = parse_jaas(properties.text("sasl.jaas.config"))
     except JaasError as error:
@@ -136,4 +166,4 @@ def _warnings(properties: ClientProperties) -> Iterator[str]:
     for key in properties.entries:
         doubt = doubt_about(key)
         if doubt:
-            yield f"{properties.place(key)}: {doubt}"
+            yield properties.placed(key, doubt)

@@ -23,13 +23,13 @@ TLS_KEYS = frozenset(
     }
 )
 
+LOGIN_KEYS = frozenset({"sasl.mechanism", "sasl.jaas.config"})
 TIMES = ("request.timeout.ms", "default.api.timeout.ms", "retry.backoff.ms")
 FOLLOWED = {
     "bootstrap.servers",
     "client.id",
     "security.protocol",
-    "sasl.mechanism",
-    "sasl.jaas.config",
+    *LOGIN_KEYS,
     *TIMES,
     *TLS_KEYS,
 }
@@ -73,11 +73,21 @@ NOT_FOLLOWED = frozenset(
 """Keys by which Kafka's clients would connect, trust or read values otherwise than this one."""
 
 
+def is_followed_by_kafka_alone(key: str) -> bool:
+    """Return whether Kafka's clients would do something by this key that this one does not."""
+    return key in NOT_FOLLOWED or key.startswith("config.providers.")
+
+
+def is_known(key: str) -> bool:
+    """Return whether the key is followed, or changes nothing here."""
+    return key in FOLLOWED or key in WITHOUT_EFFECT or key.startswith(FAMILIES)
+
+
 def doubt_about(key: str) -> str:
     """Return the warning about a key; empty if there is none."""
-    if key in NOT_FOLLOWED or key.startswith("config.providers."):
+    if is_followed_by_kafka_alone(key):
         return f"{key} is not supported by this client."
-    if key in FOLLOWED or key in WITHOUT_EFFECT or key.startswith(FAMILIES):
+    if is_known(key):
         return ""
     from difflib import get_close_matches
 

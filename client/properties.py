@@ -6,20 +6,31 @@ Rule: an error names the file, the line and the key, and never a value.
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
+
 from ..controller.errors import ConfigurationError
 from ..policies.configs.values import MAX_INT, is_number
-from ..text.properties import Property
+
+
+class Entry(msgspec.Struct, frozen=True):
+    name: str
+    """The key as it was written, perhaps with a prefix."""
+    text: str
+    place: str = ""
+    """The place where it was written, such as `client.properties, line 3`."""
 
 
 class ClientProperties:
-    def __init__(self, entries: Mapping[str, Property], file: str) -> None:
+    def __init__(self, entries: Mapping[str, Entry], place: str = "", prefix: str = "") -> None:
+        """`place` is that of keys which are missing, and `prefix` stands before their names."""
         self.entries = entries
-        self.file = file
+        self._place = place
+        self._prefix = prefix
 
     def text(self, key: str) -> str:
         """Return a value, empty if the key is not there."""
         entry = self.entries.get(key)
-        return "" if entry is None else entry.value.strip()
+        return "" if entry is None else entry.text.strip()
 
     def seconds(self, key: str, default: float) -> float:
         text = self.text(key)
@@ -39,12 +50,15 @@ class ClientProperties:
 
     def fault(self, key: str, text: str) -> ConfigurationError:
         """Make an error about a key, to be raised."""
-        return ConfigurationError(f"{self.place(key)}: {key} {text}.")
-
-    def place(self, key: str) -> str:
-        """Name the place of a key: its file, and its line if it was read from a file."""
         entry = self.entries.get(key)
-        return self.file if entry is None or not entry.line else f"{self.file}, line {entry.line}"
+        name = self._prefix + key if entry is None else entry.name
+        return ConfigurationError(self.placed(key, f"{name} {text}."))
+
+    def placed(self, key: str, sentence: str) -> str:
+        """Return a sentence with the place of a key before it."""
+        entry = self.entries.get(key)
+        place = self._place if entry is None else entry.place
+        return f"{place}: {sentence}" if place else sentence
 
 
 def reason(error: Exception) -> str:

@@ -5,7 +5,12 @@ A `Refusal` becomes the response to a request that cannot be granted. What the s
 Whatever else is raised while a request is answered is a bug of ours.
 """
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from ..protocol.error_codes import ErrorCode
+
+T = TypeVar("T")
 
 MAX_STRING_BYTES = 32_767
 """The longest string of the protocol."""
@@ -55,9 +60,37 @@ def fitting(text: str) -> str:
 
 
 class ConfigurationError(Exception):
-    """The configuration is wrong; the message is a sentence that names file, line and key, and says
-    what to do.
+    """The configuration is wrong. The message has a sentence, on a line of its own, for each
+    mistake: it names file, line and key, and says what to do.
     """
+
+
+class Mistakes:
+    """Collects the mistakes of a configuration, so that one error reports all of them."""
+
+    def __init__(self) -> None:
+        self.sentences: list[str] = []
+
+    def note(self, sentence: str) -> None:
+        """Note a mistake, once."""
+        if sentence not in self.sentences:
+            self.sentences.append(sentence)
+
+    def read(self, read: Callable[[], T], instead: T) -> T:
+        """Return what `read` returns. If it raises ConfigurationError, note its mistakes and return
+        `instead`.
+        """
+        try:
+            return read()
+        except ConfigurationError as error:
+            for sentence in str(error).split("\n"):
+                self.note(sentence)
+            return instead
+
+    def end(self) -> None:
+        """Raise ConfigurationError if there are mistakes."""
+        if self.sentences:
+            raise ConfigurationError("\n".join(self.sentences))
 
 
 def first_of(error: BaseException) -> BaseException:

@@ -4,35 +4,49 @@ Keys that begin with `upstream.` are those of a client of the cluster, as `clien
 them: the gateway asks the cluster with them, and its connections to brokers have their TLS. The
 keys of the listeners are those of a node.
 
-Rule: a mistake is a sentence that names the file, the line and the key, and never the value.
+Rule: all mistakes are reported at once, each in a sentence that names the file, the line and the
+key, and has no secret. What would be without effect is a mistake.
 """
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from ..client.configuration import PROTOCOLS as ALL_PROTOCOLS
-from ..client.configuration import Address, ClientConfig, configure, parse_addresses
+from ..client.configuration import Address, ClientConfig, configured
+from ..client.keys import FOLLOWED, is_followed_by_kafka_alone, is_known
 from ..controller.config.keys import KEYS
-from ..controller.config.loading import config_from_mapping
+from ..controller.config.loading import config_from_settings
 from ..controller.config.node_config import NodeConfig
 from ..controller.config.secret_files import is_open_to_all, sentence_of, warnings_of_configuration
-from ..controller.errors import ConfigurationError
+from ..controller.config.settings import Setting, Written, written_settings
 from ..controller.network.binding import EVERY_ADDRESS
-from ..policies.configs.values import java_int
+from ..controller.node.mistakes import mistakes_of
 from ..policies.loading import POLICY_KEY
-from ..text.properties import PropertiesError, Property, parse_properties
+from .identity.settings import (
+    CONTROLLER,
+    CONTROLLERS,
+    IDENTITY,
+    IdentitySettings,
+    checks_of_users,
+    is_of_clients,
+    of_brokers,
+    read_identity,
+    without_protocol,
+)
 from .identity.settings import GATEWAY_KEYS as IDENTITY_KEYS
-from .identity.settings import IdentitySettings, is_of_clients, read_identity
 from .identity.settings import is_key as is_identity_key
 from .patterns import NODE_ID, HostPattern, PortRange, parse_host, parse_ranges
+from .written_keys import WrittenKeys
 
 UPSTREAM = "upstream."
 ADVERTISED_HOST, BEGIN_HOST = "advertised.host", "advertised.bootstrap.host"
 ROUTE_BY, BROKER_PORTS = "route.by", "broker.ports"
 PORT, SNI = "port", "sni"
+NO_PORTS: tuple[PortRange, ...] = ()
 SECURITY_PROTOCOL = "security.protocol"
 PROTOCOLS = ("PLAINTEXT", "SSL")
 """The protocols where a login passes on to the broker, so that the listeners decide on nothing but
@@ -80,6 +94,19 @@ RULES_FILES = "policy.rules.files"
 JUDGING_KEYS = (RULES_FILES, POLICY_KEY, "audit.dir")
 """The keys by one of which requests are judged or recorded."""
 BOOTSTRAP_SERVERS = "bootstrap.servers"
+BEGIN = {
+    UPSTREAM + BOOTSTRAP_SERVERS: "the brokers to begin with are the option --upstream",
+    CONTROLLER + BOOTSTRAP_SERVERS: f"the controllers are named by {CONTROLLERS}",
+}
+KNOWN = frozenset(
+    {
+        *GATEWAY_KEYS,
+        *NODE_KEYS,
+        *IDENTITY_KEYS,
+        *(prefix + key for prefix in (UPSTREAM, CONTROLLER) for key in FOLLOWED if key != BOOTSTRAP_SERVERS),
+    }
+)
+"""The keys that are meant when a name is none."""
 
 
 class GatewayConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,172 +149,192 @@ def load_gateway_config(
     listen: Address,
     rules: Sequence[str] = (),
     observes: bool = False,
+    with_files: bool = False,
 ) -> GatewayConfig:
     """Read a properties file, whose text may be empty; `settings` (KEY=VALUE) override it, and
     `upstream` is the list of brokers to begin with. `rules` are rule files beside those of the
-    file, and `observes` is the option of that name. Raises ConfigurationError.
+    file, and `observes` is the option of that name. `with_files` says that the files which keys
+    name are read, too, as at a start. Raises ConfigurationError with all mistakes.
     """
-    try:
-        entries = dict(parse_properties(text, file).entries)
-    except PropertiesError as error:
-        raise ConfigurationError(str(error)) from None
-    for setting in settings:
-        key, _, value = setting.partition("=")
-        entries[key.strip()] = Property(key.strip(), value.strip(), 0)
-    for key, entry in entries.items():
-        _check_key(key, f"{file}, line {entry.line}" if entry.line else f"--set {key}")
-    if not all(each.strip() for each in rules):
-        raise ConfigurationError("--rules names no file.")
-    if rules:
-        named = [entries[RULES_FILES].value] if RULES_FILES in entries else []
-        entries[RULES_FILES] = Property(RULES_FILES, ",".join([*named, *rules]), 0)
-    observes = observes or _one_of(entries, OBSERVE, ("false", "true")) == "true"
-    passes = _one_of(entries, ON_FAILURE, (REFUSE, PASS)) == PASS
-    if not upstream.strip(" ,"):
-        raise ConfigurationError("--upstream is empty: it lists brokers as HOST:PORT, separated by commas.")
-    parse_addresses(upstream)  # so that a mistake is not told of a key that was not written
-    _check_effect(entries, observes=observes)
-    identity = read_identity({key: entry.value for key, entry in entries.items()}, _of_upstream(entries))
-    by_name = _by_name(entries)
-    broker_host, begin_host = _hosts(entries, listen.host, by_name=by_name)
+    written = written_settings(text, file, settings)
+    keys = WrittenKeys(written)
+    for key in keys:
+        _check_name(keys, key)
+    _add_rules(keys, rules)
+    observes = keys.one_of(OBSERVE, ("false", "true")) == "true" or observes
+    passes = keys.one_of(ON_FAILURE, (REFUSE, PASS)) == PASS
+    way_up = keys.read(partial(configured, of_brokers(keys), upstream, "--upstream"), None)
+    identity = _identity(keys, with_files=with_files)
+    protocol = _protocol(keys, has_logins=identity.is_own or not keys.are_certain(IDENTITY))
+    for sentence in (
+        *_without_judging(keys, observes=observes),
+        *_without_tls(keys),
+        *without_protocol(keys),
+        *_of_names(keys),
+    ):
+        keys.note(sentence)
+    by_name = keys.one_of(ROUTE_BY, (PORT, SNI)) == SNI
+    brokers, begin = _hosts(keys, listen.host, by_name=by_name)
+    node = _node(keys, protocol, refuses=not (observes or passes), has_logins=identity.is_own, with_files=with_files)
+    ports = keys.read(partial(parse_ranges, BROKER_PORTS, keys.text(BROKER_PORTS)), NO_PORTS)
+    age = keys.number(METADATA_MAX_AGE, DEFAULT_MAX_AGE_MS, LEAST_MAX_AGE_MS) / 1000
+    keys.end()
+    assert way_up is not None and node is not None, "one of the mistakes is theirs"
     return GatewayConfig(
-        upstream=_upstream(entries, upstream),
-        node=_node(entries, refuses=not (observes or passes), has_logins=identity.is_own),
+        upstream=way_up,
+        node=node,
         listen=listen,
-        broker_host=broker_host,
-        begin_host=begin_host,
-        broker_ports=parse_ranges(BROKER_PORTS, _text(entries, BROKER_PORTS)),
+        broker_host=brokers,
+        begin_host=begin,
+        broker_ports=ports,
         by_name=by_name,
         observes=observes,
         passes_on_failure=passes,
-        metadata_max_age_seconds=_number(entries, METADATA_MAX_AGE, DEFAULT_MAX_AGE_MS, LEAST_MAX_AGE_MS) / 1000,
+        metadata_max_age_seconds=age,
         identity=identity,
-        warnings=(*warnings_of_configuration(text, file), *_open_key_stores(entries)),
+        warnings=(*written.warnings, *warnings_of_configuration(text, file), *_open_key_stores(keys)),
     )
 
 
-def _open_key_stores(entries: Mapping[str, Property]) -> Iterator[str]:
+def _open_key_stores(keys: WrittenKeys) -> Iterator[str]:
     """Yield a sentence for the key store of the connections to brokers if everybody can read it;
     those of the gateway's own listeners are among the warnings of `node`.
     """
-    file = _of_upstream(entries).get("ssl.keystore.location", "")
+    file = keys.text(f"{UPSTREAM}ssl.keystore.location")
     if file and is_open_to_all(Path(file)):
         yield sentence_of(file)
 
 
-def _check_effect(entries: Mapping[str, Property], *, observes: bool) -> None:
-    """Raise ConfigurationError for what would be without effect, though it protects something."""
-    if not any(_text(entries, key) for key in JUDGING_KEYS):
-        named = [key for key in (ON_FAILURE, METADATA_MAX_AGE) if key in entries]
+# ------------------------------------------------------------------ names of keys
+
+
+def _check_name(keys: WrittenKeys, key: str) -> None:
+    """Note a key that is none, or that is not followed."""
+    of_client = next((key.removeprefix(each) for each in (CONTROLLER, UPSTREAM) if key.startswith(each)), None)
+    if of_client is None or key == CONTROLLERS:
+        is_key = key in GATEWAY_KEYS | NODE_KEYS or is_identity_key(key)
+    elif of_client == BOOTSTRAP_SERVERS:
+        keys.note(f"{key} is not followed: {BEGIN[key]}.")
+        return
+    elif is_followed_by_kafka_alone(of_client):
+        keys.note(f"{key} is not supported: leave it out.")
+        return
+    else:
+        is_key = is_known(of_client)
+    if not is_key:
+        near = difflib.get_close_matches(key, KNOWN, 1)
+        hint = f" Do you mean {near[0]}?" if near else ""
+        keys.note(f"{key or '(empty)'} is no key of a gateway.{hint}")
+        for each in near:
+            keys.doubt(each)
+
+
+def _add_rules(keys: WrittenKeys, rules: Sequence[str]) -> None:
+    if not all(each.strip() for each in rules):
+        keys.note("--rules names no file.")
+    elif rules:
+        named = [keys.text(RULES_FILES)] if RULES_FILES in keys else []
+        keys.settings[RULES_FILES] = Setting(",".join([*named, *rules]), "--rules", 2)
+
+
+# ------------------------------------------------------------------ values of keys
+
+
+def _without_judging(keys: WrittenKeys, *, observes: bool) -> Iterator[str]:
+    """Yield a sentence for what says how requests are judged, where none are."""
+    if not any(keys.text(key) for key in JUDGING_KEYS):
+        named = [key for key in (ON_FAILURE, METADATA_MAX_AGE) if key in keys]
         for key in [OBSERVE] * observes + named:
-            raise ConfigurationError(
+            yield (
                 f"{key} is without effect: there are neither rules (--rules) nor a policy nor an audit log (audit.dir)."
             )
-    if not _text(entries, SECURITY_PROTOCOL).upper().endswith("SSL"):
-        for key in sorted(key for key in entries if key.startswith("ssl.")):
-            raise ConfigurationError(f"{key} is without effect: {SECURITY_PROTOCOL} says that listeners have no TLS.")
 
 
-def _one_of(entries: Mapping[str, Property], key: str, values: Sequence[str]) -> str:
-    """Return the value of a key, or the first of `values`. Raises ConfigurationError."""
-    value = entries[key].value.strip().lower() if key in entries else values[0]
-    if value not in values:
-        raise ConfigurationError(f"{key} must be one of {', '.join(values)}.")
-    return value
+def _without_tls(keys: WrittenKeys) -> Iterator[str]:
+    """Yield a sentence for each key that protects a connection which has no protection."""
+    if keys.are_certain(SECURITY_PROTOCOL) and not _is_with_tls(keys):
+        for key in sorted(key for key in keys if key.startswith("ssl.")):
+            yield f"{key} is without effect: {SECURITY_PROTOCOL} says that listeners have no TLS."
 
 
-def _number(entries: Mapping[str, Property], key: str, default: int, least: int) -> int:
-    """Return the value of a key. Raises ConfigurationError."""
-    text = entries[key].value.strip() if key in entries else str(default)
-    number = java_int(text)
-    if number is None or number < least:
-        raise ConfigurationError(f"{key} must be a whole number from {least} on.")
-    return number
+def _is_with_tls(keys: WrittenKeys) -> bool:
+    return keys.text(SECURITY_PROTOCOL).upper().endswith("SSL")
 
 
-def _check_key(key: str, place: str) -> None:
-    if key.startswith(UPSTREAM):
-        if key == UPSTREAM + BOOTSTRAP_SERVERS:
-            raise ConfigurationError(f"{place}: the brokers to begin with are the option --upstream.")
+def _of_names(keys: WrittenKeys) -> Iterator[str]:
+    """Yield a sentence for each key that does not fit names by which clients call brokers."""
+    if keys.text(ROUTE_BY).lower() != SNI:
         return
-    known = GATEWAY_KEYS | NODE_KEYS
-    if key not in known and not is_identity_key(key):
-        near = difflib.get_close_matches(key, known | IDENTITY_KEYS, 1)
-        hint = f" Do you mean {near[0]}?" if near else ""
-        raise ConfigurationError(f"{place}: {key} is no key of a gateway.{hint}")
+    if keys.are_certain(SECURITY_PROTOCOL) and not _is_with_tls(keys):
+        yield f"{ROUTE_BY}={SNI} needs {SECURITY_PROTOCOL}=SSL: TLS tells the name that a client calls."
+    if keys.text(BROKER_PORTS):
+        yield f"{BROKER_PORTS} is not followed with {ROUTE_BY}={SNI}, where brokers share a port."
 
 
-def _upstream(entries: Mapping[str, Property], servers: str) -> ClientConfig:
-    return configure({**_of_upstream(entries), BOOTSTRAP_SERVERS: servers})
+def _identity(keys: WrittenKeys, *, with_files: bool) -> IdentitySettings:
+    identity = read_identity(keys)
+    if with_files:
+        for check in checks_of_users(identity):
+            keys.read(check, None)
+    return identity
 
 
-def _of_upstream(entries: Mapping[str, Property]) -> dict[str, str]:
-    """Return the keys of connections to brokers, without their beginning."""
-    return {
-        key.removeprefix(UPSTREAM): entry.value
-        for key, entry in entries.items()
-        if key.startswith(UPSTREAM) and not is_identity_key(key)
+def _protocol(keys: WrittenKeys, *, has_logins: bool) -> str:
+    is_of_login = keys.text(SECURITY_PROTOCOL).upper() in ALL_PROTOCOLS
+    hint = " A login passes on to the broker." if is_of_login else ""
+    return keys.one_of(SECURITY_PROTOCOL, ALL_PROTOCOLS if has_logins else PROTOCOLS, hint)
+
+
+def _node(keys: WrittenKeys, protocol: str, *, refuses: bool, has_logins: bool, with_files: bool) -> NodeConfig | None:
+    """Return the configuration of a node whose listener CLIENTS is that of the gateway; None if it
+    has mistakes.
+    """
+    protocol = protocol if keys.are_certain(SECURITY_PROTOCOL, IDENTITY) else PROTOCOLS[0]
+    made = {
+        "broker.id": str(keys.number(GATEWAY_ID, 0, 0)),
+        "broker.id.generation.enable": "false",
+        "audit.on.failure": "refuse" if refuses else "drop",
+        "listeners": "CLIENTS://127.0.0.1:0,INTERNAL://127.0.0.1:0",
+        "listener.security.protocol.map": f"CLIENTS:{protocol},INTERNAL:PLAINTEXT",
+        "inter.broker.listener.name": "INTERNAL",
+        "zookeeper.connect": "memory",
     }
+    own = [
+        (key, setting)
+        for key, setting in keys.settings.items()
+        if keys.are_certain(key) and (key in NODE_KEYS or (has_logins and is_of_clients(key)))
+    ]
+    written = Written([*((key, Setting(text, "", -1)) for key, text in made.items()), *own], [], [])
+    return keys.read(partial(config_from_settings, written, mistakes_of if with_files else None), None)
 
 
-def _node(entries: Mapping[str, Property], *, refuses: bool, has_logins: bool) -> NodeConfig:
-    protocol = _text(entries, SECURITY_PROTOCOL).upper() or "PLAINTEXT"
-    allowed = ALL_PROTOCOLS if has_logins else PROTOCOLS
-    if protocol not in allowed:
-        hint = " A login passes on to the broker." if protocol in ALL_PROTOCOLS else ""
-        raise ConfigurationError(f"{SECURITY_PROTOCOL} must be one of {', '.join(allowed)}.{hint}")
-    own = {
-        key: entry.value for key, entry in entries.items() if key in NODE_KEYS or (has_logins and is_of_clients(key))
-    }
-    return config_from_mapping(
-        {
-            "broker.id": str(_number(entries, GATEWAY_ID, 0, 0)),
-            "audit.on.failure": "refuse" if refuses else "drop",
-            "listeners": "CLIENTS://127.0.0.1:0,INTERNAL://127.0.0.1:0",
-            "listener.security.protocol.map": f"CLIENTS:{protocol},INTERNAL:PLAINTEXT",
-            "inter.broker.listener.name": "INTERNAL",
-            "zookeeper.connect": "memory",
-            **own,
-        }
-    )
-
-
-def _by_name(entries: Mapping[str, Property]) -> bool:
-    by = _text(entries, ROUTE_BY) or PORT
-    if by not in (PORT, SNI):
-        raise ConfigurationError(f"{ROUTE_BY} must be one of {PORT}, {SNI}.")
-    if by == SNI and not _text(entries, SECURITY_PROTOCOL).upper().endswith("SSL"):
-        raise ConfigurationError(
-            f"{ROUTE_BY}={SNI} needs {SECURITY_PROTOCOL}=SSL: TLS tells the name that a client calls."
-        )
-    if by == SNI and _text(entries, BROKER_PORTS):
-        raise ConfigurationError(f"{BROKER_PORTS} is not followed with {ROUTE_BY}={SNI}, where brokers share a port.")
-    return by == SNI
-
-
-def _hosts(entries: Mapping[str, Property], listen: str, *, by_name: bool) -> tuple[HostPattern, HostPattern]:
+def _hosts(keys: WrittenKeys, listen: str, *, by_name: bool) -> tuple[HostPattern, HostPattern]:
     """Return the host of each broker, and the one where clients begin."""
-    brokers = parse_host(ADVERTISED_HOST, _text(entries, ADVERTISED_HOST), with_port=by_name)
-    begin = parse_host(BEGIN_HOST, _text(entries, BEGIN_HOST), with_port=by_name)
+    brokers, begin = (
+        keys.read(partial(parse_host, key, keys.text(key), with_port=by_name), HostPattern(""))
+        for key in (ADVERTISED_HOST, BEGIN_HOST)
+    )
     if begin.differs:
-        raise ConfigurationError(f"{BEGIN_HOST} is one host for all brokers, without {NODE_ID}.")
+        keys.note(f"{BEGIN_HOST} is one host for all brokers, without {NODE_ID}.")
+    if not keys.are_certain(ADVERTISED_HOST, BEGIN_HOST, ROUTE_BY):
+        return brokers, begin
     if by_name:
-        if not brokers.differs or not begin.text:
-            text = f"{ADVERTISED_HOST} with {NODE_ID}, such as broker-{NODE_ID}.kafka.example.com, and {BEGIN_HOST}"
-            raise ConfigurationError(f"{ROUTE_BY}={SNI} needs {text}.")
-        if brokers.broker_called(begin.text) is not None:
-            raise ConfigurationError(f"{BEGIN_HOST} is the name of a broker by {ADVERTISED_HOST}, too.")
+        for sentence in _of_named_hosts(brokers, begin):
+            keys.note(sentence)
         return brokers, begin
     brokers = brokers if brokers.text else HostPattern(listen)
     if not begin.text:
         begin = HostPattern(listen) if brokers.differs else brokers
     for key, host in ((ADVERTISED_HOST, brokers), (BEGIN_HOST, begin)):
         if host.text in EVERY_ADDRESS:
-            raise ConfigurationError(
-                f"{key} is missing: clients cannot connect to {listen}, so name the host that they are given."
-            )
+            keys.note(f"{key} is missing: clients cannot connect to {listen}, so name the host that they are given.")
+            break
     return brokers, begin
 
 
-def _text(entries: Mapping[str, Property], key: str) -> str:
-    return entries[key].value.strip() if key in entries else ""
+def _of_named_hosts(brokers: HostPattern, begin: HostPattern) -> Iterator[str]:
+    if not brokers.differs or not begin.text:
+        text = f"{ADVERTISED_HOST} with {NODE_ID}, such as broker-{NODE_ID}.kafka.example.com, and {BEGIN_HOST}"
+        yield f"{ROUTE_BY}={SNI} needs {text}."
+    elif brokers.broker_called(begin.text) is not None:
+        yield f"{BEGIN_HOST} is the name of a broker by {ADVERTISED_HOST}, too."

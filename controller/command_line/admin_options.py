@@ -76,7 +76,7 @@ def options_of(bootstrap: str | None, file: Path | None, timeout: float | None, 
         text = "" if file is None else read_text(file)
         config = load_client_config(text, str(file), bootstrap=bootstrap, default_bootstrap=DEFAULT_BOOTSTRAP)
     except ConfigurationError as error:
-        raise click.UsageError(escaped(str(error))) from None
+        raise click.UsageError("\n".join(map(escaped, str(error).split("\n")))) from None
     except click.ClickException as error:
         raise click.UsageError(error.message) from None
     for warning in config.warnings:

@@ -224,6 +224,7 @@ def gateway(
             listen=Address(*listen),
             rules=rules,
             observes=observe,
+            with_files=True,
         )
     except ConfigurationError as error:
         raise click.ClickException(str(error)) from None
@@ -248,9 +249,11 @@ def ping(address: tuple[str, int], timeout: float, user: str | None, file: Path 
 
     import trio
 
+    from ...client.configuration import load_client_config
+    from ...text.escaping import escaped
     from ..errors import ConfigurationError
     from ..security.credentials import Credentials, PlainCredentials
-    from .ping import NotReady, client_settings
+    from .ping import NotReady
     from .ping import ping as ask
 
     logging.getLogger("minicontroller").addHandler(logging.NullHandler())  # the answer is one line
@@ -261,7 +264,10 @@ def ping(address: tuple[str, int], timeout: float, user: str | None, file: Path 
         credentials: Credentials | None = None
         tls = None
         if file is not None:
-            credentials, tls = client_settings(read_text(file), str(file))
+            config = load_client_config(read_text(file), str(file), bootstrap="localhost:9092", default_bootstrap="")
+            credentials, tls = config.credentials, config.tls
+            for warning in config.warnings:
+                click.echo(f"Warning: {escaped(warning)}", err=True)
         elif user is not None:
             credentials = PlainCredentials(user, os.environ.get("MINICONTROLLER_PASSWORD", ""))
         pulse = trio.run(partial(ask, host, port, timeout_seconds=timeout, credentials=credentials, tls=tls))

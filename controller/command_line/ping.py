@@ -41,14 +41,6 @@ class Pulse(msgspec.Struct, frozen=True):
         return f"controller {self.controller_id}, brokers {', '.join(map(str, self.broker_ids))}"
 
 
-def client_settings(text: str, file: str) -> tuple[Credentials | None, ssl.SSLContext | None]:
-    """Return the login and the TLS of a client's properties file. Raises ConfigurationError."""
-    from ...client.configuration import load_client_config
-
-    config = load_client_config(text, file, bootstrap="localhost:9092", default_bootstrap="")
-    return config.credentials, config.tls
-
-
 async def ping(
     host: str,
     port: int,

@@ -4,7 +4,7 @@ Rule: each setting has its place, and every message about a mistake begins with 
 message contains a secret.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -14,6 +14,7 @@ from ..errors import ConfigurationError
 from .environment import doubts_about, faults_of_variables, settings_of
 from .foreign_keys import explained, is_slip_for_authorizer
 from .keys import key_named
+from .node_config import NOTHING
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -24,36 +25,56 @@ class Setting(msgspec.Struct, frozen=True):
     """A setting of a higher rank overrides one of a lower rank."""
 
 
+class Written(msgspec.Struct):
+    """What was written, in order of rising precedence, before any key is looked at."""
+
+    settings: list[tuple[str, Setting]]
+    faults: list[str]
+    warnings: list[str]
+
+
 class Collected(msgspec.Struct):
     settings: dict[str, Setting]
     faults: list[str]
-    warnings: list[str]
     faulty: set[str]
     """The names of keys with a fault, and those that are no keys."""
 
 
-def collect_settings(
-    file_text: str, file_name: str, overrides: Sequence[str] | Mapping[str, str], environ: Mapping[str, str]
-) -> Collected:
-    """Collect the settings of a node and parse each value by itself. Environment variables override
-    the file, and `overrides` override both. Mistakes in values become `faults`.
-
-    Raises ConfigurationError if the file or an override cannot be parsed.
+def written_settings(
+    file_text: str, file_name: str, overrides: Sequence[str], environ: Mapping[str, str] = NOTHING
+) -> Written:
+    """Return the settings of a properties file, of environment variables, which override it, and of
+    `key=value` overrides of both. Raises ConfigurationError if the file cannot be parsed.
     """
     try:
         properties = parse_properties(file_text, file_name)
     except PropertiesError as error:
         raise ConfigurationError(str(error)) from None
-    collected = Collected({}, [], [*properties.warnings, *doubts_about(environ)], set())
-    for entry in properties.entries.values():
-        _add(collected, entry.key, Setting(entry.value, f"{file_name}, line {entry.line}", 0))
-    for variable, key, value in settings_of(environ):
-        _add(collected, key, Setting(value, f"environment variable {variable}", 1))
-    collected.faults += faults_of_variables(environ)
-    pairs = overrides.items() if isinstance(overrides, Mapping) else _pairs(overrides)
-    for key, value in pairs:
-        place = f"{file_name}, {key}" if isinstance(overrides, Mapping) else f"--set {key}"
-        _add(collected, key, Setting(value, place, 2))
+    of_file = [
+        (entry.key, Setting(entry.value, f"{file_name}, line {entry.line}", 0)) for entry in properties.entries.values()
+    ]
+    of_environment = [
+        (key, Setting(value, f"environment variable {variable}", 1)) for variable, key, value in settings_of(environ)
+    ]
+    of_command = []
+    faults = list(faults_of_variables(environ))
+    for override in overrides:
+        name, equals, value = override.partition("=")
+        key = name.strip()
+        if equals:
+            of_command.append((key, Setting(value, f"--set {key}", 2)))
+        else:
+            faults.append(f"--set {override}: write it as key=value.")
+    return Written([*of_file, *of_environment, *of_command], faults, [*properties.warnings, *doubts_about(environ)])
+
+
+def collect_settings(written: Iterable[tuple[str, Setting]]) -> Collected:
+    """Collect the settings of a node and parse each value by itself. Mistakes in values become
+    `faults`.
+    """
+    collected = Collected({}, [], set())
+    for key, setting in written:
+        _add(collected, key, setting)
     return collected
 
 
@@ -72,11 +93,3 @@ def _add(collected: Collected, name: str, setting: Setting) -> None:
     else:
         collected.faulty.discard(name)  # of a place that this one overrides
     collected.settings[name] = setting
-
-
-def _pairs(overrides: Sequence[str]) -> Iterator[tuple[str, str]]:
-    for override in overrides:
-        key, equals, value = override.partition("=")
-        if not equals:
-            raise ConfigurationError(f"--set {override}: write it as key=value.")
-        yield key.strip(), value

@@ -4,17 +4,21 @@ Rule: a key that would be without effect is a mistake, and so is a listener at w
 prove who they are.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Iterator
 from enum import Enum
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
-from ...client.configuration import ClientConfig, configure, parse_addresses
+from ...client.configuration import ClientConfig, configured
+from ...client.keys import LOGIN_KEYS, TLS_KEYS
+from ...client.properties import ClientProperties, Entry
 from ...controller.config.keys import KEYS
-from ...controller.errors import ConfigurationError
 from ...controller.security.scram_credentials import HASHES
+from ..written_keys import WrittenKeys
 from .sight import SUBJECT_CLAIM
+from .user_files import check_scram_users, check_upstream_users
 
 IDENTITY = "identity"
 CREDENTIALS_FILE = "identity.credentials.file"
@@ -34,7 +38,9 @@ OWN_LOGIN_KEYS = frozenset(
     }
 )
 """The keys of a node that say how clients log in at the gateway."""
-GATEWAY_KEYS = frozenset({IDENTITY, CREDENTIALS_FILE, SCRAM_FILE, CLAIM})
+GATEWAY_KEYS = frozenset({IDENTITY, CREDENTIALS_FILE, SCRAM_FILE, CLAIM, CONTROLLERS})
+SECURITY_PROTOCOL, CLIENT_AUTH = "security.protocol", "ssl.client.auth"
+MECHANISMS = "sasl.enabled.mechanisms"
 MISSING_USERS = (
     f"{CREDENTIALS_FILE} is missing: it names the user of the brokers for each client, "
     "because the brokers ask for a login."
@@ -78,7 +84,7 @@ class IdentitySettings(msgspec.Struct, frozen=True, kw_only=True):
 
 def is_key(key: str) -> bool:
     """Whether a key belongs to this module."""
-    return key in GATEWAY_KEYS or key in OWN_LOGIN_KEYS or key.startswith((OF_LISTENER, CONTROLLER, f"{CONTROLLERS}"))
+    return key in GATEWAY_KEYS or key in OWN_LOGIN_KEYS or key.startswith((OF_LISTENER, CONTROLLER))
 
 
 def is_of_clients(key: str) -> bool:
@@ -86,87 +92,119 @@ def is_of_clients(key: str) -> bool:
     return key in OWN_LOGIN_KEYS or key == CLAIM or key.startswith(OF_LISTENER)
 
 
-def read_identity(keys: Mapping[str, str], upstream: Mapping[str, str]) -> IdentitySettings:
-    """Read the keys of a gateway; `upstream` are those for brokers, without their beginning. Raises
-    ConfigurationError.
-    """
-    text = _texts(keys)
-    mode = _mode(text(IDENTITY))
-    _check_effect(mode, keys)
-    has_login = upstream.get("security.protocol", "").strip().upper().startswith("SASL")
+def of_brokers(keys: WrittenKeys) -> ClientProperties:
+    """Return the keys of connections to brokers, as those of a client."""
+    return ClientProperties(_of_client(keys, UPSTREAM), prefix=UPSTREAM)
+
+
+def _of_controllers(keys: WrittenKeys) -> ClientProperties:
+    return ClientProperties({**_of_client(keys, UPSTREAM), **_of_client(keys, CONTROLLER)}, prefix=UPSTREAM)
+
+
+def _of_client(keys: WrittenKeys, prefix: str) -> dict[str, Entry]:
+    return {
+        key.removeprefix(prefix): Entry(key, keys.text(key))
+        for key in keys
+        if key.startswith(prefix) and (prefix == CONTROLLER or not is_key(key))
+    }
+
+
+def read_identity(keys: WrittenKeys) -> IdentitySettings:
+    """Read the keys of a gateway, and note their mistakes."""
+    mode = Mode(keys.one_of(IDENTITY, [each.value for each in Mode]))
+    if not keys.are_certain(IDENTITY):
+        return IdentitySettings()
+    for sentence in _without_effect(mode, keys):
+        keys.note(sentence)
+    has_login = of_brokers(keys).text(SECURITY_PROTOCOL).upper().startswith("SASL")
     if mode is Mode.PASS:
-        return IdentitySettings(subject_claim=text(CLAIM) or SUBJECT_CLAIM, brokers_ask=has_login)
-    _check_listener(text)
-    file = text(CREDENTIALS_FILE)
-    if mode is Mode.MAP and not has_login:
-        raise ConfigurationError(
-            f"{IDENTITY}={mode.value} needs a login at the brokers, by upstream.security.protocol."
-        )
-    if has_login and not file:
-        raise ConfigurationError(MISSING_USERS)
-    if file and not has_login:
-        raise ConfigurationError(f"{CREDENTIALS_FILE} is without effect: the brokers ask for no login.")
-    mechanism = upstream.get("sasl.mechanism", "").strip()
+        return IdentitySettings(subject_claim=keys.text(CLAIM) or SUBJECT_CLAIM, brokers_ask=has_login)
+    for sentence in (*_of_listener(keys), *_of_login(mode, keys, has_login=has_login), *_of_scram(keys)):
+        keys.note(sentence)
+    file, scram = keys.text(CREDENTIALS_FILE), keys.text(SCRAM_FILE)
+    mechanism = keys.text(f"{UPSTREAM}sasl.mechanism")
     return IdentitySettings(
         mode=mode,
         brokers_ask=has_login,
         credentials_file=Path(file) if file else None,
-        scram_file=_scram_file(keys, text),
+        scram_file=Path(scram) if scram else None,
         scram_upstream=mechanism if mechanism in HASHES else "SCRAM-SHA-512",
-        controllers=_controllers(keys, upstream) if mode is Mode.ENVELOPE else None,
+        controllers=_controllers(keys) if mode is Mode.ENVELOPE else None,
     )
 
 
-def _texts(keys: Mapping[str, str]) -> Callable[[str], str]:
-    return lambda key: keys.get(key, "").strip()
+def checks_of_users(settings: IdentitySettings) -> Iterator[Callable[[], object]]:
+    """Yield what reads the files of users; each raises ConfigurationError with all mistakes of its
+    file.
+    """
+    if settings.credentials_file is not None:
+        yield partial(check_upstream_users, settings.credentials_file)
+    if settings.scram_file is not None:
+        yield partial(check_scram_users, settings.scram_file)
 
 
-def _mode(text: str) -> Mode:
-    try:
-        return Mode(text or Mode.PASS.value)
-    except ValueError:
-        raise ConfigurationError(f"{IDENTITY} must be one of {', '.join(each.value for each in Mode)}.") from None
+# ------------------------------------------------------------------ mistakes
 
 
-def _check_effect(mode: Mode, keys: Collection[str]) -> None:
-    """Raise ConfigurationError for keys that would be without effect."""
+def without_protocol(keys: WrittenKeys) -> Iterator[str]:
+    """Yield a sentence for each key of TLS or of a login at brokers or controllers that ask for
+    none by `security.protocol`.
+    """
+    if not keys.are_certain(IDENTITY, UPSTREAM + SECURITY_PROTOCOL, CONTROLLER + SECURITY_PROTOCOL):
+        return
+    has_controllers = keys.text(IDENTITY).lower() == Mode.ENVELOPE.value
+    controllers = _of_controllers(keys).text(SECURITY_PROTOCOL).upper() if has_controllers else ""
+    protocols = {UPSTREAM: (of_brokers(keys).text(SECURITY_PROTOCOL).upper(), controllers), CONTROLLER: (controllers,)}
+    for prefix, named in protocols.items():
+        for what, part, names in (("TLS", "SSL", TLS_KEYS), ("login", "SASL", LOGIN_KEYS)):
+            for key in sorted(prefix + name for name in names):
+                if key in keys and not any(part in protocol for protocol in named):
+                    yield f"{key} is without effect: {prefix}{SECURITY_PROTOCOL} says that connections have no {what}."
+
+
+def _without_effect(mode: Mode, keys: WrittenKeys) -> Iterator[str]:
     for key in sorted(keys):
         is_own = key in (CREDENTIALS_FILE, SCRAM_FILE) or (is_of_clients(key) and key != CLAIM)
         if mode is Mode.PASS and is_own:
-            raise ConfigurationError(
-                f"{key} is without effect with {IDENTITY}={mode.value}: clients log in at the brokers."
-            )
+            yield f"{key} is without effect with {IDENTITY}={mode.value}: clients log in at the brokers."
         if mode is not Mode.ENVELOPE and (key == CONTROLLERS or key.startswith(CONTROLLER)):
-            raise ConfigurationError(f"{key} is without effect with {IDENTITY}={mode.value}.")
+            yield f"{key} is without effect with {IDENTITY}={mode.value}."
 
 
-def _check_listener(text: Callable[[str], str]) -> None:
-    protocol = text("security.protocol").upper()
-    by_certificate = protocol == "SSL" and text("ssl.client.auth").lower() == "required"
-    if not protocol.startswith("SASL") and not by_certificate:
-        raise ConfigurationError(NOBODY)
+def _of_listener(keys: WrittenKeys) -> Iterator[str]:
+    protocol = keys.text(SECURITY_PROTOCOL).upper()
+    by_certificate = protocol == "SSL" and keys.text(CLIENT_AUTH).lower() == "required"
+    if keys.are_certain(SECURITY_PROTOCOL, CLIENT_AUTH) and not protocol.startswith("SASL") and not by_certificate:
+        yield NOBODY
 
 
-def _scram_file(keys: Mapping[str, str], text: Callable[[str], str]) -> Path | None:
-    enabled = {
-        name.strip()
-        for key, value in keys.items()
-        if key.endswith("sasl.enabled.mechanisms")
-        for name in value.split(",")
-    }
-    offers = text("security.protocol").upper().startswith("SASL") and not enabled.isdisjoint(HASHES)
-    file = text(SCRAM_FILE)
+def _of_login(mode: Mode, keys: WrittenKeys, *, has_login: bool) -> Iterator[str]:
+    if not keys.are_certain(f"{UPSTREAM}{SECURITY_PROTOCOL}"):
+        return
+    file = keys.text(CREDENTIALS_FILE)
+    if mode is Mode.MAP and not has_login:
+        yield f"{IDENTITY}={mode.value} needs a login at the brokers, by {UPSTREAM}{SECURITY_PROTOCOL}."
+    elif has_login and not file:
+        yield MISSING_USERS
+    elif file and not has_login:
+        yield f"{CREDENTIALS_FILE} is without effect: the brokers ask for no login."
+
+
+def _of_scram(keys: WrittenKeys) -> Iterator[str]:
+    enabled = {name.strip() for key in keys if key.endswith(MECHANISMS) for name in keys.text(key).split(",")}
+    offers = keys.text(SECURITY_PROTOCOL).upper().startswith("SASL") and not enabled.isdisjoint(HASHES)
+    file = keys.text(SCRAM_FILE)
+    if not keys.are_certain(SECURITY_PROTOCOL):
+        return
     if offers and not file:
-        raise ConfigurationError(f"{SCRAM_FILE} is missing: it names the users who log in by SCRAM.")
+        yield f"{SCRAM_FILE} is missing: it names the users who log in by SCRAM."
     if file and not offers:
-        raise ConfigurationError(f"{SCRAM_FILE} is without effect: sasl.enabled.mechanisms names no SCRAM.")
-    return Path(file) if file else None
+        yield f"{SCRAM_FILE} is without effect: {MECHANISMS} names no SCRAM."
 
 
-def _controllers(keys: Mapping[str, str], upstream: Mapping[str, str]) -> ClientConfig:
-    servers = keys.get(CONTROLLERS, "")
-    if not servers.strip():
-        raise ConfigurationError(f"{CONTROLLERS} is missing: it lists controllers of the cluster as HOST:PORT.")
-    parse_addresses(servers)
-    own = {key.removeprefix(CONTROLLER): value for key, value in keys.items() if key.startswith(CONTROLLER)}
-    return configure({**upstream, **own, "bootstrap.servers": servers})
+def _controllers(keys: WrittenKeys) -> ClientConfig | None:
+    servers = keys.text(CONTROLLERS)
+    if not servers:
+        keys.note(f"{CONTROLLERS} is missing: it lists controllers of the cluster as HOST:PORT.")
+        return None
+    return keys.read(partial(configured, _of_controllers(keys), servers, CONTROLLERS), None)

@@ -5,7 +5,8 @@ secret. A file with mistakes changes nothing: what was read before holds.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -14,10 +15,10 @@ import trio
 from ...controller.config.jaas import PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE, JaasError, parse_jaas
 from ...controller.config.secret_files import is_open_to_all, sentence_of
 from ...controller.config.watched_files import Content, Contents, WatchedFiles
-from ...controller.errors import ConfigurationError
+from ...controller.errors import ConfigurationError, Mistakes
 from ...controller.security.credentials import Credentials, PlainCredentials, ScramCredentials
 from ...controller.security.scram_credentials import HASHES, ScramCredential, derived_credential
-from ...text.properties import PropertiesError, parse_properties
+from ...text.properties import PropertiesError, Property, parse_properties
 
 log = logging.getLogger("minicontroller.gateway")
 
@@ -39,7 +40,8 @@ class UserFile(Generic[Said]):
         """
         self._read = read
         self._files = WatchedFiles([path], max_bytes=MAX_FILE_BYTES)
-        self._users = self._parsed(self._files.read()[0])
+        self._users = _users(self._files.read()[0], read)
+        _warn_of_readers(path)
 
     def of(self, user: str) -> Said | None:
         """Return what the file says of a user."""
@@ -51,31 +53,40 @@ class UserFile(Generic[Said]):
 
     async def _use(self, contents: Contents) -> None:
         try:
-            self._users = await trio.to_thread.run_sync(self._parsed, contents[0])  # passwords take long to derive
+            self._users = await trio.to_thread.run_sync(
+                _users, contents[0], self._read
+            )  # passwords take long to derive
         except ConfigurationError as error:
             log.error("what was read before still holds: %s", error)  # noqa: TRY400 - a mistake of a file
         else:
             log.info("%s was read again, and names %d users", contents[0].path, len(self._users))
+            _warn_of_readers(contents[0].path)
 
-    def _parsed(self, content: Content) -> dict[str, Said]:
-        if content.data is None:
-            raise ConfigurationError(f"{content.path}: {content.fault}.")
-        if len(content.data) > MAX_FILE_BYTES:
-            raise ConfigurationError(f"{content.path}: has more than {MAX_FILE_BYTES} bytes.")
+
+def _users(content: Content, read: Callable[[str, str], Said]) -> dict[str, Said]:
+    """Return what a file says of each user. Raises ConfigurationError with all mistakes."""
+    users: dict[str, Said] = {}
+    mistakes = Mistakes()
+    for user, entry in _entries(content).items():
         try:
-            entries = parse_properties(content.data.decode("utf-8"), str(content.path)).entries
-        except UnicodeDecodeError:
-            raise ConfigurationError(f"{content.path}: is not text in UTF-8.") from None
-        except PropertiesError as error:
-            raise ConfigurationError(str(error)) from None
-        _warn_of_readers(content.path)
-        users: dict[str, Said] = {}
-        for user, entry in entries.items():
-            try:
-                users[user] = self._read(user, entry.value)
-            except ValueError as error:
-                raise ConfigurationError(f"{content.path}, line {entry.line}: {error}.") from None
-        return users
+            users[user] = read(user, entry.value)
+        except ValueError as error:
+            mistakes.note(f"{content.path}, line {entry.line}: {error}.")
+    mistakes.end()
+    return users
+
+
+def _entries(content: Content) -> Mapping[str, Property]:
+    if content.data is None:
+        raise ConfigurationError(f"{content.path}: {content.fault}.")
+    if len(content.data) > MAX_FILE_BYTES:
+        raise ConfigurationError(f"{content.path}: has more than {MAX_FILE_BYTES} bytes.")
+    try:
+        return parse_properties(content.data.decode("utf-8"), str(content.path)).entries
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{content.path}: is not text in UTF-8.") from None
+    except PropertiesError as error:
+        raise ConfigurationError(str(error)) from None
 
 
 def _warn_of_readers(path: Path) -> None:
@@ -90,26 +101,26 @@ class UpstreamUsers:
         """Read the file; `scram` is the mechanism of those who log in by SCRAM. Raises
         ConfigurationError. Blocks.
         """
-        self._scram = scram
-        self._file = UserFile(path, self._credentials)
+        self._file = UserFile(path, partial(_credentials, scram))
         self.follow = self._file.follow
 
     def of(self, user: str) -> Credentials | None:
         """Return the credentials of a user; None for one who has none."""
         return self._file.of(user) or self._file.of(ANYBODY)
 
-    def _credentials(self, _user: str, text: str) -> Credentials:
-        try:
-            jaas = parse_jaas(text)
-        except JaasError as error:
-            raise ValueError(f"this is no login module with a username and a password: {error}") from None
-        if not jaas.username or not jaas.password:
-            raise ValueError("the login module lacks a username or a password")
-        if jaas.login_module == PLAIN_LOGIN_MODULE:
-            return PlainCredentials(jaas.username, jaas.password)
-        if jaas.login_module == SCRAM_LOGIN_MODULE:
-            return ScramCredentials(jaas.username, jaas.password, self._scram)
-        raise ValueError(f"the login module is none of {PLAIN_LOGIN_MODULE} and {SCRAM_LOGIN_MODULE}")
+
+def _credentials(scram: str, _user: str, text: str) -> Credentials:
+    try:
+        jaas = parse_jaas(text)
+    except JaasError as error:
+        raise ValueError(f"this is no login module with a username and a password: {error}") from None
+    if not jaas.username or not jaas.password:
+        raise ValueError("the login module lacks a username or a password")
+    if jaas.login_module == PLAIN_LOGIN_MODULE:
+        return PlainCredentials(jaas.username, jaas.password)
+    if jaas.login_module == SCRAM_LOGIN_MODULE:
+        return ScramCredentials(jaas.username, jaas.password, scram)
+    raise ValueError(f"the login module is none of {PLAIN_LOGIN_MODULE} and {SCRAM_LOGIN_MODULE}")
 
 
 class ScramUsers:
@@ -126,9 +137,29 @@ class ScramUsers:
         return (self._file.of(user) or {}).get(mechanism)
 
     def _credentials(self, user: str, password: str) -> dict[str, ScramCredential]:
-        if not password:
-            raise ValueError("the password is empty")
+        _ensure_password(user, password)
         known = self._derived.get(user)
         if known is None or known[0] != password:
             known = self._derived[user] = (password, {name: derived_credential(name, password) for name in HASHES})
         return known[1]
+
+
+def _ensure_password(_user: str, password: str) -> None:
+    if not password:
+        raise ValueError("the password is empty")
+
+
+def check_upstream_users(path: Path) -> None:
+    """Raise ConfigurationError if the gateway could not use this file of credentials."""
+    _check(path, partial(_credentials, ""))
+
+
+def check_scram_users(path: Path) -> None:
+    """Raise ConfigurationError if the gateway could not use this file of passwords, from which
+    nothing is derived here.
+    """
+    _check(path, _ensure_password)
+
+
+def _check(path: Path, read: Callable[[str, str], object]) -> None:
+    _users(WatchedFiles([path], max_bytes=MAX_FILE_BYTES).read()[0], read)

@@ -7,7 +7,7 @@ import pytest
 
 from minicontroller.client.configuration import Address, load_client_config, parse_addresses
 from minicontroller.controller.errors import ConfigurationError
-from tests.command_line.command import call
+from tests.command_line.command import call, complaint
 from tests.support.cluster import MiniCluster, running_cluster
 
 LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
@@ -83,6 +83,25 @@ def test_a_mistake_is_a_sentence_without_secrets(text: str, said: str) -> None:
         read(text)
     assert said in str(raised.value)
     assert PASSWORD not in str(raised.value)
+
+
+def test_all_mistakes_at_once(tmp_path: Path) -> None:
+    """One run names every mistake of a file, each on a line of its own; what is doubtful is said by
+    every command that reads such a file.
+    """
+    (tmp_path / "client.properties").write_text(
+        "bootstrap.servers=a,b:0\nrequest.timeout.ms=soon\nretry.backoff.ms=x\nsecurity.protocol=SASL_SSL\n"
+        "sasl.mechanism=GSSAPI\nsasl.jaas.config=M\nssl.truststore.location=none\n"
+    )
+    options = ("--command-config", "client.properties")
+    told = complaint("topics", "list", *options, folder=tmp_path, code=2).split("\n")
+    assert [line.partition(": ")[2].partition(" ")[0].rstrip(":") for line in told] == [
+        *("request.timeout.ms", "sasl.mechanism", "bootstrap.servers", "bootstrap.servers", "sasl.jaas.config"),
+        *("ssl.truststore.location", "retry.backoff.ms"),
+    ]
+    (tmp_path / "client.properties").write_text("security.protocl=SSL\n")
+    warned = call("ping", "127.0.0.1:1", *options, folder=tmp_path).stderr.split("\n")[0]
+    assert warned.endswith("no key security.protocl; did you mean security.protocol?")
 
 
 @pytest.fixture(scope="module")

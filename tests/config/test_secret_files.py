@@ -6,9 +6,10 @@ from minicontroller.client.configuration import Address
 from minicontroller.controller.config.keys import KEYS
 from minicontroller.controller.config.loading import config_from_mapping
 from minicontroller.controller.config.secret_files import warnings_of_configuration
+from minicontroller.controller.config.settings import written_settings
 from minicontroller.gateway.configuration import _open_key_stores, load_gateway_config
+from minicontroller.gateway.written_keys import WrittenKeys
 from minicontroller.policies.configs.values import KeyType
-from minicontroller.text.properties import parse_properties
 
 MODES = {0o644: True, 0o604: True, 0o640: False, 0o600: False}
 PLANTED = "planted-secret-of-a-test"
@@ -63,8 +64,8 @@ def test_a_file_of_settings_may_have_passwords(tmp_path: Path) -> None:
         for text, is_told in ((secret, is_open), (harmless, False), ("a=\\u", False)):
             told = warnings_of_configuration(text, str(file))
             assert bool(told) is is_told and PLANTED not in str(told)
-        entries = parse_properties(f"upstream.ssl.keystore.location={file}").entries
-        assert len(list(_open_key_stores(entries))) == is_open
+        written = written_settings(f"upstream.ssl.keystore.location={file}", "f", ())
+        assert len(list(_open_key_stores(WrittenKeys(written)))) == is_open
         config = load_gateway_config(f"http.bearer.token={PLANTED}", str(file), (), upstream="h:1", listen=HERE)
         assert len(config.warnings) == is_open
     assert warnings_of_configuration(secret, "the environment") == []

@@ -85,7 +85,7 @@ def test_the_login_is_found_where_kafka_has_it(tmp_path: Path) -> None:
     environ = {"KAFKA_OPTS": f"-Xmx1g -Djava.security.auth.login.config={file}"}
     access = zookeeper_access(load_config("broker.id=1", "server.properties", (), environ))
     assert access.login is not None and (access.login.username, access.login.password) == ("kafka", "planted-secret")
-    own = {"zookeeper.sasl.client.jaas.config": LOGIN.replace("kafka", "own")}
+    own = [f"zookeeper.sasl.client.jaas.config={LOGIN.replace('kafka', 'own')}"]
     access = zookeeper_access(load_config("broker.id=1", "server.properties", own, environ))
     assert access.login is not None and access.login.username == "own"
     assert zookeeper_access(config_from_mapping(NODE)).login is None

@@ -1,5 +1,7 @@
 """A gateway's configuration is right, or a sentence says where it is not."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +10,7 @@ from minicontroller.client.configuration import Address
 from minicontroller.controller.errors import ConfigurationError
 from minicontroller.gateway.configuration import GatewayConfig, load_gateway_config
 from minicontroller.gateway.patterns import HostPattern, PortRange
+from tests.command_line.command import complaint
 
 SNI = "route.by=sni\nsecurity.protocol=SSL"
 HERE = Address("127.0.0.1", 19092)
@@ -123,6 +126,124 @@ def test_mistakes(text: str, settings: tuple[str, ...], said: str) -> None:
     """A key that is unknown or wrong is named with its place."""
     with pytest.raises(ConfigurationError, match=said):
         loaded(text, *settings)
+
+
+def mistakes(text: str, *settings: str, upstream: str = "kafka-1:9092") -> list[str]:
+    with pytest.raises(ConfigurationError) as fault:
+        loaded(text, *settings, upstream=upstream)
+    return str(fault.value).split("\n")
+
+
+def test_all_mistakes_at_once() -> None:
+    """Mistakes of the file, of --set, of the way up, of the listeners and of what a node knows are
+    reported by one start, each with its place; what only follows from another one is left out.
+    """
+    text = """route.by=name
+upstream.request.timeout.ms=soon
+upstream.security.protocl=SSL
+upstream.ssl.truststore.location=authority.pem
+broker.ports=0-2
+max.connections=many
+advertised.host=a b
+"""
+    assert mistakes(text, "gateway.id=-1", "observe", upstream="k,l:0") == [
+        "--set observe: write it as key=value.",
+        "gateway.properties, line 3: upstream.security.protocl is no key of a gateway. Do you mean upstream.security.protocol?",
+        "gateway.properties, line 2: upstream.request.timeout.ms is a number of milliseconds.",
+        "--upstream: 'k' is not HOST:PORT (an IPv6 address stands in brackets: [::1]:9092).",
+        "--upstream: 'l:0' is not HOST:PORT (an IPv6 address stands in brackets: [::1]:9092).",
+        "gateway.properties, line 1: route.by must be one of port, sni.",
+        "gateway.properties, line 7: advertised.host is a name of letters, digits, dots and hyphens in which $(nodeId) may stand.",
+        "--set gateway.id: gateway.id must be a whole number from 0 on.",
+        "gateway.properties, line 6: Invalid value many for configuration max.connections: Not a number of type INT.",
+        "gateway.properties, line 5: broker.ports lists ids of brokers with the port of the first one, as in 0-2:19093,100:19200.",
+    ]
+
+
+def test_all_mistakes_of_the_identity_at_once() -> None:
+    """So are those of logins, of brokers and of controllers; a key that both use is told once."""
+    text = """identity=envelope
+security.protocol=SASL_PLAINTEXT
+sasl.enabled.mechanisms=SCRAM-SHA-512
+upstream.security.protocol=SASL_SSL
+upstream.sasl.mechanism=GSSAPI
+upstream.ssl.truststore.location=/none
+upstream.controllers=c
+"""
+    assert [mistake.partition(" (")[0] for mistake in mistakes(text)] == [
+        "gateway.properties, line 5: upstream.sasl.mechanism must be one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512: other mechanisms are not supported.",
+        "upstream.sasl.jaas.config is missing: it has a login module with a username and a password.",
+        "gateway.properties, line 6: upstream.ssl.truststore.location names a file that cannot be read: /none: No such file or directory.",
+        "identity.credentials.file is missing: it names the user of the brokers for each client, because the brokers ask for a login.",
+        "identity.scram.file is missing: it names the users who log in by SCRAM.",
+        "gateway.properties, line 7: upstream.controllers: 'c' is not HOST:PORT",
+    ]
+
+
+def test_a_start_names_the_mistakes_of_files_too(tmp_path: Path) -> None:
+    """The command names what is wrong with keys, rules, stores and users together."""
+    files = {
+        "rules.toml": '[[partitions]]\nmax = "many"\n',
+        "users": "alice=x\nbob=y\n",
+        "gateway.properties": """identity=map
+security.protocol=SASL_SSL
+sasl.enabled.mechanisms=PLAIN
+ssl.keystore.location=none.pem
+identity.credentials.file=users
+upstream.security.protocol=SASL_PLAINTEXT
+upstream.sasl.mechanism=PLAIN
+upstream.sasl.jaas.config=M required username=g password=g;
+on.failure=perhaps
+http.listen=everywhere
+""",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    options = ("--upstream", "k:1", "--config", "gateway.properties", "--rules", "rules.toml")
+    told = complaint("gateway", *options, folder=tmp_path).split("\n")
+    for said in (
+        "gateway.properties, line 9: on.failure must be one of refuse, pass.",
+        "users, line 1: this is no login module",
+        "users, line 2: this is no login module",
+        "ssl.keystore.location",
+        "rules.toml:2:1: ",
+        "http.listen",
+    ):
+        assert any(said in line for line in told), (said, told)
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("upstream.security.protocl", "is no key of a gateway. Do you mean upstream.security.protocol?"),
+        ("upstream.controller.client.di", "is no key of a gateway. Do you mean upstream.controller.client.id?"),
+        ("upstream.controllersx", "is no key of a gateway. Do you mean upstream.controllers?"),
+        ("upstream.group.id", "is no key of a gateway."),
+        ("upstream.ssl.engine.factory.class", "is not supported: leave it out."),
+        ("upstream.controller.bootstrap.servers", "the controllers are named by upstream.controllers."),
+        (
+            "upstream.ssl.truststore.location",
+            "without effect: upstream.security.protocol says that connections have no TLS",
+        ),
+        ("upstream.sasl.mechanism", "without effect: upstream.security.protocol says that connections have no login"),
+        ("audit.dri", "is no key of a gateway. Do you mean audit.dir?"),
+        ("log.dirs", "is no key of a gateway."),
+    ],
+)
+def test_a_key_that_would_not_be_followed(key: str, said: str) -> None:
+    """Whatever is configured is carried out or refused: no key of a gateway is passed over."""
+    (told,) = [each for each in mistakes(f"\n{key}=x\n") if "identity" not in each]
+    assert told.startswith(f"gateway.properties, line 2: {key} ") and said in told
+
+
+def test_keys_of_a_client_that_change_nothing() -> None:
+    """What Kafka's clients know and this one has no use for is taken as it stands in a file for
+    them; a key that is repeated is a warning.
+    """
+    config = loaded("upstream.retries=3\nupstream.metadata.max.age.ms=5\nupstream.retries=4\n")
+    assert config.warnings == (
+        "gateway.properties, line 3: upstream.retries stands on line 1 already; this one holds.",
+    )
 
 
 @pytest.mark.parametrize("upstream", ["", "kafka-1", "kafka-1:0", "kafka-1:70000"])
