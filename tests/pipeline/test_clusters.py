@@ -2,6 +2,7 @@
 have no `minicontroller`.
 """
 
+import json
 import os
 import signal
 import subprocess
@@ -19,17 +20,41 @@ from pyspark.sql import SparkSession
 from minicontroller.audit.event import AuditEvent, Requested
 from minicontroller.pipeline.commands import pipeline
 from tests.audit.logs import a_creation, a_state, an_empty_snapshot, write
-from tests.support.spark import HOME, bare_python, connect_server, home, standalone
+from tests.support.spark import HOME, as_options, bare_python, connect_server, home, soon_started, standalone
 from tests.support.waiting import until
 
 EVENTS, EPOCHS = 500, 3
-RULES = "[[partitions]]\nmax = 3\n"
+POLICY = """
+from minicontroller.policies import PolicyViolation, TopicManagementPolicy
+
+import neighbour
+
+
+class Strict(TopicManagementPolicy):
+    def configure(self, configs):
+        self.most = int(configs["topic.management.policy.config.most"])
+
+    def validate_create_topic(self, request, cluster):
+        if neighbour.too_many(request, self.most):
+            raise PolicyViolation(f"{request.topic} has too many partitions.")
+"""
+NEIGHBOUR = """
+def too_many(request, most):
+    return request.requested_state.num_partitions > most
+"""
+RULES = "[[protected_topics]]\ntopics = ['t1.5']\noperations = ['create']\n"
+CONFIGURATION = """
+topic.management.policy.class.name=strict.py:Strict
+topic.management.policy.config.most=3
+policy.rules.files=rules.toml
+"""
 COMMANDS = (
     "ingest --audit audit --tables tables",
     "report --tables tables --out report.html",
-    "backtest rules.toml --tables tables --out page.html",
+    "backtest server.properties --tables tables --out page.html",
 )
 PROGRAM = """
+import json
 import sys
 
 from minicontroller.pipeline import spreading
@@ -37,8 +62,8 @@ from minicontroller.pipeline.commands import pipeline
 from minicontroller.pipeline.session import spark_session
 
 spreading.SMALL = 0  # so that Spark does what little there is, too
-with spark_session(sys.argv[1]):
-    for command in sys.argv[2:]:
+with spark_session(sys.argv[1], settings=json.loads(sys.argv[2])):
+    for command in sys.argv[3:]:
         print(command, flush=True)
         pipeline.main(command.split(), standalone_mode=False)
 """
@@ -57,6 +82,9 @@ def a_log(folder: Path, *, events: int = EVENTS, epochs: int = EPOCHS) -> None:
     """Write creations of topics, every fifth of which has too many partitions."""
     (folder / "audit").mkdir(parents=True)
     (folder / "rules.toml").write_text(RULES)
+    (folder / "neighbour.py").write_text(NEIGHBOUR)
+    (folder / "strict.py").write_text(POLICY)
+    (folder / "server.properties").write_text(CONFIGURATION)
     for epoch in range(1, epochs + 1):
         write(folder / "audit" / f"{epoch}.ndjson", [*an_empty_snapshot(epoch), *_creations(epoch, events)])
 
@@ -81,7 +109,7 @@ def begun(folder: Path, master: str) -> "Iterator[subprocess.Popen[str]]":
     with (
         (folder / "stderr").open("wb") as stderr,
         subprocess.Popen(
-            [sys.executable, "program.py", master, *COMMANDS],
+            [sys.executable, "program.py", master, json.dumps(soon_started()), *COMMANDS],
             cwd=folder,
             env={**os.environ, "SPARK_HOME": str(home(folder)), "SPARK_LOCAL_IP": "127.0.0.1"},
             stdout=subprocess.PIPE,
@@ -101,7 +129,7 @@ def results(folder: Path) -> list[bytes]:
 @pytest.mark.slow
 def test_executors_that_are_killed(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a cluster's two executors one is killed during each command while its Python works: the
-    results are those of an undisturbed run.
+    results are those of an undisturbed run. Candidate, neighbour and configuration get there.
     """
     quiet, disturbed = tmp_path / "quiet", tmp_path / "disturbed"
     for folder in (quiet, disturbed):
@@ -116,6 +144,8 @@ def test_executors_that_are_killed(spark: SparkSession, tmp_path: Path, monkeypa
                 killed += 1
     assert killed == len(COMMANDS)
     assert results(disturbed) == results(quiet)
+    found = json.loads((disturbed / "page.json").read_bytes())["totals"]["differences"]
+    assert found["newly-denied"] == EPOCHS * EVENTS * 2 // 5 + 1
 
 
 def run_here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,7 +202,7 @@ def test_spark_submit(tmp_path: Path) -> None:
     python = bare_python(tmp_path)
     environment = {"SPARK_HOME": str(HOME), "PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": sys.executable}
     with standalone(tmp_path) as master:
-        submit = [str(HOME / "bin" / "spark-submit"), "--master", master, "submitted.py"]
+        submit = [str(HOME / "bin" / "spark-submit"), "--master", master, *as_options(soon_started()), "submitted.py"]
         done = subprocess.run(
             [*submit, "pipeline", "ingest", "--audit", "audit", "--tables", "tables"],
             cwd=tmp_path,

@@ -37,6 +37,25 @@ def keep_classes() -> None:
         subprocess.run([sys.executable, "-c", SESSION], stdout=subprocess.PIPE, check=True)
 
 
+def java_options() -> str:
+    """Return options by which the Javas of a cluster start in half the time: they use the classes
+    that are kept here for Spark on one machine.
+    """
+    kept = archive()
+    classes = f" -XX:SharedArchiveFile={kept}" if kept is not None and kept.exists() else ""
+    return f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC{classes}"
+
+
+def soon_started() -> dict[str, str]:
+    """Return settings with these options for driver and executors."""
+    return {f"spark.{part}.extraJavaOptions": java_options() for part in ("driver", "executor")}
+
+
+def as_options(settings: Mapping[str, str]) -> list[str]:
+    """Return settings as spark-submit takes them."""
+    return [option for key, value in settings.items() for option in ("--conf", f"{key}={value}")]
+
+
 def home(folder: Path) -> Path:
     """Make a home of Spark whose cluster keeps its files in this folder."""
     made = folder / "spark"
@@ -62,7 +81,8 @@ def bare_python(folder: Path) -> Path:
 
 
 def _environment(python: Path) -> dict[str, str]:
-    return {**os.environ, "SPARK_HOME": str(HOME), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": str(python)}
+    spark = {"SPARK_HOME": str(HOME), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_JAVA_OPTS": java_options()}
+    return {**os.environ, **spark, "PYSPARK_PYTHON": str(python)}
 
 
 @contextmanager
@@ -99,7 +119,7 @@ def standalone(folder: Path, python: Path = Path(sys.executable)) -> Iterator[st
 def connect_server(folder: Path, python: Path) -> Iterator[str]:
     """Run a server of Spark Connect on two cores; yield its address."""
     submit = (str(HOME / "bin" / "spark-submit"), "--master", "local[2]", "--class", CONNECT_SERVER)
-    settings = ("--conf", "spark.connect.grpc.binding.port=0", "--conf", "spark.ui.enabled=false")
+    settings = as_options({"spark.connect.grpc.binding.port": "0", "spark.ui.enabled": "false", **soon_started()})
     with _running(folder / "server.log", [*submit, *settings, "spark-internal"], _environment(python)) as log:
         found = until(lambda: CONNECT_STARTED.search(log.read_text()))
         assert found is not None

@@ -6,8 +6,6 @@ import copy
 import hashlib
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -40,7 +38,6 @@ from tests.pipeline.backtest.slicing import backtested
 from tests.pipeline.backtest.test_exactness import candidate_of, settings_of
 from tests.pipeline.ingest.local import ingest_on
 
-COMMAND = Path(sys.executable).with_name("minicontroller")
 REAL, TOLD = "real", "told-in-words-00000000"
 
 
@@ -269,24 +266,3 @@ def test_a_cluster_that_is_not_there(tried: Tried, tmp_path: Path) -> None:
     with pytest.raises(BacktestError, match="no event of the cluster nowhere"):
         tried.found(tmp_path / "page.html", at_most(tmp_path, 5), clusters=("nowhere",))
     assert list(tmp_path.glob("page*")) == []
-
-
-@pytest.mark.slow
-def test_on_a_cluster_of_separate_processes(tried: Tried, tmp_path: Path) -> None:
-    """The command, with workers of their own: policy, neighbours and configuration get there,
-    results come back, and the exit code tells.
-    """
-    command = [
-        str(COMMAND), "pipeline", "backtest", str(tmp_path / "server.properties"), "--tables", str(tried.tables.location.path), "--out", "page.html",
-        "--master", "local-cluster[2,1,1024]", "--cluster", tried.real[0].cluster_id, "--fail-on", "changed", "--fail-on", "existing",
-    ]  # fmt: skip
-    (tmp_path / "server.properties").write_text("".join(f"{key}={value}\n" for key, value in tried.settings.items()))
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    document = json.loads((tmp_path / "page.json").read_text())
-    assert document["candidate"]["in_force"] == document["history"]["asked"] > 20
-    assert sum(document["totals"]["differences"].values()) == 0
-    assert "the candidate says of each what was said then" in done.stdout
-    failed = document["existing"]["refused"]
-    assert (done.returncode, f"Failed on existing ({failed})." in done.stderr) == (
-        (1, True) if failed else (0, False)
-    ), done.stderr
