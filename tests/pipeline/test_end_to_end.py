@@ -1,5 +1,5 @@
-"""From real clients on a live cluster to tables, report and back-test: the installed command, and
-nothing else.
+"""From real clients on a live cluster to tables, report and back-test: by the commands, and nothing
+else.
 """
 
 import json
@@ -12,7 +12,8 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
-from tests.command_line.command import Outcome, call
+from tests.command_line.command import call
+from tests.pipeline.one_session import SPARK_SECONDS, in_one_session
 from tests.support.cluster import running_cluster
 
 IN_FORCE = """
@@ -27,12 +28,11 @@ max = 4
 topics = ["ledger"]
 operations = ["alter", "delete", "delete_records"]
 """
-SPARK_SECONDS = 300.0
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 INGEST, BACKTEST = (
-    shlex.split(line)[2:] for line in re.findall(r"^\$ minicontroller pipeline .*", README, re.MULTILINE)
+    shlex.split(line)[3:] for line in re.findall(r"^\$ minicontroller pipeline .*", README, re.MULTILINE)
 )
-"""The commands as the README shows them."""
+"""The commands as the README shows them, from their names on."""
 
 
 @pytest.mark.slow
@@ -42,7 +42,12 @@ def test_from_clients_to_report(tmp_path: Path) -> None:
     """
     lived(tmp_path)
     every_decision_is_in_the_tables(tmp_path)
-    the_policy_in_force_gives_no_difference(tmp_path)
+    in_force = ("backtest", "rules.toml", "--fail-on", "changed", "--tables", "tables", "--out", "in-force.html")
+    report = ("report", "--out", "report.html", "--tables", "tables")
+    same, stricter, reported = in_one_session(in_force, BACKTEST, report, folder=tmp_path)
+    assert same.code == 0, same
+    assert stricter.code == 1, stricter
+    assert reported.code == 0, reported
     a_stricter_policy_shows_whom_it_would_hit(tmp_path)
     the_report_tells_who_was_refused(tmp_path)
 
@@ -54,7 +59,7 @@ def lived(folder: Path) -> None:
     settings = {"policy.rules.files": str(folder / "rules.toml"), "audit.dir": str(folder / "audit-log")}
     with running_cluster(settings=settings) as cluster:
         live(AdminClient({"bootstrap.servers": cluster.bootstrap, "client.id": "shop"}))
-    ingested = call(*INGEST, folder=folder, within=SPARK_SECONDS)
+    ingested = call("pipeline", *INGEST, folder=folder, within=SPARK_SECONDS)
     assert ingested.code == 0, ingested
     assert ingested.stdout.endswith(" events from 1 file.\n")
     assert "WARN" not in ingested.stderr and "log level" not in ingested.stderr, ingested.stderr
@@ -81,11 +86,6 @@ def is_refused(future: object) -> bool:
     return False
 
 
-def pipeline(folder: Path, *arguments: str) -> Outcome:
-    options = ("--tables", "tables", "--master", "local[2]")
-    return call("pipeline", *arguments, *options, folder=folder, within=SPARK_SECONDS)
-
-
 def every_decision_is_in_the_tables(folder: Path) -> None:
     """Who asked for what, and what came of it, as DuckDB reads it."""
     rows = duckdb.execute(
@@ -106,18 +106,8 @@ def every_decision_is_in_the_tables(folder: Path) -> None:
     )
 
 
-def the_policy_in_force_gives_no_difference(folder: Path) -> None:
-    """Asked again about everything, it says what it said."""
-    outcome = pipeline(folder, "backtest", "rules.toml", "--fail-on", "changed")
-    assert outcome.code == 0, outcome
-
-
 def a_stricter_policy_shows_whom_it_would_hit(folder: Path) -> None:
-    """Each request that it is against is told, with the rule and the topic, and CI
-    can fail on it.
-    """
-    outcome = call(*BACKTEST, folder=folder, within=SPARK_SECONDS)
-    assert outcome.code == 1, outcome
+    """Each request that it is against is told, with the rule and the topic."""
     page = (folder / "page.html").read_text()
     for name in ("large", "ledger", "other"):
         assert name in page
@@ -126,8 +116,6 @@ def a_stricter_policy_shows_whom_it_would_hit(folder: Path) -> None:
 
 def the_report_tells_who_was_refused(folder: Path) -> None:
     """The page, and the same for programs."""
-    outcome = pipeline(folder, "report", "--out", "report.html")
-    assert outcome.code == 0, outcome
     assert "100 partitions are more than 12." in (folder / "report.html").read_text()
     figures = json.loads((folder / "report.json").read_text())
     [refused] = figures["tables"]["refusals_by_rule"]["rows"]

@@ -5,9 +5,8 @@ from pathlib import Path
 from minicontroller.audit.event import encode
 from tests.audit.logs import CLUSTER, a_log
 from tests.command_line.command import call
+from tests.pipeline.one_session import in_one_session
 from tests.pipeline.stores.buckets import Bucket
-
-SPARK_SECONDS = 300.0
 
 
 def test_from_audit_files_to_a_report(bucket: Bucket, tmp_path: Path) -> None:
@@ -17,15 +16,16 @@ def test_from_audit_files_to_a_report(bucket: Bucket, tmp_path: Path) -> None:
     lines = [encode(event) for event in a_log(38)]
     bucket.put(f"audit-{CLUSTER}-{1:010}-{1:012}-1.ndjson", b"".join(lines[:20]))
     (tmp_path / f"audit-{CLUSTER}-{1:010}-{21:012}-1.ndjson").write_bytes(b"".join(lines[20:]))
-    ingest = ("pipeline", "ingest", "--audit", str(bucket.audit), ".", "--tables", str(bucket.tables))
-    ingested = call(*ingest, folder=tmp_path, within=SPARK_SECONDS)
-    assert (ingested.code, ingested.stdout) == (0, f"{len(lines)} new events from 2 files.\n"), ingested
-    report = ("pipeline", "report", "--tables", str(bucket.tables), "--out", "page.html")
-    reported = call(*report, folder=tmp_path, within=SPARK_SECONDS)
-    assert reported.code == 0, reported
     (tmp_path / "rules.toml").write_text("[[partitions]]\nmax = 4\n")
-    backtest = ("pipeline", "backtest", "rules.toml", "--tables", str(bucket.tables), "--fail-on", "newly-denied")
-    tested = call(*backtest, folder=tmp_path, within=SPARK_SECONDS)
+    tables = ("--tables", str(bucket.tables))
+    ingested, reported, tested = in_one_session(
+        ("ingest", "--audit", str(bucket.audit), ".", *tables),
+        ("report", *tables, "--out", "page.html"),
+        ("backtest", "rules.toml", *tables, "--fail-on", "newly-denied"),
+        folder=tmp_path,
+    )
+    assert (ingested.code, ingested.stdout) == (0, f"{len(lines)} new events from 2 files.\n"), ingested
+    assert reported.code == 0, reported
     assert (tested.code, tested.stderr) == (0, ""), tested
     assert f"not replayed: create_topic ({len(lines) - 2})" in tested.stdout, (
         tested
