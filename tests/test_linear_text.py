@@ -47,6 +47,7 @@ from minicontroller.policies.rules.positions import Positions
 from minicontroller.text.escaping import escaped
 from minicontroller.text.properties import parse_properties
 from minicontroller.text.times import parse_time
+from minicontroller.text.toml import _open_at
 from tests.support.patterns import faults
 
 pytestmark = pytest.mark.slow
@@ -263,6 +264,7 @@ PARSERS: Mapping[str, Callable[[str], object]] = MappingProxyType(
         "a glob": lambda text: made_anew(text)("a" * 200),
         "the condition of a rule": syntax.parse,
         "the positions of a rule file": toml,
+        "what is not closed in TOML": lambda text: _open_at(text, len(text)),
         "properties": parse_properties,
         "a time": parse_time,
         "a place in the audit log": parse_cursor,

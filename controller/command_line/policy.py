@@ -5,7 +5,7 @@ exit code is 0 for success, 1 if a file has a mistake or a case failed, 2 for a 
 if a sample request would be refused.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
@@ -16,7 +16,7 @@ from ...policies.rules.ruleset import RuleSet
 from ...policies.verdict import RuleAction
 from ...text.plurals import plural
 from .junit import junit
-from .policy_cases import CaseError, CaseOutcome, judged, read_cases, read_request
+from .policy_cases import Case, CaseError, CaseOutcome, judged, read_all, read_cases, read_request
 
 REFUSED = 3
 """The exit code for a refused sample request, which differs from the code for a mistake in a
@@ -39,14 +39,13 @@ def check(files: tuple[Path, ...], requests: tuple[Path, ...]) -> None:
 
     The exit code is 3 if one of the requests would be refused, 1 if a file has a mistake.
     """
-    rules = _rules(files)
+    cases, mistakes = _cases(requests, lambda file: [read_request(file)])
+    rules = _rules(files, mistakes)
     click.echo(f"{plural(len(rules.rules), 'rule')}, no mistake; {rules.hash}")
     for warning in rules.warnings:
         click.echo(f"warning: {warning}", err=True)
-    try:
-        cases = [read_request(file) for file in requests]
-    except CaseError as error:
-        raise click.ClickException(str(error)) from None
+    if mistakes:
+        raise click.ClickException("\n".join(mistakes))
     outcomes = [judged(case, rules) for case in cases]
     for outcome in outcomes:
         _tell(outcome)
@@ -63,10 +62,9 @@ def test(folder: Path, report: Path | None) -> None:
     """Run the cases in the files of DIR. Each *.cases.toml names the rules, the requests and the
     expected results.
     """
-    try:
-        cases = [case for file in sorted(folder.rglob("*.cases.toml")) for case in read_cases(file)]
-    except CaseError as error:
-        raise click.ClickException(str(error)) from None
+    cases, mistakes = _cases(sorted(folder.rglob("*.cases.toml")), read_cases)
+    if mistakes:
+        raise click.ClickException("\n".join(mistakes))
     if not cases:
         raise click.UsageError(f"There is no *.cases.toml with a case in the folder {folder.resolve().name}.")
     known: dict[tuple[Path, ...], RuleSet] = {}
@@ -86,12 +84,21 @@ def test(folder: Path, report: Path | None) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _rules(files: Sequence[Path]) -> RuleSet:
+def _cases(files: Sequence[Path], read: Callable[[Path], Sequence[Case]]) -> tuple[list[Case], list[str]]:
+    """Return the cases in these files, or their mistakes."""
+    try:
+        return read_all(files, read), []
+    except CaseError as error:
+        return [], str(error).split("\n")
+
+
+def _rules(files: Sequence[Path], others: Sequence[str] = ()) -> RuleSet:
+    """Return the rules of these files; `others` are mistakes that are told beside theirs."""
     try:
         return read_rule_files(files)
     except RuleFileError as error:
-        click.echo(str(error), err=True)
-        raise click.ClickException(f"{plural(len(error.mistakes), 'mistake')}.") from None
+        click.echo("\n".join((str(error), *others)), err=True)
+        raise click.ClickException(f"{plural(len(error.mistakes) + len(others), 'mistake')}.") from None
 
 
 def _tell(outcome: CaseOutcome) -> None:

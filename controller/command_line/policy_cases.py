@@ -4,8 +4,7 @@ Rule: omitted values have the plainest defaults, and errors begin with the name 
 time and the cluster of a case come from its file only, so its result is reproducible.
 """
 
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -17,12 +16,15 @@ from ...policies.interface import JudgedRequest, TopicState
 from ...policies.rules.ruleset import RuleSet
 from ...policies.states import ClusterSnapshot, topic_state
 from ...policies.verdict import Finding, RuleAction, refusal
+from ...text.toml import TomlError, decoded, parse_toml
 from ..metadata.entities import INTERNAL_TOPICS
 from .policy_requests import NEED_TOPIC, RequestGiven, TopicGiven, asked, misnamed
 
 
 class CaseError(Exception):
-    """A file of cases is invalid. The message is a sentence that begins with the file's name."""
+    """Files of cases are invalid. The message has a line for each mistake, which begins with the
+    file's name.
+    """
 
 
 class ClusterGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,7 +49,7 @@ class CaseGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FileGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    case: list[CaseGiven]
+    case: list[Any]
     rules: list[str] = []
     """The rule files, relative to this file. The default is the rule file of the same name:
     orders.toml for orders.cases.toml.
@@ -74,6 +76,20 @@ class CaseOutcome(msgspec.Struct, frozen=True):
     """A sentence about the difference from the expectation, or None if there is none."""
 
 
+def read_all(files: Iterable[Path], read: Callable[[Path], Sequence[Case]]) -> list[Case]:
+    """Return the cases that `read` finds in these files. Raises CaseError with all mistakes."""
+    cases: list[Case] = []
+    mistakes = []
+    for file in files:
+        try:
+            cases += read(file)
+        except CaseError as error:
+            mistakes.append(str(error))
+    if mistakes:
+        raise CaseError("\n".join(mistakes))
+    return cases
+
+
 def read_request(file: Path) -> Case:
     """Read one request for `policy check --request`. Its time defaults to now. Raises CaseError."""
     given = _converted(file, _document(file), CaseGiven)
@@ -83,14 +99,21 @@ def read_request(file: Path) -> Case:
     return _case(file, 1, msgspec.structs.replace(given, request=request), ())
 
 
-def read_cases(file: Path) -> Iterator[Case]:
-    """Yield the cases in a file. Raises CaseError."""
+def read_cases(file: Path) -> list[Case]:
+    """Return the cases in a file. Raises CaseError with all mistakes, one of each case."""
     given = _converted(file, _document(file), FileGiven)
     rules = tuple(file.parent / name for name in given.rules) or (
         file.with_name(file.name.removesuffix(".cases.toml") + ".toml"),
     )
-    for number, case in enumerate(given.case, 1):
-        yield _case(file, number, case, rules)
+    cases, mistakes = [], []
+    for number, raw in enumerate(given.case, 1):
+        try:
+            cases.append(_case(file, number, _converted(file, raw, CaseGiven, f"case {number}: "), rules))
+        except CaseError as error:
+            mistakes.append(str(error))
+    if mistakes:
+        raise CaseError("\n".join(mistakes))
+    return cases
 
 
 def judged(case: Case, rules: RuleSet) -> CaseOutcome:
@@ -117,16 +140,18 @@ def _failure(case: Case, decision: str, findings: Sequence[Finding]) -> str | No
 
 def _document(file: Path) -> Mapping[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise CaseError(f"{file}: {error}") from None
+        return parse_toml(decoded(file.read_bytes()))
+    except OSError as error:
+        raise CaseError(f"{file}: the file cannot be read: {error.strerror or error}") from None
+    except TomlError as error:
+        raise CaseError(f"{file}:{error.line}:{error.column}: {error}") from None
 
 
-def _converted(file: Path, document: Mapping[str, Any], kind: type[Any]) -> Any:
+def _converted(file: Path, document: Any, kind: type[Any], which: str = "") -> Any:
     try:
         return msgspec.convert(document, kind)
     except msgspec.ValidationError as error:
-        raise CaseError(f"{file}: {error}") from None
+        raise CaseError(f"{file}: {which}{error}") from None
 
 
 def _case(file: Path, number: int, given: CaseGiven, rules: tuple[Path, ...]) -> Case:

@@ -25,9 +25,13 @@ def rules_of(contents: Iterable[tuple[Path, bytes | str]]) -> RuleSet:
             sources.append(RuleSource(str(path), held))
         else:
             mistakes.append(Mistake(str(path), 1, 1, f"the file cannot be read: {held}"))
+    try:
+        rules = load_rules(sources)
+    except RuleFileError as error:
+        raise RuleFileError([*mistakes, *error.mistakes]) from None
     if mistakes:
         raise RuleFileError(mistakes)
-    return load_rules(sources)
+    return rules
 
 
 def _content(path: Path) -> bytes | str:

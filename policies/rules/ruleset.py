@@ -9,7 +9,6 @@ it says `rule_count = 0`. With any `rule_count`, a file that was cut off between
 taken for whole.
 """
 
-import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
 from operator import itemgetter
@@ -17,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from ...text.toml import TomlError, decoded, parse_toml
 from ..interface import ClusterState, JudgedRequest
 from ..verdict import Finding, RuleAction
 from .builtin import BUILT_IN
@@ -129,27 +129,10 @@ def _document(source: RuleSource, mistakes: list[Mistake]) -> Mapping[str, Any] 
         mistakes.append(Mistake(source.name, 1, 1, f"the file is larger than {MAX_BYTES} bytes"))
         return None
     try:
-        return tomllib.loads(source.data.decode())
-    except UnicodeDecodeError as error:
-        line = source.data.count(b"\n", 0, error.start) + 1
-        column = error.start - source.data.rfind(b"\n", 0, error.start)
-        mistakes.append(Mistake(source.name, line, column, "the file is not UTF-8"))
-    except tomllib.TOMLDecodeError as error:
-        mistakes.append(_not_toml(source, str(error)))
-    except (RecursionError, ValueError):
-        mistakes.append(
-            Mistake(source.name, 1, 1, "the file is not TOML that can be read: too deep, or a number too large")
-        )
+        return parse_toml(decoded(source.data))
+    except TomlError as error:
+        mistakes.append(Mistake(source.name, error.line, error.column, str(error)))
     return None
-
-
-def _not_toml(source: RuleSource, text: str) -> Mistake:
-    said, _, place = text.partition(" (at ")
-    numbers = [int(word) for word in place.replace(",", " ").replace(")", " ").split() if word.isdigit()]
-    if len(numbers) == 2:
-        return Mistake(source.name, numbers[0], numbers[1], f"this is not TOML: {said}")
-    lines = source.data.decode().split("\n")
-    return Mistake(source.name, len(lines), len(lines[-1]) + 1, f"this is not TOML: {said} at the end of the file")
 
 
 def _read(
@@ -161,7 +144,7 @@ def _read(
 ) -> list[Rule]:
     noted: list[Noted] = []
     root = TomlTable(document, (), noted)
-    positions = Positions(source.data.decode())
+    positions = Positions(decoded(source.data))
     rules: list[tuple[tuple[int, int], Rule]] = []
     same: dict[tuple[str, str], str] = {}
     """The first rule with each content."""

@@ -36,6 +36,32 @@ message = "only 2"
 """
 
 
+def test_files_that_are_no_toml(tmp_path: Path) -> None:
+    """Rules, requests and cases that lack a sign are told like any mistake, all at once: with file,
+    line, column, and what is missing.
+    """
+    (tmp_path / "one.toml").write_text('[[partitions]]\nmax = 5\ntopics = ["a", "b"\n')
+    (tmp_path / "two.toml").write_text("[[partitions]]\nmax = 0\n")
+    (tmp_path / "request.toml").write_text('[request]\ntopic = "a\n')
+    (tmp_path / "wrong.toml").write_text("[request]\ntopic = 1\n")
+    requests = ("--request", "request.toml", "--request", "wrong.toml")
+    outcome = call("policy", "check", "one.toml", "two.toml", *requests, folder=tmp_path)
+    assert outcome.stderr.splitlines() == [
+        "one.toml:3:10: this is not TOML: the list that begins here is not closed: its ] is missing",
+        "two.toml:2:1: max is 0, but must be at least 1",
+        'request.toml:2:9: this is not TOML: the text that begins here is not closed: its " is missing on this line',
+        "wrong.toml: Expected `str`, got `int` - at `$.request.topic`",
+        "Error: 4 mistakes.",
+    ]
+    (tmp_path / "a.cases.toml").write_text('[[case]]\nname = "a\n')
+    (tmp_path / "b.cases.toml").write_text("[[case]]\nname = 1\n[[case]]\nrequest = { topic = 1 }\n")
+    assert complaint("policy", "test", ".", folder=tmp_path).splitlines() == [
+        'a.cases.toml:2:8: this is not TOML: the text that begins here is not closed: its " is missing on this line',
+        "b.cases.toml: case 1: Expected `str`, got `int` - at `$.name`",
+        "b.cases.toml: case 2: Expected `str`, got `int` - at `$.request.topic`",
+    ]
+
+
 def test_check_names_every_mistake(tmp_path: Path) -> None:
     """Each mistake is a line with file, line and column, the code is 1, and nothing
     is on stdout.
@@ -89,7 +115,7 @@ def test_check_tells_what_is_wrong_with_a_request(tmp_path: Path) -> None:
             "r.toml: case 1: there is no operation 'creat'; did you mean create?",
         ),
         ("[request]\ntopic = 'a'\ntime = 2024-01-01T00:00:00", "has no zone"),
-        ("nonsense", "r.toml: Expected '='"),
+        ("nonsense", "r.toml:1:9: this is not TOML: after the key here, = "),
         ("[request]\ntopic = 'a'\noperation = 'reassign'", "reassign names no partition in reassignments"),
         ("[request]\ntopic = 'a'\noperation = 'reassign'\nreassignments = { 7 = [1] }", "a has no partition 7"),
         (

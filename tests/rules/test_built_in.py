@@ -447,8 +447,8 @@ def test_the_hash_is_of_what_a_file_says() -> None:
         ("[[rule]]\nname = 'a'\noperations = 'create'\nmatch_conditions = ['request.operation in [\"create\", \"alter\"]']\ncondition = 'true'", "match_conditions compares request.operation with 'alter', which the rule never judges; it judges create"),
         ("[[rule]]\nname = 'a'\ncondition = 'request.created < request.time'", "request.created is there for delete only"),
         ("[[partitions]]\nmax = 5\nname = 'a'\n[[replication]]\nmin = 2\nname = 'a'", "rules.toml:6:1: there is a rule a already"),
-        ("a = ", "rules.toml:1:5: this is not TOML: Invalid value"),
-        ("[[rule", "rules.toml:1:7: this is not TOML: Expected ']]' at the end of an array declaration at the end of the file"),
+        ("a = ", "rules.toml:1:5: this is not TOML: a value is missing here"),
+        ("[[rule", "rules.toml:1:7: this is not TOML: the ]] that ends the name of a table is missing here"),
     ],
 )  # fmt: skip
 def test_each_mistake_is_told_where_it_is(text: str, complaint: str) -> None:
