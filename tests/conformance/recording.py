@@ -4,6 +4,7 @@ it was.
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from tests.conformance.case import Case
@@ -35,6 +36,7 @@ class Recording:
     """By the key of the case."""
 
 
+@cache  # it is asked for with each case
 def read_recording(scenario: str) -> Recording:
     document = json.loads((RECORDINGS / f"{scenario}.json").read_text())
     return Recording(

@@ -7,6 +7,7 @@ compared.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from tests.conformance.case import Case, ScramFinal, ScramFirst, TokenHmacOf, TokenIdOf, TopicIdOf
@@ -134,7 +135,7 @@ class Outcome:
     frame: bytes | None
     ended: str = ""
 
-    @property
+    @cached_property
     def answer(self) -> Body | None:
         return None if self.frame is None else self.case.answer(self.frame)
 

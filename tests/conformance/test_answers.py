@@ -83,9 +83,10 @@ def all_found(
         known: set[str] = set()
         for name, cases in scenarios.items():
             findings[name] = []
+            comparison = Comparison(read_recording(name), ours, to_the_letter=ON_KAFKA)
             for case in cases:
                 if node == 1 or not case.node_1:
-                    outcome, lines = found(performer, ours, name, case)
+                    outcome, lines = found(performer, comparison, case)
                     findings[name] += lines
                     if left:
                         left.placements.learn(case, outcome.answer)
@@ -128,8 +129,7 @@ def unlike(left: StateOf, recorded: State, known: set[str]) -> list[str]:
     return lines
 
 
-def found(performer: Performer, ours: Normaliser, scenario: str, case: Case) -> tuple[Outcome, list[str]]:
-    comparison = Comparison(read_recording(scenario), ours, to_the_letter=ON_KAFKA)
+def found(performer: Performer, comparison: Comparison, case: Case) -> tuple[Outcome, list[str]]:
     outcome: Outcome = performer.perform(case, comparison.agrees)
     return outcome, [f"{case.key} {difference}" for difference in comparison.differences(outcome)]
 
