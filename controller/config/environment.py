@@ -17,6 +17,8 @@ from .image_variables import MEANT, OF_JAVA
 from .keys import KEYS, base_name, in_declared_case, key_named
 
 PREFIX, BITNAMI = "KAFKA_", "KAFKA_CFG_"
+OWN_NAMESPACES = ("audit.", "http.", "policy.", "topic.management.")
+"""How keys begin that only this program has, so that no other one is meant by a name like them."""
 JAVA_OPTIONS = "KAFKA_OPTS"
 JAAS_FILE = "java.security.auth.login.config"
 """The property of Kafka's Java runtime that is a key here."""
@@ -111,7 +113,8 @@ def _instead_of(variable: str) -> str | None:
     key = key_of_variable(variable)
     if base_name(key) in NEWER or base_name(key) in REMOVED:
         return f"it means {key}{explained(key)}"
-    near = [] if _is_of_java(variable) else difflib.get_close_matches(key, KEYS, 1, 0.9)
+    likeness = 0.8 if key.startswith(OWN_NAMESPACES) else 0.9
+    near = [] if _is_of_java(variable) else difflib.get_close_matches(key, KEYS, 1, likeness)
     return f"it means {key}, which is no key; did you mean {variable_of_key(near[0])}, {near[0]}?" if near else None
 
 

@@ -40,7 +40,13 @@ _USER = "user_"
 
 
 class JaasError(ValueError):
-    """A JAAS configuration is invalid. The message is a sentence that contains no value."""
+    """A JAAS configuration is invalid. Each of its mistakes is the end of a sentence, which
+    contains no value.
+    """
+
+    def __init__(self, *mistakes: str) -> None:
+        super().__init__("; ".join(mistakes))
+        self.mistakes = mistakes
 
 
 class JaasConfig(msgspec.Struct, frozen=True):
@@ -89,25 +95,32 @@ def parse_modules(text: str) -> tuple[JaasConfig, ...]:
     ends = [index for index, token in enumerate(tokens) if token.is_a(";")]
     if not ends or ends[-1] != len(tokens) - 1:
         raise JaasError("a login module and its options end with a semicolon, and here is none at the end")
-    return tuple(_module(tokens[start:end]) for start, end in zip([0, *(end + 1 for end in ends)], ends, strict=False))
+    mistakes: list[str] = []
+    begins = [0, *(end + 1 for end in ends)]
+    modules = [_module(tokens[begin:end], mistakes) for begin, end in zip(begins, ends, strict=False)]
+    if mistakes:
+        raise JaasError(*dict.fromkeys(mistakes))
+    return tuple(modules)
 
 
-def _module(tokens: list[_JaasToken]) -> JaasConfig:
+def _module(tokens: list[_JaasToken], mistakes: list[str]) -> JaasConfig:
     if len(tokens) < 2 or tokens[0].is_sign or tokens[1].is_sign:
-        raise JaasError("it begins with the class of a login module and a control flag (required)")
+        mistakes.append("it begins with the class of a login module and a control flag (required)")
+        return JaasConfig("", {})
     if tokens[1].text.lower() not in _FLAGS:
-        raise JaasError(f"after the class of the login module one of {', '.join(sorted(_FLAGS))} must follow")
-    return JaasConfig(tokens[0].text, _options(tokens[2:]))
+        mistakes.append(f"after the class of the login module one of {', '.join(sorted(_FLAGS))} must follow")
+    return JaasConfig(tokens[0].text, _options(tokens[2:], mistakes))
 
 
-def _options(tokens: list[_JaasToken]) -> dict[str, str]:
+def _options(tokens: list[_JaasToken], mistakes: list[str]) -> dict[str, str]:
     options: dict[str, str] = {}
     for number in range(0, len(tokens), 3):
         match tokens[number : number + 3]:
             case [_JaasToken(is_sign=False) as name, _JaasToken("=", True), _JaasToken(is_sign=False) as value]:
                 options[name.text] = value.text
             case _:
-                raise JaasError(f"option {number // 3 + 1} is not of the form name=value")
+                mistakes.append(f"option {number // 3 + 1} is not of the form name=value")
+                break  # from here on what is a name and what a value is anybody's guess
     return options
 
 

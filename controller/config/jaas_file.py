@@ -36,7 +36,7 @@ _PIECE = re.compile(
 
 def read_jaas_file(file: str) -> Sections:
     """Read the sections of the JAAS file that a node's configuration names. Raises
-    ConfigurationError.
+    ConfigurationError with all mistakes.
     """
     try:
         with Path(file).open(encoding="utf-8") as opened:
@@ -44,8 +44,14 @@ def read_jaas_file(file: str) -> Sections:
         if not any(map(_is_read, sections)):
             raise JaasError(f"there is no section {AT_ZOOKEEPER}, {OF_LISTENERS} or <listener>.{OF_LISTENERS}")
         _refuse_properties_of_java(sections)
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+    except JaasError as error:
+        raise ConfigurationError("\n".join(f"{JAAS_FILE}: {file}: {each}." for each in error.mistakes)) from None
+    except (OSError, ValueError) as error:
+        reason = (
+            "it is not text in UTF-8"
+            if isinstance(error, UnicodeError)
+            else getattr(error, "strerror", None) or str(error)
+        )
         raise ConfigurationError(f"{JAAS_FILE}: {file}: {reason}.") from None
     return sections
 
@@ -72,27 +78,33 @@ def login_of_mechanism(modules: tuple[JaasConfig, ...], mechanism: str) -> JaasC
 
 
 def parse_jaas_file(text: str) -> dict[str, tuple[JaasConfig, ...]]:
-    """Parse the sections of a JAAS file by their names. Raises JaasError."""
+    """Parse the sections of a JAAS file by their names. Raises JaasError with all mistakes up to
+    where a section does not end.
+    """
     if len(text) > MAX_FILE_CHARACTERS:
         raise JaasError(f"a JAAS file has at most {MAX_FILE_CHARACTERS} characters")
     pieces = [match for match in _pieces(text) if not match["skipped"]]
     found: dict[str, tuple[JaasConfig, ...]] = {}
+    mistakes: list[str] = []
     at = 0
     while at < len(pieces):
         name = pieces[at][0].strip("\"'")
         if pieces[at]["sign"] or at + 1 == len(pieces) or pieces[at + 1][0] != "{":
-            raise JaasError("each section is of the form name { login module with its options; };")
+            raise JaasError(*mistakes, "each section is of the form name { login module with its options; };")
         end = next((i for i in range(at + 2, len(pieces)) if pieces[i][0] == "}"), None)
         if end is None or end + 1 == len(pieces) or pieces[end + 1][0] != ";":
-            raise JaasError(f"section {name} does not end with }};")
+            raise JaasError(*mistakes, f"section {name} does not end with }};")
         if name in found:
-            raise JaasError(f"section {name} is there twice")
+            mistakes.append(f"section {name} is there twice")
+        found[name] = ()
         try:
             content = text[pieces[at + 1].end() : pieces[end].start()]
             found[name] = parse_modules(content) if end > at + 2 else ()
         except JaasError as error:
-            raise JaasError(f"section {name}: {error}") from None
+            mistakes += [f"section {name}: {each}" for each in error.mistakes]
         at = end + 2
+    if mistakes:
+        raise JaasError(*mistakes)
     return found
 
 
@@ -101,13 +113,15 @@ def _is_read(section: str) -> bool:
 
 
 def _refuse_properties_of_java(sections: Sections) -> None:
-    for section in filter(_is_read, sections):
-        for module in sections[section]:
-            for name, value in module.options.items():
-                if OF_JAVA in value:
-                    raise JaasError(
-                        f"section {section}: option {name} has a property of Java, ${{...}}, which has no value here"
-                    )
+    mistakes = [
+        f"section {section}: option {name} has a property of Java, ${{...}}, which has no value here"
+        for section in filter(_is_read, sections)
+        for module in sections[section]
+        for name, value in module.options.items()
+        if OF_JAVA in value
+    ]
+    if mistakes:
+        raise JaasError(*mistakes)
 
 
 def _pieces(text: str) -> Iterator[re.Match[str]]:
@@ -115,6 +129,7 @@ def _pieces(text: str) -> Iterator[re.Match[str]]:
     while position < len(text):
         match = _PIECE.match(text, position)
         if match is None:
-            raise JaasError(f"what begins at character {position + 1} is neither a word nor a quoted text that ends")
+            line = text.count("\n", 0, position) + 1
+            raise JaasError(f"what begins on line {line} is neither a word nor a quoted text that ends")
         yield match
         position = match.end()

@@ -55,7 +55,7 @@ def config_from_settings(written: Written, check: Check | None = None) -> NodeCo
         try:
             sections = read_jaas_file(texts[JAAS_FILE])
         except ConfigurationError as error:
-            mistakes.append(f"{_place(settings, JAAS_FILE)}{error}")
+            mistakes += [f"{_place(settings, JAAS_FILE)}{each}" for each in str(error).split("\n")]
             doubtful.add(JAAS_FILE)
     config = NodeConfig(texts, jaas_sections=sections)
     faults = [(key, sentence) for key, sentence in faults_of(config) if key not in doubtful]

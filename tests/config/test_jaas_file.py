@@ -62,6 +62,27 @@ def test_a_file_is_made_of_sections() -> None:
             parse_jaas_file(text)
 
 
+def test_all_mistakes_of_a_file_at_once(tmp_path: Path) -> None:
+    """Each section is read, whatever another one has, and no mistake has a value."""
+    sections = (
+        "KafkaServer { M maybe username planted; };",
+        "KafkaServer { M required; };",
+        "Client { M required };",
+        "x.KafkaServer { M required a=b; };",
+    )
+    with pytest.raises(ConfigurationError) as raised:
+        node(tmp_path, "\n".join(sections))
+    place = f"environment variable KAFKA_OPTS: java.security.auth.login.config: {tmp_path / 'jaas.conf'}: section "
+    assert [each.removeprefix(place) for each in str(raised.value).split("\n")] == [
+        "KafkaServer: after the class of the login module one of optional, required, requisite, sufficient must follow.",
+        "KafkaServer: option 1 is not of the form name=value.",
+        "KafkaServer is there twice.",
+        "Client: a login module and its options end with a semicolon, and here is none at the end.",
+    ]
+    with pytest.raises(JaasError, match="begins on line 2 is neither"):
+        parse_jaas_file('A { };\nB { x required a="planted; };')
+
+
 def test_the_section_of_a_listener_goes_before_the_one_for_all(tmp_path: Path) -> None:
     """As in Kafka: the listener's key, then its section, then `KafkaServer`."""
     config = node(tmp_path)

@@ -188,6 +188,7 @@ def test_variables_that_mean_no_key_are_nobodys_mistake() -> None:
         "almost of a key": [
             ("KAFKA_LISTENER", "x", "it means listener, which is no key; did you mean KAFKA_LISTENERS, listeners?"),
             ("KAFKA_SUPER_USER", "x", "did you mean KAFKA_SUPER_USERS, super.users?"),
+            ("KAFKA_AUDIT_DRI", "x", "did you mean KAFKA_AUDIT_DIR, audit.dir?"),
         ],
         "for Kafka's Java": [
             ("KAFKA_OPTS", "-Dzookeeper.client.secure=true", "set zookeeper.ssl.client.enable, or KAFKA_ZOOKEEPER_SSL_CLIENT_ENABLE."),
