@@ -5,14 +5,32 @@ Rule: what Kafka's clients would silently do without is told with the place in t
 """
 
 import ssl
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
 
+from ..controller.errors import Mistakes
 from ..controller.security.tls_options import PROTOCOLS
-from ..controller.security.tls_settings import ENABLED, NAME_CHECK, TlsFault, make_client_context, words
+from ..controller.security.tls_settings import (
+    ENABLED,
+    NAME_CHECK,
+    Read,
+    Text,
+    TlsFault,
+    make_client_context,
+    own_key_store,
+    trusted_certificates,
+    words,
+)
 from .properties import ClientProperties
+
+T = TypeVar("T")
 
 
 def client_context(properties: ClientProperties) -> ssl.SSLContext:
-    """Make the TLS context of a client. Raises ConfigurationError."""
+    """Make the TLS context of a client. Raises ConfigurationError with the mistakes of both
+    stores.
+    """
 
     def text(key: str) -> str:
         if key == NAME_CHECK and key not in properties.entries:
@@ -21,10 +39,17 @@ def client_context(properties: ClientProperties) -> ssl.SSLContext:
             return _enabled(properties)
         return properties.text(key)
 
-    try:
-        return make_client_context(text, properties.content)
-    except TlsFault as fault:
-        raise properties.fault(fault.key, str(fault)) from None
+    def placed(part: Callable[[Text, Read], T]) -> T:
+        try:
+            return part(text, properties.content)
+        except TlsFault as fault:
+            raise properties.fault(fault.key, str(fault)) from None
+
+    mistakes = Mistakes()
+    for part in (trusted_certificates, own_key_store):  # which know nothing of each other
+        mistakes.read(partial(placed, part), None)
+    mistakes.end()
+    return placed(make_client_context)
 
 
 def _enabled(properties: ClientProperties) -> str:

@@ -18,7 +18,7 @@ import trio
 from ..config.listeners import ConfiguredListener
 from ..config.node_config import NodeConfig
 from ..config.watched_files import Contents, WatchedFiles
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, Mistakes
 from .certificates import distinguished_name, ensure_same_owner
 from .key_stores import MAX_STORE_BYTES, KeyStore
 from .principal import user_principal
@@ -227,14 +227,19 @@ def _read(files: WatchedFiles, values: Values) -> Mapping[str, bytes]:
 
 
 def by_key(contents: Contents, values: Values) -> Mapping[str, bytes]:
-    """Return contents by the key that names their file. Raises ConfigurationError."""
+    """Return contents by the key that names their file. Raises ConfigurationError with all
+    mistakes.
+    """
     found = {}
+    mistakes = Mistakes()
     for key, content in zip((key for key in FILES if values[key]), contents, strict=True):
         if content.data is None:
-            raise ConfigurationError(f"{key} names a file that cannot be read: {content.path}: {content.fault}.")
-        if len(content.data) > MAX_STORE_BYTES:
-            raise ConfigurationError(f"{key} names a file of more than {MAX_STORE_BYTES} bytes: {content.path}.")
-        found[key] = content.data
+            mistakes.note(f"{key} names a file that cannot be read: {content.path}: {content.fault}.")
+        elif len(content.data) > MAX_STORE_BYTES:
+            mistakes.note(f"{key} names a file of more than {MAX_STORE_BYTES} bytes: {content.path}.")
+        else:
+            found[key] = content.data
+    mistakes.end()
     return found
 
 

@@ -91,13 +91,13 @@ def test_all_mistakes_at_once(tmp_path: Path) -> None:
     """
     (tmp_path / "client.properties").write_text(
         "bootstrap.servers=a,b:0\nrequest.timeout.ms=soon\nretry.backoff.ms=x\nsecurity.protocol=SASL_SSL\n"
-        "sasl.mechanism=GSSAPI\nsasl.jaas.config=M\nssl.truststore.location=none\n"
+        "sasl.mechanism=GSSAPI\nsasl.jaas.config=M\nssl.truststore.location=none\nssl.keystore.location=no\n"
     )
     options = ("--command-config", "client.properties")
     told = complaint("topics", "list", *options, folder=tmp_path, code=2).split("\n")
     assert [line.partition(": ")[2].partition(" ")[0].rstrip(":") for line in told] == [
         *("request.timeout.ms", "sasl.mechanism", "bootstrap.servers", "bootstrap.servers", "sasl.jaas.config"),
-        *("ssl.truststore.location", "retry.backoff.ms"),
+        *("ssl.truststore.location", "ssl.keystore.location", "retry.backoff.ms"),
     ]
     (tmp_path / "client.properties").write_text("security.protocl=SSL\n")
     warned = call("ping", "127.0.0.1:1", *options, folder=tmp_path).stderr.split("\n")[0]
