@@ -6,21 +6,15 @@ must not choose another address, and no error repeats any part of a question or 
 
 import os
 import ssl
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterable, Iterator, Sequence
 from pathlib import Path
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
-import h11
 import msgspec
 import trio
 
-READ_BYTES = 64 * 1024
 SCHEMES = ("file", "http", "https")
-HTTP_PORT, HTTPS_PORT = 80, 443
 JSON = ("Accept", "application/json")
-
-Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
 
 
 class FetchError(Exception):
@@ -62,11 +56,17 @@ def is_address(url: str) -> bool:
         return (
             parts.scheme in SCHEMES
             and parts.username is None
-            and parts.port != 0  # which raises ValueError for what is no port
-            and bool(parts.path.startswith("/") if parts.scheme == "file" else parts.hostname)
+            and parts.port != 0
+            and (parts.path.startswith("/") if parts.scheme == "file" else _can_be_asked(url))
         )
-    except ValueError:
+    except ValueError:  # for what is no port
         return False
+
+
+def _can_be_asked(url: str) -> bool:
+    """Return whether HTTP can carry an address. Raises ValueError for what no host can be named."""
+    host = (urlsplit(url).hostname or "").encode("idna")
+    return bool(host) and url.isascii() and url.isprintable() and " " not in url
 
 
 def file_of(url: str) -> Path | None:
@@ -83,83 +83,58 @@ def shown(url: str) -> str:
 
 async def ask(question: Question, limits: Limits) -> Answer:
     """Return the answer to a question, whatever its status is. Raises FetchError."""
-    parts = urlsplit(question.url)
+    import httpcore  # slow to import, and most processes fetch nothing
+
+    url = httpcore.URL(question.url)
+    secure = url.scheme == b"https"
+    context = await trio.to_thread.run_sync(ssl.create_default_context) if secure else None  # reads many certificates
+    timeouts = {"connect": limits.connect_seconds, "read": limits.read_seconds, "write": limits.read_seconds}
     try:
-        with _at_most(limits.connect_seconds, "no connection was made"):
-            stream = await _connection(parts)
-        with _at_most(limits.read_seconds, "no answer came"):
-            async with stream:
-                return await _exchange(stream, question, limits.max_bytes)
-    except (OSError, trio.BrokenResourceError, h11.RemoteProtocolError, h11.LocalProtocolError) as error:
+        with trio.fail_after(limits.connect_seconds + limits.read_seconds):
+            async with (
+                httpcore.AsyncHTTPConnection(url.origin, context, network_backend=httpcore.TrioBackend()) as connection,
+                connection.stream(
+                    question.method,
+                    url,
+                    headers=[("Host", urlsplit(question.url).netloc), JSON, ("Connection", "close"), *question.headers],
+                    content=question.body or None,
+                    extensions={"timeout": timeouts},
+                ) as response,
+            ):
+                return Answer(response.status, await _at_most(limits.max_bytes, response.aiter_stream()))
+    except httpcore.ConnectTimeout:
+        raise FetchError(f"no connection was made within {limits.connect_seconds:g} seconds") from None
+    except (httpcore.TimeoutException, trio.TooSlowError):
+        raise FetchError(f"no answer came within {limits.read_seconds:g} seconds") from None
+    except (httpcore.NetworkError, httpcore.ProtocolError) as error:
         raise FetchError(f"the address does not answer ({_why(error)})") from None
 
 
-@contextmanager
-def _at_most(seconds: float, fault: str) -> Iterator[None]:
-    try:
-        with trio.fail_after(seconds):
-            yield
-    except trio.TooSlowError:
-        raise FetchError(f"{fault} within {seconds:g} seconds") from None
-
-
-async def _connection(parts: SplitResult) -> Stream:
-    host = parts.hostname or ""
-    if parts.scheme == "http":
-        return await trio.open_tcp_stream(host, parts.port or HTTP_PORT)
-    context = await trio.to_thread.run_sync(ssl.create_default_context)  # which reads many certificates
-    stream = await trio.open_ssl_over_tcp_stream(
-        host, parts.port or HTTPS_PORT, ssl_context=context, https_compatible=True
-    )
-    try:
-        await stream.do_handshake()
-    except BaseException:
-        await trio.aclose_forcefully(stream)
-        raise
-    return stream
-
-
-async def _exchange(stream: Stream, question: Question, max_bytes: int) -> Answer:
-    http = h11.Connection(h11.CLIENT)
-    await stream.send_all(_encoded(http, question))
-    status, body = None, bytearray()
-    while True:
-        event = http.next_event()
-        if event is h11.NEED_DATA:
-            http.receive_data(bytes(await stream.receive_some(READ_BYTES)))
-        elif isinstance(event, h11.Response):
-            status = event.status_code
-        elif isinstance(event, h11.Data):
-            body += event.data
+async def _at_most(max_bytes: int, parts: AsyncIterable[bytes]) -> bytes:
+    body = bytearray()
+    with trio.CancelScope() as scope:
+        async for part in parts:
+            body += part
             if len(body) > max_bytes:
-                raise FetchError(f"the answer has more than {max_bytes} bytes")
-        elif isinstance(event, h11.EndOfMessage | h11.ConnectionClosed):
-            if status is None:
-                raise FetchError("the connection was closed without an answer")
-            return Answer(status, bytes(body))
-
-
-def _encoded(http: h11.Connection, question: Question) -> bytes:
-    parts = urlsplit(question.url)
-    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    headers = [("Host", parts.netloc), JSON, ("Connection", "close"), *question.headers]
-    if question.body:
-        headers.append(("Content-Length", str(len(question.body))))
-    events = (
-        h11.Request(method=question.method, target=target, headers=headers),
-        h11.Data(data=question.body),
-        h11.EndOfMessage(),
-    )
-    return b"".join(http.send(event) or b"" for event in events)
+                scope.cancel()  # leaving the loop would abandon httpcore's generators
+    if len(body) > max_bytes:
+        raise FetchError(f"the answer has more than {max_bytes} bytes")
+    return bytes(body)
 
 
 def _why(error: BaseException) -> str:
     """Return why an address does not answer, without any text of the other end."""
-    causes = error.__cause__
-    while isinstance(causes, BaseExceptionGroup):
-        causes = causes.exceptions[0]
-    cause = causes or error
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        return f"its certificate is not trusted: {cause.verify_message}"
-    number = getattr(cause, "errno", None) or 0
-    return os.strerror(number) if number > 0 and not isinstance(cause, ssl.SSLError) else type(cause).__name__
+    causes = list(_causes(error))
+    for cause in reversed(causes):
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return f"its certificate is not trusted: {cause.verify_message}"
+        if isinstance(cause, OSError) and not isinstance(cause, ssl.SSLError) and cause.errno and cause.errno > 0:
+            return os.strerror(cause.errno)
+    return type(causes[-1]).__name__
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and what caused it, the first cause last."""
+    while error is not None:
+        yield error
+        error = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error.__cause__

@@ -1,6 +1,7 @@
 """A small HTTP server for what nodes fetch: keys and tokens."""
 
 import contextlib
+import re
 import ssl
 
 import trio
@@ -31,7 +32,7 @@ class Endpoint:
 
     async def _answer_on(self, stream: trio.abc.Stream) -> None:
         async with stream:
-            self.asked = bytes(await stream.receive_some())
+            self.asked = await _request(stream)
             self.fetched += 1
             await trio.sleep(self.delay)
             head = f"HTTP/1.1 {self.status}\r\nContent-Length: {len(self.body)}\r\n\r\n"
@@ -40,3 +41,17 @@ class Endpoint:
                     await stream.send_all(head.encode() + self.body)
                 except trio.BrokenResourceError:
                     return
+
+
+async def _request(stream: trio.abc.Stream) -> bytes:
+    """Return a whole request, which may come in pieces, or what came before its sender was gone."""
+    data = b""
+    while (more := await stream.receive_some()) and not _is_whole(data := data + bytes(more)):
+        pass
+    return data
+
+
+def _is_whole(request: bytes) -> bool:
+    head, end, body = request.partition(b"\r\n\r\n")
+    length = re.search(rb"(?i)^content-length: *(\d+)", head, re.MULTILINE)
+    return bool(end) and len(body) >= (int(length[1]) if length else 0)
