@@ -79,7 +79,7 @@ class Gateway:
             if self._listener.tls is not None:
                 nursery.start_soon(self._listener.tls.follow, lambda: self.config.node)
             if self.judging is not None and self.config.observes:
-                log.info("the gateway observes: what the policy refuses is recorded, and passes")
+                log.info("the gateway observes: it records what the policy would refuse, and refuses nothing")
             self.is_serving = True
             ready()
             await self._stopping.wait()

@@ -78,7 +78,9 @@ class OfferedBroker:
                 self._cluster.reached(address)
                 return transport
         text = "; ".join(reasons) or f"broker {broker_id} is not known"
-        self._unreachable.say(logging.WARNING, "a client is turned away, since its broker cannot be reached: %s", text)
+        self._unreachable.say(
+            logging.WARNING, "disconnecting a client, because the gateway does not reach its broker: %s", text
+        )
         raise Disconnected(text)
 
     async def _addresses(self, broker_id: int | None) -> Iterable[Address]:
@@ -94,7 +96,7 @@ class OfferedBroker:
         except trio.TooSlowError as error:
             raise Disconnected("no answer in time") from error
         except (OSError, ValueError, OverflowError) as error:
-            raise Disconnected(str(error) or "this is no address") from error
+            raise Disconnected(str(error) or "this is not an address") from error
         notice_death(stream.socket, DEAD_AFTER_SECONDS)
         if self._tls is None:
             return SocketTransport(stream)
@@ -110,7 +112,9 @@ class OfferedBroker:
         try:
             return await log_in(ask, credentials)
         except ProtocolError as error:
-            self._unreachable.say(logging.WARNING, "a client is turned away by its broker: %s", error)
+            self._unreachable.say(
+                logging.WARNING, "disconnecting a client, because its broker refuses the login: %s", error
+            )
             raise Disconnected("the broker refused the login") from error
 
     def answer_of(self, head: RequestHead) -> bytes | None:

@@ -283,7 +283,7 @@ class Channel:
             with trio.fail_after(INQUIRY_SECONDS):  # nobody notices meanwhile that the client has gone
                 return await self._ask_broker(await self._open(connect), api_key, version, message)
         except trio.TooSlowError as error:
-            raise Disconnected("its broker does not answer") from error
+            raise Disconnected("the broker does not answer") from error
 
     async def _pass_whole(self, head: RequestHead, frames: FrameReader, connect: Connect) -> None:
         """Take a request as a whole, review it if that is due, and have it answered."""
@@ -357,7 +357,7 @@ class Channel:
         try:
             await self._pass_responses(broker)
         except ProtocolError as error:
-            raise MalformedMessage(f"what its broker sent cannot be read: {error}") from error
+            raise MalformedMessage(f"the gateway cannot read a response of the broker: {error}") from error
 
     async def _pass_responses(self, broker: Transport) -> None:
         frames = FrameReader(broker, self._max_bytes)
@@ -367,7 +367,7 @@ class Channel:
             await self._send_own_answers()
             pending = self._pending[0] if self._pending else None
             if pending is None or correlation_id != pending.correlation_id.to_bytes(4, "big", signed=True):
-                raise MalformedMessage("it answers what the client has not asked")
+                raise MalformedMessage("it answers a request that the client has not sent")
             move = pending.move or _pass_on
             await move(frames, self._to_client)
             self._pending.popleft()

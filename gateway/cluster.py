@@ -95,7 +95,7 @@ class UpstreamCluster:
         told of, and the next answer that names it has it tried again.
         """
         if len(self._advertised) >= MOST_BROKERS:
-            text = "clients cannot reach broker %d: the gateway stands for %d brokers already"
+            text = "clients cannot reach broker %d: the gateway already serves %d brokers"
             self._no_place.say(logging.ERROR, text, broker_id, MOST_BROKERS)
             return
         try:
@@ -107,7 +107,7 @@ class UpstreamCluster:
             return
         self._advertised[broker_id] = address
         if address is not None:
-            log.info("broker %d at %s is reached by %s", broker_id, upstream, address)
+            log.info("clients reach broker %d (%s) at %s", broker_id, upstream, address)
 
     def advertised(self, broker_id: int) -> Address | None:
         """Return the address of the gateway that stands for a broker; None for one that it has

@@ -95,8 +95,8 @@ JUDGING_KEYS = (RULES_FILES, POLICY_KEY, "audit.dir")
 """The keys by one of which requests are judged or recorded."""
 BOOTSTRAP_SERVERS = "bootstrap.servers"
 BEGIN = {
-    UPSTREAM + BOOTSTRAP_SERVERS: "the brokers to begin with are the option --upstream",
-    CONTROLLER + BOOTSTRAP_SERVERS: f"the controllers are named by {CONTROLLERS}",
+    UPSTREAM + BOOTSTRAP_SERVERS: "the option --upstream names the brokers for the bootstrap",
+    CONTROLLER + BOOTSTRAP_SERVERS: f"{CONTROLLERS} names the controllers",
 }
 KNOWN = frozenset(
     {
@@ -266,7 +266,7 @@ def _of_names(keys: WrittenKeys) -> Iterator[str]:
     if keys.text(ROUTE_BY).lower() != SNI:
         return
     if keys.are_certain(SECURITY_PROTOCOL) and not _is_with_tls(keys):
-        yield f"{ROUTE_BY}={SNI} needs {SECURITY_PROTOCOL}=SSL: TLS tells the name that a client calls."
+        yield f"{ROUTE_BY}={SNI} needs {SECURITY_PROTOCOL}=SSL: only TLS sends the name that a client calls."
     if keys.text(BROKER_PORTS):
         yield f"{BROKER_PORTS} is not followed with {ROUTE_BY}={SNI}, where brokers share a port."
 
@@ -281,7 +281,7 @@ def _identity(keys: WrittenKeys, *, with_files: bool) -> IdentitySettings:
 
 def _protocol(keys: WrittenKeys, *, has_logins: bool) -> str:
     is_of_login = keys.text(SECURITY_PROTOCOL).upper() in ALL_PROTOCOLS
-    hint = " A login passes on to the broker." if is_of_login else ""
+    hint = " The gateway relays logins to the broker." if is_of_login else ""
     return keys.one_of(SECURITY_PROTOCOL, ALL_PROTOCOLS if has_logins else PROTOCOLS, hint)
 
 
@@ -327,7 +327,7 @@ def _hosts(keys: WrittenKeys, listen: str, *, by_name: bool) -> tuple[HostPatter
         begin = HostPattern(listen) if brokers.differs else brokers
     for key, host in ((ADVERTISED_HOST, brokers), (BEGIN_HOST, begin)):
         if host.text in EVERY_ADDRESS:
-            keys.note(f"{key} is missing: clients cannot connect to {listen}, so name the host that they are given.")
+            keys.note(f"{key} is missing: clients cannot connect to {listen}, so name the host that clients get.")
             break
     return brokers, begin
 
@@ -337,4 +337,4 @@ def _of_named_hosts(brokers: HostPattern, begin: HostPattern) -> Iterator[str]:
         text = f"{ADVERTISED_HOST} with {NODE_ID}, such as broker-{NODE_ID}.kafka.example.com, and {BEGIN_HOST}"
         yield f"{ROUTE_BY}={SNI} needs {text}."
     elif brokers.broker_called(begin.text) is not None:
-        yield f"{BEGIN_HOST} is the name of a broker by {ADVERTISED_HOST}, too."
+        yield f"{BEGIN_HOST} is also the name of a broker by {ADVERTISED_HOST}."

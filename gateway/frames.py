@@ -124,7 +124,7 @@ class FrameReader:
         Disconnected.
         """
         if self.left > MOST_WHOLE_BYTES:
-            text = f"a frame of {self.left} bytes is announced, {MOST_WHOLE_BYTES} are allowed where it is read whole"
+            text = f"a frame of {self.left} bytes is announced, {MOST_WHOLE_BYTES} are allowed for one that is read as a whole"
             raise InvalidFrameSize(text)
         return (await self.rest())[_SIZE.size :]
 

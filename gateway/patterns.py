@@ -69,11 +69,13 @@ def parse_host(key: str, text: str, *, with_port: bool) -> HostPattern:
         raise ConfigurationError(f"{key} has {NODE_ID} twice.")
     of_address = set() if with_port or NODE_ID in text else _IN_ADDRESSES
     if not set(host.replace(NODE_ID, "").lower()) <= _IN_NAMES | of_address:
-        raise ConfigurationError(f"{key} is a name of letters, digits, dots and hyphens in which {NODE_ID} may stand.")
+        raise ConfigurationError(
+            f"{key} must be a name of letters, digits, dots and hyphens, which may contain {NODE_ID}."
+        )
     if not colon:
         return HostPattern(host)
     if not _is_number(port) or not 0 < int(port) <= MAX_PORT:
-        raise ConfigurationError(f"{key} has a port that is no number from 1 to {MAX_PORT}.")
+        raise ConfigurationError(f"{key} has a port that is not a number from 1 to {MAX_PORT}.")
     return HostPattern(host, int(port))
 
 
@@ -91,7 +93,7 @@ def parse_ranges(key: str, text: str) -> tuple[PortRange, ...]:
             twice = next(number for number in numbers if numbers.count(number) > 1)
             raise ConfigurationError(f"{key} has the {what} {twice} twice.")
     if ports and max(ports) > MAX_PORT:
-        raise ConfigurationError(f"{key} needs the port {max(ports)}, and {MAX_PORT} is the last one.")
+        raise ConfigurationError(f"{key} needs the port {max(ports)}, and {MAX_PORT} is the highest one.")
     return ranges
 
 

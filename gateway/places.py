@@ -72,7 +72,7 @@ class NextPorts:
         """Return the next port, or 0 for any."""
         port = self._next
         if port > MAX_PORT:
-            raise ConfigurationError(f"No port is left for the listener {name}: name a lower one by --listen.")
+            raise ConfigurationError(f"No port is left for the listener {name}: give a lower port by --listen.")
         if port:
             self._next += 1
         return port
@@ -105,9 +105,7 @@ class FixedPorts:
             return Address(self._brokers.host_of(broker_id), port)
         if broker_id not in self._left_out:
             self._left_out.add(broker_id)
-            log.error(
-                "broker %d has no port in broker.ports: clients are not told of it, and cannot reach it", broker_id
-            )
+            log.error("broker %d has no port in broker.ports: the gateway hides it from clients", broker_id)
         return None
 
 
@@ -136,7 +134,7 @@ class OnePort:
             return False
         called = "no name" if name is None else f"the name {escaped(name)}"
         names = f"{self._begin.text} and {self._brokers.text}"
-        self._unknown.say(logging.WARNING, "a client is turned away that calls by %s: the names are %s", called, names)
+        self._unknown.say(logging.WARNING, "refusing a client that sends %s (SNI): the names are %s", called, names)
         return True
 
     def _begins(self, name: str) -> bool:

@@ -76,22 +76,22 @@ GATEWAY_FAMILIES: Declared = {
     "gateway_requests": (CounterMetricFamily, "Requests that clients sent to the gateway.", ("node", "api")),
     "gateway_enforces": (
         GaugeMetricFamily,
-        "1 if requests are refused that the policy refuses; 0 if it is only observed, or there is none.",
+        "1 if the gateway refuses what the policy refuses; 0 if it only observes, or has no policy.",
         ("node",),
     ),
     "gateway_unjudged_requests": (
         CounterMetricFamily,
-        "Requests for changes that could not be judged; on.failure says what became of them.",
+        "Requests for changes that could not be judged; on.failure decides whether they pass.",
         ("node",),
     ),
     "gateway_cluster_readable": (
         GaugeMetricFamily,
-        "1 if the cluster could be read as a whole the last time.",
+        "1 if the last reading of the whole cluster succeeded.",
         ("node",),
     ),
     "gateway_cluster_age_seconds": (
         GaugeMetricFamily,
-        "How long ago the cluster was read as a whole (metadata.max.age.ms).",
+        "The age of the last reading of the whole cluster (metadata.max.age.ms).",
         ("node",),
     ),
 }
@@ -166,7 +166,7 @@ class ShownGateway:
         if gateway.cluster.failure is not None:
             yield f"the cluster does not answer: {gateway.cluster.failure}"
         if judging is not None and judging.mirror.failure is not None:
-            yield f"the cluster does not tell its topics: {judging.mirror.failure}"
+            yield f"the gateway cannot read the cluster: {judging.mirror.failure}"
         if judging is not None and judging.audit is not None and judging.audit.refusal is not None:
             yield judging.audit.refusal
 
@@ -220,9 +220,9 @@ class ShownGateway:
             yield "This is a gateway that observes: it refuses nothing."
         age = judging.mirror.age_seconds
         if age is not None:
-            yield f"The cluster was read as a whole {age:.0f} seconds ago."
+            yield f"The gateway read the whole cluster {age:.0f} seconds ago."
         if judging.mirror.failure is not None:
-            yield f"It cannot be read now: {judging.mirror.failure}."
+            yield f"The gateway cannot read the cluster now: {judging.mirror.failure}."
         if judging.judge.failures:
             yield f"Requests for changes that could not be judged: {judging.judge.failures}."
 

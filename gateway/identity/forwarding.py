@@ -47,7 +47,7 @@ LEAST_SECONDS, MOST_SECONDS = 1.0, 120.0
 
 BROKER, BROKER_LOGGER = 4, 8
 """The types of resources whose configs a broker checks, and the controller does not."""
-MIXED = "Configs of brokers cannot be altered in one request with others, because they go another way."
+MIXED = "Configs of brokers cannot be altered in one request with others, because brokers check them and the controller does not."
 
 
 def concerns_brokers(frame: bytes) -> bool:
@@ -82,7 +82,7 @@ class Forwarding:
         answered = await self._controllers.ask(envelope(frame, caller.principal, caller.host), _seconds(request))
         if answered.code == ErrorCode.NONE:
             if answered.response[:4] != frame[4:8]:
-                raise MalformedMessage("the controller answered what the client had not asked")
+                raise MalformedMessage("the controller answered a request that the client had not sent")
             return len(answered.response).to_bytes(4) + answered.response
         code = answered.code if answered.code == ErrorCode.REQUEST_TIMED_OUT else ErrorCode.UNKNOWN_SERVER_ERROR
         return _error(frame, request, ErrorCode(code))

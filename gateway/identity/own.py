@@ -102,7 +102,7 @@ class OwnLogins:
     def refusal(self, user: str) -> str:
         """Return why a user is not served; empty if they are."""
         if self.forwarding is not None and user_principal(user) == ANONYMOUS:
-            return "the name stands for clients of the cluster that have not authenticated"
+            return "the cluster uses this name for clients that have not authenticated"
         if self.upstream is not None and self.upstream(user) is None:
             return f"no credentials are configured for the user {user!r}"
         return ""
@@ -177,9 +177,9 @@ class OwnLogin:
         if trio.current_time() >= caller.expires:
             raise ProtocolError("the session has expired, and the client did not authenticate again")
         if caller.has_valid_token is not None and not caller.has_valid_token():
-            raise ProtocolError("the credential of the client is not valid any more")
+            raise ProtocolError("the credential of the client is no longer valid")
         if caller.principal is None:
-            raise ProtocolError("the client has shown no certificate, and there is no other login here")
+            raise ProtocolError("the client has sent no certificate, and this listener has no other login")
         refusal = self._logins.refusal(user_of(caller))
         if refusal:
             raise ProtocolError(refusal)

@@ -60,7 +60,7 @@ class PassedLogins:
         """Log that a login was accepted whose name cannot be learned."""
         self._unknown.say(
             logging.WARNING,
-            "the login of %s by %s does not tell the gateway whose it is: it counts as not authenticated here",
+            "the gateway cannot see the user in the login of %s by %s: the client counts as not authenticated here",
             caller,
             mechanism,
         )

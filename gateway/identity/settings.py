@@ -42,12 +42,11 @@ GATEWAY_KEYS = frozenset({IDENTITY, CREDENTIALS_FILE, SCRAM_FILE, CLAIM, CONTROL
 SECURITY_PROTOCOL, CLIENT_AUTH = "security.protocol", "ssl.client.auth"
 MECHANISMS = "sasl.enabled.mechanisms"
 MISSING_USERS = (
-    f"{CREDENTIALS_FILE} is missing: it names the user of the brokers for each client, "
-    "because the brokers ask for a login."
+    f"{CREDENTIALS_FILE} is missing: the brokers ask for a login, and this file names the user for each client."
 )
 NOBODY = (
     "security.protocol must be SASL_PLAINTEXT, SASL_SSL, or SSL with ssl.client.auth=required: "
-    "nobody could prove to the gateway who they are."
+    "otherwise no client could authenticate at the gateway."
 )
 
 

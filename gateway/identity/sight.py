@@ -57,7 +57,7 @@ def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """
     names = dict(pairs)
     if len(names) < len(pairs):
-        raise ValueError("a name stands twice")
+        raise ValueError("a name occurs twice")
     return names
 
 

@@ -57,9 +57,9 @@ class UserFile(Generic[Said]):
                 _users, contents[0], self._read
             )  # passwords take long to derive
         except ConfigurationError as error:
-            log.error("what was read before still holds: %s", error)  # noqa: TRY400 - a mistake of a file
+            log.error("the gateway keeps the users that it has read before: %s", error)  # noqa: TRY400 - a mistake of a file
         else:
-            log.info("%s was read again, and names %d users", contents[0].path, len(self._users))
+            log.info("read %s again, which names %d users", contents[0].path, len(self._users))
             _warn_of_readers(contents[0].path)
 
 
@@ -113,14 +113,14 @@ def _credentials(scram: str, _user: str, text: str) -> Credentials:
     try:
         jaas = parse_jaas(text)
     except JaasError as error:
-        raise ValueError(f"this is no login module with a username and a password: {error}") from None
+        raise ValueError(f"this is not a login module with a username and a password: {error}") from None
     if not jaas.username or not jaas.password:
         raise ValueError("the login module lacks a username or a password")
     if jaas.login_module == PLAIN_LOGIN_MODULE:
         return PlainCredentials(jaas.username, jaas.password)
     if jaas.login_module == SCRAM_LOGIN_MODULE:
         return ScramCredentials(jaas.username, jaas.password, scram)
-    raise ValueError(f"the login module is none of {PLAIN_LOGIN_MODULE} and {SCRAM_LOGIN_MODULE}")
+    raise ValueError(f"the login module is neither {PLAIN_LOGIN_MODULE} nor {SCRAM_LOGIN_MODULE}")
 
 
 class ScramUsers:

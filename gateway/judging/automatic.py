@@ -31,7 +31,7 @@ CREATION_IS_ASKED_SINCE = 4
 """The first version of Metadata that says whether missing topics are to be created."""
 EMPTY_MEANS_ALL_IN = 0
 """The version of Metadata in which no names stand for all topics."""
-BESIDE_ANOTHER = "It is asked for beside a topic that must not be created again; ask for it alone."
+BESIDE_ANOTHER = "The request also names a topic that must not be created again; request this topic alone."
 FINAL = frozenset({ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION})
 """The errors of topics in Metadata that say that they are not being created."""
 TOPICS_OF_COORDINATORS: Mapping[int, str] = MappingProxyType(

@@ -180,7 +180,7 @@ class ClusterReader:
         try:
             bindings = described(answer)
         except (AdminError, ValueError) as error:
-            raise NotKnownError(f"the cluster tells of an ACL that is not known here: {error}") from None
+            raise NotKnownError(f"the gateway cannot read an ACL of the cluster: {error}") from None
         found: dict[ResourcePattern, list[AccessControlEntry]] = {}
         for each in bindings:
             found.setdefault(each.pattern, []).append(each.entry)
@@ -198,7 +198,7 @@ class ClusterReader:
         if answer.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
             self._tells_moves = False
             log.warning(
-                "the gateway may not see reassignments (Describe of the cluster): cancelled ones are not judged"
+                "the gateway sees no reassignments, because it lacks Describe of the cluster: it does not judge cancellations"
             )
             return NO_MOVES
         check(answer.error_code, "reassignments")
@@ -217,7 +217,7 @@ class ClusterReader:
         (result,) = await self._describe([resource], broker_id=broker_id, include_synonyms=True)
         if result.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
             self._tells_defaults = False
-            text = "the gateway may not see the configs of brokers (DescribeConfigs of the cluster): defaults are taken to be Kafka's own"
+            text = "the gateway does not see the configs of brokers, because it lacks DescribeConfigs of the cluster: it assumes Kafka's defaults"
             log.warning(text)
             return known
         check(result.error_code, f"the configs of broker {broker_id}")
@@ -312,7 +312,7 @@ def _will_pass(code: int) -> bool:
 
 def _unanswered(error: Exception) -> NotKnownError:
     will_pass = not isinstance(error, AdminError) or _will_pass(error.code)
-    return NotKnownError("the cluster cannot be asked", str(error), will_pass=will_pass)
+    return NotKnownError("asking the cluster failed", str(error), will_pass=will_pass)
 
 
 def _resource(kind: ResourceType, name: str) -> DescribeConfigsResource:

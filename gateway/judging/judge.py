@@ -107,7 +107,7 @@ class Judge:
             return judged
         scope.cancel()
         judged = self._begun(asked, form, request, audited)
-        self._unable_to_judge(judged, NotKnownError(f"that takes more than {OBSERVING_SECONDS:g} seconds"))
+        self._unable_to_judge(judged, NotKnownError(f"judging it takes more than {OBSERVING_SECONDS:g} seconds"))
         return judged
 
     def _begun(self, asked: PassingRequest, form: Form, request: Any, audited: AuditedRequest | None) -> Judged:
@@ -159,7 +159,7 @@ class Judge:
             text = describe_unexpected_error(error, judged.request)
             asked = judged.asked
             log.error("judging a request of %s failed:\n%s", asked.policy_api, text, extra=about(asked))  # noqa: TRY400 - its text says all, without secrets
-            self._unable_to_judge(judged, NotKnownError("judging it failed; the gateway's log says why"))
+            self._unable_to_judge(judged, NotKnownError("judging it failed; the gateway's log has the reason"))
 
     def stop(self) -> None:
         """Let the end of the nursery interrupt the policy."""
@@ -194,7 +194,7 @@ class Judge:
 
     def _say_unable(self, judged: Judged, error: NotKnownError) -> None:
         action = "passed" if self._passes_on_failure else "refused"
-        text = "a request of %s by %s is %s, since it cannot be judged: %s"
+        text = "a request of %s by %s is %s, because the gateway cannot judge it: %s"
         principal = judged.asked.origin.principal or NOT_AUTHENTICATED
         self._unable.say(
             logging.ERROR, text, judged.asked.policy_api, principal, action, error, extra=about(judged.asked)

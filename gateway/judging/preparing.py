@@ -62,7 +62,7 @@ class Preparation:
         with trio.move_on_after(PATIENCE_SECONDS) as patience:
             await self._turns.wait(judged.turn)
         if patience.cancelled_caught:  # a client could bring that about, so that it is no failure
-            text = "Another request about the same has not been answered for long."
+            text = "The cluster has not answered an earlier request for the same resource in time."
             raise Refusal(ErrorCode.REQUEST_TIMED_OUT, text)
         await self._mirror.look(topics)
         await self._look_for(seen)

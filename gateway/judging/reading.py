@@ -101,7 +101,7 @@ def topic_of(
     """
     rows = {each.partition_index: each for each in row.partitions}
     if rows and not 0 <= min(rows) <= max(rows) < MOST_PARTITIONS:
-        raise ValueError(f"the cluster tells of a partition {max(rows)} of the topic {row.name}")
+        raise ValueError(f"the cluster describes a partition {max(rows)} of the topic {row.name}, which cannot exist")
     partitions = tuple(
         UNKNOWN_PARTITION
         if (each := rows.get(index)) is None

@@ -140,7 +140,11 @@ class Records:
         try:
             return await self._mirror.look_until(names, is_reached, pauses)
         except NotKnownError as error:
-            log.warning("the topics %s are recorded as they should be: %s", ", ".join(sorted(names)[:5]), error)
+            log.warning(
+                "the audit log has the expected state of the topics %s, because the gateway cannot read them: %s",
+                ", ".join(sorted(names)[:5]),
+                error,
+            )
             return self._mirror.image
 
     def _note_gone(self, deleted: Sequence[Result]) -> None:

@@ -24,7 +24,7 @@ def contradiction(api_key: int, request: Any) -> str | None:
     asked: dict[str, Hashable] = {}
     for thing, wanted in rows(request):
         if asked.setdefault(thing, wanted) != wanted:
-            return f"The request asks two things of {thing}. Name it once."
+            return f"The request asks for two changes of {thing}. Name it once."
     return None
 
 

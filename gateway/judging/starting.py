@@ -127,7 +127,7 @@ async def _read(mirror: Mirror) -> None:
         try:
             await mirror.read()
         except NotKnownError as error:
-            waits.say(logging.WARNING, "the gateway waits for the cluster to tell its topics: %s", error)
+            waits.say(logging.WARNING, "the gateway waits until it can read the cluster: %s", error)
             await trio.sleep(RETRY_SECONDS)
         else:
             return
@@ -141,7 +141,7 @@ async def _follow(mirror: Mirror, seconds: float) -> None:
         try:
             await mirror.read()
         except NotKnownError as error:
-            silent.say(logging.WARNING, "the cluster does not tell its topics: %s", error)
+            silent.say(logging.WARNING, "the gateway cannot read the cluster: %s", error)
 
 
 def log_id_of(cluster_id: str, gateway_id: int) -> str:

@@ -279,6 +279,6 @@ def test_a_name_that_is_not_the_gateways(by_name: GatewayProcess, name: str | No
         pytest.raises(ssl.SSLError, match=r"(?i)unrecognized.name"),
     ):
         context.wrap_socket(connection, server_hostname=name)
-    said = f"calls by the name {name}:" if name else "calls by no name:"
+    said = f"sends the name {name} (SNI):" if name else "sends no name (SNI):"
     until(lambda: said in by_name.output)
     assert f"{DOMAIN} and broker-$(nodeId).{DOMAIN}" in by_name.output

@@ -222,7 +222,7 @@ def test_what_contradicts_itself_is_refused(through: Wire, direct: Wire, folder:
     told = {row["name"]: {each["error_code"] for each in row["partitions"]} for row in answer["responses"]}
     texts = {each["error_message"] for row in answer["responses"] for each in row["partitions"]}
     assert told == {"torn": {INVALID_REQUEST}, "whole": {0}}
-    assert texts == {None, "The request asks two things of partition 0 of the topic torn. Name it once."}
+    assert texts == {None, "The request asks for two changes of partition 0 of the topic torn. Name it once."}
     assert direct.ask("Metadata", 9, {"topics": [{"name": "torn"}], "allow_auto_topic_creation": False}) == before
     (refused,) = [event for event in decisions(folder, "torn") if event.operation == "alter_partition_reassignments"]
     assert (refused.effect, refused.error_code) == (Effect.NONE, INVALID_REQUEST)

@@ -123,7 +123,7 @@ def test_a_policy_that_fails(cluster: MiniCluster, tmp_path: Path, on_failure: s
     assert decision.policy is not None and decision.policy.decision == "broken"
     assert decision.enforced is (on_failure == "refuse")
     assert f"Failing failed on CreateTopics of topic judged-{on_failure} by " in gateway.output
-    passed = "is passed, since it cannot be judged: its policy failed"
+    passed = "is passed, because the gateway cannot judge it: its policy failed"
     assert (passed in gateway.output) is (on_failure == "pass")
     assert "refused" not in gateway.output
 
@@ -151,13 +151,13 @@ def test_clients_learn_no_address_of_a_cluster_that_is_gone(tmp_path: Path) -> N
             cluster.kill()
             with Wire(gateway.bootstrap) as wire:
                 answers = {api: wire.ask(api, *question) for api, question in asked.items()}
-            until(lambda: "cannot be judged: the cluster cannot be asked: " in gateway.output)
+            until(lambda: "cannot judge it: asking the cluster failed: " in gateway.output)
             health = until(partial(told, gateway, "/health/ready"), right=lambda told: bool(told["reasons"]))
             peer = [line for line in gateway.output.splitlines() if "minicontroller.peer" in line]
     finally:
         cluster.kill()
     (row,) = answers["CreateTopics"]["topics"]
-    text = "The gateway cannot judge the request now: the cluster cannot be asked."
+    text = "The gateway cannot judge the request now: asking the cluster failed."
     assert (row["error_code"], row["error_message"]) == (NOT_CONTROLLER, text)
     assert {api: set(error_codes(answer)) for api, answer in answers.items()} == {
         "CreateTopics": {NOT_CONTROLLER},
