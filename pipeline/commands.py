@@ -113,7 +113,7 @@ def spark_options(function: Callable[..., None]) -> Callable[..., None]:
     @tables_option
     @click.option(
         "--master",
-        show_default="what spark-submit was told, else local[*]",
+        show_default="the master of spark-submit, else local[*]",
         help="Spark master URL: local[N], spark://HOST:PORT ...",
     )
     @click.option(
@@ -175,7 +175,7 @@ def failures_told(tables: "Location") -> Iterator[None]:
             raise click.ClickException(escaped(f"{told.filename}: {told.strerror}.")) from None
         if not is_sparks(error):
             raise
-        raise click.ClickException(escaped(f"Spark could not do it: {first_line(error)}")) from None
+        raise click.ClickException(escaped(f"Spark failed: {first_line(error)}")) from None
 
 
 @pipeline.command()
@@ -189,15 +189,15 @@ def failures_told(tables: "Location") -> Iterator[None]:
     help="A folder with audit files, or its address; repeatable.",
 )
 @click.argument("more", nargs=-1, type=EXISTING, metavar="[DIR]...")
-@click.option("--follow", is_flag=True, help="Go on with new events until Ctrl-C.")
-@click.option("--anew", is_flag=True, help="Read all audit files again, in place of what the tables hold.")
+@click.option("--follow", is_flag=True, help="Continue with new events until Ctrl-C.")
+@click.option("--anew", is_flag=True, help="Rebuild the tables from all audit files.")
 @click.option(
     "--batch",
     type=click.IntRange(1),
     metavar="MIB",
-    help="Add at most so many MiB of audit files at once.  [default: 1024 for each processor]",
+    help="Add at most this many MiB of audit files in one commit.  [default: 1024 for each processor]",
 )
-@click.option("--fail-on", type=click.Choice(["problems"]), help="Exit with 1 if the log is not whole.")
+@click.option("--fail-on", type=click.Choice(["problems"]), help="Exit with 1 if the log has problems.")
 @spark_options
 def ingest(
     *,
@@ -266,7 +266,7 @@ def backtest(
     files: Any,
     **options: Any,
 ) -> None:
-    """Judge every recorded request by POLICY. Show which decisions would have been others.
+    """Judge every recorded request by POLICY. Show which decisions would have been different.
 
     POLICY is a file of rules (.toml; several by commas), a class in Python (module:Class or
     file.py:Class), or a node's server.properties.
@@ -312,8 +312,8 @@ def report(
 ) -> None:
     """Make a page with plots of what was recorded.
 
-    It tells who was refused and why, what grows, and how long changes take. The figures are written
-    as JSON and CSV, too.
+    It shows whose requests were refused and why, what grows, and how long changes take. The figures
+    are written as JSON and CSV, too.
     """
     from .delta import Tables
     from .report.making import run_command
@@ -327,7 +327,7 @@ def report(
 @pipeline.command()
 @tables_option
 @click.option(
-    "--verify", is_flag=True, help="Read all audit files, too: exit with 1 if one is not what was read of it."
+    "--verify", is_flag=True, help="Also read all audit files, and exit with 1 if one has changed since it was read."
 )
 def status(*, tables: "Location", verify: bool) -> None:
     """Show what the tables hold, and what is not in them yet.

@@ -142,8 +142,8 @@ class Tables:
         """Raise TablesError for tables that are being removed, or of a version before Delta."""
         self.check_folders()
         for name, why in (
-            (CLEARING, "is being made anew, or a run that did so was ended"),
-            (OLD_STATE, "was written by an older version of this program, in another form"),
+            (CLEARING, "is being rebuilt, or a run that rebuilt it was interrupted"),
+            (OLD_STATE, "was written by an older version of this program, in another format"),
         ):
             if self.location.filesystem().get_file_info(name).type != fs.FileType.NotFound:
                 raise TablesError(
@@ -155,7 +155,7 @@ class Tables:
         folders = [self.folder(table) for table in Table] + [self.location.child(STATE)]
         for folder in folders if self.location.is_local else ():
             if folder.path.is_file():
-                raise TablesError(f"{folder} is a file, where a folder of the tables belongs: move it away.")
+                raise TablesError(f"{folder} is a file in the place of a folder of the tables: move it away.")
 
     def commit(
         self,

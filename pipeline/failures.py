@@ -12,7 +12,7 @@ SENTENCE = 500
 """How many characters are told; some of what Spark says holds a whole plan."""
 LOST = "its Java process ended; if it was out of memory, give it more by --conf spark.driver.memory=8g."
 MEMORY = "Spark's Java has too little memory: give it more by --conf spark.driver.memory=8g --conf spark.driver.maxResultSize=4g."
-ENDED = "Spark's master ended the application, or went away: look there, and run it again."
+ENDED = "Spark's master ended the application, or is gone: read the master's log, and run the command again."
 REMEDIES = {
     ("No module named '", "'"): (
         "Spark's workers have no Python module {}: install there what minicontroller[pipeline] needs, or send an environment by --conf spark.archives "
@@ -23,20 +23,20 @@ REMEDIES = {
         "Spark's workers have another version of Python than this one: set PYSPARK_PYTHON to one that every worker has."
     ),
     ("Python worker exited unexpectedly", "\n"): (
-        "A worker's Python was ended, by a policy that ends its process, or by a machine that is out of memory: then let fewer tasks run at once, by --master local[N] or "
+        "A worker's Python process ended: a policy ended it, or the machine is out of memory; then run fewer tasks at the same time, by --master local[N] or "
         "--conf spark.executor.cores=N, or give a cluster's workers more by --conf spark.executor.memoryOverhead=4g."
     ),
     ("caused by one of the running tasks) Reason: ", "\n"): (
-        "Spark's workers ended again and again ({}): their own logs say why. If they were out of memory, give them more by "
+        "Spark's workers ended repeatedly ({}): their own logs have the reason. If they were out of memory, give them more by "
         "--conf spark.executor.memory=4g and --conf spark.executor.memoryOverhead=4g."
     ),
     ("No space left on device", "\n"): (
-        "There is no space left on a disk: free some, or give Spark's own files another one by --conf spark.local.dir=FOLDER."
+        "A disk is full: free some space, or put Spark's own files on another disk by --conf spark.local.dir=FOLDER."
     ),
     ("java.lang.OutOfMemoryError", "\n"): MEMORY,
     ("spark.driver.maxResultSize", "\n"): MEMORY,
     ("Address already in use: Service '", "'"): (
-        "A port of Spark's is taken ({}): leave the choice to Spark, or name another one by --conf spark.driver.port=PORT."
+        "A port of Spark's is taken ({}): let Spark choose one, or name another one by --conf spark.driver.port=PORT."
     ),
     ("SparkContext was shut down", "\n"): ENDED,
     ("stopped SparkContext", "\n"): ENDED,

@@ -48,7 +48,7 @@ class Location:
     def parse(cls, text: str) -> "Location":
         """Read a path, or an address. Raises LocationError."""
         if not text.strip():
-            raise LocationError("An empty text names no folder.")
+            raise LocationError("The name of the folder is empty.")
         name, is_address, rest = text.partition(":/")
         if not is_address or not SCHEME.fullmatch(name):
             return cls.local(Path(text))
@@ -61,7 +61,7 @@ class Location:
             )
         rest = rest.strip("/")
         if "@" in rest.partition("/")[0] and SCHEMES[scheme] != "abfss":
-            raise LocationError(f"An address of {scheme}:// holds no credentials: give them by the environment.")
+            raise LocationError(f"An address of {scheme}:// must not contain credentials: set them in the environment.")
         if not rest:
             raise LocationError(f"{text} names no bucket.")
         if AMBIGUOUS.search(rest):
@@ -231,12 +231,12 @@ ADVICE = {
     ),
     "the address has to name the account: abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER": "accountmustbespecified",
     "credentials are missing: set {credentials} in the environment": "169254169254 nocredentials loadingcredentials imdssession",
-    "permission denied: who asks has to be allowed to list and read what lies there, and to write and delete in tables": (
+    "permission denied: the credentials need the rights to list and read there, and for tables to write and delete": (
         "accessdenied 403forbidden necessaryprivileges authorizationfailure permissiondenied"
     ),
     "too many files are open: allow more by ulimit -n": "toomanyopenfiles",
-    "plain http is to be allowed: set AWS_ALLOW_HTTP=true": "urlschemeisnotallowed",
-    "the store fails or is busy, even when it is asked again: try it later": (
+    "plain http is not allowed: to use it, set AWS_ALLOW_HTTP=true": "urlschemeisnotallowed",
+    "the store fails or is busy, also after retries: try it later": (
         "slowdown serviceunavailable 503service internalerror internalfailure 500internal 429too toomanyrequests serverbusy"
     ),
     "the store cannot be reached: check the network, and the store's address in the environment, such as AWS_ENDPOINT_URL": (

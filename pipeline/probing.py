@@ -22,7 +22,7 @@ FOLDER = f"{STATE}/probe"
 SCHEMA = pa.schema([("probe", pa.int32())])
 PROMISE = CommitProperties(app_transactions=[Transaction("probe", 1)])
 OVERWRITES = (
-    "{} overwrites objects although it is asked not to (it ignores If-None-Match): two runs at once would destroy what the other "
+    "{} overwrites objects, because it ignores If-None-Match: two runs at once would destroy what the other "
     "has written. Take another store, or a newer version of this one."
 )
 

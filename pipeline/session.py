@@ -93,7 +93,9 @@ def spark_session(
     present = SparkSession.getActiveSession()
     if present is not None:
         if master:
-            raise SparkUnavailableError(f"Spark runs here already, and is used as it is: leave --master {master} out.")
+            raise SparkUnavailableError(
+                f"This command uses the Spark session that exists already: leave --master {master} out."
+            )
         yield present
         return
     with _own_folder() as folder:

@@ -62,8 +62,8 @@ def print_differences(location: Location, file: IO[str]) -> bool:
             told += [f"{shown(name, Kind.NAME)} {why}." for why in _differs(name, progress)]
     gone = len(files.keys() - found.keys() - set(former.values()))
     if gone:
-        lie = "was read lies" if gone == 1 else "were read lie"
-        told.append(f"{plural(gone, 'file')} that {lie} in no folder any more.")
+        are = "was read is" if gone == 1 else "were read are"
+        told.append(f"{plural(gone, 'file')} that {are} no longer in any folder.")
     console = Console(file=file, highlight=False, markup=False, emoji=False, soft_wrap=True)
     for sentence in (*told, f"{plural(compared, 'audit file')} compared with what was read."):
         console.print(Text(sentence))
@@ -77,9 +77,9 @@ def _differs(name: str, progress: Progress) -> Iterator[str]:
     if reader.failure is not None:
         yield f"cannot be read: {reader.failure}"
     elif reader.consumed != progress.consumed:
-        yield "is not what was read of it: it was cut or changed"
+        yield "differs from what was read of it: it was cut or changed"
     if progress.events < progress.most:
-        yield f"holds {plural(progress.most - progress.events, 'event')} fewer than were read of it"
+        yield f"holds {plural(progress.most - progress.events, 'event')} fewer than were read from it"
 
 
 def _size(snapshot: Snapshot) -> tuple[str, ...]:

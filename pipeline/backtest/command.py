@@ -31,8 +31,8 @@ from .summary import Summary, summarized
 from .terminal import print_summary
 
 LAGS = (
-    "The topic history of {} is older than its events, because an ingest is at work or was interrupted: it is replayed in one piece, which takes "
-    "longer, and the topics of today are those of the topic history."
+    "The topic history of {} is older than its events, because an ingest is running or was interrupted: the back-test replays it in one piece, which takes "
+    "longer, and reads the topics of today from the topic history."
 )
 STAGES = 4
 
@@ -60,7 +60,7 @@ def run_command(
         for sentence in files.misplaced:
             click.echo(sentence, err=True)
         beside = [files.json, *map(files.beside, (LINES, ROWS, EXISTING))]
-        click.echo(f"The page is {files.written[-1]}; beside it lie {', '.join(path.name for path in beside)}.")
+        click.echo(f"The page is {files.written[-1]}; beside it are {', '.join(path.name for path in beside)}.")
     failed = [f"{what} ({count(summary.fails_on(what))})" for what in dict.fromkeys(fail_on) if summary.fails_on(what)]
     if failed:
         click.echo(f"Failed on {', '.join(failed)}.", err=True)
@@ -71,14 +71,14 @@ def backtest(spark: SparkSession, tables: Tables, found: Found, wish: Wish, file
     """Do a back-test and write its results. Raises PipelineError, OSError and Spark's errors."""
     with _answers_folder(tables, files) as folder, Stages(spark, STAGES).shown() as progress:
         running = Backtesting(spark, tables, wish, folder)
-        with progress.stage("looking where to cut"):
+        with progress.stage("dividing the history"):
             plan = running.look()
         for cluster in running.lagging:
             click.echo(LAGS.format(shown(cluster, Kind.NAME)), err=True)
         events = sum(each.events for each in plan)
         with progress.stage(f"replaying {events:,} events", events=events):
             replayed = running.replay()
-        with progress.stage("asking for the topics of today"):
+        with progress.stage("judging the topics of today"):
             existing = running.scan()
         with progress.stage("writing"):
             results = Results()
@@ -113,7 +113,7 @@ def _answers_folder(tables: Tables, files: Files | None) -> Iterator[Path]:
         yield folder
     except Exception:
         if is_wanted := (folder / "replayed").exists():
-            click.echo(f"What the candidate said lies in {folder}, as Parquet.", err=True)
+            click.echo(f"The candidate's verdicts are in {folder}, as Parquet.", err=True)
         raise
     finally:
         ending.folders.discard(folder)

@@ -94,7 +94,7 @@ class Otherwise:
         before, was = self._before(event)
         parted = not same(before, was)
         if parted and event.asked_ms is None and event.operation not in ADMIN:
-            told = f"{event.name} would be otherwise, and the log does not tell what was asked."
+            told = f"{event.name} would be different, and the log does not have the requested change."
             return Moot("unknown-request", told)
         if parted and (moot := _moot(event, before)) is not None:
             return moot
@@ -208,7 +208,7 @@ def _was_refused(event: Decision) -> bool:
 def _moot(event: Decision, before: RecordedState | None) -> Moot | None:
     """Say why a request that was possible would not be possible here; None if it would."""
     if event.operation == CREATE_TOPIC:
-        there = f"{event.name} would be there already: it would not have been deleted."
+        there = f"{event.name} would exist already: it would not have been deleted."
         return None if before is None else Moot("topic-exists", there)
     if before is None or before.marked_for_deletion:
         return Moot("no-topic", f"There would be no topic {event.name}.")

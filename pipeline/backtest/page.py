@@ -149,7 +149,7 @@ def _lines(difference: Difference, event: Decision) -> Iterator[Line]:
         yield "records deleted", _first((f"{number}: {text}" for number, text in offsets.items()), len(offsets))
     if entity := event.entity:
         for title, configs in (("wanted", entity.requested), ("before", entity.before), ("after", entity.after)):
-            yield title, "\n".join(f"{key} = {value}" for key, value in configs.items()) or "nothing of its own"
+            yield title, "\n".join(f"{key} = {value}" for key, value in configs.items()) or "no configs of its own"
     else:
         yield from _states(difference, event)
     refused = f", {event.error}" + (f": {event.message}" if event.message else "") if event.error_code else ""
@@ -158,12 +158,12 @@ def _lines(difference: Difference, event: Decision) -> Iterator[Line]:
         keys = ", ".join(difference.hidden)
         yield (
             "hidden",
-            f"The log does not show the values of {keys}: the candidate was not asked about them as they were.",
+            f"The log hides the values of {keys}: the candidate saw [hidden] in their place.",
         )
     if not difference.is_certain:
-        yield "uncertain", "Events are missing before this one: other topics may have been otherwise."
+        yield "uncertain", "Events are missing before this one: other topics may have been in another state."
     if not difference.is_steady:
-        yield "unsteady", "Asked again, the candidate said something else."
+        yield "unsteady", "Called again, the candidate decided differently."
 
 
 def _first(partitions: Iterable[str], number: int) -> str:

@@ -341,7 +341,7 @@ class Backtest:
         now, again = (opinion(each, names=self._watched.names) for each in (verdict, other))
         if difference_between(now, again) is None:
             return True
-        self._note("unsteady", event, f"{event.name}: {said(now)}; asked again: {said(again)}")
+        self._note("unsteady", event, f"{event.name}: {said(now)}; called again: {said(again)}")
         return False
 
     # ------------------------------------------------------------------ the history

@@ -164,7 +164,7 @@ def _sheets(tally: Tally, found: Found) -> Iterator[Sheet]:
     counts.update(_counts(tally, "finding"))
     most_first = sorted(counts, key=lambda rule: (-counts[rule]["candidate"], -counts[rule]["recorded"], rule))
     findings = [(*rule, counts[rule]["recorded"], counts[rule]["candidate"]) for rule in most_first]
-    yield Sheet("findings", "What rules had against requests", (*rules, *said), findings)
+    yield Sheet("findings", "Objections of rules to requests", (*rules, *said), findings)
     of_policy = _name("policy", "Policy then"), _name("policy_hash", "SHA-256")
     numbers = _count("requests", "Requests"), _count("observed", "Not enforced")
     in_force, observed = (dict(tally.beginning(about)) for about in ("in-force", "observed"))

@@ -71,8 +71,8 @@ def packed(spec: str, folder: str, read: Iterable[str], imported: Iterable[str])
     size = sum(map(len, files.values()))
     if size > MAX_BYTES:
         raise PolicyLoadError(
-            f"The policy's files in {root} have {size:,} bytes, but at most {MAX_BYTES:,} are sent to the workers: what it reads while it "
-            "is loaded has to be smaller, or to lie elsewhere, at the same place on every machine."
+            f"The policy's files in {root} have {size:,} bytes, but at most {MAX_BYTES:,} are sent to the workers: the files that it reads while it "
+            "is loaded must be smaller, or be elsewhere, under the same path on every machine."
         )
     return files
 

@@ -75,9 +75,9 @@ class Watched:
             yield
             out.flush()
         if lost.written:
-            self.deeds.add("prints; what it says is thrown away")
+            self.deeds.add("prints; the output is discarded")
         if random.getstate() != numbers:
-            self.deeds.add("draws from Python's random numbers")
+            self.deeds.add("uses Python's random generator")
 
     def ask(self, request: JudgedRequest, cluster: ClusterState) -> Verdict:
         """Ask the policy and return its verdict. Raises nothing of the policy's."""

@@ -15,18 +15,18 @@ ABOUT = {
     "gap": "Events are missing before this one",
     "begins-late": "The log begins in the middle",
     "dropped": "Events were dropped when they could not be written",
-    "misfit": "The log does not fit itself",
-    "parted-missing": "Would not be there",
-    "parted-more": "Would be there",
-    "parted-otherwise": "Would be otherwise",
+    "misfit": "The log contradicts itself",
+    "parted-missing": "Would not exist",
+    "parted-more": "Would exist",
+    "parted-otherwise": "Would be different",
 }
 """Titles of notes."""
 MOOT = {
-    "no-topic": "there would be no such topic",
-    "topic-exists": "the topic would be there already",
+    "no-topic": "the topic would not exist",
+    "topic-exists": "the topic would exist already",
     "partitions": "the topic would have as many partitions already",
     "no-partition": "the topic would not have these partitions",
-    "unknown-request": "the log does not tell what was asked, because it was refused before the policy had its turn",
+    "unknown-request": "the log does not have the requested change, because it was refused before a policy judged it",
 }
 
 
@@ -34,18 +34,16 @@ def answer(summary: Summary) -> str:
     """Say in a sentence what the back-test has shown."""
     asked, kinds, moot = summary.history["asked"], summary.totals["differences"], summary.totals["moot"]
     if not asked and not summary.differences:
-        return "There is no request in this time that a policy is asked about."
+        return "No policy judges any request of this time."
     if not summary.differences:
-        return f"{plural(asked, 'request')}: the candidate says of each what was said then."
+        return f"{plural(asked, 'request')}: the candidate gives each the verdict that it had."
     denied, allowed = kinds[Kind.NEWLY_DENIED.value], kinds[Kind.NEWLY_ALLOWED.value]
     text = f"Of {plural(asked, 'request')} the candidate would deny {count(denied)} that passed, and allow {count(allowed)} that were denied."
     if allowed:
-        text += (
-            " What is newly allowed, Kafka might still have refused: nobody knows what it would have had against it."
-        )
+        text += " Kafka might still have refused the newly allowed requests; the log cannot show that."
     if moot:
         reasons = "; ".join(f"{count(number)} because {MOOT.get(why, why)}" for why, number in moot.items())
-        text += f" Moot after that: {reasons}."
+        text += f" Not applicable after that: {reasons}."
     return text
 
 
@@ -55,14 +53,14 @@ def lacks(summary: Summary) -> Iterator[str]:
     if observed := history["observed"]:
         yield (
             f"The verdicts on {plural(observed, 'request')} were not enforced, because a gateway only observed or its policy had "
-            "failed: these requests count as passed, whatever was said of them."
+            "failed: these requests count as passed, whatever their verdict."
         )
     if missing := history["missing"]:
         yield f"{plural(missing, 'event is', 'events are')} missing in the log: requests among them could not be replayed."
     if uncertain := history["uncertain"]:
         yield (
             f"{plural(uncertain, 'request')} came while not all topics were known: the topic itself was as recorded, "
-            "others may have been otherwise than the candidate saw them."
+            "the candidate may have seen others in another state."
         )
     if hidden := history["hidden"]:
         differences = plural(history["hidden_differences"], "difference is", "differences are")
@@ -71,17 +69,19 @@ def lacks(summary: Summary) -> Iterator[str]:
             f"{differences} of such requests."
         )
     if errors := history["not_asked"]:
-        told = {"deletions of what was deleted already" if name == "NONE" else name: errors[name] for name in errors}
-        yield f"{plural(sum(errors.values()), 'change')} failed before any policy was asked, or where none was enforced: {_counts(told)}."
+        told = {
+            "deletions of topics that were already deleted" if name == "NONE" else name: errors[name] for name in errors
+        }
+        yield f"{plural(sum(errors.values()), 'change')} failed before a policy judged them, or where none was enforced: {_counts(told)}."
     if operations := history["unknown_operations"]:
         yield f"Operations that this version does not know were not replayed: {_counts(operations)}."
     if resources := history["other_resources"]:
         yield (
-            "Decisions about other resources than topics are not replayed where the log does not tell what was asked: "
+            "Decisions about other resources than topics are not replayed if the log does not have the requested change: "
             f"{_counts(resources)}."
         )
     if operations := history["unjudged"]:
-        yield f"No policy judges these, then or now: {_counts(operations)}."
+        yield f"Neither the recorded policy nor the candidate judges these: {_counts(operations)}."
 
 
 def steadiness(summary: Summary) -> Iterator[str]:
@@ -93,20 +93,20 @@ def steadiness(summary: Summary) -> Iterator[str]:
         yield f"Rules could not be evaluated {plural(totals['rule_errors'], 'time')}: such requests are refused."
     if tried["unsteady"]:
         yield (
-            f"Asked again, the candidate said something else {count(tried['unsteady'])} of {plural(tried['asked_again'], 'time')}: "
-            "its answers hang on more than the question."
+            f"Called again, the candidate decided differently {count(tried['unsteady'])} of {plural(tried['asked_again'], 'time')}: "
+            "its verdicts depend on more than the request."
         )
     if tried["deeds"]:
-        yield f"While it was asked, the candidate did more than judge: {_names(tried['deeds'], '; ')}."
+        yield f"The candidate did more than judge: {_names(tried['deeds'], '; ')}."
     if tried["suspicions"]:
-        yield f"Its code names what may answer otherwise another time: {_names(tried['suspicions'], '; ')}."
+        yield f"Its code uses names whose results may differ between runs: {_names(tried['suspicions'], '; ')}."
     if tried["reads"]:
         yield (
-            "While it was loaded it read files that do not travel with it, and must be the same on every machine: "
+            "While it was loaded, it read files that are not sent to the workers, and must be the same on every machine: "
             f"{_names(tried['reads'], ', ')}."
         )
     if tried["in_force"] and summary.differences:
-        yield f"This very policy was in force for {plural(tried['in_force'], 'request')}: differences there come of its configuration or its moods."
+        yield f"The candidate was itself in force for {plural(tried['in_force'], 'request')}: differences there come from its configuration, or it is not deterministic."
 
 
 def _counts(counts: Mapping[str, int]) -> str:

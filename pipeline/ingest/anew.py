@@ -33,7 +33,7 @@ def clear(tables: Tables, found: Mapping[str, Found]) -> None:
         if gone := sorted(name for name in _read(tables) if lasting_name(name) not in there):
             others = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
             raise TablesError(
-                f"What the tables hold of {gone[0]}{others} does not lie in the folders: "
+                f"The tables have events of {gone[0]}{others}, which is in none of the folders: "
                 f"keep {tables.location}, and ingest into another folder."
             )
         output_stream(tables.location, CLEARING).close()
@@ -64,6 +64,6 @@ def _read(tables: Tables) -> Iterable[str]:
     for info in filesystem.get_file_info([table.value for table in Table]):
         if info.type != fs.FileType.NotFound:
             raise TablesError(
-                f"{tables.location.child(info.path)} is there, and nothing says what is in it: ingest into another folder."
+                f"{tables.location.child(info.path)} exists, and no state describes it: ingest into another folder."
             )
     return ()

@@ -104,7 +104,7 @@ def note(state: State, report: Report) -> None:
         epoch = _epoch(state, stretch)
         if within(epoch.runs, stretch.run.first, stretch.run.last):
             file = report.reached[stretch.read].read.file
-            raise StagingError(f"{file} was written anew while it was read: ingest again when that is done.")
+            raise StagingError(f"{file} was replaced while it was read: ingest again when it is complete.")
         add(epoch.runs, stretch.run)
         epoch.decisions += stretch.decisions
         epoch.begins_with_snapshot |= stretch.begins_with_snapshot

@@ -50,16 +50,16 @@ def told(summary: Summary) -> list[str]:
         for number, what, text in (
             (summary.duplicates, "event", "more than once in the files, and once in the tables"),
             (summary.conflicts, "event", "in conflict with another at the same place in the log; the first one stays"),
-            (summary.missing, "event", "missing: no file had them so far"),
+            (summary.missing, "event", "missing: no file has them so far"),
             (summary.quarantined, "line", "in quarantine"),
             (summary.read_again, "file", "changed since it was read, and read again"),
-            (summary.lost, "event", "no more in the files that held them: these were cut or changed"),
-            (summary.torn, "file", "torn: finished, and without a last line end"),
+            (summary.lost, "event", "no longer in their files, which were cut or changed"),
+            (summary.torn, "file", "torn: finished, and ending within a line"),
             (summary.unreadable, "file", "unreadable"),
-            (summary.pending, "file", "with a line that has no end yet"),
+            (summary.pending, "file", "with an unfinished last line"),
         )
         if number
     ]
     if summary.has_problems:
-        lines.append("The tables `problems` and `quarantine` tell more.")
+        lines.append("The tables `problems` and `quarantine` have the details.")
     return [f"{summary.events:,} new events from {plural(summary.files, 'file')}.", *lines]

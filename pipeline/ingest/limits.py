@@ -42,7 +42,7 @@ ValueError.
 def check(values: Mapping[str, Sequence[Any]]) -> None:
     """Raise UnfitEventError if one of the events, whose values are given by name, does not fit."""
     if versions := set(values["schema_version"]) - {SCHEMA_VERSION}:
-        raise UnfitEventError(f"schema version {max(versions)} is not known here")
+        raise UnfitEventError(f"schema version {max(versions)} is unknown")
     for name, low, high, text in BOUNDS:
         for value in (min(values[name]), max(values[name])):
             if not low <= value <= high:
@@ -54,7 +54,7 @@ def check(values: Mapping[str, Sequence[Any]]) -> None:
             raise UnfitEventError(f"the cluster_id {NO_VALUE} means that there is none")
     for first, last in set(zip(values["first_sequence"], values["last_sequence"], strict=True)):
         if first is not None and not 1 <= first <= last <= LONG_MAX:
-            raise UnfitEventError(f"the places {first} to {last} are none")
+            raise UnfitEventError(f"the sequence numbers {first} to {last} are invalid")
 
 
 def reason(error: Exception) -> str:

@@ -13,13 +13,13 @@ from .places import Run, add, gaps, within
 from .state import ClusterState, State
 
 DROPPED = "The controller dropped events, because it could not write them: {}."
-GAP = "These events are in no file; what the topics were from here on is not known until the next snapshot."
+GAP = "These events are in no file; the topics are unknown from here until the next snapshot."
 DUPLICATE = "These events were in the files more than once; each is in the tables once."
-CONFLICT = "Two different events claim this place in the log; the one that was ingested first is in the tables."
+CONFLICT = "Two different events have this sequence number; the one that was ingested first is in the tables."
 NO_SNAPSHOT = "The epoch does not begin with a snapshot, so the topics are not known until the next one."
-TORN = "The file is finished, and ends in the middle of a line: {} bytes of an event that was not written to its end."
-LOST = "The file holds {} events no more that were read of it: it was cut or changed. They stay in the tables."
-UNREADABLE = "The file cannot be read: {}. It will be when it can."
+TORN = "The file is finished, and ends in the middle of a line: {} bytes of an incomplete event."
+LOST = "The file no longer has {} events that were read from it: it was cut or changed. They stay in the tables."
+UNREADABLE = "The file cannot be read: {}. Ingest reads it as soon as it can."
 
 Problem = tuple[str, str, int, int, int]
 """A problem's kind, text, epoch, and first and last sequence."""

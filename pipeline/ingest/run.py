@@ -195,7 +195,9 @@ class Run:
         note_leftovers(state, found, left)
         if state != self._ledger.state:
             self._ledger.change(state, [], [])
-        with _told("The events are in the tables, but topic_history, controller_epochs and problems are as they were"):
+        with _told(
+            "The events are in the tables, but topic_history, controller_epochs and problems are not up to date"
+        ):
             derive(self._deal, self._processors, self._ledger)
         now = time.monotonic()
         self._due = now + max(MIN_DERIVE_SECONDS, DERIVE_SHARE * (now - began))

@@ -184,7 +184,7 @@ class Ledger:
         known = sum(epoch.events for cluster in self.state.clusters.values() for epoch in cluster.epochs.values())
         if rows != known:
             raise TablesError(
-                f"{self.tables.folder(Table.EVENTS)} has {rows:,} events, and {known:,} were added: "
+                f"{self.tables.folder(Table.EVENTS)} has {rows:,} events, but ingest has added {known:,}: "
                 "`minicontroller pipeline ingest --anew` reads all audit files again."
             )
 
@@ -217,14 +217,14 @@ def loaded(tables: Tables, name: str) -> State:
             return msgspec.json.decode(text, type=State)
     except FileNotFoundError:
         raise TablesError(
-            f"{tables.location} has events, but {name} is gone, which tells what is in them: ingest into another folder."
+            f"{tables.location} has events, but their state {name} is gone: ingest into another folder."
         ) from None
     except (zstandard.ZstdError, msgspec.DecodeError) as error:
         raise TablesError(
             f"{tables.location.child(name)} is broken ({error}): ingest everything into another folder."
         ) from None
     raise TablesError(
-        f"The tables were written by another version of this program (format {form}, and this is {FORMAT}): ingest into another folder."
+        f"The tables were written by another version of this program (format {form}; this version has format {FORMAT}): ingest into another folder."
     )
 
 

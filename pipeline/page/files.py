@@ -72,14 +72,14 @@ class Files:
     def _check(self) -> None:
         folder = self.out.parent
         if self.out.suffix.lower() not in {".html", ".htm"}:
-            raise UnwritableError(f"The page is HTML: its name has to end in .html, not as {self.out.name}.")
+            raise UnwritableError(f"The page is HTML: its name must end in .html, and {self.out.name} does not.")
         if not folder.is_dir():
             raise UnwritableError(f"There is no folder {folder} to write {self.out.name} into.")
         for path in (self.out, self.json):
             if path.is_dir():
                 raise UnwritableError(f"{path} is a folder: the result needs another name.")
         if self.csv_folder.exists() and not self.csv_folder.is_dir():
-            raise UnwritableError(f"{self.csv_folder} is a file, where the folder of the CSV files has to be.")
+            raise UnwritableError(f"{self.csv_folder} is a file, but the CSV files need a folder of this name.")
         for place in (folder, self.csv_folder):
             try:
                 if place.exists():

@@ -72,7 +72,7 @@ def _over_time_answer(report: Report) -> str:
         return NOTHING_ASKED
     api, _, most = by_api.rows[0][:3]
     text = (
-        f"{plural(asked, 'change was', 'changes were')} asked for, and {share(applied / asked)} of them carried out. "
+        f"{plural(asked, 'change was', 'changes were')} requested, and {share(applied / asked)} of them carried out. "
     )
     text += f"{share(most / asked)} came by {named(api)}."
     if len(steps.rows) > 1:
@@ -103,10 +103,12 @@ def _clients_answer(report: Report) -> str:
     if not sheet.rows:
         return NOTHING_ASKED
     if not known:
-        return "No client said which one it is."
+        return "No client sent its name."
     unknown = sum(row["asked"] for row in sheet.records if not row["software"])
     text = f"Most often {named(known[0]['software'])}, {times(known[0]['asked'])}."
-    return text + (f" Of {share(unknown / sheet.totals['asked'])} of the changes it is not known." if unknown else "")
+    return text + (
+        f" Of {share(unknown / sheet.totals['asked'])} of the changes the client is unknown." if unknown else ""
+    )
 
 
 def _forwarding_answer(report: Report) -> str:
@@ -136,7 +138,7 @@ def _drawn_over_time(report: Report) -> Plot | None:
 
 OVER_TIME = Question(
     "activity",
-    "How much is asked for, and when?",
+    "How many changes are requested, and when?",
     _over_time_answer,
     _drawn_over_time,
     (
@@ -154,8 +156,8 @@ OVER_TIME = Question(
 )
 BY_PRINCIPAL = Question(
     "principals",
-    "Who asks for changes?",
-    lambda report: _most(report, "activity_by_principal", "principal", "asked", "that {} principals asked for"),
+    "Who requests changes?",
+    lambda report: _most(report, "activity_by_principal", "principal", "asked", "that {} principals requested"),
     ranking("principals", "activity_by_principal", lambda _, row: label_of(row["principal"]), *PARTS),
     (_by("principal", "activity_by_principal", "Changes by principal"),),
 )
@@ -192,9 +194,9 @@ FORWARDING = Question(
 )
 BY_CLIENT = Question(
     "clients",
-    "Which clients ask?",
+    "Which clients send requests?",
     _clients_answer,
-    ranking("clients", "activity_by_client", lambda _, row: row["software"] or "(did not say)", *PARTS),
+    ranking("clients", "activity_by_client", lambda _, row: row["software"] or "(unknown)", *PARTS),
     (_by("software", "activity_by_client", "Changes by client", principals=True),),
-    note="Clients say their name and version since Kafka 2.4 (KIP-511).",
+    note="Clients send their name and version since Kafka 2.4 (KIP-511).",
 )

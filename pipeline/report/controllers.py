@@ -72,7 +72,7 @@ def _answer(report: Report) -> str:
     reigns = report.facts.execute("SELECT cluster_id, node, silence_us FROM reigns ORDER BY ALL").fetchall()
     changes = [reign for reign in reigns if reign[2] is not None]
     if not reigns:
-        return "No controller left an event."
+        return "The log has no events of controllers."
     if not changes and len(reigns) == 1:
         return f"It did not change: node {reigns[0][1]} was the controller."
     if not changes:
@@ -163,7 +163,7 @@ def _draw_around(ax: "Axes", around: Sheet) -> None:
 
 CONTROLLERS = Question(
     "controllers",
-    "When did controllers change, and what waited then?",
+    "When did controllers change, and how long did changes wait?",
     _answer,
     _drawn,
     (
@@ -185,6 +185,6 @@ CONTROLLERS = Question(
             "seconds",
         ),
     ),
-    note="The time without events is from the last event of one controller to the first of the next, by their clocks; where nobody asks for "
-    "anything, it says little. Durations count from a request's arrival at the controller that decided it.",
+    note="The time without events is from the last event of one controller to the first of the next, by their clocks; without requests "
+    "it says little. Durations count from a request's arrival at the controller that decided it.",
 )

@@ -16,8 +16,8 @@ from .sheets import Asked
 COLUMNS = "changes p50_us p90_us p99_us slowest_us"
 """The columns that `percentiles` gives."""
 NOTE = (
-    "From a request's arrival at the controller until the change was safe in the store; changes that were carried out. The way from the client, "
-    "the way through a node that forwards, and the time until it found a controller come on top. Percentiles are exact to 1 %."
+    "From a request's arrival at the controller until the change was stored; only changes that were carried out. The way from the client, "
+    "the way through a node that forwards, and the time until it found a controller are not included. Percentiles are exact to 1 %."
 )
 _WAYS = {"local": ("at the controller itself", "s0"), "forwarded": ("forwarded", "s1"), "unknown": ("not known", "s7")}
 _BITS = 7

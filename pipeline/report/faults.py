@@ -17,8 +17,12 @@ _MEANINGS = {
     "conflict": ("place with two different events", "places with two different events", False),
     "no-snapshot": ("epoch that does not begin with a snapshot", "epochs that do not begin with a snapshot", False),
     "unreadable": ("file that cannot be read", "files that cannot be read", False),
-    "lost": ("file with fewer events than were read of it", "files with fewer events than were read of them", False),
-    "torn": ("file without a last line end", "files without a last line end", False),
+    "lost": (
+        "file with fewer events than were read from it",
+        "files with fewer events than were read from them",
+        False,
+    ),
+    "torn": ("file that ends within a line", "files that end within a line", False),
 }
 """The words for one and for several problems of each kind, and whether their events are counted
 instead.
@@ -36,7 +40,7 @@ def _answer(report: Report) -> str:
     lines = report.sheet("quarantine_by_reason").totals["lines"]
     parts = [_told(*row) for row in report.sheet("problems_by_kind").rows]
     if lines:
-        parts.append(plural(lines, "line that is no event", "lines that are no events"))
+        parts.append(plural(lines, "invalid line", "invalid lines"))
     return f"The ingest found {listed(parts)}." if parts else "Nothing: each line is an event, and no event is missing."
 
 
@@ -50,7 +54,7 @@ def _told(kind: str, problems: int, events: int) -> str:
 def _drawn(report: Report) -> Plot | None:
     values = {kind: events for kind, _, events in report.sheet("problems_by_kind").rows}
     if lines := report.sheet("quarantine_by_reason").totals["lines"]:
-        values["lines that are no events"] = lines
+        values["invalid lines"] = lines
     if not values:
         return None
     numbers = list(values.values())
@@ -59,7 +63,7 @@ def _drawn(report: Report) -> Plot | None:
 
 FAULTS = Question(
     "faults",
-    "What is wrong with the log?",
+    "Which problems does the log have?",
     _answer,
     _drawn,
     (
@@ -72,7 +76,7 @@ FAULTS = Question(
         ),
         Asked(
             "quarantine_by_reason",
-            "Lines that are no events",
+            "Invalid lines",
             "reason lines files file line",
             "SELECT reason, sum(lines) AS lines, count(*) AS files, min(file) AS file, arg_min(line, file) AS line FROM quarantine GROUP BY ALL",
             "lines DESC, reason",
@@ -87,5 +91,5 @@ FAULTS = Question(
             on_page=False,
         ),
     ),
-    note="Of the whole log, whatever the stretch of time: an event that is missing has none.",
+    note="These are problems of the whole log, at any time: a missing event has no time.",
 )

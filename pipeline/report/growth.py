@@ -192,5 +192,5 @@ GROWTH = Question(
             on_page=False,
         ),
     ),
-    note="A prefix is what stands before the first dot, dash or underscore of a topic's name.",
+    note="A prefix is the part of a topic's name before the first dot, dash or underscore.",
 )

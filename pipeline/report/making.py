@@ -75,7 +75,7 @@ def run_command(
 
 
 def make(selection: Selection, progress: Stages, rules: Sequence[str] = ()) -> Report:
-    with progress.stage("what there is"):
+    with progress.stage("counting events"):
         selection.count(selection.days, BEGUN, QUARANTINED)
     selection.load(Table.PROBLEMS, Table.CONTROLLER_EPOCHS)
     near = {"places": find_reigns(selection)}

@@ -49,10 +49,10 @@ def _answer(report: Report) -> str:
     if not asked:
         return NOTHING_ASKED
     if not by_rule.rows:
-        return "Nobody: no rule and no policy objected to a change that was let pass."
+        return "Nobody: no rule and no policy objected to a change that passed."
     number, (rule, most) = by_rule.totals["would_be_refused"], by_rule.rows[0][:2]
     text = f"{count(number)} of {plural(asked, 'change')} ({share(number / asked)}) passed although a rule or a policy objected. "
-    text += f"Most objections are of “{named(rule)}” ({count(most)}). " if by_rule.all_rows > 1 else ""
+    text += f"Most objections are by “{named(rule)}” ({count(most)}). " if by_rule.all_rows > 1 else ""
     who, often = by_principal.rows[0][:2]
     if by_principal.all_rows == 1:
         return f"{text}Only {named(who)} would be refused."
@@ -130,6 +130,6 @@ WOULD_BE_REFUSED = Question(
             "refused DESC, would_be_refused DESC, rule",
         ),
     ),
-    note="A change would be refused if it was let pass although a rule or a policy objected: a gateway only observed or its policy had failed, "
+    note="A change would be refused if it passed although a rule or a policy objected: a gateway only observed or its policy had failed, "
     "or the rule has the action warn or audit. The last table has the rules that never fired, too, if --policy names what is in force.",
 )

@@ -15,7 +15,7 @@ from .selection import Selection
 from .sheets import Asked
 
 BARS = 10
-NOTHING_ASKED = "Nothing was asked for."
+NOTHING_ASKED = "No changes were requested."
 _NAME_LETTERS = 60
 _RIGHT_TO_LEFT = {"R", "AL", "AN"}
 _ISOLATED = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"

@@ -41,20 +41,20 @@ def _refusals_answer(report: Report) -> str:
     if not decided:
         return NOTHING_ASKED
     if not refused:
-        return f"Nobody: no policy refused any of {plural(decided, 'change')} that people asked for."
+        return f"Nobody: no policy refused any of {plural(decided, 'change')} that clients requested."
     (rule, most), (who, often) = by_rule.rows[0][:2], by_principal.rows[0][:2]
     text = f"Policies refused {count(refused)} of {plural(decided, 'change')} ({share(refused / decided)}). "
     text += (
-        f"All of them fell to “{named(rule)}”. "
+        f"All refusals are by “{named(rule)}”. "
         if by_rule.all_rows == 1
-        else f"Most fell to “{named(rule)}” ({count(most)}). "
+        else f"Most are by “{named(rule)}” ({count(most)}). "
     )
     text += (
         f"{named(who)} is the only one who was refused."
         if by_principal.all_rows == 1
         else f"{named(who)} was refused most often, {times(often)}, of {plural(by_principal.all_rows, 'principal')}."
     )
-    return text + (f" {times(failed).capitalize()} it was no decision: the policy failed." if failed else "")
+    return text + (f" {times(failed).capitalize()} the policy failed instead." if failed else "")
 
 
 def _refusals_drawn(report: Report) -> Plot | None:
@@ -79,15 +79,15 @@ def _refusals_drawn(report: Report) -> Plot | None:
 def _warnings_answer(report: Report) -> str:
     sheet = report.sheet("warnings_by_rule")
     if not sheet.rows:
-        return "Nothing: no rule found anything that it did not refuse."
+        return "Nothing: no rule had a finding that refused nothing."
     findings, applied = sheet.totals["findings"], sheet.totals["applied"]
     rule, action, most = sheet.rows[0][:3]
     who = f"“{named(rule)}” ({named(action)})"
     if sheet.all_rows == 1:
-        text = f"Only {who} found something that it did not refuse: {times(findings)}."
+        text = f"Only {who} had findings that refused nothing: {times(findings)}."
     else:
         text = f"{plural(sheet.all_rows, 'rule')} had {plural(findings, 'finding')} that refused nothing. "
-        text += f"Most are of {who}: {count(most)}."
+        text += f"Most are by {who}: {count(most)}."
     return f"{text} {share(applied / findings)} of these changes were carried out."
 
 
@@ -128,8 +128,8 @@ REFUSALS = Question(
             on_page=False,
         ),
     ),
-    note="A refusal is a policy's: it said no, or it failed. What was refused without asking one, because it was wrong in itself or not "
-    "authorized, is in the last table.",
+    note="A policy refused these changes, or failed. Changes that were refused without a policy, because they were invalid or not "
+    "authorized, are in the last table.",
 )
 WARNINGS = Question(
     "warnings",
@@ -150,7 +150,7 @@ WARNINGS = Question(
             f"SELECT rule, action, sum(findings) AS findings, sum(applied) AS applied, {_PRINCIPALS}, {_NAMES}, {_LAST} "
             "FROM findings GROUP BY ALL",
             "findings DESC, rule, action",
-            {"rule": "Rule", "message": "What it said, the last time"},
+            {"rule": "Rule", "message": "The latest message"},
         ),
     ),
     note="Findings of rules with the action warn or audit, which refuse nothing; also about changes that were refused by another rule or in error.",

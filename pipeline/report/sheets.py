@@ -31,9 +31,9 @@ _NO_SUMS = {"files", "names", "principals", "rules"}
 _TITLES = (
     "api: API; applied: Carried out; asked: Asked for; began: First event; cluster_id: Cluster; errors: In error; failed: It failed; "
     "first: First event; first_minute: In the first minute; first_sequence: From; growth: More partitions; last_sequence: To; "
-    "local: Decided there; message: Why, the last time; names: Topics; node: To node; node_before: From node; p50_us: p50; p90_us: p90; "
+    "local: Decided there; message: The latest reason; names: Topics; node: To node; node_before: From node; p50_us: p50; p90_us: p90; "
     "p99_us: p99; received_node: Node; rule: Rule, or policy; seconds: Seconds from the change; silence_us: Without events; "
-    "slowest_us: Slowest; software: Client and version; text: What is wrong; time: From; unknown: In doubt; validated: Only validated"
+    "slowest_us: Slowest; software: Client and version; text: Problem; time: From; unknown: In doubt; validated: Only validated"
 )
 """The titles of columns that people read otherwise than programs."""
 _TITLE_OF = dict(title.split(": ") for title in _TITLES.split("; "))

@@ -120,7 +120,7 @@ def test_addresses() -> None:
     for text, why in (
         ("ftp://host/tables", "addresses begin with s3://"),
         ("s3://", "names no bucket"),
-        ("s3://key:secret@bucket/tables", "holds no credentials"),
+        ("s3://key:secret@bucket/tables", "must not contain credentials"),
     ):
         with pytest.raises(LocationError, match=why) as refused:
             Location.parse(text)

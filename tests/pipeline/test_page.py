@@ -164,7 +164,7 @@ def test_results_stand_beside_the_page(tmp_path: Path) -> None:
     ("out", "complaint"),
     [
         ("missing/report.html", "no folder"),
-        ("report.txt", "has to end in .html"),
+        ("report.txt", "must end in .html"),
         ("folder.html", "is a folder"),
         ("file/report.html", "no folder"),
         ("taken.html", "is a file"),

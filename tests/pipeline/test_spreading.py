@@ -74,4 +74,4 @@ def test_what_workers_lack_is_told_with_what_to_do(spark: SparkSession) -> None:
     with pytest.raises(Exception, match="exited unexpectedly") as ended:
         by_workers(spark, lambda signal_: os.kill(os.getpid(), signal_), [signal.SIGKILL], "here")
     assert is_sparks(ended.value)
-    assert "let fewer tasks run at once" in first_line(ended.value)
+    assert "run fewer tasks at the same time" in first_line(ended.value)

@@ -19,7 +19,7 @@ FAILED, WRONG = 1, 2
         (["nowhere.toml"], FAILED, "The rule file nowhere.toml cannot be read"),
         (["{rules}", "--set", "policy.timeout.ms"], FAILED, "write it as KEY=VALUE"),
         (["{rules}", "--out", "nowhere/page.html"], WRONG, "There is no folder"),
-        (["{rules}", "--out", "page.pdf"], WRONG, "has to end in .html"),
+        (["{rules}", "--out", "page.pdf"], WRONG, "must end in .html"),
         (["{rules}", "--fail-on", "tuesday"], WRONG, "'tuesday' is not one of"),
         (["{rules}", "--since", "tuesday"], WRONG, "is neither a time"),
         (["{rules}", "--conf", "nonsense"], WRONG, "write it as spark.KEY=VALUE"),

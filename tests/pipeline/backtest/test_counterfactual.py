@@ -152,7 +152,7 @@ def test_what_was_refused_before_the_policy_had_its_turn(tmp_path: Path) -> None
     )
     differences, _ = otherwise(history.events, names(tmp_path, "good"))
     assert told(differences) == [("newly-denied", "bad"), ("moot", "bad")]
-    assert "does not tell" in (differences[1].candidate.message or "")
+    assert "does not have the requested change" in (differences[1].candidate.message or "")
 
 
 def test_elements_of_a_validated_batch_see_each_other(tmp_path: Path) -> None:

@@ -168,7 +168,7 @@ def test_a_time_without_requests(tried: Tried, tmp_path: Path) -> None:
     late = max(event.time_ms for events in tried.clusters for event in events) + 1
     window = Window(late, None)
     summary, files = tried.found(tmp_path / "page.html", at_most(tmp_path, 5), window=window)
-    assert answer(summary) == "There is no request in this time that a policy is asked about."
+    assert answer(summary) == "No policy judges any request of this time."
     assert written(files) == []
     assert summary.fails_on("newly-denied") == 0 < summary.fails_on("existing")
 
@@ -251,7 +251,7 @@ def test_a_policy_that_hangs_on_a_worker(tried: Tried, tmp_path: Path) -> None:
     candidate = in_python(tmp_path, body, "policy.timeout.ms=40")
     summary, _ = tried.found(tmp_path / "page.html", candidate, clusters=(TOLD,))
     assert summary.totals["differences"]["timed-out"] == 1
-    assert summary.candidate["deeds"] == ["prints; what it says is thrown away"]
+    assert summary.candidate["deeds"] == ["prints; the output is discarded"]
 
 
 def test_a_policy_that_is_fit_here_only_is_told_in_a_sentence(tried: Tried, tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_a_file_that_is_gone_is_told(tmp_path: Path) -> None:
     """Whoever compacts the table takes files away: what to do stands in the sentence."""
     piece = written(tmp_path / "gone.parquet", EVENTS)
     (tmp_path / "gone.parquet").unlink()
-    with pytest.raises(UnreadableTableError, match=r"were changed meanwhile .*gone\.parquet.*: run it again"):
+    with pytest.raises(UnreadableTableError, match=r"changed during the run .*gone\.parquet.*: run it again"):
         list(tables_of([piece]))
 
 

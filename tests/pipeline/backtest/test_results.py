@@ -63,7 +63,7 @@ def test_a_class_and_deletions_are_told_in_words(tmp_path: Path) -> None:
     print_summary(msgspec.structs.replace(summary, existing=existing), said)
     assert "1 topic exists today; 1 would be refused.\n  1 by the policy in c" in said.getvalue()
     for text in (told, said.getvalue()):
-        assert "deletions of what was deleted already (1)" in text
+        assert "deletions of topics that were already deleted (1)" in text
 
 
 def test_what_a_gateway_only_observed_is_history_as_it_happened(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_no_difference_is_a_page_too(tmp_path: Path) -> None:
     candidate = at_most(tmp_path, 9)
     summary, text = made(tmp_path, candidate, answers(candidate, History().create("t").events, tmp_path))
     assert summary.differences == 0
-    assert "1 request: the candidate says of each what was said then." in text
+    assert "1 request: the candidate gives each the verdict that it had." in text
     assert "<details data-kind=" not in text
 
 

@@ -76,7 +76,7 @@ def test_what_a_policy_prints_is_gone(tmp_path: Path, capfd: pytest.CaptureFixtu
     """Nothing of it reaches anybody, and that it prints is told."""
     body = "import sys, logging\nprint('x' * 5)\nprint('y', file=sys.stderr)\nlogging.getLogger('p').error('z')"
     differences, tally = backtested(histories(), in_python(tmp_path, code(body)))
-    assert (differences, tally.deeds) == ([], {"prints; what it says is thrown away"})
+    assert (differences, tally.deeds) == ([], {"prints; the output is discarded"})
     assert capfd.readouterr() == ("", "")
 
 
@@ -88,7 +88,7 @@ def test_what_a_policy_prints_is_gone(tmp_path: Path, capfd: pytest.CaptureFixtu
         ("import socket\nsocket.getaddrinfo('localhost', None)", "looks up localhost"),
         ("import subprocess\nsubprocess.run(['true'])", "starts true"),
         ("import os\nos.system('true')", "starts b'true'"),
-        ("import random\nrandom.random()", "draws from Python's random numbers"),
+        ("import random\nrandom.random()", "uses Python's random generator"),
     ],
     ids=["file", "socket", "name", "process", "shell", "random"],
 )
@@ -167,7 +167,7 @@ def test_who_says_something_else_each_time_is_found_out(tmp_path: Path) -> None:
     differences, tally = backtested(histories(), candidate)
     assert told(differences, lambda each: each.is_steady) == [("newly-denied", f"t.{n}", False) for n in (1, 2)]
     assert tally.of("note", "unsteady") == 2
-    assert "asked again: allowed" in tally.notes["unsteady"][0].text
+    assert "called again: allowed" in tally.notes["unsteady"][0].text
 
 
 def test_each_slice_has_a_policy_of_its_own(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_a_file_that_is_gone(tmp_path: Path, audit: Path, name: str) -> None:
     (audit / "x.ndjson").write_bytes(b"")
     ingest_here(tables, audit, other)
     with pytest.raises(
-        TablesError, match=r"What the tables hold of .*other/\S+ does not lie in the folders: keep .*tables"
+        TablesError, match=r"The tables have events of .*other/\S+, which is in none of the folders: keep .*tables"
     ):
         cleared(tables, audit)
     assert places(tables) == PLACES

@@ -66,7 +66,7 @@ def test_a_principal_of_the_same_length_is_noticed(tmp_path: Path, audit: Path) 
     overwritten(audit / NAME, b"".join(lines))
     assert compared(tables) == (
         False,
-        f"{audit / NAME} is not what was read of it: it was cut or changed.\n1 audit file compared with what was read.\n",
+        f"{audit / NAME} differs from what was read of it: it was cut or changed.\n1 audit file compared with what was read.\n",
     )
     assert problems(tables, audit) == [("conflict", 31)]
     assert {row["principal"] for row in rows_of(tables, Table.EVENTS)} == {"User:alice", None}
@@ -80,12 +80,12 @@ def test_what_was_cut_off_is_told(tmp_path: Path, audit: Path, lines: list[bytes
     ingest_here(tables, audit)
     (audit / NAME).write_bytes(b"".join(lines))
     assert problems(tables, audit) == [("lost", None)]
-    assert compared(tables)[1].startswith(f"{audit / NAME} holds 7 events fewer than were read of it.\n")
+    assert compared(tables)[1].startswith(f"{audit / NAME} holds 7 events fewer than were read from it.\n")
     assert len(places(tables)) == len(LINES)
     (audit / NAME).write_bytes(b"".join(LINES))
     assert problems(tables, audit) == []
     (audit / NAME).unlink()
-    assert "1 file that was read lies in no folder any more." in compared(tables)[1]
+    assert "1 file that was read is no longer in any folder." in compared(tables)[1]
 
 
 def test_what_was_removed_and_counted_anew_is_told(tmp_path: Path, audit: Path) -> None:

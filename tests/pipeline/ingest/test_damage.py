@@ -40,9 +40,7 @@ from tests.pipeline.ingest.local import ingest_here, ingest_on, places, rows_of
 
 EVENTS = 5
 NOBODY = 65534
-DENIED = (
-    "permission denied: who asks has to be allowed to list and read what lies there, and to write and delete in tables"
-)
+DENIED = "permission denied: the credentials need the rights to list and read there, and for tables to write and delete"
 
 
 def add(audit: Path, epoch: int) -> None:
@@ -89,9 +87,9 @@ def test_making_anew_that_was_ended(tables: Path, audit: Path, removed: int) -> 
     log = sorted((tables / "events" / "_delta_log").glob("*.json"))
     for file in log[:removed]:
         file.unlink()
-    with pytest.raises(TablesError, match=r"is being made anew, or a run that did so was ended: .*--anew"):
+    with pytest.raises(TablesError, match=r"is being rebuilt, or a run that rebuilt it was interrupted: .*--anew"):
         begun(tables)
-    with pytest.raises(TablesError, match="is being made anew"):
+    with pytest.raises(TablesError, match="is being rebuilt"):
         Tables(Location.local(tables)).require()
     cleared(tables, audit)
     ingest_here(tables, audit)
@@ -186,7 +184,7 @@ def test_a_gap_in_the_log(tables: Path) -> None:
 def test_an_entry_of_the_log_that_is_empty(tables: Path, audit: Path) -> None:
     """Delta reads the log without it, so the events are counted."""
     (tables / "events" / "_delta_log" / f"{1:020}.json").write_bytes(b"")
-    with pytest.raises(TablesError, match=r"events has 5 events, and 10 were added: .*--anew"):
+    with pytest.raises(TablesError, match=r"events has 5 events, but ingest has added 10: .*--anew"):
         begun(tables)
     cleared(tables, audit)
     ingest_here(tables, audit)
@@ -251,7 +249,7 @@ def test_what_others_made_stays(tmp_path: Path, audit: Path) -> None:
     file = tmp_path / "homework" / "problems" / "mine.txt"
     file.parent.mkdir(parents=True)
     file.touch()
-    with pytest.raises(TablesError, match="homework/problems is there, and nothing says what is in it"):
+    with pytest.raises(TablesError, match="homework/problems exists, and no state describes it"):
         cleared(tmp_path / "homework", audit)
     assert file.exists()
 
@@ -340,7 +338,7 @@ def test_a_file_in_the_place_of_a_folder(tmp_path: Path, audit: Path, folder: st
     tables = tmp_path / "others"
     tables.mkdir()
     (tables / folder).touch()
-    told = f"^{tables / folder} is a file, where a folder of the tables belongs: move it away.$"
+    told = f"^{tables / folder} is a file in the place of a folder of the tables: move it away.$"
     for call in (Tables(Location.local(tables)).require, lambda: begun(tables), lambda: cleared(tables, audit)):
         with pytest.raises(TablesError, match=told):
             call()

@@ -288,7 +288,7 @@ def test_a_state_that_cannot_be_used(tmp_path: Path) -> None:
     for written, why in (
         (
             zstandard.compress(text.replace(b'"format":3', b'"format":2')),
-            r"another version .* \(format 2, and this is 3\)",
+            r"another version .* \(format 2; this version has format 3\)",
         ),
         (b"no state", "is broken .*: ingest everything into another folder"),
     ):
@@ -296,12 +296,12 @@ def test_a_state_that_cannot_be_used(tmp_path: Path) -> None:
         with pytest.raises(TablesError, match=why):
             ingest_here(tables, audit)
     state.unlink()
-    with pytest.raises(TablesError, match="is gone, which tells what is in them: ingest into another folder"):
+    with pytest.raises(TablesError, match="is gone: ingest into another folder"):
         ingest_here(tables, audit)
     old = tmp_path / "old"
     (old / "_state").mkdir(parents=True)
     (old / "_state" / "state.json").write_text("{}")
-    older = "was written by an older version of this program, in another form"
+    older = "was written by an older version of this program, in another format"
     with pytest.raises(TablesError, match=older):
         ingest_here(old, audit)
     with pytest.raises(TablesError, match=older):

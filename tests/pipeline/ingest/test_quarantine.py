@@ -74,11 +74,11 @@ BAD: dict[str, tuple[bytes, str]] = {
     ),
     "dropped beyond numbers": (
         encode(Dropped(**stamp(99), first_sequence=1, last_sequence=2**63, reason="x")),
-        "are none",
+        "are invalid",
     ),
     "dropped before the first": (
         encode(Dropped(**stamp(99), first_sequence=0, last_sequence=2**63 - 1, reason="x")),
-        "are none",
+        "are invalid",
     ),
     "longer than an event": (changed(principal="x" * (17 << 20)), "longer than 16 MiB"),
 }

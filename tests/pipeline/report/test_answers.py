@@ -45,17 +45,17 @@ def test_a_report_on_nothing_says_so(spark: SparkSession, tmp_path: Path) -> Non
     report = report_of(spark, tmp_path / "tables", [a_decision(1)], since=START + 5 * DAY, until=START + 6 * DAY)
     answers = {question.name: question.answer(report) for question in report.questions}
     assert answers == {
-        "refusals": "Nothing was asked for.",
-        "would_be_refused": "Nothing was asked for.",
-        "warnings": "Nothing: no rule found anything that it did not refuse.",
-        "activity": "Nothing was asked for.",
-        "principals": "Nothing was asked for.",
-        "topics": "Nothing was asked for.",
+        "refusals": "No changes were requested.",
+        "would_be_refused": "No changes were requested.",
+        "warnings": "Nothing: no rule had a finding that refused nothing.",
+        "activity": "No changes were requested.",
+        "principals": "No changes were requested.",
+        "topics": "No changes were requested.",
         "growth": "Topics began and ended at 1, partitions began and ended at 1; 0 topics were created and 0 deleted. No prefix has more partitions than before.",
         "durations": "No change was carried out.",
-        "forwarding": "Nothing was asked for.",
-        "controllers": "No controller left an event.",
-        "clients": "Nothing was asked for.",
+        "forwarding": "No changes were requested.",
+        "controllers": "The log has no events of controllers.",
+        "clients": "No changes were requested.",
         "faults": "Nothing: each line is an event, and no event is missing.",
     }
     page = written(report, tmp_path)
@@ -69,10 +69,10 @@ def test_a_report_on_one_event_counts_one(spark: SparkSession, tmp_path: Path) -
     """One refusal gives sentences about one, and plots with one bar (P-3)."""
     report = report_of(spark, tmp_path / "tables", [a_refusal(1, principal=None)])
     assert answer(report, "refusals") == (
-        "Policies refused 1 of 1 change (100 %). All of them fell to “partitions”. (not authenticated) is the only one who was refused."
+        "Policies refused 1 of 1 change (100 %). All refusals are by “partitions”. (not authenticated) is the only one who was refused."
     )
     assert (
-        answer(report, "activity") == "1 change was asked for, and 0 % of them carried out. 100 % came by CreateTopics."
+        answer(report, "activity") == "1 change was requested, and 0 % of them carried out. 100 % came by CreateTopics."
     )
     assert answer(report, "principals") == "(not authenticated) alone asked: once."
     assert answer(report, "growth") == "There was no topic."
@@ -159,7 +159,7 @@ def test_what_is_wrong_with_the_log_is_told(decades: Report, tmp_path: Path) -> 
     """Kinds of problems in words, one that is not known by its name; of a line that is no event the
     place, not the text (P-3).
     """
-    assert answer(decades, "faults") == "The ingest found 3 missing events, novel once and 2 lines that are no events."
+    assert answer(decades, "faults") == "The ingest found 3 missing events, novel once and 2 invalid lines."
     page = written(decades, tmp_path)
     assert "a.ndjson" in page
     assert "secret" not in page + (tmp_path / "report.json").read_text()

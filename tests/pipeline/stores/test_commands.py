@@ -37,7 +37,7 @@ def test_what_is_no_place(tmp_path: Path) -> None:
     """An address that is not served, or a page at an address, is refused, and no folder is made."""
     for option, given, why in (
         ("--tables", "ftp://host/tables", "ftp://host/tables: addresses begin with s3://"),
-        ("--tables", "s3://key:secret@bucket/tables", "holds no credentials"),
+        ("--tables", "s3://key:secret@bucket/tables", "must not contain credentials"),
         ("--tables", "s3://bucket/some tables", "an address has no spaces"),
         ("--out", "s3://bucket/page.html", "is an address, and pages are written on local disks only"),
     ):

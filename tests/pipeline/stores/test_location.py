@@ -41,8 +41,8 @@ def test_any_text(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "  "])
 def test_an_empty_text(text: str) -> None:
-    """A variable of the shell that is not set names no folder, and not the one of now."""
-    with pytest.raises(LocationError, match="names no folder"):
+    """A variable of the shell that is not set names no folder, and not the present one."""
+    with pytest.raises(LocationError, match="name of the folder is empty"):
         Location.parse(text)
 
 
@@ -75,7 +75,7 @@ def test_both_libraries_mean_the_same_place(bucket: Bucket) -> None:
         ("Generic GCS error\n Error reading pem file\n no items found", "check GOOGLE_APPLICATION_CREDENTIALS in"),
         ("Generic GCS error\n GET http://169.254.169.254/token", "missing: set GOOGLE_APPLICATION_CREDENTIALS in"),
         ("loading credentials: failed to load IMDS session token", "missing: set AWS_ACCESS_KEY_ID and"),
-        ("Generic S3 error\n URL scheme is not allowed", "set AWS_ALLOW_HTTP=true"),
+        ("Generic S3 error\n URL scheme is not allowed", "to use it, set AWS_ALLOW_HTTP=true"),
         ("Object at location x\n 503 Service Unavailable", "the store fails or is busy"),
         ("", "OSError"),
     ],

@@ -32,9 +32,7 @@ from tests.support.s3 import S3
 LINES = [encode(event) for event in a_log(38)]
 PLACES = [(CLUSTER, 1, number) for number in range(1, len(LINES) + 1)]
 COMMAND_SECONDS = 120
-DENIED = (
-    "permission denied: who asks has to be allowed to list and read what lies there, and to write and delete in tables"
-)
+DENIED = "permission denied: the credentials need the rights to list and read there, and for tables to write and delete"
 LOCATED = FileSelector("", recursive=True, allow_not_found=True)
 
 
