@@ -98,7 +98,7 @@ class Gateway:
         config = self.config
         if config.by_name:
             names = OnePort(self._bind, config.listen, config.begin_host, config.broker_host)
-            assert self._listener.tls is not None, "names are told by TLS"
+            assert self._listener.tls is not None, "only TLS names brokers"
             self._listener = msgspec.structs.replace(self._listener, tls=NamedTls(self._listener.tls, names.refuses))
             return names
         if config.broker_ports:

@@ -27,7 +27,7 @@ TARGET_BYTES = 64 << 20
 """How many bytes a file gets before another one is begun."""
 MAX_OPEN = 16
 """How many files, each of another cluster, are written at the same time."""
-ANEW = "`minicontroller pipeline ingest --anew` reads all audit files again, if this happens again"
+ANEW = "if this happens again, `minicontroller pipeline ingest --anew` rebuilds the tables"
 
 
 class DataFile(msgspec.Struct, frozen=True, array_like=True):

@@ -147,7 +147,7 @@ class Tables:
         ):
             if self.location.filesystem().get_file_info(name).type != fs.FileType.NotFound:
                 raise TablesError(
-                    f"{self.location} {why}: `minicontroller pipeline ingest --anew` reads all audit files again in place of it."
+                    f"{self.location} {why}: `minicontroller pipeline ingest --anew` rebuilds it from all audit files."
                 )
 
     def check_folders(self) -> None:

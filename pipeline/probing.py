@@ -22,8 +22,8 @@ FOLDER = f"{STATE}/probe"
 SCHEMA = pa.schema([("probe", pa.int32())])
 PROMISE = CommitProperties(app_transactions=[Transaction("probe", 1)])
 OVERWRITES = (
-    "{} overwrites objects, because it ignores If-None-Match: two runs at once would destroy what the other "
-    "has written. Take another store, or a newer version of this one."
+    "{} overwrites objects, because it ignores If-None-Match: two concurrent runs would overwrite each "
+    "other's files. Use another store, or a newer version of this one."
 )
 
 

@@ -55,7 +55,7 @@ def reading(file: str = "") -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise UnreadableTableError(
-            f"The tables changed during the run ({error}): run it again. If this happens again, `minicontroller pipeline ingest --anew` reads all audit files again."
+            f"The tables changed during the run ({error}): run it again. If this happens again, `minicontroller pipeline ingest --anew` rebuilds the tables."
         ) from None
     except (OSError, pa.ArrowException) as error:
         named = "" if file in str(error) else f"{file}: "

@@ -185,7 +185,7 @@ class Ledger:
         if rows != known:
             raise TablesError(
                 f"{self.tables.folder(Table.EVENTS)} has {rows:,} events, but ingest has added {known:,}: "
-                "`minicontroller pipeline ingest --anew` reads all audit files again."
+                "`minicontroller pipeline ingest --anew` rebuilds the tables."
             )
 
     def _check_nothing_is_left(self) -> None:
@@ -196,7 +196,7 @@ class Ledger:
                     raise ChangedMeanwhileError(f"Another run has changed {self.tables.location} meanwhile.")
                 raise TablesError(
                     f"{self.tables.location} has the table {table.value}, but the events are gone: "
-                    "`minicontroller pipeline ingest --anew` reads all audit files again in place of it."
+                    "`minicontroller pipeline ingest --anew` rebuilds it from all audit files."
                 )
 
 

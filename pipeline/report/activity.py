@@ -157,14 +157,16 @@ OVER_TIME = Question(
 BY_PRINCIPAL = Question(
     "principals",
     "Who requests changes?",
-    lambda report: _most(report, "activity_by_principal", "principal", "asked", "that {} principals requested"),
+    lambda report: _most(
+        report, "activity_by_principal", "principal", "requested changes", "that {} principals requested"
+    ),
     ranking("principals", "activity_by_principal", lambda _, row: label_of(row["principal"]), *PARTS),
     (_by("principal", "activity_by_principal", "Changes by principal"),),
 )
 BY_TOPIC = Question(
     "topics",
     "Which topics are changed most?",
-    lambda report: _most(report, "activity_by_topic", "topic", "was asked about", "of {} topics"),
+    lambda report: _most(report, "activity_by_topic", "topic", "was named in requests", "of {} topics"),
     ranking("topics", "activity_by_topic", lambda report, row: row["topic"] + report.of_cluster(row), *PARTS),
     (_by("cluster_id topic", "activity_by_topic", "Changes by topic", fact="topics"),),
 )

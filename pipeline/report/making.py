@@ -38,7 +38,7 @@ CLUSTERS = Asked(
     "cluster_id events changes first last",
     "SELECT cluster_id, sum(events) AS events, sum(decisions) AS changes, min(first) AS first, max(last) AS last FROM days GROUP BY ALL",
     "cluster_id",
-    {"changes": "Changes asked for", "last": "Last event"},
+    {"changes": "Requested changes", "last": "Last event"},
     most=None,
 )
 QUESTIONS = (
@@ -139,7 +139,7 @@ def _figures(report: Report) -> Iterator[tuple[str, str, str]]:
     """Yield the figures at the top of the page: what, how much, and whether it is bad."""
     totals = {sheet.name: sheet.totals for sheet in report.sheets}
     changes, refused = totals["clusters"]["changes"], totals["refusals_by_rule"]["refused"]
-    yield "Changes asked for", count(changes), ""
+    yield "Requested changes", count(changes), ""
     yield "Refused by policies", share(refused / changes) if changes else shown(None, Kind.SHARE), ""
     yield "Would be refused", count(totals["would_be_refused_by_rule"]["would_be_refused"]), ""
     yield "Topics at the end", count(totals["growth_by_cluster"]["topics"]), ""

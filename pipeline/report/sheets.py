@@ -29,7 +29,7 @@ _KINDS = {
 _NO_SUMS = {"files", "names", "principals", "rules"}
 """Counts of different values, which cannot be added."""
 _TITLES = (
-    "api: API; applied: Carried out; asked: Asked for; began: First event; cluster_id: Cluster; errors: In error; failed: It failed; "
+    "api: API; applied: Carried out; asked: Requested; began: First event; cluster_id: Cluster; errors: In error; failed: It failed; "
     "first: First event; first_minute: In the first minute; first_sequence: From; growth: More partitions; last_sequence: To; "
     "local: Decided there; message: The latest reason; names: Topics; node: To node; node_before: From node; p50_us: p50; p90_us: p90; "
     "p99_us: p99; received_node: Node; rule: Rule, or policy; seconds: Seconds from the change; silence_us: Without events; "

@@ -100,5 +100,5 @@ def test_a_state_arrives_as_it_was(tmp_path: Path) -> None:
 def test_a_file_that_is_gone_is_told(tmp_path: Path) -> None:
     """An ingest takes files away; what to do stands in the sentence."""
     for ask in (lambda files: list(topics_today(files)), looked_into):
-        with pytest.raises(UnreadableTableError, match=r"changed meanwhile .*gone\.parquet.*: run it again"):
+        with pytest.raises(UnreadableTableError, match=r"changed during the run .*gone\.parquet.*: run it again"):
             ask([str(tmp_path / "gone.parquet")])

@@ -96,7 +96,7 @@ def test_activity_is_counted_by_outcome(
 def test_of_several_clusters_topics_and_nodes_are_told_with_theirs(report: Report) -> None:
     """The same name may stand for two topics, and the same id for two nodes (P-3)."""
     cluster, topic = rows(report.sheet("activity_by_topic"), "cluster_id", "topic")[0]
-    assert answer(report, "topics").startswith(f"{topic} of {cluster} was asked about most often")
+    assert answer(report, "topics").startswith(f"{topic} of {cluster} was named in requests most often")
     plot = next(question for question in report.questions if question.name == "topics").draw(report)
     assert plot is not None and f">{topic} of {cluster}<" in plot.wide
     assert answer(report, "controllers").startswith("The controller changed 6 times in 2 clusters. ")
