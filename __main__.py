@@ -1,6 +1,6 @@
 """`python -m minicontroller` is the `minicontroller` command."""
 
-from .controller.command_line.cli import main
+from .cli.main import main
 
 if __name__ == "__main__":
     main()

@@ -9,7 +9,6 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 
-from minicontroller.controller.security.acls import AclIndex
 from minicontroller.protocol.acls import (
     ANYBODY,
     WILDCARD,
@@ -20,6 +19,7 @@ from minicontroller.protocol.acls import (
     PermissionType,
     ResourcePattern,
 )
+from minicontroller.security.acls import AclIndex
 
 TEAMS = 1000
 ROUNDS = 7

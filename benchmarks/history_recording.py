@@ -20,16 +20,16 @@ from minicontroller.client.configuration import Address, ClientConfig
 from minicontroller.client.errors import AdminError
 from minicontroller.client.model import AlterConfigOp, NewTopic, Resource
 from minicontroller.client.network import BrokerLink
-from minicontroller.controller.config.loading import load_config
-from minicontroller.controller.config.node_config import NodeConfig
 from minicontroller.controller.handlers.node import Node
-from minicontroller.controller.network.peer import PeerConnection, PeerUnavailable
 from minicontroller.controller.node.app import RunningNode, run_node
-from minicontroller.controller.security.credentials import PlainCredentials
-from minicontroller.controller.store.memory import MemoryStore, MemoryTree
+from minicontroller.network.peer import PeerConnection, PeerUnavailable
+from minicontroller.process.settings.loading import load_config
+from minicontroller.process.settings.node_config import NodeConfig
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.config_resources import ConfigOperation
 from minicontroller.protocol.schema import WireStruct
+from minicontroller.security.credentials import PlainCredentials
+from minicontroller.store.memory import MemoryStore, MemoryTree
 
 NODES: Final = (1, 2, 3)
 TIMEOUT_MS: Final = 10_000

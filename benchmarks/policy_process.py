@@ -13,10 +13,10 @@ from collections.abc import Sequence
 
 import trio
 
-from minicontroller.controller.metadata.entities import Partition, Topic
-from minicontroller.controller.metadata.image import Image
-from minicontroller.controller.policy.cluster_view import TopicStates, requested, view
-from minicontroller.controller.policy.process import PolicyProcess
+from minicontroller.admin.policy.cluster_view import TopicStates, requested, view
+from minicontroller.admin.policy.process import PolicyProcess
+from minicontroller.cluster.entities import Partition, Topic
+from minicontroller.cluster.image import Image
 from minicontroller.policies import ClusterState, CreateTopicRequest, TopicManagementPolicy
 from minicontroller.policies.judging import Judge
 from minicontroller.policies.loading import POLICY_KEY

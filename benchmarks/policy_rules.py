@@ -13,8 +13,8 @@ from functools import partial
 
 import trio
 
-from minicontroller.controller.policy.process import PolicyProcess
-from minicontroller.controller.policy.runner import PolicyRunner
+from minicontroller.admin.policy.process import PolicyProcess
+from minicontroller.admin.policy.runner import PolicyRunner
 from minicontroller.policies import ClusterState, CreateTopicRequest, PolicyViolation, TopicManagementPolicy
 from minicontroller.policies.loading import POLICY_KEY
 from minicontroller.policies.rules.mistakes import RuleSource

@@ -20,9 +20,7 @@ from time import perf_counter, sleep
 import trustme
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
-from minicontroller.controller.security.credentials import ScramCredentials
-from minicontroller.controller.security.scram_credentials import credential_text, derived_credential
-from minicontroller.controller.znodes.acls import acl_path, encode_acls
+from minicontroller.cluster.znodes.acls import acl_path, encode_acls
 from minicontroller.protocol.acls import (
     WILDCARD,
     AccessControlEntry,
@@ -36,6 +34,8 @@ from minicontroller.protocol.header import RequestHeader
 from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from minicontroller.protocol.registry import KAFKA
+from minicontroller.security.credentials import ScramCredentials
+from minicontroller.security.scram_credentials import credential_text, derived_credential
 
 from . import messages
 from .driver import Connection

@@ -13,7 +13,7 @@ used: a shell that completes a command must not wait for trio.
 
 from typing import TYPE_CHECKING, Any
 
-from ..controller.errors import ConfigurationError
+from ..cluster.errors import ConfigurationError
 from ..protocol.acls import (
     AccessControlEntry,
     AclOperation,

@@ -6,7 +6,7 @@ from functools import partial
 
 import trio
 
-from ..controller.network.peer import PeerUnavailable
+from ..network.peer import PeerUnavailable
 from ..protocol.api_keys import ApiKey
 from ..protocol.error_codes import ErrorCode
 from ..protocol.schema import WireStruct

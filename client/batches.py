@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import trio
 
-from ..controller.network.peer import PeerUnavailable
+from ..network.peer import PeerUnavailable
 from ..protocol.api_keys import ApiKey
 from ..protocol.error_codes import ErrorCode
 from ..protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse

@@ -11,11 +11,11 @@ from functools import partial
 
 import msgspec
 
-from ..controller.config.jaas import JaasError, parse_jaas
-from ..controller.errors import ConfigurationError, Mistakes
-from ..controller.security.credentials import Credentials, PlainCredentials, ScramCredentials
+from ..cluster.errors import ConfigurationError, Mistakes
 from ..policies.configs.values import host_and_port
-from ..text.properties import PropertiesError, parse_properties
+from ..process.settings.jaas import JaasError, parse_jaas
+from ..process.settings.properties import PropertiesError, parse_properties
+from ..security.credentials import Credentials, PlainCredentials, ScramCredentials
 from .keys import doubt_about
 from .properties import ClientProperties, Entry
 

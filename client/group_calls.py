@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import trio
 
-from ..controller.network.peer import PeerUnavailable
+from ..network.peer import PeerUnavailable
 from ..protocol.api_keys import ApiKey
 from ..protocol.schema import WireStruct
 from .batches import Batches, each_of, value_of

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import msgspec
 import trio
 
-from ..controller.network.peer import CLOSED, CLOSED_DURING_LOGIN, PeerConnection, PeerUnavailable
+from ..network.peer import CLOSED, CLOSED_DURING_LOGIN, PeerConnection, PeerUnavailable
 from ..protocol.api_keys import ApiKey
 from ..protocol.error_codes import ErrorCode
 from ..protocol.errors import ProtocolError

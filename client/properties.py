@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from ..controller.errors import ConfigurationError
+from ..cluster.errors import ConfigurationError
 from ..policies.configs.values import MAX_INT, is_number
 
 

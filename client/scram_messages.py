@@ -6,7 +6,6 @@ A password leaves this module only salted and iterated, as Kafka's own clients s
 import secrets
 from collections.abc import Mapping, Sequence
 
-from ..controller.security.scram_credentials import MECHANISM_NUMBERS, SALT_BYTES, salted_password
 from ..protocol.error_codes import ErrorCode
 from ..protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -20,6 +19,7 @@ from ..protocol.messages.describe_user_scram_credentials import (
     UserName,
 )
 from ..protocol.schema import WireStruct
+from ..security.scram_credentials import MECHANISM_NUMBERS, SALT_BYTES, salted_password
 from .errors import AdminError
 from .model import Results, ScramCredentialInfo, ScramDeletion, ScramUpsertion, result_of
 

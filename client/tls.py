@@ -1,4 +1,4 @@
-"""TLS by Kafka's own client keys (`ssl.*`), which `controller/security/tls_settings.py` reads for
+"""TLS by Kafka's own client keys (`ssl.*`), which `security/tls_settings.py` reads for
 clients and listeners alike.
 
 Rule: what Kafka's clients would silently do without is told with the place in the client's file.
@@ -9,9 +9,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from ..controller.errors import Mistakes
-from ..controller.security.tls_options import PROTOCOLS
-from ..controller.security.tls_settings import (
+from ..cluster.errors import Mistakes
+from ..security.tls_options import PROTOCOLS
+from ..security.tls_settings import (
     ENABLED,
     NAME_CHECK,
     Read,

@@ -9,11 +9,11 @@ import msgspec
 import trio
 
 from ..client.network import Network
-from ..controller.network.server import Server
-from ..controller.network.transport import Transport
-from ..controller.node.endpoints import connection_limits
-from ..controller.security.caller import Caller
-from ..controller.security.listeners import server_listeners
+from ..network.limits import connection_limits
+from ..network.server import Server
+from ..network.transport import Transport
+from ..security.caller import Caller
+from ..security.listeners import server_listeners
 from .broker import OfferedBroker
 from .channel import Channel
 from .cluster import UpstreamCluster

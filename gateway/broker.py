@@ -8,19 +8,19 @@ from functools import partial
 import trio
 
 from ..client.configuration import Address
-from ..controller.network.handshake_errors import HandshakeError
-from ..controller.network.peer_login import Ask, log_in
-from ..controller.network.tls import start_tls
-from ..controller.network.transport import Disconnected, SocketTransport, Transport, notice_death
-from ..controller.observe.logs import RateLimitedLog
-from ..controller.requests.time_slices import TimeSlice
-from ..controller.security.caller import Caller
-from ..controller.security.credentials import Credentials
+from ..network.handshake_errors import HandshakeError
+from ..network.peer_login import Ask, log_in
+from ..network.tls import start_tls
+from ..network.transport import Disconnected, SocketTransport, Transport, notice_death
+from ..process.observe.logs import RateLimitedLog
+from ..process.time_slices import TimeSlice
 from ..protocol.api_keys import ApiKey
 from ..protocol.error_codes import ErrorCode
 from ..protocol.errors import ProtocolError, UnsupportedApi, UnsupportedVersion
 from ..protocol.messages.api_versions import ApiVersionsResponse
 from ..protocol.registry import KAFKA
+from ..security.caller import Caller
+from ..security.credentials import Credentials
 from . import node_endpoints, versions
 from .addresses import REWRITERS
 from .apis import NEWEST, OLDEST

@@ -18,17 +18,17 @@ from functools import partial
 import msgspec
 import trio
 
-from ..controller.network.connection import await_end, secure
-from ..controller.network.failures import ConnectionFailures
-from ..controller.network.handshake_errors import HandshakeError
-from ..controller.network.memory import SMALL_BYTES, RequestMemory
-from ..controller.network.transport import Disconnected, Transport
-from ..controller.security.caller import Caller, about_caller
+from ..network.connection import await_end, secure
+from ..network.failures import ConnectionFailures
+from ..network.handshake_errors import HandshakeError
+from ..network.memory import SMALL_BYTES, RequestMemory
+from ..network.transport import Disconnected, Transport
 from ..protocol.api_keys import ApiKey
 from ..protocol.errors import InvalidFrameSize, MalformedMessage, ProtocolError, UnsupportedApi
 from ..protocol.header import RequestHeader
 from ..protocol.registry import KAFKA
 from ..protocol.schema import WireStruct
+from ..security.caller import Caller, about_caller
 from .apis import LOGIN_APIS, NEWEST
 from .frames import SIZE_BYTES, FrameReader, FrameWriter, size_of
 from .parties import Broker, Change, Login, Move, Review

@@ -13,9 +13,9 @@ import trio
 from ..client.configuration import Address
 from ..client.errors import AdminError, ClusterUnreachable
 from ..client.network import Network
-from ..controller.errors import ConfigurationError
-from ..controller.observe.logs import RateLimitedLog
+from ..cluster.errors import ConfigurationError
 from ..policies.configs.values import MAX_PORT
+from ..process.observe.logs import RateLimitedLog
 
 log = logging.getLogger("minicontroller.gateway")
 

@@ -18,14 +18,14 @@ import msgspec
 from ..client.configuration import PROTOCOLS as ALL_PROTOCOLS
 from ..client.configuration import Address, ClientConfig, configured
 from ..client.keys import FOLLOWED, is_followed_by_kafka_alone, is_known
-from ..controller.config.keys import KEYS
-from ..controller.config.loading import config_from_settings
-from ..controller.config.node_config import NodeConfig
-from ..controller.config.secret_files import is_open_to_all, sentence_of, warnings_of_configuration
-from ..controller.config.settings import Setting, Written, written_settings
-from ..controller.network.binding import EVERY_ADDRESS
-from ..controller.node.mistakes import mistakes_of
+from ..network.binding import EVERY_ADDRESS
+from ..network.serving.mistakes import mistakes_of
 from ..policies.loading import POLICY_KEY
+from ..process.settings.keys import KEYS
+from ..process.settings.loading import config_from_settings
+from ..process.settings.node_config import NodeConfig
+from ..process.settings.secret_files import is_open_to_all, sentence_of, warnings_of_configuration
+from ..process.settings.sources import Setting, Written, written_settings
 from .identity.settings import (
     CONTROLLER,
     CONTROLLERS,

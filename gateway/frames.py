@@ -8,7 +8,7 @@ the next one is begun.
 import struct
 from collections.abc import Callable
 
-from ..controller.network.transport import Disconnected, Transport
+from ..network.transport import Disconnected, Transport
 from ..protocol.errors import InvalidFrameSize
 from ..protocol.other_protocols import explained, protocol_of
 

@@ -7,9 +7,9 @@ no certificate.
 import ssl
 from collections.abc import Callable
 
-from ..controller.config.node_config import NodeConfig
-from ..controller.network.tls import CalledEnd
-from ..controller.security.caller import TlsOfListener
+from ..network.tls import CalledEnd
+from ..process.settings.node_config import NodeConfig
+from ..security.caller import TlsOfListener
 
 
 class NamedTls:

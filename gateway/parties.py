@@ -5,11 +5,11 @@ and who knows the client's login.
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
-from ..controller.network.peer_login import Ask
-from ..controller.network.transport import Transport
-from ..controller.security.caller import Caller
-from ..controller.security.credentials import Credentials
+from ..network.peer_login import Ask
+from ..network.transport import Transport
 from ..protocol.api_keys import ApiKey
+from ..security.caller import Caller
+from ..security.credentials import Credentials
 from .frames import FrameReader, FrameWriter
 from .requests import RequestHead
 

@@ -8,7 +8,7 @@ them tell clients the same addresses.
 import msgspec
 
 from ..client.configuration import Address
-from ..controller.errors import ConfigurationError
+from ..cluster.errors import ConfigurationError
 from ..policies.configs.values import MAX_PORT
 
 NODE_ID = "$(nodeId)"

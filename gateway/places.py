@@ -10,13 +10,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from ..client.configuration import Address
-from ..controller.errors import ConfigurationError
-from ..controller.network.server import PortTakenError
-from ..controller.network.tls import TlsTransport
-from ..controller.network.transport import Transport
-from ..controller.observe.logs import RateLimitedLog
+from ..cluster.errors import ConfigurationError
+from ..network.server import PortTakenError
+from ..network.tls import TlsTransport
+from ..network.transport import Transport
 from ..policies.configs.values import MAX_PORT
-from ..text.escaping import escaped
+from ..process.observe.logs import RateLimitedLog
+from ..text import escaped
 from .patterns import HostPattern, PortRange, with_port
 
 log = logging.getLogger("minicontroller.gateway")

@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator
 
 import trio
 
-from ..controller.http.loading import open_site
-from ..controller.network.descriptors import raise_limit, room_for_connections
-from ..controller.observe.logs import use_format
-from ..controller.observe.stdout import say
+from ..network.descriptors import raise_limit, room_for_connections
+from ..network.http.loading import open_site
+from ..process.observe.logs import use_format
+from ..process.observe.stdout import say
 from .app import Gateway
 from .configuration import GatewayConfig
 

@@ -1,6 +1,6 @@
 """The page, the metrics and the health of a gateway.
 
-Rule: nothing imports this module by an import statement (`controller/http/loading.py`).
+Rule: nothing imports this module by an import statement (`network/http/loading.py`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,24 +10,16 @@ from prometheus_client import CollectorRegistry, ProcessCollector, generate_late
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from ..controller.audit.decisions import RecentDecisions
-from ..controller.audit.log import AuditLog
-from ..controller.http.families import (
-    FAMILIES,
-    Declared,
-    Families,
-    add_audit,
-    add_decisions,
-    add_policy,
-    add_server,
-)
-from ..controller.http.health import Health
-from ..controller.http.listener import HttpListener
-from ..controller.http.serving import Site
-from ..controller.http.topic_statistics import TopicStatistics, TopicTotals
-from ..controller.http.views import MAX_NODES, NodeRow, PageState, audit_trouble, rule_rows
-from ..controller.metadata.image import Image
-from ..controller.observe.secrets import redact_configs
+from ..admin.recording.decisions import RecentDecisions
+from ..admin.recording.log import AuditLog
+from ..cluster.image import Image
+from ..network.http.families import FAMILIES, Declared, Families, add_audit, add_decisions, add_policy, add_server
+from ..network.http.health import Health
+from ..network.http.listener import HttpListener
+from ..network.http.serving import Site
+from ..network.http.topic_statistics import TopicStatistics, TopicTotals
+from ..network.http.views import MAX_NODES, NodeRow, PageState, audit_trouble, rule_rows
+from ..process.observe.secrets import redact_configs
 from ..protocol.registry import KAFKA
 from ..version import __version__
 from .app import Gateway

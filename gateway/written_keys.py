@@ -7,10 +7,10 @@ one key is not noted, because it mostly follows from the first.
 
 from collections.abc import Iterator, Sequence
 
-from ..controller.config.loading import key_of
-from ..controller.config.settings import Setting, Written
-from ..controller.errors import Mistakes
+from ..cluster.errors import Mistakes
 from ..policies.configs.values import java_int
+from ..process.settings.loading import key_of
+from ..process.settings.sources import Setting, Written
 
 
 class WrittenKeys(Mistakes):

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..text.escaping import escaped
-from ..text.times import parse_time
+from ..text import escaped, parse_time
 from .ending import SENTENCE, Interrupted, on_signals
 
 if TYPE_CHECKING:

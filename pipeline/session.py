@@ -26,7 +26,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession, is_remote
 
-from ..text.properties import PropertiesError, parse_properties
+from ..process.settings.properties import PropertiesError, parse_properties
 from .ending import ending, remove
 from .failures import PipelineError, SparkLostError, first_line, is_sparks, lost
 from .java_classes import archive, java_options

@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from minicontroller.controller.handlers import SPECS
+from minicontroller.controller.apis import APIS
 from minicontroller.protocol.registry import KAFKA
+from tests.support import program
 
 ROOT = Path(__file__).parents[1]
 MAP = (ROOT / "docs" / "architecture.md").read_text()
 RULES = (ROOT / "CONTRIBUTING.md").read_text()
-PACKAGES = ("protocol", "text", "policies", "audit", "client", "controller", "gateway", "pipeline")
 DRAWINGS = 2
 MAX_LINES = 475
 MAX_LINES_OF_THE_LINE = 60  # `answer`, which is the whole way of a request
@@ -33,8 +33,7 @@ TESTED_TOGETHER |= dict.fromkeys(("delete_groups", "offset_commit", "offset_dele
 
 
 def modules() -> list[Path]:
-    found = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
-    return sorted(path for path in found if path.name != "__init__.py")
+    return [path for path in program.modules(*program.FOLDERS) if path.name != "__init__.py"]
 
 
 @functools.cache
@@ -43,7 +42,7 @@ def trees() -> dict[Path, ast.Module]:
 
 
 def api_names() -> set[str]:
-    return {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", KAFKA[key].name).lower() for key in SPECS}
+    return {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", KAFKA[key].name).lower() for key in APIS}
 
 
 def drawn_apis() -> list[str]:
@@ -59,12 +58,14 @@ def test_each_path_that_a_newcomer_reads_exists() -> None:
 
 
 def test_each_module_on_the_drawings_exists() -> None:
-    """The drawings name modules by their paths below the controller's folder."""
+    """The drawings name modules by their paths, those of the active controller below its folder."""
     drawings = re.findall(r"```text\n(.*?)```", MAP, re.DOTALL)
     assert len(drawings) == DRAWINGS
     named = set(re.findall(r"[a-z_/]+/[a-z_]+\.py", "".join(drawings)))
     assert len(named) >= 12
-    assert {name for name in named if not (ROOT / "controller" / name).exists()} == set()
+    assert {
+        name for name in named if not any((ROOT / folder / name).exists() for folder in ("", "controller"))
+    } == set()
 
 
 def declared_words() -> list[tuple[str, str]]:
@@ -101,7 +102,7 @@ def test_an_api_has_its_messages_its_handler_and_its_vectors() -> None:
     """Three of the four places hold the same names."""
     messages = {path.stem for path in (ROOT / "protocol" / "messages").glob("*.py")} - {"__init__"}
     vectors = {path.name for path in (ROOT / "tests" / "vectors").iterdir() if (path / "request.json").exists()}
-    handlers = {spec.handler.__module__.rpartition(".")[2] for spec in SPECS.values()}
+    handlers = {api.handler.__module__.rpartition(".")[2] for api in APIS.values()}
     assert messages == api_names()
     assert vectors == api_names()
     assert handlers == api_names()
@@ -125,7 +126,7 @@ def test_each_module_opens_with_what_it_is_for_and_stays_short() -> None:
 
 def test_the_line_is_one_short_function() -> None:
     """The way of a request is read in one function of at most 60 lines."""
-    tree = ast.parse((ROOT / "controller" / "routing" / "dispatcher.py").read_text())
+    tree = ast.parse((ROOT / "network" / "serving" / "dispatcher.py").read_text())
     [line] = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "answer"]
     assert line.end_lineno is not None
     assert line.end_lineno - line.lineno < MAX_LINES_OF_THE_LINE

@@ -18,11 +18,11 @@ import click
 import pytest
 import yaml
 
-from minicontroller.controller.command_line.commands import commands
-from minicontroller.controller.config.loading import load_config
-from minicontroller.controller.config.node_config import NodeConfig
+from minicontroller.cli.commands import commands
 from minicontroller.controller.node.client_addresses import ClientAddresses
 from minicontroller.controller.node.process import node_settings
+from minicontroller.process.settings.loading import load_config
+from minicontroller.process.settings.node_config import NodeConfig
 
 ROOT = Path(__file__).parents[1]
 DOCKER = ROOT / "docker"

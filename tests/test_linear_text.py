@@ -19,41 +19,40 @@ import msgspec
 import pytest
 
 from minicontroller.audit.searching import parse_cursor
-from minicontroller.controller.config.environment import key_of_variable
-from minicontroller.controller.config.jaas import parse_jaas
-from minicontroller.controller.config.jaas_file import parse_jaas_file
-from minicontroller.controller.config.keys import base_name, key_named, nearest_key
-from minicontroller.controller.config.listeners import parse_counts, parse_endpoints, parse_protocol_map
-from minicontroller.controller.errors import LEFT_OUT
+from minicontroller.cluster.errors import LEFT_OUT
+from minicontroller.cluster.topic_names import validate_topic_name
+from minicontroller.cluster.znodes import acls, tokens
+from minicontroller.cluster.znodes.entity_names import client_entity_at
+from minicontroller.cluster.znodes.registrations import decode_endpoint
 from minicontroller.controller.handlers.api_versions import _is_software
-from minicontroller.controller.http.serving import _names_loopback
-from minicontroller.controller.metadata.topic_names import validate_topic_name
-from minicontroller.controller.observe.secrets import redact
-from minicontroller.controller.security.key_stores import pem_blocks
-from minicontroller.controller.security.principal import principal_from_envelope, principal_from_text
-from minicontroller.controller.security.principal_mapping import PrincipalMapper
-from minicontroller.controller.security.scram import _attributes
-from minicontroller.controller.security.scram_credentials import parse_credential
-from minicontroller.controller.security.scram_server import read_client_final, read_client_first
-from minicontroller.controller.store.digest_md5 import _directives
-from minicontroller.controller.znodes import acls, tokens
-from minicontroller.controller.znodes.entity_names import client_entity_at
-from minicontroller.controller.znodes.registrations import decode_endpoint
+from minicontroller.network.http.serving import _names_loopback
 from minicontroller.policies.configs.validators import release_of, validator_of
 from minicontroller.policies.configs.values import KeyType, java_int, parse_value
 from minicontroller.policies.rules import syntax
 from minicontroller.policies.rules.matching import Match, full_match, pattern_match
 from minicontroller.policies.rules.positions import Positions
-from minicontroller.text.escaping import escaped
-from minicontroller.text.properties import parse_properties
-from minicontroller.text.times import parse_time
-from minicontroller.text.toml import _open_at
+from minicontroller.policies.rules.toml import _open_at
+from minicontroller.process.observe.secrets import redact
+from minicontroller.process.settings.environment import key_of_variable
+from minicontroller.process.settings.jaas import parse_jaas
+from minicontroller.process.settings.jaas_file import parse_jaas_file
+from minicontroller.process.settings.keys import base_name, key_named, nearest_key
+from minicontroller.process.settings.listeners import parse_counts, parse_endpoints, parse_protocol_map
+from minicontroller.process.settings.properties import parse_properties
+from minicontroller.security.key_stores import pem_blocks
+from minicontroller.security.principal import principal_from_envelope, principal_from_text
+from minicontroller.security.principal_mapping import PrincipalMapper
+from minicontroller.security.scram import _attributes
+from minicontroller.security.scram_credentials import parse_credential
+from minicontroller.security.scram_server import read_client_final, read_client_first
+from minicontroller.store.digest_md5 import _directives
+from minicontroller.text import escaped, parse_time
+from tests.support import program
 from tests.support.patterns import faults
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("controller", "policies", "protocol", "pipeline", "config")
 FUNCTIONS = frozenset({"match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer"})
 SEARCHES = FUNCTIONS - {"match", "fullmatch"}
 
@@ -67,9 +66,8 @@ class Found(msgspec.Struct, frozen=True):
 
 
 def sources() -> Iterator[tuple[Path, ast.Module]]:
-    for folder in FOLDERS:
-        for file in sorted((ROOT / folder).rglob("*.py")):
-            yield file.relative_to(ROOT), ast.parse(file.read_text("utf-8"))
+    for file in [*program.modules(), *program.modules("config")]:
+        yield file.relative_to(ROOT), ast.parse(file.read_text("utf-8"))
 
 
 def calls_of_re(tree: ast.Module) -> Iterator[ast.Call]:

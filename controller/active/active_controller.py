@@ -14,14 +14,14 @@ from typing import TypeVar
 import msgspec
 import trio
 
-from ..audit.recorder import AuditRecorder
-from ..audit.records import EventOrigin
-from ..audit.requests import AuditedRequest
-from ..metadata.entities import NO_TOPIC_ID, Broker, Topic
-from ..metadata.image import Image
-from ..store.base import Check, SessionExpired, StoreUnavailable
-from ..store.sessions import wait_connected
-from ..znodes import layout
+from ...admin.recording.recorder import AuditRecorder
+from ...admin.recording.records import EventOrigin
+from ...admin.recording.requests import AuditedRequest
+from ...cluster.entities import NO_TOPIC_ID, Broker, Topic
+from ...cluster.image import Image
+from ...cluster.znodes import layout
+from ...store.base import Check, SessionExpired, StoreUnavailable
+from ...store.sessions import wait_connected
 from . import notifications, partition_states
 from .channel import LinkFactory
 from .deletion import Deletions

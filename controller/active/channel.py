@@ -19,13 +19,13 @@ from typing import Protocol, TypeVar
 
 import trio
 
+from ...cluster.entities import Broker, Topic
+from ...cluster.image import Image
+from ...process.time_slices import TimeSlice
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.leader_and_isr import LeaderAndIsrResponse
 from ...protocol.messages.stop_replica import StopReplicaResponse
 from ...protocol.messages.update_metadata import UpdateMetadataResponse
-from ..metadata.entities import Broker, Topic
-from ..metadata.image import Image
-from ..requests.time_slices import TimeSlice
 from . import control_requests
 
 log = logging.getLogger("minicontroller.propagation")

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from ..metadata.entities import Topic
-from ..store.base import Operation, StoreError, weight
+from ...cluster.entities import Topic
+from ...store.base import Operation, StoreError, weight
 from .jobs import Element
 
 

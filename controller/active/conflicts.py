@@ -6,10 +6,10 @@ or meets one although nothing has changed, is refused, so that the writer goes o
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
+from ...cluster.errors import Refusal
+from ...cluster.image import Image
 from ...protocol.error_codes import ErrorCode
-from ..errors import Refusal
-from ..metadata.image import Image
-from ..store.base import (
+from ...store.base import (
     NodeExists,
     NodeMissing,
     NodeNotEmpty,
@@ -19,7 +19,7 @@ from ..store.base import (
     StoreUnavailable,
     VersionConflict,
 )
-from ..store.trees import whole_trees
+from ...store.trees import whole_trees
 from .commits import Commit
 from .entity_reading import is_followed
 from .jobs import ControllerMoved, Element, InDoubt, WriterJob

@@ -8,14 +8,14 @@ from functools import partial
 
 import trio
 
+from ...cluster.cache import MetadataCache
+from ...cluster.entities import Broker, Endpoint
+from ...network.peer import PeerConnection, PeerUnavailable
+from ...process.settings.node_config import NodeConfig
 from ...protocol.api_keys import ApiKey
 from ...protocol.schema import WireStruct, layout_of
-from ..config.node_config import NodeConfig
-from ..metadata.cache import MetadataCache
-from ..metadata.entities import Broker, Endpoint
-from ..network.peer import PeerConnection, PeerUnavailable
-from ..security.credentials import Credentials
-from ..security.listeners import NodeLogins
+from ...security.credentials import Credentials
+from ...security.listeners import NodeLogins
 from .channel import ControlLink, Unreachable
 from .control_requests import VERSIONS, ControlRequest
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from ...cluster.entities import LEADER_DURING_DELETE, SECURITY_PROTOCOLS, Broker, Partition, Topic
+from ...cluster.image import Image
 from ...protocol.compiler import encoder
 from ...protocol.messages.leader_and_isr import (
     LeaderAndIsrLiveLeader,
@@ -23,8 +25,6 @@ from ...protocol.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
-from ..metadata.entities import LEADER_DURING_DELETE, SECURITY_PROTOCOLS, Broker, Partition, Topic
-from ..metadata.image import Image
 
 ControlRequest = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 

@@ -13,11 +13,11 @@ from collections.abc import Awaitable, Callable
 
 import trio
 
-from ..metadata.entities import Topic
-from ..metadata.image import Image
-from ..store.base import Delete, Operation, Store
-from ..store.trees import whole_trees
-from ..znodes import layout
+from ...cluster.entities import Topic
+from ...cluster.image import Image
+from ...cluster.znodes import layout
+from ...store.base import Delete, Operation, Store
+from ...store.trees import whole_trees
 from .jobs import ControllerMoved, Draft, Element
 from .local_nodes import LocalNodes
 from .propagation import Propagation

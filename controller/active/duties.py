@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import trio
 
-from ..store.base import SessionExpired
+from ...store.base import SessionExpired
 from .jobs import ControllerMoved, InDoubt
 
 Duty = Callable[[], Awaitable[None]]

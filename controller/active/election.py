@@ -16,8 +16,11 @@ from collections.abc import Callable
 
 import trio
 
-from ..errors import first_of
-from ..store.base import (
+from ...cluster.errors import first_of
+from ...cluster.znodes import layout
+from ...cluster.znodes.cluster import decode_controller_epoch, encode_controller, encode_controller_epoch
+from ...cluster.znodes.content import MalformedZnodeError
+from ...store.base import (
     AccessDenied,
     Check,
     Create,
@@ -31,11 +34,8 @@ from ..store.base import (
     StoreUnavailable,
     VersionConflict,
 )
-from ..store.sessions import wait_connected, wait_expired, wait_within_session
-from ..store.signal import Signal
-from ..znodes import layout
-from ..znodes.cluster import decode_controller_epoch, encode_controller, encode_controller_epoch
-from ..znodes.content import MalformedZnodeError
+from ...store.sessions import wait_connected, wait_expired, wait_within_session
+from ...store.signal import Signal
 from .active_controller import ActiveController
 from .channel import LinkFactory
 from .eligible_node import EligibleNode

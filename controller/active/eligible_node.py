@@ -6,11 +6,11 @@ Rule: this package knows a node by this protocol only, because nodes are made of
 from collections.abc import Mapping
 from typing import Protocol, TypeVar
 
-from ..audit.log import AuditLog
-from ..config.node_config import NodeConfig
-from ..metadata.cache import MetadataCache
-from ..observe.metrics import NodeMetrics
-from ..store.base import Store
+from ...admin.recording.log import AuditLog
+from ...cluster.cache import MetadataCache
+from ...process.observe.metrics import NodeMetrics
+from ...process.settings.node_config import NodeConfig
+from ...store.base import Store
 from .local_nodes import DynamicConfigsView, FollowedEntities, LocalNode
 
 C = TypeVar("C")

@@ -11,8 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 import msgspec
 from immutables import Map
 
-from ...protocol.acls import AccessControlEntry
-from ..metadata.entities import (
+from ...cluster.entities import (
     NO_ACL_ENTRIES,
     NO_ENTITY_CONFIGS,
     UNREADABLE,
@@ -20,13 +19,14 @@ from ..metadata.entities import (
     DelegationToken,
     EntityConfigs,
 )
-from ..metadata.groups import NO_ZNODE, CommittedOffset, Group, GroupHeader, Place
-from ..metadata.image import Image
-from ..store.base import HIDDEN, Entry, Store
-from ..store.trees import listed_below
-from ..znodes import acls, groups, layout, tokens
-from ..znodes.content import MalformedZnodeError, fits
-from ..znodes.entity_names import CLIENT_ROOTS, CLIENTS, USERS, is_clients_parent, unsanitized
+from ...cluster.groups import NO_ZNODE, CommittedOffset, Group, GroupHeader, Place
+from ...cluster.image import Image
+from ...cluster.znodes import acls, groups, layout, tokens
+from ...cluster.znodes.content import MalformedZnodeError, fits
+from ...cluster.znodes.entity_names import CLIENT_ROOTS, CLIENTS, USERS, is_clients_parent, unsanitized
+from ...protocol.acls import AccessControlEntry
+from ...store.base import HIDDEN, Entry, Store
+from ...store.trees import listed_below
 from .loading import entity_configs
 
 log = logging.getLogger("minicontroller.controller")

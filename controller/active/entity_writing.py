@@ -10,10 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 from immutables import Map
 
-from ...protocol.acls import AccessControlEntry, ResourcePattern
-from ...protocol.error_codes import ErrorCode
-from ..errors import Refusal
-from ..metadata.entities import (
+from ...cluster.entities import (
     NO_ACL_ENTRIES,
     NO_CONFIGS,
     NO_ENTITY_CONFIGS,
@@ -22,11 +19,14 @@ from ..metadata.entities import (
     DelegationToken,
     EntityConfigs,
 )
-from ..metadata.groups import NO_ZNODE, CommittedOffset, Group, GroupHeader, Place
-from ..store.base import Check, Create, Delete, Operation, SetData
-from ..znodes import acls, groups, layout, tokens
-from ..znodes.configs import encode_config, encode_config_change
-from ..znodes.entity_names import CLIENTS
+from ...cluster.errors import Refusal
+from ...cluster.groups import NO_ZNODE, CommittedOffset, Group, GroupHeader, Place
+from ...cluster.znodes import acls, groups, layout, tokens
+from ...cluster.znodes.configs import encode_config, encode_config_change
+from ...cluster.znodes.entity_names import CLIENTS
+from ...protocol.acls import AccessControlEntry, ResourcePattern
+from ...protocol.error_codes import ErrorCode
+from ...store.base import Check, Create, Delete, Operation, SetData
 from .entity_reading import CONFIGS, GROUPS, TOKENS, Entity, Value, entity_of
 from .jobs import Draft, Element
 

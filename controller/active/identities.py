@@ -9,11 +9,11 @@ import logging
 
 import msgspec
 
-from ..metadata.entities import NO_TOPIC_ID, Topic
-from ..metadata.random_ids import new_id
-from ..store.base import SetData
-from ..znodes import layout
-from ..znodes.topics import encode_topic, uuid_text
+from ...cluster.entities import NO_TOPIC_ID, Topic
+from ...cluster.random_ids import new_id
+from ...cluster.znodes import layout
+from ...cluster.znodes.topics import encode_topic, uuid_text
+from ...store.base import SetData
 from .jobs import Draft
 
 log = logging.getLogger("minicontroller.controller")

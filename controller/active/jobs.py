@@ -10,13 +10,13 @@ from typing import Any
 
 import trio
 
+from ...admin.changes import Judgement
+from ...cluster.entities import EntityConfigs, Topic
+from ...cluster.errors import Refusal
+from ...cluster.image import Image
+from ...process.time_slices import TimeSlice
 from ...protocol.error_codes import ErrorCode
-from ..errors import Refusal
-from ..metadata.entities import EntityConfigs, Topic
-from ..metadata.image import Image
-from ..requests.changes import Judgement
-from ..requests.time_slices import TimeSlice
-from ..store.base import Operation, weight
+from ...store.base import Operation, weight
 from .entity_reading import Entity, entity_of, with_changes
 
 NO_ENTITIES: Mapping[str, Entity | None] = {}

@@ -11,15 +11,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 import msgspec
 from immutables import Map
 
-from ..config.topic_configs import faults_of
-from ..metadata.entities import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE, Broker, EntityConfigs, Topic
-from ..metadata.image import Image
-from ..metadata.topic_names import is_valid_topic_name
-from ..store.base import HIDDEN, Entry, Store, Watch
-from ..znodes import groups, layout, registrations, tokens
-from ..znodes.acls import ACL_PATHS
-from ..znodes.configs import decode_config
-from ..znodes.content import MalformedZnodeError
+from ...cluster.entities import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE, Broker, EntityConfigs, Topic
+from ...cluster.image import Image
+from ...cluster.topic_names import is_valid_topic_name
+from ...cluster.znodes import groups, layout, registrations, tokens
+from ...cluster.znodes.acls import ACL_PATHS
+from ...cluster.znodes.configs import decode_config
+from ...cluster.znodes.content import MalformedZnodeError
+from ...process.settings.topic_configs import faults_of
+from ...store.base import HIDDEN, Entry, Store, Watch
 from .stored_topics import Known, read_assignment, with_own_ids
 
 log = logging.getLogger("minicontroller.controller")

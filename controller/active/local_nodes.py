@@ -10,11 +10,11 @@ neither LeaderAndIsr nor StopReplica.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from ..config.node_config import NodeConfig
-from ..metadata.cache import MetadataCache, first_update_number
-from ..metadata.entities import NO_ENTITY_CONFIGS, UNREADABLE, Broker, Topic
-from ..metadata.image import Image
-from ..znodes import layout
+from ...cluster.cache import MetadataCache, first_update_number
+from ...cluster.entities import NO_ENTITY_CONFIGS, UNREADABLE, Broker, Topic
+from ...cluster.image import Image
+from ...cluster.znodes import layout
+from ...process.settings.node_config import NodeConfig
 from .entity_reading import Entity, followed
 
 

@@ -6,8 +6,8 @@ Rule: this module compares two images to find what changed for the nodes; `local
 
 from collections.abc import Collection, Iterable, Mapping
 
-from ..metadata.entities import Topic
-from ..metadata.image import Image
+from ...cluster.entities import Topic
+from ...cluster.image import Image
 from .entity_reading import Entity
 from .jobs import Element
 from .local_nodes import LocalNodes

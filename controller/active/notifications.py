@@ -16,7 +16,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ..store.base import (
+from ...cluster.znodes import broker_notifications, layout
+from ...cluster.znodes.cluster import NO_FEATURES, features_are_disabled
+from ...cluster.znodes.content import MalformedZnodeError
+from ...store.base import (
     Check,
     Create,
     Delete,
@@ -28,9 +31,6 @@ from ..store.base import (
     StoreUnavailable,
     Watch,
 )
-from ..znodes import broker_notifications, layout
-from ..znodes.cluster import NO_FEATURES, features_are_disabled
-from ..znodes.content import MalformedZnodeError
 from .jobs import ControllerMoved, Draft
 
 log = logging.getLogger("minicontroller.controller")

@@ -8,7 +8,7 @@ events, before any waiting caller goes on.
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from ..metadata.image import Image
+from ...cluster.image import Image
 from .jobs import Element
 
 

@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 import trio
 
-from ..clock import now_ms
-from ..config.node_config import NodeConfig
-from ..metadata.groups import Group
-from ..metadata.image import Image
-from ..requests.time_slices import TimeSlice
+from ...cluster.groups import Group
+from ...cluster.image import Image
+from ...process.clock import now_ms
+from ...process.settings.node_config import NodeConfig
+from ...process.time_slices import TimeSlice
 from .entity_writing import stage_group
 from .jobs import ControllerMoved, Draft, Element
 from .writer import Writer

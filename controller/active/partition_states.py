@@ -9,12 +9,12 @@ from functools import partial
 
 import msgspec
 
-from ..metadata import leadership
-from ..metadata.entities import Broker, Partition, Topic
-from ..metadata.image import Image
-from ..store.base import Create, Operation, SetData, Store
-from ..znodes import layout
-from ..znodes.topics import encode_partition_state
+from ...cluster import leadership
+from ...cluster.entities import Broker, Partition, Topic
+from ...cluster.image import Image
+from ...cluster.znodes import layout
+from ...cluster.znodes.topics import encode_partition_state
+from ...store.base import Create, Operation, SetData, Store
 from .jobs import Draft, Element
 
 

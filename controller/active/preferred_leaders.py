@@ -12,14 +12,14 @@ from functools import partial
 
 import trio
 
-from ..config.node_config import NodeConfig
-from ..metadata import leadership
-from ..metadata.entities import Topic
-from ..store.base import Delete, Operation, Store
-from ..store.signal import Signal
-from ..znodes import layout
-from ..znodes.content import MalformedZnodeError
-from ..znodes.elections import decode_elections
+from ...cluster import leadership
+from ...cluster.entities import Topic
+from ...cluster.znodes import layout
+from ...cluster.znodes.content import MalformedZnodeError
+from ...cluster.znodes.elections import decode_elections
+from ...process.settings.node_config import NodeConfig
+from ...store.base import Delete, Operation, Store
+from ...store.signal import Signal
 from .jobs import ControllerMoved, Draft, Element
 from .partition_states import stage_states
 from .writer import Writer

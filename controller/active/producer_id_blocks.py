@@ -7,10 +7,10 @@ import logging
 
 import trio
 
-from ..store.base import SetData, Store
-from ..znodes import layout
-from ..znodes.cluster import decode_producer_ids, encode_producer_ids
-from ..znodes.content import MalformedZnodeError
+from ...cluster.znodes import layout
+from ...cluster.znodes.cluster import decode_producer_ids, encode_producer_ids
+from ...cluster.znodes.content import MalformedZnodeError
+from ...store.base import SetData, Store
 from .jobs import Draft, Element
 from .writer import Writer
 

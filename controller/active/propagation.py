@@ -11,11 +11,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import trio
 
+from ...cluster.cache import first_update_number
+from ...cluster.entities import NO_TOPIC_ID, Broker, Partition, Topic
+from ...cluster.image import Image
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.leader_and_isr import LeaderAndIsrResponse
-from ..metadata.cache import first_update_number
-from ..metadata.entities import NO_TOPIC_ID, Broker, Partition, Topic
-from ..metadata.image import Image
 from . import control_requests
 from .channel import Channel, LinkFactory
 

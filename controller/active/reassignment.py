@@ -13,15 +13,15 @@ from functools import partial
 
 import msgspec
 
-from ..metadata import reassignment
-from ..metadata.entities import Partition, Topic
-from ..metadata.image import Image
-from ..store.base import Delete, Operation, SetData, Store
-from ..store.signal import Signal
-from ..znodes import layout
-from ..znodes.content import MalformedZnodeError
-from ..znodes.reassignments import SubmittedReassignments, decode_reassignments, encode_reassignments
-from ..znodes.topics import encode_partition_state, encode_topic
+from ...cluster import reassignment
+from ...cluster.entities import Partition, Topic
+from ...cluster.image import Image
+from ...cluster.znodes import layout
+from ...cluster.znodes.content import MalformedZnodeError
+from ...cluster.znodes.reassignments import SubmittedReassignments, decode_reassignments, encode_reassignments
+from ...cluster.znodes.topics import encode_partition_state, encode_topic
+from ...store.base import Delete, Operation, SetData, Store
+from ...store.signal import Signal
 from .jobs import ControllerMoved, Draft, Element
 from .partition_states import state_operation
 from .writer import Writer

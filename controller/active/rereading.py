@@ -10,11 +10,11 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from ..metadata.entities import NO_ENTITY_CONFIGS, Topic
-from ..metadata.image import Image
-from ..store.base import Store
-from ..znodes import layout
-from ..znodes.entity_names import USERS
+from ...cluster.entities import NO_ENTITY_CONFIGS, Topic
+from ...cluster.image import Image
+from ...cluster.znodes import layout
+from ...cluster.znodes.entity_names import USERS
+from ...store.base import Store
 from . import entity_reading
 from .jobs import Element, observation, observed_entities, observed_topic
 from .loading import load_broker_configs, load_topics

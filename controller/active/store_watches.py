@@ -13,13 +13,13 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 import msgspec
 import trio
 
-from ..metadata.entities import NO_ENTITY_CONFIGS, Broker, EntityConfigs, Topic
-from ..metadata.image import Image
-from ..metadata.topic_names import is_valid_topic_name
-from ..store.base import Delete, NodeMissing, SessionExpired, Store, StoreUnavailable
-from ..store.sessions import wait_connected
-from ..store.signal import Signal
-from ..znodes import layout
+from ...cluster.entities import NO_ENTITY_CONFIGS, Broker, EntityConfigs, Topic
+from ...cluster.image import Image
+from ...cluster.topic_names import is_valid_topic_name
+from ...cluster.znodes import layout
+from ...store.base import Delete, NodeMissing, SessionExpired, Store, StoreUnavailable
+from ...store.sessions import wait_connected
+from ...store.signal import Signal
 from . import notifications
 from .entity_reading import changed_paths, closure, entity_of, read_entities, with_changes
 from .identities import identify

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from ...cluster.entities import NO_TOPIC_ID, STATE_IS_LOST, UNREADABLE, Partition, Topic
+from ...cluster.errors import Refusal
+from ...cluster.znodes import layout
+from ...cluster.znodes.content import MalformedZnodeError
+from ...cluster.znodes.topics import decode_partition_state, decode_topic, uuid_text
 from ...protocol.error_codes import ErrorCode
-from ..errors import Refusal
-from ..metadata.entities import NO_TOPIC_ID, STATE_IS_LOST, UNREADABLE, Partition, Topic
-from ..store.base import Entry
-from ..znodes import layout
-from ..znodes.content import MalformedZnodeError
-from ..znodes.topics import decode_partition_state, decode_topic, uuid_text
+from ...store.base import Entry
 
 log = logging.getLogger("minicontroller.controller")
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import trio
 
-from ..clock import now_ms
-from ..config.node_config import NodeConfig
-from ..security.delegation_tokens import token_key
+from ...process.clock import now_ms
+from ...process.settings.node_config import NodeConfig
+from ...security.delegation_tokens import token_key
 from .entity_writing import stage_token
 from .jobs import ControllerMoved, Draft
 from .writer import Writer

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable
 
 import trio
 
-from ..metadata.entities import UNREADABLE, Topic
-from ..metadata.image import Image
-from ..store.base import Entry, SessionExpired, Store, StoreUnavailable, WatchEvent
-from ..store.sessions import wait_connected
-from ..store.signal import Signal
-from ..znodes import layout
+from ...cluster.entities import UNREADABLE, Topic
+from ...cluster.image import Image
+from ...cluster.znodes import layout
+from ...store.base import Entry, SessionExpired, Store, StoreUnavailable, WatchEvent
+from ...store.sessions import wait_connected
+from ...store.signal import Signal
 
 log = logging.getLogger("minicontroller.controller")
 

@@ -25,11 +25,12 @@ from typing import Any, TypeVar
 
 import trio
 
+from ...cluster.errors import Refusal
+from ...cluster.image import Image
+from ...cluster.znodes import layout
+from ...process.time_slices import TimeSlice
 from ...protocol.error_codes import ErrorCode
-from ..errors import Refusal
-from ..metadata.image import Image
-from ..requests.time_slices import TimeSlice
-from ..store.base import (
+from ...store.base import (
     Check,
     Operation,
     SessionExpired,
@@ -40,8 +41,7 @@ from ..store.base import (
     StoreUnavailable,
     weight,
 )
-from ..store.sessions import wait_connected
-from ..znodes import layout
+from ...store.sessions import wait_connected
 from .commits import Commit, pack
 from .conflicts import (
     OPERATIONS_BEFORE,

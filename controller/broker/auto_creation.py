@@ -6,45 +6,31 @@ meanwhile share its outcome, so a service with a thousand connections costs one 
 the same if they agree in everything that the policy and the audit log see of them.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
 import trio
 
+from ...admin.automatic_creation import as_seen_by_the_client, creatable_topic
+from ...admin.bounds import MAX_CHANGES
+from ...cluster.errors import Refusal
+from ...network.serving.api import Handler
+from ...network.serving.context import RequestContext
+from ...process.settings.node_config import NodeConfig
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.create_topics import (
-    CreatableTopic,
-    CreatableTopicConfig,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from ..config.node_config import NodeConfig
-from ..errors import Refusal
-from ..requests.bounds import MAX_CHANGES
-from ..requests.context import RequestContext
-from ..requests.spec import Handler
 
-BROKER_DEFAULT = -1
 PATIENCE_SECONDS = 5.0
 """How long a request may wait for a controller and its response: the client only asked where its
 topics are.
 """
 TRIGGER_ONLY_MS = 0
 """The timeout of a CreateTopics that does not wait until the topic is complete (K4-C6)."""
-
-AS_SEEN_BY_THE_CLIENT = {
-    ErrorCode.NONE: ErrorCode.LEADER_NOT_AVAILABLE,
-    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.LEADER_NOT_AVAILABLE,
-    ErrorCode.TOPIC_ALREADY_EXISTS: ErrorCode.LEADER_NOT_AVAILABLE,
-    ErrorCode.NOT_CONTROLLER: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    ErrorCode.INVALID_REQUEST: ErrorCode.INVALID_TOPIC_EXCEPTION,
-}
-"""The error codes of CreateTopics, and those that Metadata has for them. LEADER_NOT_AVAILABLE and
-UNKNOWN_TOPIC_OR_PARTITION make a client ask again. INVALID_REQUEST is for names that cannot be
-created (`__cluster_metadata`), and INVALID_TOPIC_EXCEPTION makes a client give up at once.
-"""
 
 
 class Asker(NamedTuple):
@@ -156,48 +142,3 @@ async def _ask_the_controller(
             return dict.fromkeys(names, as_seen_by_the_client(refusal.code))
         codes.update((result.name, as_seen_by_the_client(result.error_code)) for result in response.topics)
     return codes
-
-
-def as_seen_by_the_client(code: int) -> ErrorCode:
-    return AS_SEEN_BY_THE_CLIENT.get(ErrorCode(code), ErrorCode(code))
-
-
-def creatable_topic(config: NodeConfig, name: str) -> CreatableTopic:
-    """Return a topic with the defaults of the cluster, or an internal topic of Kafka with the
-    configs that its coordinator needs.
-    """
-    match name:
-        case "__consumer_offsets":
-            return CreatableTopic(
-                name=name,
-                num_partitions=config.integer("offsets.topic.num.partitions"),
-                replication_factor=config.integer("offsets.topic.replication.factor"),
-                configs=_configs(
-                    {
-                        "cleanup.policy": "compact",
-                        "segment.bytes": str(config.integer("offsets.topic.segment.bytes")),
-                        "compression.type": "producer",
-                    }
-                ),
-            )
-        case "__transaction_state":
-            return CreatableTopic(
-                name=name,
-                num_partitions=config.integer("transaction.state.log.num.partitions"),
-                replication_factor=config.integer("transaction.state.log.replication.factor"),
-                configs=_configs(
-                    {
-                        "cleanup.policy": "compact",
-                        "compression.type": "uncompressed",
-                        "min.insync.replicas": str(config.integer("transaction.state.log.min.isr")),
-                        "segment.bytes": str(config.integer("transaction.state.log.segment.bytes")),
-                        "unclean.leader.election.enable": "false",
-                    }
-                ),
-            )
-        case _:
-            return CreatableTopic(name=name, num_partitions=BROKER_DEFAULT, replication_factor=BROKER_DEFAULT)
-
-
-def _configs(configs: Mapping[str, str]) -> list[CreatableTopicConfig]:
-    return [CreatableTopicConfig(name=name, value=value) for name, value in configs.items()]

@@ -13,10 +13,10 @@ from typing import Generic, TypeVar
 
 import trio
 
-from ..store.base import AccessDenied, Delete, SessionExpired, SessionState, Store, StoreError, StoreUnavailable
-from ..store.sessions import wait_connected
-from ..store.signal import Signal
-from ..znodes.content import MalformedZnodeError
+from ...cluster.znodes.content import MalformedZnodeError
+from ...store.base import AccessDenied, Delete, SessionExpired, SessionState, Store, StoreError, StoreUnavailable
+from ...store.sessions import wait_connected
+from ...store.signal import Signal
 
 log = logging.getLogger("minicontroller.config")
 

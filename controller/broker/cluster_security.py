@@ -15,7 +15,22 @@ from functools import partial
 import msgspec
 import trio
 
+from ...cluster.entities import (
+    NO_ACL_ENTRIES,
+    NO_ENTITY_CONFIGS,
+    UNREADABLE,
+    AclEntries,
+    DelegationToken,
+    EntityConfigs,
+)
+from ...cluster.groups import Group
+from ...cluster.znodes import acls, groups, tokens
+from ...cluster.znodes.entity_names import USER, client_entity_at, is_clients_parent, user_path
+from ...process.clock import now_ms
 from ...protocol.acls import ResourcePattern
+from ...security.acls import NOBODY, AclIndex
+from ...security.scram_credentials import HASHES, ScramCredential, parse_credential
+from ...store.base import Store, StoreError
 from ..active.entity_reading import (
     CONFIGS,
     GROUPS,
@@ -32,21 +47,6 @@ from ..active.entity_reading import (
     paths_of_group,
     read_entities,
 )
-from ..clock import now_ms
-from ..metadata.entities import (
-    NO_ACL_ENTRIES,
-    NO_ENTITY_CONFIGS,
-    UNREADABLE,
-    AclEntries,
-    DelegationToken,
-    EntityConfigs,
-)
-from ..metadata.groups import Group
-from ..security.acls import NOBODY, AclIndex
-from ..security.scram_credentials import HASHES, ScramCredential, parse_credential
-from ..store.base import Store, StoreError
-from ..znodes import acls, groups, tokens
-from ..znodes.entity_names import USER, client_entity_at, is_clients_parent, user_path
 from .change_notifications import ChangeNotifications
 from .dynamic_configs import CATCH_UP_SECONDS, DynamicConfigs
 

@@ -10,11 +10,11 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 
-from ..clock import now_ms
-from ..metadata.entities import DelegationToken
-from ..security.delegation_tokens import TokenKey, token_password
-from ..security.principal import USER
-from ..security.scram_credentials import ScramCredential, TokenCredential, derived_credential
+from ...cluster.entities import DelegationToken
+from ...process.clock import now_ms
+from ...security.delegation_tokens import TokenKey, token_password
+from ...security.principal import USER
+from ...security.scram_credentials import ScramCredential, TokenCredential, derived_credential
 from .cluster_security import EntityChanges
 
 log = logging.getLogger("minicontroller.security")

@@ -11,14 +11,14 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 import trio
 from immutables import Map
 
-from ..clock import now_ms
-from ..config.in_force import faults_together, in_force
-from ..config.node_config import NodeConfig
-from ..metadata.entities import NO_CONFIGS
-from ..store.base import Entry, Store, StoreError
-from ..znodes import layout
-from ..znodes.configs import decode_config, decode_config_change
-from ..znodes.content import MalformedZnodeError
+from ...cluster.entities import NO_CONFIGS
+from ...cluster.znodes import layout
+from ...cluster.znodes.configs import decode_config, decode_config_change
+from ...cluster.znodes.content import MalformedZnodeError
+from ...process.clock import now_ms
+from ...process.settings.in_force import faults_together, in_force
+from ...process.settings.node_config import NodeConfig
+from ...store.base import Entry, Store, StoreError
 from .change_notifications import ChangeNotifications
 
 log = logging.getLogger("minicontroller.config")

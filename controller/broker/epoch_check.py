@@ -11,14 +11,14 @@ from collections.abc import Collection
 
 import trio
 
-from ..metadata.cache import MetadataCache
-from ..metadata.entities import Topic
-from ..metadata.image import NO_CONTROLLER, Image
-from ..store.base import SessionExpired, Store, StoreUnavailable
-from ..store.sessions import wait_connected
-from ..znodes import layout
-from ..znodes.cluster import decode_controller, decode_controller_epoch
-from ..znodes.content import MalformedZnodeError
+from ...cluster.cache import MetadataCache
+from ...cluster.entities import Topic
+from ...cluster.image import NO_CONTROLLER, Image
+from ...cluster.znodes import layout
+from ...cluster.znodes.cluster import decode_controller, decode_controller_epoch
+from ...cluster.znodes.content import MalformedZnodeError
+from ...store.base import SessionExpired, Store, StoreUnavailable
+from ...store.sessions import wait_connected
 
 log = logging.getLogger("minicontroller.node")
 

@@ -9,12 +9,12 @@ import logging
 import msgspec
 import trio
 
-from ..store.base import SessionExpired, SessionState, Store, StoreError
-from ..store.sessions import wait_connected
-from ..store.signal import Signal
-from ..znodes import layout
-from ..znodes.cluster import finalized_features
-from ..znodes.content import MalformedZnodeError
+from ...cluster.znodes import layout
+from ...cluster.znodes.cluster import finalized_features
+from ...cluster.znodes.content import MalformedZnodeError
+from ...store.base import SessionExpired, SessionState, Store, StoreError
+from ...store.sessions import wait_connected
+from ...store.signal import Signal
 
 log = logging.getLogger("minicontroller.node")
 

@@ -10,17 +10,12 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 
 import trio
 
+from ...cluster.cache import MetadataCache
+from ...cluster.entities import Partition, Topic
+from ...cluster.image import Image
 from ...protocol.error_codes import ErrorCode
-from ...protocol.messages.alter_partition import (
-    AlterPartitionResponse,
-    BrokerState,
-    PartitionData,
-    TopicData,
-)
-from ..metadata.cache import MetadataCache
-from ..metadata.entities import Partition, Topic
-from ..metadata.image import Image
-from ..store.signal import Signal
+from ...protocol.messages.alter_partition import AlterPartitionResponse, BrokerState, PartitionData, TopicData
+from ...store.signal import Signal
 
 log = logging.getLogger("minicontroller.node")
 

@@ -7,9 +7,9 @@ changes nothing but the moves that an administrator has asked for, which are for
 from pathlib import Path
 from zlib import crc32
 
-from ..config.node_config import NodeConfig
-from ..metadata.entities import Topic
-from ..metadata.image import Image
+from ...cluster.entities import Topic
+from ...cluster.image import Image
+from ...process.settings.node_config import NodeConfig
 
 
 class LogDirs:

@@ -9,15 +9,15 @@ from collections.abc import Callable
 
 import trio
 
-from ..config.node_config import NodeConfig
-from ..metadata.entities import UNREADABLE
-from ..quotas.client_quotas import ClientQuotas
-from ..quotas.connection_rates import ConnectionRates
-from ..quotas.mutation_quota import MutationQuotas
-from ..quotas.quota_keys import NOT_ENFORCED
-from ..quotas.sampled_rate import Windows
-from ..quotas.write_quota import WriteQuota
-from ..znodes.entity_names import client_entity_at
+from ...cluster.entities import UNREADABLE
+from ...cluster.quotas.client_quotas import ClientQuotas
+from ...cluster.quotas.connection_rates import ConnectionRates
+from ...cluster.quotas.mutation_quota import MutationQuotas
+from ...cluster.quotas.quota_keys import NOT_ENFORCED
+from ...cluster.quotas.sampled_rate import Windows
+from ...cluster.quotas.write_quota import WriteQuota
+from ...cluster.znodes.entity_names import client_entity_at
+from ...process.settings.node_config import NodeConfig
 from .cluster_security import ClusterSecurity, EntityChanges
 from .dynamic_configs import DynamicConfigs
 

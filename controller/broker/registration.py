@@ -12,10 +12,10 @@ from collections.abc import Awaitable, Callable
 
 import trio
 
-from ..active.loading import load_brokers
-from ..errors import ConfigurationError
-from ..metadata.entities import Broker
-from ..store.base import (
+from ...cluster.entities import Broker
+from ...cluster.errors import ConfigurationError
+from ...cluster.znodes import layout, registrations
+from ...store.base import (
     AccessDenied,
     Create,
     Delete,
@@ -29,9 +29,9 @@ from ..store.base import (
     VersionConflict,
     Watch,
 )
-from ..store.sessions import wait_connected, wait_within_session
-from ..store.signal import Signal
-from ..znodes import layout, registrations
+from ...store.sessions import wait_connected, wait_within_session
+from ...store.signal import Signal
+from ..active.loading import load_brokers
 
 log = logging.getLogger("minicontroller.node")
 RETRY_SECONDS = 0.05

@@ -13,12 +13,12 @@ from collections.abc import Callable
 
 import trio
 
-from ..errors import ConfigurationError
-from ..store.base import AccessDenied, Create, Entry, NodeExists, SessionExpired, Store, StoreUnavailable
-from ..store.sessions import wait_connected, wait_within_session
-from ..store.signal import Signal
-from ..znodes.content import MalformedZnodeError
-from ..znodes.membership import MEMBERSHIP, decode_membership, encode_membership
+from ...cluster.errors import ConfigurationError
+from ...cluster.znodes.content import MalformedZnodeError
+from ...cluster.znodes.membership import MEMBERSHIP, decode_membership, encode_membership
+from ...store.base import AccessDenied, Create, Entry, NodeExists, SessionExpired, Store, StoreUnavailable
+from ...store.sessions import wait_connected, wait_within_session
+from ...store.signal import Signal
 
 log = logging.getLogger("minicontroller.node")
 

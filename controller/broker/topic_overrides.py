@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from ...cluster.entities import Topic
+from ...cluster.znodes import layout
+from ...store.base import SessionState, Store, WatchEvent
 from ..active.loading import entity_configs
-from ..metadata.entities import Topic
-from ..store.base import SessionState, Store, WatchEvent
-from ..znodes import layout
 
 MAX_KEPT = 10_000
 

@@ -1,14 +1,15 @@
 """AllocateProducerIds (67) gives a broker a block of ids for producers."""
 
+from ...admin.permissions import CLUSTER_ACTION
+from ...admin.spec import Sender
+from ...cluster.errors import Refusal
+from ...network.serving.api import ServedApi
+from ...network.serving.context import RequestContext
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from ..active.jobs import ControllerMoved
 from ..active.producer_id_blocks import NoBlockLeft
-from ..errors import Refusal
-from ..requests.context import RequestContext
-from ..requests.permissions import CLUSTER_ACTION
-from ..requests.spec import Sender, Spec
 from .node import Node
 
 
@@ -41,7 +42,7 @@ async def allocate(node: Node, request: AllocateProducerIdsRequest) -> AllocateP
     return AllocateProducerIdsResponse(producer_id_start=block.start, producer_id_len=len(block))
 
 
-API = Spec(
+API = ServedApi(
     key=ApiKey.ALLOCATE_PRODUCER_IDS,
     handler=handle,
     sender=Sender.NODE,

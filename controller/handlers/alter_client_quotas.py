@@ -7,10 +7,15 @@ they need.
 """
 
 import ipaddress
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
-from ...protocol.acls import AclOperation, AclResourceType
-from ...protocol.api_keys import ApiKey
+from ...admin.alter_client_quotas import ALTER_CONFIGS, KIND, SPEC, NamedEntity, entity_name, entity_of, kinds, operands
+from ...cluster.errors import Refusal
+from ...cluster.quotas.quota_keys import keys_of, quota_text
+from ...cluster.znodes import layout
+from ...cluster.znodes.entity_names import CLIENT_ID, IP, USER, Entity, client_entity_path, is_node_name, sanitized
+from ...network.serving.api import served
+from ...network.serving.context import RequestContext
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -20,33 +25,19 @@ from ...protocol.messages.alter_client_quotas import (
     ClientQuotaOperation,
 )
 from ...protocol.messages.describe_client_quotas import ClientQuotaEntity
-from ..errors import Refusal
-from ..quotas.quota_keys import keys_of, quota_text
-from ..requests.changes import RequestedChange
-from ..requests.context import RequestContext
-from ..requests.permissions import Permission
-from ..requests.spec import Changes, Rows, Spec, copied
-from ..znodes import layout
-from ..znodes.entity_names import CLIENT_ID, IP, USER, Entity, client_entity_path, is_node_name, sanitized
 from .entity_changes import EntityEdit, change_entities
 from .node import Node
 
-ALTER_CONFIGS = Permission(
-    AclOperation.ALTER_CONFIGS, AclResourceType.CLUSTER, "CLUSTER_AUTHORIZATION_FAILED for each entity"
-)
-KIND = "client_quota"
-"""The kind of these changes in the audit log."""
 TYPES = (USER, CLIENT_ID, IP)
 
 Configs = Mapping[str, str]
-NamedEntity = tuple[tuple[str, str | None], ...]
 
 
 async def handle(node: Node, context: RequestContext, request: AlterClientQuotasRequest) -> AlterClientQuotasResponse:
     may = context.may(ALTER_CONFIGS)
     edits = [_edit(alteration) if may else _refused(alteration, _unauthorized()) for alteration in request.entries]
     changes = await change_entities(node, context, request, edits, validate_only=request.validate_only)
-    rows = list(zip((_entity(each.entity) for each in request.entries), changes, strict=True))
+    rows = list(zip((entity_of(each.entity) for each in request.entries), changes, strict=True))
     if may:  # as in Kafka, an entity that is named twice has one row then
         rows = list(dict(rows).items())
     return AlterClientQuotasResponse(
@@ -61,26 +52,21 @@ async def handle(node: Node, context: RequestContext, request: AlterClientQuotas
     )
 
 
-def _entity(entity: Iterable[ClientQuotaEntity]) -> NamedEntity:
-    """Return the types and names of an entity. If a type is named twice, the last one counts."""
-    return tuple({each.entity_type: each.entity_name for each in entity}.items())
-
-
 def _edit(alteration: ClientQuotaAlteration) -> EntityEdit:
     try:
-        entity = _checked(_entity(alteration.entity))
+        entity = _checked(entity_of(alteration.entity))
         change = _change(frozenset(entity), alteration.ops)
     except Refusal as refusal:
         return _refused(alteration, refusal)
     path = f"{layout.CONFIG}/{client_entity_path(entity)}"
-    return EntityEdit(KIND, entity_name(alteration.entity), path, change, _operands(alteration), _kinds(alteration))
+    return EntityEdit(KIND, entity_name(alteration.entity), path, change, operands(alteration), kinds(alteration))
 
 
 def _refused(alteration: ClientQuotaAlteration, refusal: Refusal) -> EntityEdit:
     def refuse(_configs: object) -> object:
         raise refusal
 
-    return EntityEdit(KIND, entity_name(alteration.entity), "", refuse, _operands(alteration), _kinds(alteration))
+    return EntityEdit(KIND, entity_name(alteration.entity), "", refuse, operands(alteration), kinds(alteration))
 
 
 def _unauthorized() -> Refusal:
@@ -150,31 +136,4 @@ def _invalid(text: str) -> Refusal:
 # ------------------------------------------------------------------ for the audit log
 
 
-def entity_name(entity: Iterable[ClientQuotaEntity]) -> str:
-    """Return the name of an entity, whatever it holds: `user=alice,client-id=<default>`."""
-    return ",".join(
-        f"{kind}={layout.DEFAULT_ENTITY if name is None else sanitized(name)}" for kind, name in _entity(entity)
-    )
-
-
-def _operands(alteration: ClientQuotaAlteration) -> dict[str, str | None]:
-    return {op.key: None if op.remove else repr(op.value) for op in alteration.ops}
-
-
-def _kinds(alteration: ClientQuotaAlteration) -> dict[str, str]:
-    return {op.key: "delete" if op.remove else "set" for op in alteration.ops}
-
-
-def _requested(request: AlterClientQuotasRequest) -> Iterator[RequestedChange]:
-    for each in request.entries:
-        yield RequestedChange(entity_name(each.entity), KIND, _operands(each), _kinds(each))
-
-
-API = Spec(
-    key=ApiKey.ALTER_CLIENT_QUOTAS,
-    handler=handle,
-    at_controller=True,
-    rows=Rows("entries", AlteredClientQuotas, {"entries": copied("entity")}),
-    changes=Changes("alter_client_quotas", _requested),
-    permissions=(ALTER_CONFIGS,),
-)
+API = served(SPEC, handle)

@@ -4,7 +4,12 @@ to their defaults.
 
 from collections.abc import Sequence
 
-from ...protocol.api_keys import ApiKey
+from ...admin.alter_configs import SPEC
+from ...admin.configs.alterations import check_replacement, replace_broker, replace_topic
+from ...admin.requested_changes import operation_kinds
+from ...network.serving.api import Handler, served
+from ...network.serving.context import RequestContext
+from ...process.time_slices import in_time_slices
 from ...protocol.header import DecidedElement
 from ...protocol.messages.alter_configs import (
     AlterConfigsRequest,
@@ -12,22 +17,10 @@ from ...protocol.messages.alter_configs import (
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
-from ..config.alterations import check_replacement, replace_broker, replace_topic
-from ..requests.context import RequestContext
-from ..requests.spec import Changes, Handler, Rows, Spec, copied
-from ..requests.time_slices import in_time_slices
-from .config_changes import (
-    ALTER_CONFIGS_OF_CLUSTER,
-    ALTER_CONFIGS_OF_TOPIC,
-    Alteration,
-    AlterationPlanner,
-    alter,
-    refused_here,
-)
+from .config_changes import Alteration, AlterationPlanner, alter, refused_here
 from .node import Node
 from .own_changes import refused_of_own
 from .planning import PlannedChange
-from .requested_changes import configured_resources, operation_kinds
 
 
 async def receive(
@@ -82,12 +75,4 @@ def _entries(resource: AlterConfigsResource) -> list[tuple[str, str | None]]:
     return [(config.name, config.value) for config in resource.configs]
 
 
-API = Spec(
-    key=ApiKey.ALTER_CONFIGS,
-    handler=handle,
-    receiver=receive,
-    at_controller=True,
-    permissions=(ALTER_CONFIGS_OF_TOPIC, ALTER_CONFIGS_OF_CLUSTER),
-    rows=Rows("responses", AlterConfigsResourceResponse, {"resources": copied("resource_type", "resource_name")}),
-    changes=Changes("alter_configs", configured_resources),
-)
+API = served(SPEC, handle, receiver=receive)

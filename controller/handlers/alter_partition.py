@@ -6,6 +6,14 @@ Only authenticated brokers may send it. The order of the checks is Kafka's
 
 import msgspec
 
+from ...admin.permissions import CLUSTER_ACTION
+from ...admin.spec import Sender
+from ...cluster.entities import NO_TOPIC_ID, Partition, Topic
+from ...cluster.errors import Refusal
+from ...cluster.image import Image
+from ...cluster.leadership import RECOVERED, RECOVERING
+from ...network.serving.api import ServedApi
+from ...network.serving.context import RequestContext
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.alter_partition import (
@@ -18,13 +26,6 @@ from ...protocol.messages.alter_partition import (
 )
 from ..active import partition_states
 from ..active.jobs import ControllerMoved, Draft, Element
-from ..errors import Refusal
-from ..metadata.entities import NO_TOPIC_ID, Partition, Topic
-from ..metadata.image import Image
-from ..metadata.leadership import RECOVERED, RECOVERING
-from ..requests.context import RequestContext
-from ..requests.permissions import CLUSTER_ACTION
-from ..requests.spec import Sender, Spec
 from .node import Node
 
 
@@ -134,7 +135,7 @@ def _judged(image: Image, topic: Topic | None, wanted: PartitionData, by_id: boo
     )
 
 
-API = Spec(
+API = ServedApi(
     key=ApiKey.ALTER_PARTITION,
     handler=handle,
     sender=Sender.NODE,

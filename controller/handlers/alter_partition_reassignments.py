@@ -8,8 +8,14 @@ it on. The request's timeout means nothing, as in Kafka.
 
 from collections.abc import Sequence
 
-from ...protocol.acls import AclOperation, AclResourceType
-from ...protocol.api_keys import ApiKey
+from ...admin.alter_partition_reassignments import ALTER_CLUSTER, SPEC
+from ...admin.requested_changes import reassigned_topics
+from ...cluster import reassignment
+from ...cluster.entities import Partition, Topic
+from ...cluster.errors import Refusal
+from ...cluster.image import Image
+from ...network.serving.api import served
+from ...network.serving.context import RequestContext
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -20,21 +26,11 @@ from ...protocol.messages.alter_partition_reassignments import (
 from ..active.jobs import Draft
 from ..active.reassignment import stage
 from ..active.stored_topics import refuse_damaged
-from ..errors import Refusal
-from ..metadata import reassignment
-from ..metadata.entities import Partition, Topic
-from ..metadata.image import Image
-from ..requests.context import RequestContext
-from ..requests.permissions import Permission
-from ..requests.spec import Changes, Spec
 from .changes import carry_out
 from .entity_changes import refuse_request
 from .node import Node
 from .parts import PartsOfElements
 from .planning import PlannedChange, judge_reassignment
-from .requested_changes import reassigned_topics
-
-ALTER_CLUSTER = Permission(AclOperation.ALTER, AclResourceType.CLUSTER, "CLUSTER_AUTHORIZATION_FAILED for the request")
 
 NO_PARTITION = Partition(replicas=())
 
@@ -193,10 +189,4 @@ def _wrong(text: str) -> Refusal:
     return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
 
 
-API = Spec(
-    key=ApiKey.ALTER_PARTITION_REASSIGNMENTS,
-    handler=handle,
-    at_controller=True,
-    permissions=(ALTER_CLUSTER,),
-    changes=Changes("alter_partition_reassignments", reassigned_topics),
-)
+API = served(SPEC, handle)

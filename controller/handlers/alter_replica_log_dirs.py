@@ -5,48 +5,42 @@ The node checks what only it knows, its directories, and has the controller deci
 under the caller's name, so that moves are judged and recorded like all changes.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from immutables import Map
-
-from ...protocol.acls import AclOperation, AclResourceType
-from ...protocol.api_keys import ApiKey
+from ...admin.alter_replica_log_dirs import (
+    ALTER_CLUSTER,
+    KIND,
+    SPEC,
+    Partition,
+    Row,
+    moved_replicas,
+    wanted_directories,
+)
+from ...admin.changes import RequestedChange
+from ...cluster.errors import Refusal
+from ...cluster.image import Image
+from ...network.serving.api import Handler, served
+from ...network.serving.context import RequestContext
+from ...network.serving.long_answers import note
+from ...process.time_slices import TimeSlice
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
-    AlterReplicaLogDirPartitionResult,
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirsResponse,
     AlterReplicaLogDirTopic,
     AlterReplicaLogDirTopicResult,
 )
 from ..active.jobs import Draft
-from ..errors import Refusal
-from ..metadata.image import Image
-from ..requests.changes import RequestedChange
-from ..requests.context import RequestContext
-from ..requests.long_answers import note
-from ..requests.permissions import Permission
-from ..requests.spec import Changes, Fields, Handler, InnerRows, Rows, Spec
-from ..requests.time_slices import TimeSlice
 from .changes import carry_out
 from .node import Node
 from .parts import Parts, each
 from .planning import PlannedChange, judge_admin, judges_api
 
-ALTER_CLUSTER = Permission(
-    AclOperation.ALTER, AclResourceType.CLUSTER, "CLUSTER_AUTHORIZATION_FAILED for each partition"
-)
 LONGEST_NAME = 215
 """The most characters of a topic's name, a hyphen and a partition's number together. While Kafka
 moves a replica, its folder has 40 more, and a folder's name has at most 255.
 """
-
-KIND = "replica"
-
-Row = AlterReplicaLogDirPartitionResult
-Partition = tuple[str, int]
-"""A topic's name and the index of a partition."""
 
 
 async def receive(
@@ -55,7 +49,7 @@ async def receive(
     """Answer a request at the node that received it, and carry out what the controller allows."""
     if node.cache.is_behind:
         await node.cache.wait_expected_update()
-    wanted = _wanted(request)
+    wanted = wanted_directories(request)
     may_alter = context.may(ALTER_CLUSTER, logs_denial=False)  # the controller logs it
     codes: dict[Partition, int] = {}
     time_slice = TimeSlice()
@@ -80,16 +74,6 @@ async def receive(
     for error_code in codes.values():
         note(error_code, context)
     return _response({partition: codes[partition] for partition in wanted}, throttle_time_ms)
-
-
-def _wanted(request: AlterReplicaLogDirsRequest) -> dict[Partition, str]:
-    """Return the directory for each partition; of several the last counts."""
-    return {
-        (topic.name, index): directory.path
-        for directory in request.dirs
-        for topic in directory.topics
-        for index in topic.partitions
-    }
 
 
 def _refused_here(node: Node, path: str, name: str, index: int) -> ErrorCode | None:
@@ -129,7 +113,7 @@ async def handle(
         node, context, request, Parts(planner.plan, len(planner.requested)), planner.unbegun, timeout_ms=0
     )
     codes = {change.resource: change.code for change in changes}
-    return _response({(name, index): codes[name] for name, index in _wanted(request)}, 0)
+    return _response({(name, index): codes[name] for name, index in wanted_directories(request)}, 0)
 
 
 class MovesPlanner:
@@ -174,15 +158,6 @@ class MovesPlanner:
 # ------------------------------------------------------------------ messages
 
 
-def moved_replicas(request: AlterReplicaLogDirsRequest) -> Iterator[RequestedChange]:
-    """Return the directories that a request asks for, by partition, for each topic."""
-    paths: dict[str, dict[str, str | None]] = {}
-    for (name, index), path in _wanted(request).items():
-        paths.setdefault(name, {})[f"{name}-{index}"] = path
-    for name, wanted in paths.items():
-        yield RequestedChange(name, KIND, Map(wanted), Map(dict.fromkeys(wanted, "set")))
-
-
 def _request(wanted: Mapping[Partition, str]) -> AlterReplicaLogDirsRequest:
     dirs: dict[str, dict[str, list[int]]] = {}
     for (name, index), path in wanted.items():
@@ -212,26 +187,4 @@ def _response(codes: Mapping[Partition, int], throttle_time_ms: int) -> AlterRep
     )
 
 
-def _topic(topic: AlterReplicaLogDirTopic) -> Fields:
-    return {"topic_name": topic.name}
-
-
-def _partitions(topic: AlterReplicaLogDirTopic) -> Iterator[Fields]:
-    return ({"partition_index": index} for index in topic.partitions)
-
-
-API = Spec(
-    key=ApiKey.ALTER_REPLICA_LOG_DIRS,
-    handler=handle,
-    receiver=receive,
-    at_controller=True,
-    sent_by_kafka=False,
-    permissions=(ALTER_CLUSTER,),
-    rows=Rows(
-        "results",
-        AlterReplicaLogDirTopicResult,
-        {"topics": _topic},
-        inner=InnerRows("partitions", Row, _partitions),
-    ),
-    changes=Changes("alter_replica_log_dirs", moved_replicas),
-)
+API = served(SPEC, handle, receiver=receive)

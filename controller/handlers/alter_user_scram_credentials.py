@@ -7,11 +7,15 @@ same user. Kafka's server errors for what cannot be kept are UNACCEPTABLE_CREDEN
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
-from ...protocol.acls import AclOperation, AclResourceType
-from ...protocol.api_keys import ApiKey
+from ...admin.alter_user_scram_credentials import ALTER_CLUSTER, SPEC, Alteration, audited_operations, by_user
+from ...cluster.errors import Refusal
+from ...cluster.znodes import layout
+from ...cluster.znodes.entity_names import is_node_name, sanitized, user_path
+from ...network.serving.api import served
+from ...network.serving.context import RequestContext
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -20,12 +24,7 @@ from ...protocol.messages.alter_user_scram_credentials import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
-from ..errors import Refusal
-from ..requests.changes import RequestedChange
-from ..requests.context import RequestContext
-from ..requests.permissions import Permission
-from ..requests.spec import Changes, Fields, Rows, Spec
-from ..security.scram_credentials import (
+from ...security.scram_credentials import (
     MAX_SALT_BYTES,
     MECHANISM_NUMBERS,
     MIN_ITERATIONS,
@@ -33,18 +32,9 @@ from ..security.scram_credentials import (
     credential_of_salted,
     credential_text,
 )
-from ..znodes import layout
-from ..znodes.entity_names import is_node_name, sanitized, user_path
 from .entity_changes import EntityEdit, change_entities
 from .node import Node
 
-ALTER_CLUSTER = Permission(
-    AclOperation.ALTER, AclResourceType.CLUSTER, "CLUSTER_AUTHORIZATION_FAILED for every user that the request names"
-)
-UNKNOWN = "unknown"
-"""Stands in the audit log for a mechanism that does not exist."""
-
-Alteration = ScramCredentialDeletion | ScramCredentialUpsertion
 Configs = Mapping[str, str]
 
 
@@ -53,29 +43,20 @@ async def handle(
 ) -> AlterUserScramCredentialsResponse:
     if not context.may(ALTER_CLUSTER):
         raise Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-    by_user = _by_user(request)
-    edits = [_edit(user, alterations) for user, alterations in by_user.items()]
+    altered = by_user(request)
+    edits = [_edit(user, alterations) for user, alterations in altered.items()]
     changes = await change_entities(node, context, request, edits)
     results = [
         AlterUserScramCredentialsResult(
             user=user, error_code=change.code, error_message="" if change.refusal is None else change.message
         )
-        for user, change in zip(by_user, changes, strict=True)
+        for user, change in zip(altered, changes, strict=True)
     ]
     return AlterUserScramCredentialsResponse(results=sorted(results, key=lambda result: result.error_code == 0))
 
 
-def _by_user(request: AlterUserScramCredentialsRequest) -> dict[str, list[Alteration]]:
-    """Return what a request asks for each user, deletions first."""
-    by_user: dict[str, list[Alteration]] = {}
-    alterations: list[Alteration] = [*request.deletions, *request.upsertions]
-    for alteration in alterations:
-        by_user.setdefault(alteration.name, []).append(alteration)
-    return by_user
-
-
 def _edit(user: str, alterations: Sequence[Alteration]) -> EntityEdit:
-    operations, kinds = _audited(alterations)
+    operations, kinds = audited_operations(alterations)
     return EntityEdit(
         kind="user",
         name=user,
@@ -128,32 +109,4 @@ def _stored(mechanism: str, upsertion: ScramCredentialUpsertion) -> str:
     )
 
 
-def _audited(alterations: Sequence[Alteration]) -> tuple[dict[str, str | None], dict[str, str]]:
-    """Return the operands, of which none is a secret, and the kinds of operation by mechanism."""
-    operations: dict[str, str | None] = {}
-    kinds: dict[str, str] = {}
-    for alteration in alterations:
-        mechanism = MECHANISM_NUMBERS.get(alteration.mechanism, UNKNOWN)
-        is_set = isinstance(alteration, ScramCredentialUpsertion)
-        operations[mechanism] = "" if is_set else None
-        kinds[mechanism] = "set" if is_set else "delete"
-    return operations, kinds
-
-
-def _requested(request: AlterUserScramCredentialsRequest) -> Iterator[RequestedChange]:
-    for user, alterations in _by_user(request).items():
-        yield RequestedChange(user, "user", *_audited(alterations))
-
-
-def _user(alteration: Alteration) -> Fields:
-    return {"user": alteration.name}
-
-
-API = Spec(
-    key=ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
-    handler=handle,
-    at_controller=True,
-    permissions=(ALTER_CLUSTER,),
-    rows=Rows("results", AlterUserScramCredentialsResult, {"deletions": _user, "upsertions": _user}, distinct=True),
-    changes=Changes("alter_user_scram_credentials", _requested),
-)
+API = served(SPEC, handle)

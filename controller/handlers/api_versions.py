@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Protocol
 
+from ...admin.spec import Sender
+from ...network.serving.api import ServedApi
+from ...network.serving.context import RequestContext, Routes
 from ...protocol import dry_runs
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
@@ -20,10 +23,8 @@ from ...protocol.messages.api_versions import (
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
+from ...security.caller import MAX_SOFTWARE_CHARACTERS
 from ..broker.features import FinalizedFeatures, FollowedFeatures
-from ..requests.context import RequestContext, Routes
-from ..requests.spec import Sender, Spec
-from ..security.caller import MAX_SOFTWARE_CHARACTERS
 
 SOFTWARE = re.compile(r"[a-zA-Z0-9\-.]++")
 """The characters that KIP-511 allows in the name and the version of client software. Neither may
@@ -81,7 +82,7 @@ def advertised(routes: Routes, finalized: FinalizedFeatures) -> ApiVersionsRespo
     )
 
 
-API = Spec(
+API = ServedApi(
     key=ApiKey.API_VERSIONS,
     handler=handle,
     sender=Sender.ANYONE,

@@ -2,9 +2,9 @@
 cluster, or with a group.
 """
 
+from ...admin.permissions import Permission
+from ...network.serving.context import RequestContext
 from ...protocol.acls import NO_OPERATIONS, AclResourceType
-from ..requests.context import RequestContext
-from ..requests.permissions import Permission
 
 
 def cluster_operations(context: RequestContext, describe: Permission, *, asked: bool) -> int:

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from functools import partial
 from inspect import isawaitable
 
+from ...cluster.errors import Refusal
+from ...network.serving.api import Handler
+from ...network.serving.context import RequestContext
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
-from ..errors import Refusal
-from ..requests.context import RequestContext
-from ..requests.spec import Handler
 from .node import Node
 
 

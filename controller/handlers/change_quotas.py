@@ -2,9 +2,9 @@
 it: under the principal and client id of the client, at the active controller.
 """
 
+from ...cluster.quotas.mutation_quota import RequestQuota
+from ...network.serving.context import RequestContext
 from ...policies.interface import ANONYMOUS
-from ..quotas.mutation_quota import RequestQuota
-from ..requests.context import RequestContext
 from .node import Node
 
 

@@ -15,20 +15,20 @@ from typing import Any
 
 import trio
 
+from ...admin.changes import RequestedChange
+from ...admin.recording.requests import DENIALS, AuditedRequest
+from ...admin.requested_changes import requested_changes
+from ...cluster.errors import Refusal
+from ...network.serving.context import RequestContext
+from ...process.time_slices import in_time_slices
 from ...protocol.error_codes import ErrorCode
+from ...store.base import SessionExpired, StoreUnavailable
 from ..active.active_controller import ActiveController
 from ..active.jobs import ControllerMoved, Draft, Element, WriterJob, decision
 from ..active.writer import Writer
-from ..audit.requests import DENIALS, AuditedRequest
-from ..errors import Refusal
-from ..requests.changes import RequestedChange
-from ..requests.context import RequestContext
-from ..requests.time_slices import in_time_slices
-from ..store.base import SessionExpired, StoreUnavailable
 from .node import Node
 from .parts import Parts
 from .planning import PlannedChange
-from .requested_changes import requested_changes
 
 NOT_BEGUN = "The change was not begun in time and will not be made."
 ELEMENTS_OF_DENIALS = 10

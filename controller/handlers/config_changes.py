@@ -13,39 +13,33 @@ from typing import Any, TypeVar
 import msgspec
 from immutables import Map
 
+from ...admin.changes import kind_and_name
+from ...admin.config_permissions import ALTER_CONFIGS_OF_CLUSTER, ALTER_CONFIGS_OF_TOPIC
+from ...admin.policy.cluster_view import requested
+from ...admin.questions import asked_by
+from ...admin.requested_changes import operands, operation_kinds
+from ...cluster.entities import NO_ENTITY_CONFIGS, EntityConfigs, Topic
+from ...cluster.errors import Refusal
+from ...cluster.znodes import layout
+from ...cluster.znodes.configs import encode_config, encode_config_change
+from ...network.serving.api import Handler
+from ...network.serving.context import NO_NAMES, RequestContext
 from ...policies.configs.values import java_int
 from ...policies.interface import AlterBrokerConfigsRequest, AlterLoggersRequest, AlterTopicRequest
-from ...protocol.acls import AclOperation, AclResourceType
+from ...process.observe.secrets import configs_for_policies, redact_configs_of
+from ...process.time_slices import TimeSlice, in_time_slices
 from ...protocol.config_resources import ResourceType
 from ...protocol.error_codes import ErrorCode
+from ...store.base import Create, Operation, SetData
 from ..active.entity_writing import refuse_unreadable
 from ..active.jobs import Draft
-from ..errors import Refusal
-from ..metadata.entities import NO_ENTITY_CONFIGS, EntityConfigs, Topic
-from ..observe.secrets import configs_for_policies, redact_configs_of
-from ..policy.cluster_view import requested
-from ..requests.changes import kind_and_name
-from ..requests.context import NO_NAMES, RequestContext
-from ..requests.permissions import Permission
-from ..requests.spec import Handler
-from ..requests.time_slices import TimeSlice, in_time_slices
-from ..store.base import Create, Operation, SetData
-from ..znodes import layout
-from ..znodes.configs import encode_config, encode_config_change
 from . import decided_elements
 from .changes import carry_out
 from .node import Node
 from .parts import Parts, each
-from .planning import PlannedChange, asked_by, default_configs, denied_in_advance, judge
-from .requested_changes import operands, operation_kinds
+from .planning import PlannedChange, default_configs, denied_in_advance, judge
 
 Configs = Mapping[str, str]
-ALTER_CONFIGS_OF_TOPIC = Permission(
-    AclOperation.ALTER_CONFIGS, AclResourceType.TOPIC, "TOPIC_AUTHORIZATION_FAILED for the topic"
-)
-ALTER_CONFIGS_OF_CLUSTER = Permission(
-    AclOperation.ALTER_CONFIGS, AclResourceType.CLUSTER, "CLUSTER_AUTHORIZATION_FAILED for brokers and loggers"
-)
 
 R = TypeVar("R", bound=Any)
 """A resource of AlterConfigs or of IncrementalAlterConfigs."""

@@ -4,6 +4,10 @@ here first; they describe the group by DescribeGroups after UNSUPPORTED_VERSION.
 
 from collections.abc import Awaitable
 
+from ...admin.spec import Rows, called
+from ...network.serving.api import ServedApi
+from ...network.serving.context import RequestContext
+from ...network.serving.long_answers import are_few, noted, rows_in_time_slices
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.consumer_group_describe import (
@@ -11,9 +15,6 @@ from ...protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeResponse,
     DescribedConsumerGroup,
 )
-from ..requests.context import RequestContext
-from ..requests.long_answers import are_few, noted, rows_in_time_slices
-from ..requests.spec import Rows, Spec, called
 from .node import Node
 
 
@@ -32,7 +33,7 @@ def handle(
     return in_time_slices()
 
 
-API = Spec(
+API = ServedApi(
     key=ApiKey.CONSUMER_GROUP_DESCRIBE,
     handler=handle,
     rows=Rows("groups", DescribedConsumerGroup, {"group_ids": called("group_id")}),

@@ -2,14 +2,11 @@
 request and answers UNSUPPORTED_VERSION, and so does every node here.
 """
 
+from ...network.serving.api import ServedApi
+from ...network.serving.context import RequestContext
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
-from ...protocol.messages.consumer_group_heartbeat import (
-    ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatResponse,
-)
-from ..requests.context import RequestContext
-from ..requests.spec import Spec
+from ...protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from .node import Node
 
 
@@ -19,7 +16,7 @@ def handle(
     return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
 
 
-API = Spec(
+API = ServedApi(
     key=ApiKey.CONSUMER_GROUP_HEARTBEAT,
     handler=handle,
 )

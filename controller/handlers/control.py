@@ -9,11 +9,11 @@ out, and `EpochCheck` compares the epochs later.
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
+from ...cluster.znodes import layout
+from ...cluster.znodes.cluster import decode_controller_epoch
+from ...cluster.znodes.content import MalformedZnodeError
 from ...protocol.error_codes import ErrorCode
-from ..store.base import StoreError
-from ..znodes import layout
-from ..znodes.cluster import decode_controller_epoch
-from ..znodes.content import MalformedZnodeError
+from ...store.base import StoreError
 from .node import Node
 
 Response = TypeVar("Response")

@@ -1,5 +1,9 @@
 """ControlledShutdown (7): before a broker stops, its leaderships move to other brokers."""
 
+from ...admin.permissions import CLUSTER_ACTION
+from ...admin.spec import Sender
+from ...network.serving.api import ServedApi
+from ...network.serving.context import RequestContext
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.controlled_shutdown import (
@@ -9,9 +13,6 @@ from ...protocol.messages.controlled_shutdown import (
 )
 from ..active import partition_states
 from ..active.jobs import ControllerMoved
-from ..requests.context import RequestContext
-from ..requests.permissions import CLUSTER_ACTION
-from ..requests.spec import Sender, Spec
 from .node import Node
 
 
@@ -49,7 +50,7 @@ async def shut_down(node: Node, request: ControlledShutdownRequest) -> Controlle
     )
 
 
-API = Spec(
+API = ServedApi(
     key=ApiKey.CONTROLLED_SHUTDOWN,
     handler=handle,
     sender=Sender.NODE,

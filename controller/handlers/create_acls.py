@@ -5,8 +5,14 @@ row that has ANY in one of its fields, a principal without a type, or a name tha
 is refused by itself; Kafka fails the whole request with UNKNOWN_SERVER_ERROR.
 """
 
-from collections.abc import Iterable, Mapping
-
+from ...admin.acl_filters import PATTERN_TYPES, TYPES, entry_text, pattern_text
+from ...admin.create_acls import ALTER_CLUSTER, SPEC, described_acl
+from ...cluster.errors import Refusal
+from ...cluster.znodes.acls import acl_path
+from ...cluster.znodes.entity_names import is_node_name
+from ...network.serving.api import served
+from ...network.serving.context import RequestContext
+from ...process.time_slices import TimeSlice
 from ...protocol.acls import (
     CLUSTER_NAME,
     AccessControlEntry,
@@ -16,24 +22,12 @@ from ...protocol.acls import (
     PermissionType,
     ResourcePattern,
 )
-from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.create_acls import AclCreation, AclCreationResult, CreateAclsRequest, CreateAclsResponse
-from ..errors import Refusal
-from ..requests.changes import RequestedChange
-from ..requests.context import RequestContext
-from ..requests.permissions import Permission
-from ..requests.spec import Changes, Rows, Spec, copied
-from ..requests.time_slices import TimeSlice
-from ..znodes.acls import acl_path
-from ..znodes.entity_names import is_node_name
-from .acl_filters import PATTERN_TYPES, TYPES, check_members, check_request, entry_text, name_of, pattern_text, words
+from .acl_filters import check_request
 from .entity_changes import EntityEdit, change_entities, refuse_request
 from .node import Node
 
-ALTER_CLUSTER = Permission(
-    AclOperation.ALTER, AclResourceType.CLUSTER, "CLUSTER_AUTHORIZATION_FAILED for each ACL of the request"
-)
 NOT_CREATED = "Failed to create ACL"
 OPERATIONS = frozenset(each for each in AclOperation if each > AclOperation.ANY)
 PERMISSIONS = frozenset({PermissionType.DENY, PermissionType.ALLOW})
@@ -114,39 +108,8 @@ def _refused(creation: AclCreation, refusal: Refusal) -> EntityEdit:
     def edit(_before: object) -> object:
         raise refusal
 
-    name, added = _described(creation)
+    name, added = described_acl(creation)
     return EntityEdit("acl", name, "", edit, added, dict.fromkeys(added, "set"))
 
 
-def _described(creation: AclCreation) -> tuple[str, Mapping[str, str | None]]:
-    """Return the name of a row's resource and its ACL for the audit log, whatever they hold."""
-    pattern_type = name_of(PatternType, creation.resource_pattern_type).upper()
-    name = f"{name_of(AclResourceType, creation.resource_type)}:{pattern_type}:{creation.resource_name}"
-    entry = words(creation.permission_type, creation.operation, creation.principal, creation.host)
-    return name, {entry: ""}
-
-
-def _requested(request: CreateAclsRequest) -> Iterable[RequestedChange]:
-    found: dict[str, dict[str, str | None]] = {}
-    for creation in request.creations:
-        name, added = _described(creation)
-        found.setdefault(name, {}).update(added)
-    return [RequestedChange(name, "acl", added, dict.fromkeys(added, "set")) for name, added in found.items()]
-
-
-def _check_readable(request: CreateAclsRequest) -> None:
-    for each in request.creations:
-        check_members(
-            (each.resource_type, each.resource_pattern_type, each.operation, each.permission_type), "CreateAcls"
-        )
-
-
-API = Spec(
-    key=ApiKey.CREATE_ACLS,
-    handler=handle,
-    check_readable=_check_readable,
-    at_controller=True,
-    rows=Rows("results", AclCreationResult, {"creations": copied()}),
-    changes=Changes("create_acls", _requested),
-    permissions=(ALTER_CLUSTER,),
-)
+API = served(SPEC, handle)

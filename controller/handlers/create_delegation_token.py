@@ -4,48 +4,26 @@ owner by SCRAM until the token expires.
 """
 
 import base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from immutables import Map
 
-from ...protocol.acls import AclOperation, AclResourceType
-from ...protocol.api_keys import ApiKey
+from ...admin.create_delegation_token import CREATE_TOKENS, SPEC, operations_of
+from ...admin.delegation_tokens import KIND, set_by, text_of
+from ...cluster.entities import DelegationToken
+from ...cluster.errors import Refusal
+from ...cluster.random_ids import new_id
+from ...cluster.znodes.tokens import token_path
+from ...network.serving.api import Handler, served
+from ...network.serving.context import RequestContext
+from ...process.clock import now_ms
 from ...protocol.error_codes import ErrorCode
-from ...protocol.messages.create_delegation_token import (
-    CreateDelegationTokenRequest,
-    CreateDelegationTokenResponse,
-)
+from ...protocol.messages.create_delegation_token import CreateDelegationTokenRequest, CreateDelegationTokenResponse
+from ...security.principal import USER
 from ..broker.delegation_tokens import MAX_CHARACTERS, MAX_CHARACTERS_OF_TOKEN
-from ..clock import now_ms
-from ..errors import Refusal
-from ..metadata.entities import DelegationToken
-from ..metadata.random_ids import new_id
-from ..requests.changes import RequestedChange
-from ..requests.context import RequestContext
-from ..requests.permissions import Permission
-from ..requests.spec import Changes, Handler, Spec
-from ..security.principal import USER
-from ..znodes.tokens import token_path
-from .delegation_tokens import (
-    KIND,
-    NAMELESS,
-    ask_if_allowed,
-    check_channel,
-    check_enabled,
-    refusing,
-    requester_of,
-    set_by,
-    text_of,
-    type_and_name,
-)
+from .delegation_tokens import ask_if_allowed, check_channel, check_enabled, refusing, requester_of, type_and_name
 from .entity_changes import EntityEdit, change_entities
 from .node import Node
-
-CREATE_TOKENS = Permission(
-    AclOperation.CREATE_TOKENS,
-    AclResourceType.USER,
-    "DELEGATION_TOKEN_AUTHORIZATION_FAILED; nobody needs it for a token of their own",
-)
 
 
 async def receive(
@@ -64,7 +42,7 @@ async def handle(
     node: Node, context: RequestContext, request: CreateDelegationTokenRequest
 ) -> CreateDelegationTokenResponse:
     """Answer a request at the active controller."""
-    operations = _operations(request)
+    operations = operations_of(request)
     token: DelegationToken | None = None
     try:
         token = _new_token(node, context, request)
@@ -151,26 +129,4 @@ def _response(
     return response
 
 
-def _operations(request: CreateDelegationTokenRequest) -> dict[str, str | None]:
-    """Return what is asked for, for the audit log."""
-    asked: dict[str, str | None] = {"max_lifetime_ms": str(request.max_lifetime_ms)}
-    if request.owner_principal_name:
-        asked["owner"] = f"{request.owner_principal_type or ''}:{request.owner_principal_name}"
-    if request.renewers:
-        asked["renewers"] = ",".join(map(text_of, request.renewers))
-    return asked
-
-
-def _requested(request: CreateDelegationTokenRequest) -> Iterable[RequestedChange]:
-    operations = _operations(request)
-    return [RequestedChange(NAMELESS, KIND, operations, set_by(operations))]
-
-
-API = Spec(
-    key=ApiKey.CREATE_DELEGATION_TOKEN,
-    handler=handle,
-    receiver=receive,
-    at_controller=True,
-    changes=Changes("create_delegation_token", _requested),
-    permissions=(CREATE_TOKENS,),
-)
+API = served(SPEC, handle, receiver=receive)

@@ -9,39 +9,36 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ...admin.create_partitions import ALTER_TOPIC, SPEC, Assignment, manual_rows
+from ...admin.policy.cluster_view import requested
+from ...admin.questions import asked_by
+from ...cluster import leadership
+from ...cluster.entities import Partition, Topic
+from ...cluster.errors import Refusal
+from ...cluster.image import Image
+from ...cluster.placement import assign_replicas, placed_brokers, start_for_new_partitions
+from ...cluster.znodes import layout
+from ...cluster.znodes.topics import encode_topic
+from ...network.serving.api import served
+from ...network.serving.context import NO_NAMES, RequestContext
 from ...policies.interface import AlterTopicRequest
-from ...protocol.acls import AclOperation, AclResourceType
-from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.create_partitions import (
-    CreatePartitionsAssignment,
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreatePartitionsTopic,
     CreatePartitionsTopicResult,
 )
+from ...store.base import SetData
 from ..active import partition_states
 from ..active.jobs import Draft, Element
 from ..active.stored_topics import refuse_damaged
-from ..errors import Refusal
-from ..metadata import leadership
-from ..metadata.entities import Partition, Topic
-from ..metadata.image import Image
-from ..metadata.placement import assign_replicas, placed_brokers, start_for_new_partitions
-from ..policy.cluster_view import requested
-from ..requests.context import NO_NAMES, RequestContext
-from ..requests.permissions import Permission
-from ..requests.spec import Changes, Rows, Spec, copied
-from ..store.base import SetData
-from ..znodes import layout
-from ..znodes.topics import encode_topic
 from .change_quotas import quota_of
 from .changes import carry_out
 from .node import Node
 from .parts import Parts, each
 from .planning import (
     PlannedChange,
-    asked_by,
     check_storable,
     default_configs,
     deleted_since,
@@ -49,12 +46,8 @@ from .planning import (
     judge,
     partition_znodes,
 )
-from .requested_changes import named_topics
-
-ALTER_TOPIC = Permission(AclOperation.ALTER, AclResourceType.TOPIC, "TOPIC_AUTHORIZATION_FAILED for the topic")
 
 DENIED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "The topic authorization is failed.")
-Assignment = tuple[tuple[int, ...], ...]
 
 
 async def handle(node: Node, context: RequestContext, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
@@ -219,36 +212,6 @@ class PartitionsPlanner:
         return tuple(leadership.elect_leader(partition, live) or partition for partition in stateless)
 
 
-def manual_rows(image: Image, topic: Topic, rows: Sequence[CreatePartitionsAssignment], increment: int) -> Assignment:
-    """Check and return the replicas that the request names. Row i belongs to partition
-    current + i.
-    """
-    unknown = sorted({broker for row in rows for broker in row.broker_ids}.difference(image.brokers))
-    if unknown:
-        raise _wrong(f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}.")
-    if len(rows) != increment:
-        raise _wrong(f"Increasing the number of partitions by {increment} but {len(rows)} assignments provided.")
-    for index, row in enumerate(rows, start=len(topic.partitions)):
-        if not row.broker_ids:
-            raise _wrong(f"Cannot have replication factor of 0 for partition id {index}.")
-        if len(set(row.broker_ids)) != len(row.broker_ids):
-            raise _wrong(
-                f"Duplicate brokers not allowed in replica assignment: {', '.join(map(str, row.broker_ids))} for partition id {index}."
-            )
-    factors = {index: len(row.broker_ids) for index, row in enumerate(rows, start=len(topic.partitions))}
-    others = {index: factor for index, factor in factors.items() if factor != topic.replication_factor}
-    if others:
-        raise _wrong(
-            f"Inconsistent replication factor between partitions, partition 0 has {topic.replication_factor} while "
-            f"partitions {list(others)} have replication factors {list(others.values())}, respectively."
-        )
-    return tuple(tuple(row.broker_ids) for row in rows)
-
-
-def _wrong(text: str) -> Refusal:
-    return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
-
-
 def _has_partitions(image: Image, topic: Topic) -> bool:
     seen = image.topics.get(topic.name)
     return seen is not None and seen.topic_id == topic.topic_id and len(seen.partitions) >= len(topic.partitions)
@@ -258,11 +221,4 @@ def _is_complete(image: Image, topic: Topic) -> bool:
     return _has_partitions(image, topic) and image.topics[topic.name].is_complete
 
 
-API = Spec(
-    key=ApiKey.CREATE_PARTITIONS,
-    handler=handle,
-    at_controller=True,
-    permissions=(ALTER_TOPIC,),
-    rows=Rows("results", CreatePartitionsTopicResult, {"topics": copied("name")}),
-    changes=Changes("create_partitions", named_topics),
-)
+API = served(SPEC, handle)

@@ -6,13 +6,13 @@ request. The client is answered after the controller has recorded it in sequence
 else.
 """
 
+from ...admin.changes import ENTITY_KINDS, kind_of
+from ...admin.requested_changes import UNKNOWN_OPERATION, resource_type_of
+from ...cluster.errors import Refusal
+from ...network.serving.context import RequestContext
 from ...protocol.error_codes import ErrorCode
 from ...protocol.header import DecidedConfig, DecidedElement
-from ..errors import Refusal
-from ..requests.changes import ENTITY_KINDS, kind_of
-from ..requests.context import RequestContext
 from .planning import PlannedChange
-from .requested_changes import UNKNOWN_OPERATION, resource_type_of
 
 
 def encode(change: PlannedChange) -> DecidedElement:

@@ -6,31 +6,21 @@ logged.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from immutables import Map
 
+from ...admin.delegation_tokens import KIND, NAMELESS, set_by
+from ...cluster.entities import DelegationToken
+from ...cluster.errors import Refusal
+from ...cluster.znodes.tokens import token_path
+from ...network.serving.api import Handler
+from ...network.serving.context import RequestContext
 from ...policies.interface import ANONYMOUS
 from ...protocol.error_codes import ErrorCode
-from ..errors import Refusal
-from ..metadata.entities import DelegationToken
-from ..requests.context import RequestContext
-from ..requests.spec import Handler
-from ..znodes.tokens import token_path
 from .entity_changes import EntityEdit, change_entities
 from .node import Node
-
-KIND = "token"
-NAMELESS = ""
-"""The name of a token in the audit log that was not created, or that no HMAC named."""
-
-
-class NamedPrincipal(Protocol):
-    """A principal in a request."""
-
-    principal_type: str
-    principal_name: str
 
 
 def check_channel(context: RequestContext) -> None:
@@ -49,10 +39,6 @@ def check_enabled(node: Node) -> None:
 
 def requester_of(context: RequestContext) -> str:
     return context.origin.principal or ANONYMOUS
-
-
-def text_of(principal: NamedPrincipal) -> str:
-    return f"{principal.principal_type}:{principal.principal_name}"
 
 
 def type_and_name(principal: str) -> tuple[str, str]:
@@ -111,11 +97,6 @@ def _edit_of(
     if token is None:
         return refusing(Refusal(ErrorCode.DELEGATION_TOKEN_NOT_FOUND), operations)
     return EntityEdit(KIND, token.token_id, token_path(token.token_id), edit, Map(operations), set_by(operations))
-
-
-def set_by(operations: Mapping[str, str | None]) -> Map[str, str]:
-    """Return the kind of each operation, for the audit log."""
-    return Map(dict.fromkeys(operations, "set"))
 
 
 def expiring_at(token: DelegationToken, now: int, expires_ms: int) -> DelegationToken:

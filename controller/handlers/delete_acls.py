@@ -6,37 +6,26 @@ matches nothing is a success without ACLs.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ...protocol.acls import AccessControlEntry, AclOperation, AclResourceType, ResourcePattern
-from ...protocol.api_keys import ApiKey
+from ...admin.acl_filters import AclFilter, acl_filter, entry_text, pattern_text
+from ...admin.changes import Change
+from ...admin.delete_acls import ALTER_CLUSTER, SPEC
+from ...cluster.entities import AclEntries
+from ...cluster.errors import Refusal
+from ...cluster.znodes.acls import acl_path
+from ...network.serving.api import served
+from ...network.serving.context import RequestContext
+from ...process.time_slices import TimeSlice
+from ...protocol.acls import AccessControlEntry, ResourcePattern
 from ...protocol.messages.delete_acls import (
     DeleteAclsFilterResult,
     DeleteAclsMatchingAcl,
     DeleteAclsRequest,
     DeleteAclsResponse,
 )
-from ..errors import Refusal
-from ..metadata.entities import AclEntries
-from ..requests.changes import Change, RequestedChange
-from ..requests.context import RequestContext
-from ..requests.permissions import Permission
-from ..requests.spec import Changes, Rows, Spec, copied
-from ..requests.time_slices import TimeSlice
-from ..znodes.acls import acl_path
-from .acl_filters import (
-    AclFilter,
-    acl_filter,
-    check_filter_readable,
-    check_request,
-    entry_text,
-    pattern_text,
-)
+from .acl_filters import check_request
 from .changes import active_controller
 from .entity_changes import EntityEdit, change_entities, refuse_request
 from .node import Node
-
-ALTER_CLUSTER = Permission(
-    AclOperation.ALTER, AclResourceType.CLUSTER, "CLUSTER_AUTHORIZATION_FAILED for each filter of the request"
-)
 
 Entries = frozenset[AccessControlEntry]
 
@@ -126,21 +115,4 @@ def _matching(pattern: ResourcePattern, entry: AccessControlEntry, change: Chang
     )
 
 
-def _requested(request: DeleteAclsRequest) -> Iterable[RequestedChange]:
-    return [RequestedChange(str(acl_filter(each)), "acl") for each in request.filters]
-
-
-def _check_readable(request: DeleteAclsRequest) -> None:
-    for each in request.filters:
-        check_filter_readable(each)
-
-
-API = Spec(
-    key=ApiKey.DELETE_ACLS,
-    handler=handle,
-    check_readable=_check_readable,
-    at_controller=True,
-    rows=Rows("filter_results", DeleteAclsFilterResult, {"filters": copied()}),
-    changes=Changes("delete_acls", _requested),
-    permissions=(ALTER_CLUSTER,),
-)
+API = served(SPEC, handle)

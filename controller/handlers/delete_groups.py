@@ -4,18 +4,18 @@ of them.
 
 from collections.abc import Iterator
 
-from ...protocol.api_keys import ApiKey
+from ...admin.delete_groups import SPEC
+from ...admin.groups import DELETE_GROUP
+from ...cluster.errors import Refusal
+from ...cluster.groups import Group
+from ...network.serving.api import served
+from ...network.serving.context import RequestContext
+from ...process.time_slices import in_time_slices
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
-from ..errors import Refusal
-from ..metadata.groups import Group
-from ..requests.changes import RequestedChange
-from ..requests.context import RequestContext
-from ..requests.spec import Changes, Rows, Spec, called
-from ..requests.time_slices import in_time_slices
 from .changes import active_controller
 from .entity_changes import EntityEdit, change_entities
-from .groups import DELETE_GROUP, edit_of, is_coordinated_by, receiving_node, refusing, requested
+from .groups import edit_of, is_coordinated_by, receiving_node, refusing
 from .node import Node
 
 
@@ -47,16 +47,4 @@ def _edits(node: Node, context: RequestContext, names: list[str]) -> Iterator[En
             yield edit_of(name, delete, {}) if is_coordinated_by(receiver, node, name) else None
 
 
-def _requested(request: DeleteGroupsRequest) -> Iterator[RequestedChange]:
-    for name in request.groups_names:
-        yield requested(name, {})
-
-
-API = Spec(
-    key=ApiKey.DELETE_GROUPS,
-    handler=handle,
-    at_controller=True,
-    rows=Rows("results", DeletableGroupResult, {"groups_names": called("group_id")}),
-    changes=Changes("delete_groups", _requested),
-    permissions=(DELETE_GROUP,),
-)
+API = served(SPEC, handle)

@@ -7,15 +7,20 @@ decide, under the caller's name. The order of the checks is Kafka's
 (ReplicaManager.deleteRecordsOnLocalLog).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from ...admin.delete_records import DELETE_TOPIC, KNOWS_POLICIES, NO_WATERMARK, SPEC
+from ...admin.requested_changes import topics_with_deleted_records
+from ...cluster.entities import Topic
+from ...cluster.errors import Refusal
+from ...cluster.image import Image
+from ...network.serving.api import Handler, served
+from ...network.serving.context import NO_NAMES, RequestContext
 from ...policies.configs.canonical import canonical_configs
 from ...policies.configs.effective import EffectiveConfigs
-from ...protocol.acls import AclOperation, AclResourceType
-from ...protocol.api_keys import ApiKey
-from ...protocol.dry_runs import is_dry_run, packed, unpack
+from ...protocol.dry_runs import is_dry_run
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.delete_records import (
     DeleteRecordsPartition,
@@ -26,32 +31,15 @@ from ...protocol.messages.delete_records import (
     DeleteRecordsTopicResult,
 )
 from ..active.jobs import Draft
-from ..errors import Refusal
-from ..metadata.entities import Topic
-from ..metadata.image import Image
-from ..requests.context import NO_NAMES, RequestContext
-from ..requests.permissions import Permission
-from ..requests.spec import Changes, Fields, Handler, InnerRows, Rows, Spec, copied
 from .changes import carry_out
 from .node import Node
 from .parts import PartsOfElements
-from .planning import (
-    PlannedChange,
-    answered_code,
-    default_configs,
-    denied_in_advance,
-    judge_record_deletion,
-)
-from .requested_changes import topics_with_deleted_records
+from .planning import PlannedChange, answered_code, default_configs, denied_in_advance, judge_record_deletion
 
-DELETE_TOPIC = Permission(AclOperation.DELETE, AclResourceType.TOPIC, "TOPIC_AUTHORIZATION_FAILED for the topic")
-KNOWS_POLICIES = 1
-"""The first version whose clients are answered POLICY_VIOLATION (KIP-201)."""
 HIGH_WATERMARK = -1
 """The offset that stands for the end of a partition."""
 END = 0
 """The low and the high watermark of a partition without records."""
-NO_WATERMARK = -1
 CLEANUP_POLICY, DELETE = "cleanup.policy", "delete"
 
 Partition = tuple[str, int]
@@ -232,30 +220,4 @@ def _response(codes: Mapping[Partition, int], throttle_time_ms: int) -> DeleteRe
     )
 
 
-def _to_newest_version(request: DeleteRecordsRequest) -> DeleteRecordsRequest:
-    return packed(request) if is_dry_run(request) else request
-
-
-def _named_partitions(topic: DeleteRecordsTopic) -> Iterator[Fields]:
-    for partition in topic.partitions:
-        yield {"partition_index": partition.partition_index}
-
-
-API = Spec(
-    key=ApiKey.DELETE_RECORDS,
-    handler=handle,
-    receiver=receive,
-    at_controller=True,
-    sent_by_kafka=False,
-    read_tags=unpack,
-    to_newest_version=_to_newest_version,
-    permissions=(DELETE_TOPIC,),
-    rows=Rows(
-        "topics",
-        DeleteRecordsTopicResult,
-        {"topics": copied("name")},
-        fixed={"low_watermark": NO_WATERMARK},
-        inner=InnerRows("partitions", DeleteRecordsPartitionResult, _named_partitions),
-    ),
-    changes=Changes("delete_records", topics_with_deleted_records),
-)
+API = served(SPEC, handle, receiver=receive)

@@ -9,10 +9,17 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from ...admin.delete_topics import DELETE_TOPIC, DESCRIBE_TOPIC, KNOWS_POLICIES, SPEC
+from ...admin.questions import asked_by
+from ...cluster.entities import NO_TOPIC_ID, Topic
+from ...cluster.errors import Refusal
+from ...cluster.image import Image
+from ...cluster.znodes import layout
+from ...network.serving.api import served
+from ...network.serving.context import NO_NAMES, RequestContext
 from ...policies.interface import DeleteTopicRequest
-from ...protocol.acls import AclOperation, AclResourceType
-from ...protocol.api_keys import ApiKey
-from ...protocol.dry_runs import is_dry_run, packed, unpack
+from ...process.clock import now_ms
+from ...protocol.dry_runs import is_dry_run
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.delete_topics import (
     DeletableTopicResult,
@@ -20,33 +27,13 @@ from ...protocol.messages.delete_topics import (
     DeleteTopicsResponse,
     DeleteTopicState,
 )
+from ...store.base import Create
 from ..active.jobs import Draft, Element
-from ..clock import now_ms
-from ..errors import Refusal
-from ..metadata.entities import NO_TOPIC_ID, Topic
-from ..metadata.image import Image
-from ..requests.context import NO_NAMES, RequestContext
-from ..requests.permissions import Permission
-from ..requests.spec import Changes, Rows, Spec, called, copied
-from ..store.base import Create
-from ..znodes import layout
 from .change_quotas import quota_of
 from .changes import carry_out
 from .node import Node
 from .parts import Parts, each
-from .planning import PlannedChange, answered_code, asked_by, denied_in_advance, judge
-from .requested_changes import deleted_topics
-
-DELETE_TOPIC = Permission(AclOperation.DELETE, AclResourceType.TOPIC, "TOPIC_AUTHORIZATION_FAILED for the topic")
-DESCRIBE_TOPIC = Permission(
-    AclOperation.DESCRIBE,
-    AclResourceType.TOPIC,
-    "TOPIC_AUTHORIZATION_FAILED, without its name, for a topic that is given by its id",
-)
-
-
-KNOWS_POLICIES = 2
-"""The first version whose clients are answered POLICY_VIOLATION (KIP-201)."""
+from .planning import PlannedChange, answered_code, denied_in_advance, judge
 
 
 class RequestedDeletion(msgspec.Struct, frozen=True):
@@ -255,24 +242,4 @@ def _marked(topic: Topic) -> Callable[[Image], bool]:
     return holds
 
 
-def _to_newest_version(request: DeleteTopicsRequest) -> DeleteTopicsRequest:
-    """Return the request with its topic names in `topics`, the field of version 6 and later."""
-    named = [DeleteTopicState(name=name) for name in request.topic_names]
-    newest = msgspec.structs.replace(request, topics=[*request.topics, *named], topic_names=[])
-    return packed(newest) if is_dry_run(request) else newest
-
-
-API = Spec(
-    key=ApiKey.DELETE_TOPICS,
-    handler=handle,
-    at_controller=True,
-    permissions=(DELETE_TOPIC, DESCRIBE_TOPIC),
-    read_tags=unpack,
-    to_newest_version=_to_newest_version,
-    rows=Rows(
-        "responses",
-        DeletableTopicResult,
-        {"topic_names": called("name"), "topics": copied("name", "topic_id")},
-    ),
-    changes=Changes("delete_topic", deleted_topics),
-)
+API = served(SPEC, handle)

@@ -4,6 +4,13 @@ from collections.abc import Awaitable, Collection, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import cast
 
+from ...admin.acl_filters import AclFilter, acl_filter, check_filter_readable
+from ...admin.permissions import Permission
+from ...network.serving.api import ServedApi
+from ...network.serving.context import RequestContext
+from ...network.serving.kept_rows import Joined
+from ...network.serving.long_answers import AT_ONCE
+from ...process.time_slices import in_time_slices
 from ...protocol.acls import AccessControlEntry, AclOperation, AclResourceType, ResourcePattern
 from ...protocol.api_keys import ApiKey
 from ...protocol.compiler import encoder
@@ -13,13 +20,7 @@ from ...protocol.messages.describe_acls import (
     DescribeAclsResource,
     DescribeAclsResponse,
 )
-from ..metadata.kept_rows import Joined
-from ..requests.context import RequestContext
-from ..requests.long_answers import AT_ONCE
-from ..requests.permissions import Permission
-from ..requests.spec import Spec
-from ..requests.time_slices import in_time_slices
-from .acl_filters import AclFilter, acl_filter, check_filter_readable, check_request
+from .acl_filters import check_request
 from .node import Node
 
 DESCRIBE_CLUSTER = Permission(
@@ -104,7 +105,7 @@ def _resource(pattern: ResourcePattern, entries: Iterable[AccessControlEntry]) -
     )
 
 
-API = Spec(
+API = ServedApi(
     key=ApiKey.DESCRIBE_ACLS,
     handler=handle,
     check_readable=check_filter_readable,

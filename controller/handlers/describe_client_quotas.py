@@ -8,6 +8,13 @@ UNKNOWN_SERVER_ERROR.
 from collections.abc import Mapping
 from enum import IntEnum
 
+from ...admin.permissions import Permission
+from ...cluster.errors import Refusal
+from ...cluster.quotas.client_quotas import EntityKey
+from ...cluster.znodes.entity_names import CLIENT_ID, IP, USER
+from ...network.serving.api import ServedApi
+from ...network.serving.context import RequestContext
+from ...process.time_slices import in_time_slices
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
@@ -19,13 +26,6 @@ from ...protocol.messages.describe_client_quotas import (
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
 )
-from ..errors import Refusal
-from ..quotas.client_quotas import EntityKey
-from ..requests.context import RequestContext
-from ..requests.permissions import Permission
-from ..requests.spec import Spec
-from ..requests.time_slices import in_time_slices
-from ..znodes.entity_names import CLIENT_ID, IP, USER
 from .node import Node
 
 DESCRIBE_CONFIGS = Permission(
@@ -122,7 +122,7 @@ def _entry(key: EntityKey, quotas: Mapping[str, float]) -> ClientQuotaEntry:
     )
 
 
-API = Spec(
+API = ServedApi(
     key=ApiKey.DESCRIBE_CLIENT_QUOTAS,
     handler=handle,
     waits_for_update=True,

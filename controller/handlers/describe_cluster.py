@@ -2,15 +2,15 @@
 them is the controller (K4-X1).
 """
 
+from ...admin.permissions import Permission
+from ...cluster.errors import Refusal
+from ...cluster.partition_view import endpoints_at
+from ...network.serving.api import ServedApi
+from ...network.serving.context import RequestContext
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.describe_cluster import DescribeClusterBroker, DescribeClusterRequest, DescribeClusterResponse
-from ..errors import Refusal
-from ..metadata.partition_view import endpoints_at
-from ..requests.context import RequestContext
-from ..requests.permissions import Permission
-from ..requests.spec import Spec
 from .authorized_operations import cluster_operations
 from .node import Node
 
@@ -52,7 +52,7 @@ def _check_endpoint_type(kind: int) -> None:
         raise Refusal(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {kind}")
 
 
-API = Spec(
+API = ServedApi(
     key=ApiKey.DESCRIBE_CLUSTER,
     handler=handle,
     permissions=(DESCRIBE_CLUSTER,),

@@ -10,7 +10,20 @@ import logging
 from collections.abc import Awaitable, Hashable, Iterator, Mapping, Sequence
 from typing import cast
 
+from ...admin.bounds import AnswerSize
+from ...admin.configs.description import DescribedConfig, broker_entries, default_broker_entries, topic_entries
+from ...admin.permissions import Permission
+from ...admin.spec import Rows, copied
+from ...cluster.entities import Topic
+from ...cluster.errors import Refusal
+from ...cluster.topic_names import validate_topic_name
+from ...network.serving.api import ServedApi
+from ...network.serving.context import RequestContext
+from ...network.serving.long_answers import AT_ONCE, note
 from ...policies.configs.values import InvalidValueError, java_int
+from ...process.settings import log_levels
+from ...process.settings.node_config import NodeConfig, kept_in_config
+from ...process.time_slices import in_time_slices
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.compiler import encoder
@@ -24,19 +37,7 @@ from ...protocol.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
-from ..config import log_levels
-from ..config.describe import DescribedConfig, broker_entries, default_broker_entries, topic_entries
-from ..config.node_config import NodeConfig, kept_in_config
-from ..errors import Refusal
-from ..metadata.entities import Topic
-from ..metadata.topic_names import validate_topic_name
-from ..requests.bounds import AnswerSize
-from ..requests.context import RequestContext
-from ..requests.long_answers import AT_ONCE, note
-from ..requests.permissions import Permission
-from ..requests.spec import Rows, Spec, copied
-from ..requests.time_slices import in_time_slices
-from ..store.base import SessionExpired, StoreUnavailable
+from ...store.base import SessionExpired, StoreUnavailable
 from .node import Node
 
 log = logging.getLogger("minicontroller.config")
@@ -285,7 +286,7 @@ def _row(entry: DescribedConfig, synonyms: bool, documentation: bool) -> Describ
     )
 
 
-API = Spec(
+API = ServedApi(
     key=ApiKey.DESCRIBE_CONFIGS,
     handler=handle,
     waits_for_update=True,

@@ -5,6 +5,13 @@ and those that it has a permission for.
 
 from collections.abc import Collection, Sequence
 
+from ...admin.delegation_tokens import text_of
+from ...admin.permissions import Permission
+from ...cluster.entities import DelegationToken
+from ...cluster.errors import Refusal
+from ...network.serving.api import ServedApi
+from ...network.serving.context import RequestContext
+from ...process.time_slices import in_time_slices
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
@@ -14,13 +21,7 @@ from ...protocol.messages.describe_delegation_token import (
     DescribeDelegationTokenRequest,
     DescribeDelegationTokenResponse,
 )
-from ..errors import Refusal
-from ..metadata.entities import DelegationToken
-from ..requests.context import RequestContext
-from ..requests.permissions import Permission
-from ..requests.spec import Spec
-from ..requests.time_slices import in_time_slices
-from .delegation_tokens import check_channel, check_enabled, requester_of, text_of, type_and_name
+from .delegation_tokens import check_channel, check_enabled, requester_of, type_and_name
 from .node import Node
 
 LEFT_OUT = "the token is left out, unless the client is its owner, its requester or one of its renewers"
@@ -86,7 +87,7 @@ def _row(token: DelegationToken, token_hmac: bytes) -> DescribedDelegationToken:
     )
 
 
-API = Spec(
+API = ServedApi(
     key=ApiKey.DESCRIBE_DELEGATION_TOKEN,
     handler=handle,
     waits_for_update=True,

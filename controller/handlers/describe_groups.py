@@ -6,12 +6,13 @@ group that does not exist. The response for a group of another node is NOT_COORD
 
 from collections.abc import Awaitable, Iterator
 
+from ...admin.spec import Rows, called
+from ...network.serving.api import ServedApi
+from ...network.serving.context import RequestContext
+from ...network.serving.long_answers import are_few, noted, rows_in_time_slices
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
-from ..requests.context import RequestContext
-from ..requests.long_answers import are_few, noted, rows_in_time_slices
-from ..requests.spec import Rows, Spec, called
 from .authorized_operations import group_operations
 from .groups import DEAD, DESCRIBE_GROUP, EMPTY, group_at, is_coordinated_by
 from .node import Node
@@ -47,7 +48,7 @@ def _groups(node: Node, context: RequestContext, request: DescribeGroupsRequest)
             yield DescribedGroup(group_id=group, error_code=ErrorCode.NOT_COORDINATOR)
 
 
-API = Spec(
+API = ServedApi(
     key=ApiKey.DESCRIBE_GROUPS,
     handler=handle,
     waits_for_update=True,

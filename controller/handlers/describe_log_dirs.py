@@ -8,6 +8,12 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import cast
 
+from ...admin.permissions import Permission
+from ...cluster.entities import Topic
+from ...network.serving.api import ServedApi
+from ...network.serving.context import RequestContext
+from ...network.serving.kept_rows import Joined
+from ...process.time_slices import TimeSlice
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.compiler import encoder
@@ -20,12 +26,6 @@ from ...protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-from ..metadata.entities import Topic
-from ..metadata.kept_rows import Joined
-from ..requests.context import RequestContext
-from ..requests.permissions import Permission
-from ..requests.spec import Spec
-from ..requests.time_slices import TimeSlice
 from .node import Node
 
 DESCRIBE_CLUSTER = Permission(
@@ -121,7 +121,7 @@ def _directories(found: Mapping[str, list[bytes]], version: int) -> Joined:
     )
 
 
-API = Spec(
+API = ServedApi(
     key=ApiKey.DESCRIBE_LOG_DIRS,
     handler=handle,
     waits_for_update=True,

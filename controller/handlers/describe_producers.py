@@ -4,6 +4,16 @@ none, since nobody can produce.
 
 from collections.abc import Iterator
 
+from ...admin.bounds import RowCount
+from ...admin.permissions import Permission
+from ...admin.spec import InnerRows, Rows, copied
+from ...cluster.entities import Topic
+from ...cluster.errors import Refusal
+from ...cluster.topic_names import validate_topic_name
+from ...network.serving.api import ServedApi
+from ...network.serving.context import RequestContext
+from ...network.serving.long_answers import note
+from ...process.time_slices import in_time_slices
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
@@ -14,15 +24,6 @@ from ...protocol.messages.describe_producers import (
     ProducersOfPartition,
     ProducersOfTopic,
 )
-from ..errors import Refusal
-from ..metadata.entities import Topic
-from ..metadata.topic_names import validate_topic_name
-from ..requests.bounds import RowCount
-from ..requests.context import RequestContext
-from ..requests.long_answers import note
-from ..requests.permissions import Permission
-from ..requests.spec import InnerRows, Rows, Spec, copied
-from ..requests.time_slices import in_time_slices
 from .node import Node
 
 READ_TOPIC = Permission(AclOperation.READ, AclResourceType.TOPIC, "TOPIC_AUTHORIZATION_FAILED for its partitions")
@@ -73,7 +74,7 @@ def _indexes(topic: DescribeProducersTopic) -> Iterator[dict[str, int]]:
     return ({"partition_index": index} for index in topic.partition_indexes)
 
 
-API = Spec(
+API = ServedApi(
     key=ApiKey.DESCRIBE_PRODUCERS,
     handler=handle,
     waits_for_update=True,

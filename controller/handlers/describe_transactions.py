@@ -4,6 +4,10 @@ TRANSACTIONAL_ID_NOT_FOUND.
 
 from collections.abc import Awaitable, Iterator
 
+from ...admin.spec import Rows, called
+from ...network.serving.api import ServedApi
+from ...network.serving.context import RequestContext
+from ...network.serving.long_answers import are_few, noted, rows_in_time_slices
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.describe_transactions import (
@@ -11,9 +15,6 @@ from ...protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
 )
-from ..requests.context import RequestContext
-from ..requests.long_answers import are_few, noted, rows_in_time_slices
-from ..requests.spec import Rows, Spec, called
 from .node import Node
 from .transactions import DESCRIBE_TRANSACTIONAL_ID, is_coordinated_here
 
@@ -45,7 +46,7 @@ def _rows(node: Node, context: RequestContext, request: DescribeTransactionsRequ
         yield DescribedTransaction(transactional_id=name, error_code=code)
 
 
-API = Spec(
+API = ServedApi(
     key=ApiKey.DESCRIBE_TRANSACTIONS,
     handler=handle,
     waits_for_update=True,

@@ -7,6 +7,10 @@ Every node answers from what it follows, as in Kafka. The texts are Kafka's.
 from collections import Counter
 from collections.abc import Mapping
 
+from ...admin.permissions import Permission
+from ...cluster.errors import Refusal
+from ...network.serving.api import ServedApi
+from ...network.serving.context import RequestContext
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
@@ -16,11 +20,7 @@ from ...protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResponse,
     DescribeUserScramCredentialsResult,
 )
-from ..errors import Refusal
-from ..requests.context import RequestContext
-from ..requests.permissions import Permission
-from ..requests.spec import Spec
-from ..security.scram_credentials import MECHANISM_NUMBERS, ScramCredential
+from ...security.scram_credentials import MECHANISM_NUMBERS, ScramCredential
 from .node import Node
 
 DESCRIBE_CLUSTER = Permission(
@@ -71,7 +71,7 @@ def _described(name: str, credentials: Mapping[str, ScramCredential]) -> Describ
     )
 
 
-API = Spec(
+API = ServedApi(
     key=ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
     handler=handle,
     permissions=(DESCRIBE_CLUSTER,),

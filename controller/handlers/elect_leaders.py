@@ -5,11 +5,18 @@ The order of the checks is Kafka's (KafkaController.processReplicaLeaderElection
 election that is asked for does not need `unclean.leader.election.enable`.
 """
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from functools import partial
 
-from ...protocol.acls import AclOperation, AclResourceType
-from ...protocol.api_keys import ApiKey
+from ...admin.elect_leaders import ALTER_CLUSTER, SPEC
+from ...admin.requested_changes import election_type
+from ...cluster import leadership
+from ...cluster.entities import NO_LEADER, Partition, Topic
+from ...cluster.errors import Refusal
+from ...cluster.image import Image
+from ...network.serving.api import served
+from ...network.serving.context import RequestContext
+from ...process.time_slices import TimeSlice
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.elect_leaders import (
     ElectionType,
@@ -21,24 +28,12 @@ from ...protocol.messages.elect_leaders import (
 )
 from ..active.jobs import Draft
 from ..active.partition_states import stage_states
-from ..errors import Refusal
-from ..metadata import leadership
-from ..metadata.entities import NO_LEADER, Partition, Topic
-from ..metadata.image import Image
-from ..requests.context import RequestContext
-from ..requests.permissions import Permission
-from ..requests.spec import Changes, Fields, InnerRows, Rows, Spec, copied
-from ..requests.time_slices import TimeSlice
 from .changes import active_controller, carry_out
 from .entity_changes import refuse_request
 from .node import Node
 from .parts import Parts, each
 from .planning import PlannedChange, deleted_since, judge_admin, judges_api
-from .requested_changes import elected_topics, election_type
 
-ALTER_CLUSTER = Permission(
-    AclOperation.ALTER, AclResourceType.CLUSTER, "CLUSTER_AUTHORIZATION_FAILED for the request and each partition"
-)
 UNAVAILABLE = {
     ElectionType.PREFERRED: (
         ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
@@ -229,20 +224,4 @@ def _shows(topic: Topic, elected: Mapping[int, Partition]) -> Callable[[Image], 
     return reached
 
 
-def _partitions(topic: TopicPartitions) -> Iterator[Fields]:
-    return ({"partition_id": index} for index in topic.partitions)
-
-
-API = Spec(
-    key=ApiKey.ELECT_LEADERS,
-    handler=handle,
-    at_controller=True,
-    permissions=(ALTER_CLUSTER,),
-    rows=Rows(
-        "replica_election_results",
-        ReplicaElectionResult,
-        {"topic_partitions": copied("topic")},
-        inner=InnerRows("partition_result", PartitionResult, _partitions),
-    ),
-    changes=Changes("elect_leaders", elected_topics),
-)
+API = served(SPEC, handle)

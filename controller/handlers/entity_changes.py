@@ -13,14 +13,14 @@ import msgspec
 import trio
 from immutables import Map
 
+from ...admin.recording.requests import DENIALS
+from ...cluster.errors import Refusal
+from ...cluster.image import Image
+from ...network.serving.context import RequestContext
 from ...protocol.error_codes import ErrorCode
 from ..active.entity_reading import value_of
 from ..active.entity_writing import refuse_unreadable, stage_confirmation, stage_value
 from ..active.jobs import Draft
-from ..audit.requests import DENIALS
-from ..errors import Refusal
-from ..metadata.image import Image
-from ..requests.context import RequestContext
 from .changes import active_controller, carry_out, record_refused, refused_in_time_slices
 from .node import Node
 from .parts import Parts

@@ -11,18 +11,19 @@ from typing import Any
 
 import msgspec
 
+from ...admin.error_answers import error_codes
+from ...admin.permissions import CLUSTER_ACTION
+from ...admin.spec import Sender
+from ...cluster.errors import Refusal
+from ...network.serving.api import ServedApi
+from ...network.serving.context import RequestContext, Route
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.errors import ProtocolError
 from ...protocol.header import RequestOrigin
 from ...protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from ...protocol.registry import KAFKA
-from ..errors import Refusal
-from ..requests.context import RequestContext, Route
-from ..requests.error_answers import error_codes
-from ..requests.permissions import CLUSTER_ACTION
-from ..requests.spec import Sender, Spec
-from ..security.principal import principal_from_envelope
+from ...security.principal import principal_from_envelope
 from .node import Node
 
 FRAME_SIZE_BYTES = 4
@@ -92,7 +93,7 @@ async def _answer(ctx: RequestContext, inner: RequestContext, route: Route, mess
     return EnvelopeResponse(response_data=inner.dispatcher.encode(inner, message, response)[FRAME_SIZE_BYTES:])
 
 
-API = Spec(
+API = ServedApi(
     key=ApiKey.ENVELOPE,
     handler=handle,
     sender=Sender.NODE,

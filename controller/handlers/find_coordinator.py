@@ -10,20 +10,18 @@ from collections.abc import Awaitable, Iterator, Mapping, Sequence
 
 import trio
 
-from ...protocol.acls import AclOperation, AclResourceType
-from ...protocol.api_keys import ApiKey
+from ...admin.find_coordinator import DESCRIBE_GROUP, DESCRIBE_TRANSACTIONAL_ID, MANY_KEYS_SINCE, SHARE_SINCE, SPEC
+from ...cluster.coordinators import COORDINATED_BY, CoordinatorType, coordinator_of
+from ...cluster.errors import Refusal
+from ...cluster.image import Image
+from ...cluster.partition_view import endpoints_at
+from ...network.serving.api import served
+from ...network.serving.context import RequestContext
+from ...network.serving.long_answers import are_few, noted, rows_in_time_slices
+from ...process.observe.logs import about, cut
+from ...process.time_slices import in_time_slices
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
-from ..errors import Refusal
-from ..metadata.coordinators import COORDINATED_BY, CoordinatorType, coordinator_of
-from ..metadata.image import Image
-from ..metadata.partition_view import endpoints_at
-from ..observe.logs import about, cut
-from ..requests.context import RequestContext
-from ..requests.long_answers import are_few, noted, rows_in_time_slices
-from ..requests.permissions import Permission
-from ..requests.spec import Rows, Spec, called
-from ..requests.time_slices import in_time_slices
 from .auto_creation import create_missing_topics
 from .node import Node
 
@@ -34,7 +32,6 @@ PATIENCE_SECONDS = 5.0
 clients, which may ask again.
 """
 
-MANY_KEYS_SINCE, SHARE_SINCE = 4, 6
 TEXTS: Mapping[int, str] = {
     ErrorCode.NONE: "NONE",
     ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
@@ -45,10 +42,6 @@ TEXTS: Mapping[int, str] = {
 """
 
 
-DESCRIBE_GROUP = Permission(AclOperation.DESCRIBE, AclResourceType.GROUP, "GROUP_AUTHORIZATION_FAILED for the key")
-DESCRIBE_TRANSACTIONAL_ID = Permission(
-    AclOperation.DESCRIBE, AclResourceType.TRANSACTIONAL_ID, "TRANSACTIONAL_ID_AUTHORIZATION_FAILED for the key"
-)
 PERMISSIONS = {
     CoordinatorType.GROUP: (DESCRIBE_GROUP, ErrorCode.GROUP_AUTHORIZATION_FAILED),
     CoordinatorType.TRANSACTION: (DESCRIBE_TRANSACTIONAL_ID, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
@@ -151,17 +144,4 @@ def _nobody(key: str, code: ErrorCode) -> Coordinator:
     return Coordinator(key=key, node_id=-1, host="", port=-1, error_code=code)
 
 
-API = Spec(
-    key=ApiKey.FIND_COORDINATOR,
-    handler=handle,
-    waits_for_update=True,
-    permissions=(DESCRIBE_GROUP, DESCRIBE_TRANSACTIONAL_ID),
-    rows=Rows(
-        "coordinators",
-        Coordinator,
-        {"coordinator_keys": called("key")},
-        since=MANY_KEYS_SINCE,
-        fixed={"node_id": -1, "host": "", "port": -1},
-        default_message=lambda _code: "",
-    ),
-)
+API = served(SPEC, handle)

@@ -10,28 +10,23 @@ from typing import Any
 
 from immutables import Map
 
+from ...admin.groups import KIND
+from ...admin.permissions import Permission
+from ...cluster.coordinators import COORDINATED_BY, CoordinatorType, coordinator_of
+from ...cluster.entities import Topic
+from ...cluster.errors import Refusal
+from ...cluster.groups import Group
+from ...cluster.image import Image
+from ...cluster.znodes.groups import group_path, name_of
+from ...network.serving.context import RequestContext
 from ...protocol.acls import AclOperation, AclResourceType
-from ..errors import Refusal
-from ..metadata.coordinators import COORDINATED_BY, CoordinatorType, coordinator_of
-from ..metadata.entities import Topic
-from ..metadata.groups import Group
-from ..metadata.image import Image
-from ..requests.changes import RequestedChange
-from ..requests.context import RequestContext
-from ..requests.permissions import Permission
-from ..znodes.groups import group_path, name_of
 from .entity_changes import EntityEdit
 from .node import Node
 
-KIND = "group"
-"""The kind of these changes in the audit log."""
 EMPTY, DEAD = "Empty", "Dead"
 """The states of a group without members that exists, and of one that does not."""
 
-READ_GROUP = Permission(AclOperation.READ, AclResourceType.GROUP, "GROUP_AUTHORIZATION_FAILED for each partition")
-DELETE_GROUP = Permission(AclOperation.DELETE, AclResourceType.GROUP, "GROUP_AUTHORIZATION_FAILED for the group")
 DESCRIBE_GROUP = Permission(AclOperation.DESCRIBE, AclResourceType.GROUP, "GROUP_AUTHORIZATION_FAILED for the group")
-READ_TOPIC = Permission(AclOperation.READ, AclResourceType.TOPIC, "TOPIC_AUTHORIZATION_FAILED for its partitions")
 DESCRIBE_TOPIC = Permission(
     AclOperation.DESCRIBE,
     AclResourceType.TOPIC,
@@ -80,12 +75,3 @@ def has_partition(topics: Mapping[str, Topic], name: str, partition: int) -> boo
     """Whether there is such a partition, and its topic is not being deleted."""
     topic = topics.get(name)
     return topic is not None and not topic.marked_for_deletion and topic.partition(partition) is not None
-
-
-def key_of(topic: str, partition: int) -> str:
-    """Return the key of an offset in the audit log."""
-    return f"{topic}-{partition}"
-
-
-def requested(group_id: str, operations: Mapping[str, str | None]) -> RequestedChange:
-    return RequestedChange(group_id, KIND, operations)

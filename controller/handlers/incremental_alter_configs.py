@@ -7,7 +7,22 @@ from typing import TypeVar
 
 import trio
 
-from ...protocol.api_keys import ApiKey
+from ...admin.changes import kind_and_name
+from ...admin.config_permissions import ALTER_CONFIGS_OF_CLUSTER
+from ...admin.configs.alterations import (
+    IncrementalChange,
+    alter_broker,
+    alter_topic,
+    check_incremental,
+    check_operations,
+)
+from ...admin.incremental_alter_configs import SPEC
+from ...admin.requested_changes import operands, operation_kinds
+from ...cluster.errors import Refusal
+from ...network.serving.api import Handler, served
+from ...network.serving.context import RequestContext
+from ...process.settings import log_levels
+from ...process.time_slices import in_time_slices
 from ...protocol.config_resources import ConfigOperation, ResourceType
 from ...protocol.error_codes import ErrorCode
 from ...protocol.header import DecidedElement
@@ -17,26 +32,10 @@ from ...protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from ..config import log_levels
-from ..config.alterations import IncrementalChange, alter_broker, alter_topic, check_incremental, check_operations
-from ..errors import Refusal
-from ..requests.changes import kind_and_name
-from ..requests.context import RequestContext
-from ..requests.spec import Changes, Handler, Rows, Spec, copied
-from ..requests.time_slices import in_time_slices
-from .config_changes import (
-    ALTER_CONFIGS_OF_CLUSTER,
-    ALTER_CONFIGS_OF_TOPIC,
-    Alteration,
-    AlterationPlanner,
-    alter,
-    check_own_id,
-    refused_here,
-)
+from .config_changes import Alteration, AlterationPlanner, alter, check_own_id, refused_here
 from .node import Node
 from .own_changes import refused_of_own
 from .planning import PlannedChange
-from .requested_changes import configured_resources, operands, operation_kinds
 
 Text = TypeVar("Text", str, str | None)
 
@@ -178,12 +177,4 @@ def _alter_loggers(resource: AlterConfigsResource) -> None:
         log_levels.set_level(name, level)
 
 
-API = Spec(
-    key=ApiKey.INCREMENTAL_ALTER_CONFIGS,
-    handler=handle,
-    receiver=receive,
-    at_controller=True,
-    permissions=(ALTER_CONFIGS_OF_TOPIC, ALTER_CONFIGS_OF_CLUSTER),
-    rows=Rows("responses", AlterConfigsResourceResponse, {"resources": copied("resource_type", "resource_name")}),
-    changes=Changes("incremental_alter_configs", configured_resources),
-)
+API = served(SPEC, handle, receiver=receive)

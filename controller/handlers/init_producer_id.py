@@ -4,14 +4,14 @@ With a transactional id it is also how administrators fence the producers of tha
 none, so nothing is kept of it: the answer has an id that no producer had, and its first epoch.
 """
 
+from ...admin.permissions import Permission
+from ...network.serving.api import ServedApi
+from ...network.serving.context import RequestContext
+from ...process.time_slices import TimeSlice
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from ..requests.context import RequestContext
-from ..requests.permissions import Permission
-from ..requests.spec import Spec
-from ..requests.time_slices import TimeSlice
 from .node import Node
 from .transactions import WRITE_TRANSACTIONAL_ID, is_coordinated_here
 
@@ -65,7 +65,7 @@ async def _may_write(node: Node, context: RequestContext) -> bool:
     return False
 
 
-API = Spec(
+API = ServedApi(
     key=ApiKey.INIT_PRODUCER_ID,
     handler=handle,
     waits_for_update=True,

@@ -6,6 +6,10 @@ The node has no logs, so it has nothing to start and responds without an error a
 from collections.abc import Awaitable
 from functools import partial
 
+from ...admin.permissions import CLUSTER_ACTION
+from ...admin.spec import Sender
+from ...network.serving.api import ServedApi
+from ...network.serving.context import RequestContext
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.leader_and_isr import (
@@ -14,9 +18,6 @@ from ...protocol.messages.leader_and_isr import (
     LeaderAndIsrResponse,
     LeaderAndIsrTopicError,
 )
-from ..requests.context import RequestContext
-from ..requests.permissions import CLUSTER_ACTION
-from ..requests.spec import Sender, Spec
 from .control import from_controller
 from .node import Node
 
@@ -61,7 +62,7 @@ def _agree(node: Node, replicas: list[int]) -> ErrorCode:
     return ErrorCode.NONE if node.broker_id in replicas else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-API = Spec(
+API = ServedApi(
     key=ApiKey.LEADER_AND_ISR,
     handler=handle,
     sender=Sender.NODE,

@@ -4,14 +4,15 @@ so every member that is named is unknown.
 
 from collections.abc import Awaitable, Iterator
 
+from ...admin.groups import READ_GROUP
+from ...admin.permissions import Permission
+from ...network.serving.api import ServedApi
+from ...network.serving.context import RequestContext
+from ...network.serving.long_answers import AT_ONCE, noted, rows_in_time_slices
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, LeavingMemberResult
-from ..requests.context import RequestContext
-from ..requests.long_answers import AT_ONCE, noted, rows_in_time_slices
-from ..requests.permissions import Permission
-from ..requests.spec import Spec
-from .groups import READ_GROUP, is_coordinated_by
+from .groups import is_coordinated_by
 from .node import Node
 
 SEVERAL_SINCE = 3
@@ -48,7 +49,7 @@ def _members(request: LeaveGroupRequest) -> Iterator[LeavingMemberResult]:
         )
 
 
-API = Spec(
+API = ServedApi(
     key=ApiKey.LEAVE_GROUP,
     handler=handle,
     waits_for_update=True,

@@ -4,14 +4,14 @@ without members; a group that the client may not describe is left out.
 
 from collections.abc import Awaitable, Iterator
 
+from ...admin.permissions import Permission
+from ...network.serving.api import ServedApi
+from ...network.serving.context import RequestContext
+from ...network.serving.long_answers import AT_ONCE
+from ...process.time_slices import in_time_slices
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
-from ..requests.context import RequestContext
-from ..requests.long_answers import AT_ONCE
-from ..requests.permissions import Permission
-from ..requests.spec import Spec
-from ..requests.time_slices import in_time_slices
 from .groups import EMPTY, is_coordinated_by
 from .node import Node
 
@@ -57,7 +57,7 @@ def _groups(node: Node, context: RequestContext) -> Iterator[ListedGroup]:
             yield ListedGroup(group_id=group.group_id, group_state=EMPTY, group_type=CLASSIC)
 
 
-API = Spec(
+API = ServedApi(
     key=ApiKey.LIST_GROUPS,
     handler=handle,
     waits_for_update=True,

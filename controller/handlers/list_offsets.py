@@ -10,6 +10,15 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import cast
 
+from ...admin.permissions import Permission
+from ...admin.spec import Fields, InnerRows, Rows, copied
+from ...cluster.entities import Partition, Topic
+from ...cluster.image import Image
+from ...network.serving.api import ServedApi
+from ...network.serving.context import RequestContext
+from ...network.serving.kept_rows import Joined
+from ...network.serving.long_answers import note
+from ...process.time_slices import TimeSlice
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.compiler import encoder
@@ -27,14 +36,6 @@ from ...protocol.messages.list_offsets import (
     ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
-from ..metadata.entities import Partition, Topic
-from ..metadata.image import Image
-from ..metadata.kept_rows import Joined
-from ..requests.context import RequestContext
-from ..requests.long_answers import note
-from ..requests.permissions import Permission
-from ..requests.spec import Fields, InnerRows, Rows, Spec, copied
-from ..requests.time_slices import TimeSlice
 from .node import Node
 
 DESCRIBE_TOPIC = Permission(
@@ -179,7 +180,7 @@ def _partitions(topic: ListOffsetsTopic) -> Iterator[Fields]:
     return ({"partition_index": row.partition_index} for row in topic.partitions)
 
 
-API = Spec(
+API = ServedApi(
     key=ApiKey.LIST_OFFSETS,
     handler=handle,
     waits_for_update=True,

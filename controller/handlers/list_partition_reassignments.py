@@ -7,8 +7,12 @@ and partitions that do not exist, or do not move, are left out.
 
 from collections.abc import Iterable
 
-from ...protocol.acls import AclOperation, AclResourceType
-from ...protocol.api_keys import ApiKey
+from ...admin.list_partition_reassignments import DESCRIBE_CLUSTER, SPEC
+from ...cluster.entities import Topic
+from ...cluster.image import Image
+from ...cluster.reassignment import moving_partitions
+from ...network.serving.api import served
+from ...network.serving.context import RequestContext
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
@@ -17,18 +21,8 @@ from ...protocol.messages.list_partition_reassignments import (
     RequestedTopic,
     TopicReassignment,
 )
-from ..metadata.entities import Topic
-from ..metadata.image import Image
-from ..metadata.reassignment import moving_partitions
-from ..requests.context import RequestContext
-from ..requests.permissions import Permission
-from ..requests.spec import Spec
 from .changes import active_controller
 from .node import Node
-
-DESCRIBE_CLUSTER = Permission(
-    AclOperation.DESCRIBE, AclResourceType.CLUSTER, "CLUSTER_AUTHORIZATION_FAILED for the request"
-)
 
 
 def handle(
@@ -80,9 +74,4 @@ def _named(topic: RequestedTopic) -> TopicReassignment:
     return TopicReassignment(name=topic.name, partitions=partitions)
 
 
-API = Spec(
-    key=ApiKey.LIST_PARTITION_REASSIGNMENTS,
-    handler=handle,
-    permissions=(DESCRIBE_CLUSTER,),
-    at_controller=True,
-)
+API = served(SPEC, handle)

@@ -2,10 +2,10 @@
 exist are named, as in Kafka.
 """
 
+from ...network.serving.api import ServedApi
+from ...network.serving.context import RequestContext
 from ...protocol.api_keys import ApiKey
 from ...protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
-from ..requests.context import RequestContext
-from ..requests.spec import Spec
 from .node import Node
 
 STATES = frozenset(
@@ -28,7 +28,7 @@ def handle(_node: Node, _context: RequestContext, request: ListTransactionsReque
     return ListTransactionsResponse(unknown_state_filters=unknown)
 
 
-API = Spec(
+API = ServedApi(
     key=ApiKey.LIST_TRANSACTIONS,
     handler=handle,
 )

@@ -10,6 +10,16 @@ from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, compress
 from typing import cast
 
+from ...admin.permissions import Permission
+from ...admin.spec import Rows
+from ...cluster.entities import INTERNAL_TOPICS, NO_TOPIC_ID, Topic
+from ...cluster.errors import Refusal
+from ...cluster.topic_names import is_valid_topic_name
+from ...network.serving.api import ServedApi
+from ...network.serving.context import NO_NAMES, RequestContext
+from ...network.serving.fragments import Dialect, DialectFragments
+from ...network.serving.long_answers import noted, rows_in_time_slices
+from ...process.time_slices import in_time_slices
 from ...protocol.acls import NO_OPERATIONS, AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
@@ -20,15 +30,6 @@ from ...protocol.messages.metadata import (
     MetadataResponseBroker,
     MetadataResponseTopic,
 )
-from ..errors import Refusal
-from ..metadata.entities import INTERNAL_TOPICS, NO_TOPIC_ID, Topic
-from ..metadata.fragments import Dialect, DialectFragments
-from ..metadata.topic_names import is_valid_topic_name
-from ..requests.context import NO_NAMES, RequestContext
-from ..requests.long_answers import noted, rows_in_time_slices
-from ..requests.permissions import Permission
-from ..requests.spec import Rows, Spec
-from ..requests.time_slices import in_time_slices
 from .authorized_operations import cluster_operations
 from .auto_creation import create_missing_topics
 from .node import Node
@@ -261,7 +262,7 @@ def _error_fields(topic: MetadataRequestTopic) -> dict[str, str | bytes]:
     return {"name": topic.name or "", "topic_id": topic.topic_id}
 
 
-API = Spec(
+API = ServedApi(
     key=ApiKey.METADATA,
     handler=handle,
     waits_for_update=True,

@@ -8,9 +8,22 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from random import Random
 
+from ...admin.policy.cluster_view import TopicStates
+from ...admin.policy.rule_files import RuleFiles
+from ...admin.policy.runner import PolicyRunner
+from ...admin.recording.decisions import NodeDecisions, RecentDecisions
+from ...admin.recording.log import AuditLog
+from ...cluster.cache import MetadataCache
+from ...network.serving.fragments import MetadataFragments
+from ...network.serving.kept_rows import Fragments, Joined, KeptRows, LatestAnswers
+from ...process.observe.metrics import NodeMetrics
+from ...process.settings.node_config import NodeConfig
+from ...security.authorizer import Authorization
+from ...security.caller import TlsOfListener
+from ...security.delegation_tokens import token_key
+from ...store.base import SessionState, Store
+from ...store.sessions import Absence
 from ..active.active_controller import ActiveController
-from ..audit.decisions import NodeDecisions, RecentDecisions
-from ..audit.log import AuditLog
 from ..broker.auto_creation import AutoCreation
 from ..broker.cluster_security import ClusterSecurity
 from ..broker.delegation_tokens import DelegationTokens
@@ -20,19 +33,6 @@ from ..broker.log_dirs import LogDirs
 from ..broker.node_quotas import NodeQuotas
 from ..broker.producer_ids import ProducerIds
 from ..broker.topic_overrides import TopicOverrides
-from ..config.node_config import NodeConfig
-from ..metadata.cache import MetadataCache
-from ..metadata.fragments import MetadataFragments
-from ..metadata.kept_rows import Fragments, Joined, KeptRows, LatestAnswers
-from ..observe.metrics import NodeMetrics
-from ..policy.cluster_view import TopicStates
-from ..policy.rule_files import RuleFiles
-from ..policy.runner import PolicyRunner
-from ..security.authorizer import Authorization
-from ..security.caller import TlsOfListener
-from ..security.delegation_tokens import token_key
-from ..store.base import SessionState, Store
-from ..store.sessions import Absence
 
 
 @dataclass(kw_only=True)

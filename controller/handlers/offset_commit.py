@@ -5,45 +5,34 @@ checks and their order are Kafka's. A group has no members, so a commit in the n
 refused.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 from immutables import Map
 
-from ...protocol.api_keys import ApiKey
+from ...admin.groups import READ_GROUP, READ_TOPIC, key_of
+from ...admin.offset_commit import SPEC, operations_of
+from ...cluster.entities import Topic
+from ...cluster.errors import Refusal
+from ...cluster.group_rooms import check_room
+from ...cluster.groups import CommittedOffset, Group, GroupHeader
+from ...cluster.image import Image
+from ...cluster.znodes.groups import name_of
+from ...network.serving.api import served
+from ...network.serving.context import RequestContext
+from ...process.clock import now_ms
+from ...process.time_slices import TimeSlice
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.offset_commit import (
     CommittedOffsetResult,
     OffsetCommitPartition,
     OffsetCommitRequest,
     OffsetCommitResponse,
-    OffsetCommitTopic,
     OffsetCommitTopicResult,
 )
-from ..clock import now_ms
-from ..errors import Refusal
-from ..metadata.entities import Topic
-from ..metadata.group_rooms import check_room
-from ..metadata.groups import CommittedOffset, Group, GroupHeader
-from ..metadata.image import Image
-from ..requests.changes import RequestedChange
-from ..requests.context import RequestContext
-from ..requests.spec import Changes, InnerRows, Rows, Spec, copied
-from ..requests.time_slices import TimeSlice
-from ..znodes.groups import name_of
 from .changes import active_controller
 from .entity_changes import EntityEdit, change_entities
-from .groups import (
-    READ_GROUP,
-    READ_TOPIC,
-    edit_of,
-    has_partition,
-    is_coordinated_by,
-    key_of,
-    receiving_node,
-    refusing,
-    requested,
-)
+from .groups import edit_of, has_partition, is_coordinated_by, receiving_node, refusing
 from .node import Node
 
 
@@ -137,7 +126,7 @@ def _edit(
         key_of(topic, index): str(each.offset) for topic, offsets in kept.items() for index, each in offsets.items()
     }
     if not kept:
-        return refusing(request.group_id, Refusal(refusal), _operations(request))
+        return refusing(request.group_id, Refusal(refusal), operations_of(request))
 
     def edit(group: Group | None) -> Group:
         if request.generation_id_or_member_epoch >= 0:
@@ -199,45 +188,4 @@ def _codes(offsets: Mapping[int, CommittedOffset | ErrorCode]) -> Iterator[tuple
         yield index, each if isinstance(each, ErrorCode) else ErrorCode.NONE
 
 
-def _operations(request: OffsetCommitRequest) -> dict[str, str | None]:
-    """Return what is asked for, for the audit log."""
-    return {
-        key_of(topic.name, each.partition_index): str(each.committed_offset)
-        for topic in request.topics
-        for each in topic.partitions
-    }
-
-
-def _requested(request: OffsetCommitRequest) -> Sequence[RequestedChange]:
-    return [requested(request.group_id, _operations(request))]
-
-
-def _partitions(topic: OffsetCommitTopic) -> list[dict[str, int]]:
-    return [{"partition_index": each.partition_index} for each in topic.partitions]
-
-
-def _to_newest_version(request: OffsetCommitRequest) -> OffsetCommitRequest:
-    """Return the request without the times of older versions, which are not followed."""
-    topics = [
-        msgspec.structs.replace(
-            topic, partitions=[msgspec.structs.replace(each, commit_timestamp=-1) for each in topic.partitions]
-        )
-        for topic in request.topics
-    ]
-    return msgspec.structs.replace(request, topics=topics, retention_time_ms=-1)
-
-
-API = Spec(
-    key=ApiKey.OFFSET_COMMIT,
-    handler=handle,
-    at_controller=True,
-    to_newest_version=_to_newest_version,
-    rows=Rows(
-        "topics",
-        OffsetCommitTopicResult,
-        {"topics": copied("name")},
-        inner=InnerRows("partitions", CommittedOffsetResult, _partitions),
-    ),
-    changes=Changes("offset_commit", _requested),
-    permissions=(READ_GROUP, READ_TOPIC),
-)
+API = served(SPEC, handle)

@@ -2,9 +2,13 @@
 longer.
 """
 
-from collections.abc import Sequence
-
-from ...protocol.api_keys import ApiKey
+from ...admin.groups import DELETE_GROUP, READ_TOPIC
+from ...admin.offset_delete import SPEC, operations_of
+from ...cluster.errors import Refusal
+from ...cluster.groups import Group
+from ...network.serving.api import served
+from ...network.serving.context import RequestContext
+from ...process.time_slices import TimeSlice
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.offset_delete import (
     DeletedOffsetResult,
@@ -12,25 +16,9 @@ from ...protocol.messages.offset_delete import (
     OffsetDeleteResponse,
     OffsetDeleteTopicResult,
 )
-from ..errors import Refusal
-from ..metadata.groups import Group
-from ..requests.changes import RequestedChange
-from ..requests.context import RequestContext
-from ..requests.spec import Changes, Spec
-from ..requests.time_slices import TimeSlice
 from .changes import active_controller
 from .entity_changes import change_entities
-from .groups import (
-    DELETE_GROUP,
-    READ_TOPIC,
-    edit_of,
-    has_partition,
-    is_coordinated_by,
-    key_of,
-    receiving_node,
-    refusing,
-    requested,
-)
+from .groups import edit_of, has_partition, is_coordinated_by, receiving_node, refusing
 from .node import Node
 
 
@@ -49,7 +37,7 @@ async def handle(node: Node, context: RequestContext, request: OffsetDeleteReque
             group = group.without_offsets(name, partitions)
         return group if group.exists(topics) else None
 
-    group_id, operations = request.group_id, _operations(request)
+    group_id, operations = request.group_id, operations_of(request)
     change = edit_of(group_id, edit, operations)
     if not context.may(DELETE_GROUP, group_id):
         change = refusing(group_id, Refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED), operations)
@@ -96,19 +84,4 @@ def _response(codes: dict[str, dict[int, ErrorCode]]) -> OffsetDeleteResponse:
     )
 
 
-def _operations(request: OffsetDeleteRequest) -> dict[str, str | None]:
-    """Return what is asked for, for the audit log."""
-    return {key_of(topic.name, each.partition_index): None for topic in request.topics for each in topic.partitions}
-
-
-def _requested(request: OffsetDeleteRequest) -> Sequence[RequestedChange]:
-    return [requested(request.group_id, _operations(request))]
-
-
-API = Spec(
-    key=ApiKey.OFFSET_DELETE,
-    handler=handle,
-    at_controller=True,
-    changes=Changes("offset_delete", _requested),
-    permissions=(DELETE_GROUP, READ_TOPIC),
-)
+API = served(SPEC, handle)

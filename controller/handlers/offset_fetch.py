@@ -6,6 +6,13 @@ offset that was never set is -1; in version 0 it is UNKNOWN_TOPIC_OR_PARTITION.
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
+from ...admin.bounds import RowCount
+from ...admin.spec import InnerRows, Rows, copied
+from ...cluster.groups import CommittedOffset
+from ...network.serving.api import ServedApi
+from ...network.serving.context import RequestContext
+from ...network.serving.long_answers import note
+from ...process.time_slices import TimeSlice
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.offset_fetch import (
@@ -16,12 +23,6 @@ from ...protocol.messages.offset_fetch import (
     OffsetFetchResponse,
     OffsetFetchTopic,
 )
-from ..metadata.groups import CommittedOffset
-from ..requests.bounds import RowCount
-from ..requests.context import RequestContext
-from ..requests.long_answers import note
-from ..requests.spec import InnerRows, Rows, Spec, copied
-from ..requests.time_slices import TimeSlice
 from .groups import DESCRIBE_GROUP, DESCRIBE_TOPIC, group_at, is_coordinated_by
 from .node import Node
 
@@ -137,7 +138,7 @@ def _partitions(topic: OffsetFetchTopic) -> list[dict[str, int]]:
     return [{"partition_index": index} for index in topic.partition_indexes]
 
 
-API = Spec(
+API = ServedApi(
     key=ApiKey.OFFSET_FETCH,
     handler=handle,
     waits_for_update=True,

@@ -12,17 +12,18 @@ from typing import Any
 import msgspec
 import trio
 
+from ...admin.config_permissions import ALTER_CONFIGS_OF_CLUSTER
+from ...cluster.errors import ConfigurationError, Refusal
+from ...network.server import check_addresses
+from ...network.serving.context import RequestContext
+from ...process.settings.in_force import in_force
+from ...process.settings.listener_changes import added_listeners, fault_of_change
+from ...process.settings.node_config import NodeConfig
 from ...protocol.config_resources import ResourceType
 from ...protocol.error_codes import ErrorCode
-from ..config.in_force import in_force
-from ..config.listener_changes import added_listeners, fault_of_change
-from ..config.node_config import NodeConfig
-from ..errors import ConfigurationError, Refusal
-from ..network.server import check_addresses
-from ..requests.context import RequestContext
-from ..security.listeners import server_listener
-from ..security.mechanisms import LoginSources
-from .config_changes import ALTER_CONFIGS_OF_CLUSTER, Alteration
+from ...security.listeners import server_listener
+from ...security.mechanisms import LoginSources
+from .config_changes import Alteration
 from .node import Node
 from .planning import PlannedChange
 

@@ -9,8 +9,8 @@ unless the request fills more than one commit.
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
+from ...cluster.image import Image
 from ..active.jobs import Draft
-from ..metadata.image import Image
 from .planning import PlannedChange
 
 W = TypeVar("W")

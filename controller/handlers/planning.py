@@ -5,9 +5,20 @@ default configs, and the znodes of partitions.
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
 
+from ...admin.changes import Change, Judgement
+from ...admin.permissions import Permission
+from ...admin.policy.cluster_view import requested_reassignment, view
+from ...admin.policy.runner import PolicyRefusal
+from ...admin.questions import asked_by
 from ...audit.event import NOT_AUTHENTICATED
+from ...cluster.entities import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE, Topic
+from ...cluster.errors import Refusal
+from ...cluster.image import Image
+from ...cluster.znodes import layout
+from ...cluster.znodes.topics import encode_partition_state, least_topic_bytes
+from ...network.serving.context import NO_NAMES, RequestContext
+from ...network.serving.long_answers import AT_ONCE
 from ...policies.interface import (
     AdminRequest,
     AlterLoggersRequest,
@@ -16,26 +27,13 @@ from ...policies.interface import (
     JudgedRequest,
     PolicyRequest,
 )
+from ...process.observe.logs import about
+from ...process.observe.secrets import redact_configs_of
+from ...process.settings.topic_configs import differing_defaults
+from ...process.time_slices import TimeSlice
 from ...protocol.error_codes import ErrorCode
+from ...store.base import Create, Operation
 from ..active.jobs import Draft, Element
-from ..clock import now_ms
-from ..config.topic_configs import differing_defaults
-from ..errors import Refusal
-from ..metadata.entities import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE, Topic
-from ..metadata.image import Image
-from ..observe.logs import about
-from ..observe.secrets import redact_configs_of
-from ..policy.cluster_view import requested_reassignment, view
-from ..policy.runner import PolicyRefusal
-from ..requests.changes import Change, Judgement
-from ..requests.context import NO_NAMES, RequestContext
-from ..requests.description import RequestDescription
-from ..requests.long_answers import AT_ONCE
-from ..requests.permissions import Permission
-from ..requests.time_slices import TimeSlice
-from ..store.base import Create, Operation
-from ..znodes import layout
-from ..znodes.topics import encode_partition_state, least_topic_bytes
 from .node import Node
 
 log = logging.getLogger("minicontroller.policy")
@@ -73,19 +71,6 @@ async def denied_in_advance(context: RequestContext, permission: Permission, nam
         with suppress(Refusal):  # of an authorizer, which each element gets when it is planned
             return await context.without_in_time_slices(permission, names)
     return NO_NAMES
-
-
-def asked_by(context: RequestDescription, topic: str, *, validate_only: bool) -> dict[str, Any]:
-    """Return the fields that describe the caller in every request to the policy."""
-    return {
-        "topic": topic,
-        "principal": context.origin.principal,
-        "client_id": context.client_id,
-        "client_host": context.origin.client_host,
-        "api": context.policy_api,
-        "validate_only": validate_only,
-        "time_ms": now_ms(),
-    }
 
 
 def default_configs(

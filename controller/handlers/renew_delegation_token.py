@@ -3,17 +3,14 @@ names, or after `delegation.token.expiry.time.ms` if that is negative. Its owner
 may do so.
 """
 
-from collections.abc import Iterable
-
-from ...protocol.api_keys import ApiKey
+from ...admin.renew_delegation_token import SPEC, operations_of
+from ...cluster.entities import DelegationToken
+from ...network.serving.api import Handler, served
+from ...network.serving.context import RequestContext
+from ...process.clock import now_ms
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.renew_delegation_token import RenewDelegationTokenRequest, RenewDelegationTokenResponse
-from ..clock import now_ms
-from ..metadata.entities import DelegationToken
-from ..requests.changes import RequestedChange
-from ..requests.context import RequestContext
-from ..requests.spec import Changes, Handler, Spec
-from .delegation_tokens import KIND, NAMELESS, alter_token, ask_if_allowed, expiring_at, set_by
+from .delegation_tokens import alter_token, ask_if_allowed, expiring_at
 from .node import Node
 
 
@@ -38,25 +35,10 @@ async def handle(
     def renew(token: DelegationToken) -> DelegationToken:
         return expiring_at(token, now, now + period)
 
-    code, token = await alter_token(node, context, request, renew, _operations(request))
+    code, token = await alter_token(node, context, request, renew, operations_of(request))
     if code != ErrorCode.NONE or token is None:
         return RenewDelegationTokenResponse(error_code=code)
     return RenewDelegationTokenResponse(expiry_timestamp_ms=token.expires_ms)
 
 
-def _operations(request: RenewDelegationTokenRequest) -> dict[str, str | None]:
-    return {"renew_period_ms": str(request.renew_period_ms)}
-
-
-def _requested(request: RenewDelegationTokenRequest) -> Iterable[RequestedChange]:
-    operations = _operations(request)
-    return [RequestedChange(NAMELESS, KIND, operations, set_by(operations))]
-
-
-API = Spec(
-    key=ApiKey.RENEW_DELEGATION_TOKEN,
-    handler=handle,
-    receiver=receive,
-    at_controller=True,
-    changes=Changes("renew_delegation_token", _requested),
-)
+API = served(SPEC, handle, receiver=receive)

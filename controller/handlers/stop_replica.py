@@ -6,11 +6,12 @@ The node has no logs, so it has nothing to delete and responds without an error 
 from collections.abc import Awaitable
 from functools import partial
 
+from ...admin.permissions import CLUSTER_ACTION
+from ...admin.spec import Sender
+from ...network.serving.api import ServedApi
+from ...network.serving.context import RequestContext
 from ...protocol.api_keys import ApiKey
 from ...protocol.messages.stop_replica import StopReplicaPartitionError, StopReplicaRequest, StopReplicaResponse
-from ..requests.context import RequestContext
-from ..requests.permissions import CLUSTER_ACTION
-from ..requests.spec import Sender, Spec
 from .control import from_controller
 from .node import Node
 
@@ -34,7 +35,7 @@ def _stopped(request: StopReplicaRequest) -> StopReplicaResponse:
     )
 
 
-API = Spec(
+API = ServedApi(
     key=ApiKey.STOP_REPLICA,
     handler=handle,
     sender=Sender.NODE,

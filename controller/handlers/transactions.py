@@ -4,9 +4,9 @@ which permissions clients need.
 Rule: there are no transactions, since there are no records to write.
 """
 
+from ...admin.permissions import Permission
+from ...cluster.coordinators import COORDINATED_BY, CoordinatorType, coordinator_of
 from ...protocol.acls import AclOperation, AclResourceType
-from ..metadata.coordinators import COORDINATED_BY, CoordinatorType, coordinator_of
-from ..requests.permissions import Permission
 from .node import Node
 
 DENIED = "TRANSACTIONAL_ID_AUTHORIZATION_FAILED for the id"

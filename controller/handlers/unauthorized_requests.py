@@ -13,13 +13,13 @@ from typing import Any
 import msgspec
 import trio
 
+from ...admin.bounds import check_changes
+from ...cluster.errors import Refusal, TooManyChanges
+from ...network.serving.context import RequestContext
+from ...process.observe.logs import about
 from ...protocol.api_keys import ApiKey
 from ...protocol.dry_runs import is_dry_run
 from ...protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
-from ..errors import Refusal, TooManyChanges
-from ..observe.logs import about
-from ..requests.bounds import check_changes
-from ..requests.context import RequestContext
 from . import decided_elements
 from .changes import record_refused, refused_in_time_slices
 from .node import Node

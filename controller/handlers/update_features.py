@@ -5,8 +5,10 @@ The checks and their order are Kafka's (KafkaController.validateFeatureUpdate), 
 texts, which tools print.
 """
 
-from ...protocol.acls import AclOperation, AclResourceType
-from ...protocol.api_keys import ApiKey
+from ...admin.update_features import ALTER, SPEC
+from ...network.serving.api import served
+from ...network.serving.context import RequestContext
+from ...process.time_slices import in_time_slices
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.update_features import (
     FeatureUpdate,
@@ -14,13 +16,8 @@ from ...protocol.messages.update_features import (
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
 )
-from ..requests.context import RequestContext
-from ..requests.permissions import Permission
-from ..requests.spec import Spec
-from ..requests.time_slices import in_time_slices
 from .node import Node
 
-ALTER = Permission(AclOperation.ALTER, AclResourceType.CLUSTER, "CLUSTER_AUTHORIZATION_FAILED")
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 
 
@@ -57,8 +54,4 @@ def _reason(update: FeatureUpdate, finalized: dict[str, int], *, has_types: bool
     return "Could not apply finalized feature update because the provided feature is not supported."
 
 
-API = Spec(
-    key=ApiKey.UPDATE_FEATURES,
-    handler=handle,
-    permissions=(ALTER,),
-)
+API = served(SPEC, handle)

@@ -10,6 +10,23 @@ and other entities are read.
 from collections.abc import Awaitable, Collection, Iterable
 from functools import partial
 
+from ...admin.permissions import CLUSTER_ACTION
+from ...admin.spec import Sender
+from ...cluster.cache import first_update_number
+from ...cluster.entities import (
+    LEADER_DURING_DELETE,
+    NO_TOPIC_ID,
+    SECURITY_PROTOCOLS,
+    Broker,
+    Endpoint,
+    Partition,
+    Topic,
+)
+from ...cluster.errors import Refusal
+from ...cluster.image import Image
+from ...cluster.znodes.topics import least_topic_bytes
+from ...network.serving.api import ServedApi
+from ...network.serving.context import RequestContext
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.update_metadata import (
@@ -20,22 +37,6 @@ from ...protocol.messages.update_metadata import (
     UpdateMetadataTopicState,
 )
 from ..active.control_requests import COMPLETE_TAG, CONFIGS_TAG, CZXID_TAG, UPDATE_NUMBER_TAG, reread_entities
-from ..errors import Refusal
-from ..metadata.cache import first_update_number
-from ..metadata.entities import (
-    LEADER_DURING_DELETE,
-    NO_TOPIC_ID,
-    SECURITY_PROTOCOLS,
-    Broker,
-    Endpoint,
-    Partition,
-    Topic,
-)
-from ..metadata.image import Image
-from ..requests.context import RequestContext
-from ..requests.permissions import CLUSTER_ACTION
-from ..requests.spec import Sender, Spec
-from ..znodes.topics import least_topic_bytes
 from .control import from_controller
 from .node import Node
 
@@ -180,7 +181,7 @@ def _grouped(states: Iterable[UpdateMetadataPartitionState]) -> list[UpdateMetad
     return list(topics.values())
 
 
-API = Spec(
+API = ServedApi(
     key=ApiKey.UPDATE_METADATA,
     handler=handle,
     sender=Sender.NODE,

@@ -4,6 +4,12 @@ partitions. There are no transactions here, so a marker ends none and is kept no
 
 from collections.abc import Iterator
 
+from ...admin.permissions import CLUSTER_ACTION, Permission
+from ...admin.spec import Fields, InnerRows, Rows
+from ...network.serving.api import ServedApi
+from ...network.serving.context import RequestContext
+from ...network.serving.long_answers import note
+from ...process.time_slices import TimeSlice
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
@@ -16,11 +22,6 @@ from ...protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from ..requests.context import RequestContext
-from ..requests.long_answers import note
-from ..requests.permissions import CLUSTER_ACTION, Permission
-from ..requests.spec import Fields, InnerRows, Rows, Spec
-from ..requests.time_slices import TimeSlice
 from .node import Node
 
 ALTER_CLUSTER = Permission(
@@ -84,7 +85,7 @@ def _partitions(topic: MarkerTopic) -> Iterator[Fields]:
     return ({"partition_index": index} for index in topic.partition_indexes)
 
 
-API = Spec(
+API = ServedApi(
     key=ApiKey.WRITE_TXN_MARKERS,
     handler=handle,
     waits_for_update=True,

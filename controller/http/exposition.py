@@ -7,15 +7,15 @@ from prometheus_client import CollectorRegistry, ProcessCollector, generate_late
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
+from ...network.http.families import Families, add_audit, add_decisions, add_policy, add_server, outcome_name
+from ...network.http.listener import HttpListener
+from ...network.http.topic_statistics import TopicStatistics, TopicTotals
+from ...process.observe.metrics import NEWER_THAN_OURS
 from ...protocol.acls import kafka_name
 from ...protocol.registry import KAFKA
+from ...store.base import SessionState
 from ...version import __version__
-from ..observe.metrics import NEWER_THAN_OURS
-from ..store.base import SessionState
-from .families import Families, add_audit, add_decisions, add_policy, add_server, outcome_name
-from .listener import HttpListener
 from .process import Process, ServingNode
-from .topic_statistics import TopicStatistics, TopicTotals
 
 
 class Exposition:

@@ -7,22 +7,22 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from ...admin.recording.decisions import RecentDecisions
+from ...admin.recording.log import AuditLog
+from ...cluster.entities import Broker
+from ...cluster.image import Image
+from ...cluster.znodes import layout
+from ...network.http.health import Health
+from ...network.http.listener import HttpListener
+from ...network.http.serving import Site
+from ...network.http.topic_statistics import TopicStatistics
+from ...network.http.views import MAX_NODES, NodeRow, PageState, audit_trouble, rule_rows
+from ...process.observe.secrets import redact_configs
+from ...store.base import SessionExpired, StoreUnavailable
 from ...version import __version__
 from ..active.loading import entity_configs
-from ..audit.decisions import RecentDecisions
-from ..audit.log import AuditLog
-from ..metadata.entities import Broker
-from ..metadata.image import Image
-from ..observe.secrets import redact_configs
-from ..store.base import SessionExpired, StoreUnavailable
-from ..znodes import layout
 from .exposition import Exposition
-from .health import Health
-from .listener import HttpListener
 from .process import Process, ServingNode
-from .serving import Site
-from .topic_statistics import TopicStatistics
-from .views import MAX_NODES, NodeRow, PageState, audit_trouble, rule_rows
 
 NO_IMAGE = Image()
 

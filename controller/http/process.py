@@ -9,13 +9,13 @@ from typing import Protocol
 
 import trio
 
-from ..audit.decisions import RecentDecisions
+from ...admin.recording.decisions import RecentDecisions
+from ...cluster.image import Image
+from ...network.http.health import Health, NodeHealth
+from ...network.server import Server
+from ...network.serving.dispatcher import Dispatcher
+from ...network.serving.forwarding import Forwarder
 from ..handlers.node import Node
-from ..metadata.image import Image
-from ..network.server import Server
-from ..routing.dispatcher import Dispatcher
-from ..routing.forwarding import Forwarder
-from .health import Health, NodeHealth
 
 
 class ServingNode(Protocol):

@@ -14,38 +14,39 @@ from functools import partial
 
 import trio
 
+from ...admin.policy.loading import loaded_policy
+from ...admin.recording.decisions import RecentDecisions
+from ...admin.recording.log import AuditLog, AuditSettings, audit_settings
+from ...network.descriptors import MOST_CONNECTIONS
+from ...network.limits import connection_limits
+from ...network.server import Server, check_addresses
+from ...network.serving.dispatcher import Dispatcher
+from ...network.serving.forwarding import Forwarder
+from ...network.serving.routes import routed
 from ...policies.configs.values import MAX_PORT
+from ...process.clock import now_ms
+from ...process.observe.logs import NODE
+from ...process.settings.node_config import NodeConfig
+from ...security.caller import Listener
+from ...security.listeners import NodeLogins, server_listeners, with_proof
+from ...security.mechanisms import LoginSources
+from ...security.node_proof import Membership
+from ...store.base import Store
 from ..active.control_links import ControlLinks
 from ..active.election import Election
-from ..audit.decisions import RecentDecisions
-from ..audit.log import AuditLog, AuditSettings, audit_settings
+from ..apis import APIS
 from ..broker.dynamic_configs import DynamicConfigs
 from ..broker.epoch_check import EpochCheck
 from ..broker.followers import Followers
 from ..broker.registration import Registration
 from ..broker.shared_secret import SharedSecret
-from ..clock import now_ms
-from ..config.node_config import NodeConfig
-from ..handlers import SPECS
 from ..handlers.node import Node
 from ..handlers.unauthorized_requests import record_unauthorized
-from ..network.descriptors import MOST_CONNECTIONS
-from ..network.server import Server, check_addresses
-from ..observe.logs import NODE
-from ..routing.dispatcher import Dispatcher
-from ..routing.forwarding import Forwarder
-from ..routing.routes import routed
-from ..security.caller import Listener
-from ..security.listeners import NodeLogins, server_listeners, with_proof
-from ..security.mechanisms import LoginSources
-from ..security.node_proof import Membership
-from ..store.base import Store
 from .authorization import authorization_of, loaded_authorizer
 from .cluster_paths import keep, prepare
 from .controller_requests import ask_for_producer_ids, ask_to_alter, hand_over, notify_controller
-from .endpoints import bootstrap_of, connection_limits, registration
+from .endpoints import bootstrap_of, registration
 from .open_listeners import GRACE_SECONDS, OpenListeners
-from .policy_loading import loaded_policy
 
 log = logging.getLogger("minicontroller.node")
 
@@ -192,7 +193,7 @@ async def _bound_parts(
     forwarder = _forwarder(tasks, node, logins)
     dispatcher = Dispatcher(
         node,
-        routed(SPECS.values(), forwarder),
+        routed(APIS.values(), forwarder),
         node.decisions.refused,
         partial(record_unauthorized, node),
         authorization=node.authorization,

@@ -10,15 +10,15 @@ from ...policies.authorizer import Action, Authorizer, Requester
 from ...policies.authorizer_loading import AUTHORIZER_KEY, build_authorizer
 from ...policies.configs.values import KeyType
 from ...policies.load_errors import describe_exception
+from ...process.observe.logs import CLIENT_LINES, RateLimitedLog, cut
+from ...process.observe.metrics import AuthorizationMetrics
+from ...process.settings.keys import KEYS
+from ...process.settings.node_config import NodeConfig
+from ...process.settings.super_users import super_users
 from ...protocol.acls import kafka_name
-from ...text.escaping import escaped
-from ..config.keys import KEYS
-from ..config.node_config import NodeConfig
-from ..config.super_users import super_users
-from ..observe.logs import CLIENT_LINES, RateLimitedLog, cut
-from ..observe.metrics import AuthorizationMetrics
-from ..security.acls import AclIndex
-from ..security.authorizer import AclRules, Authorization, UserAuthorizer
+from ...security.acls import AclIndex
+from ...security.authorizer import AclRules, Authorization, UserAuthorizer
+from ...text import escaped
 
 log = logging.getLogger("minicontroller.authorizer")
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ...cluster.errors import ConfigurationError
+from ...network.binding import WILDCARDS
 from ...policies.configs.values import MAX_PORT, host_and_port
-from ..config.listeners import ListenerFault, parse_endpoints
-from ..errors import ConfigurationError
-from ..network.binding import WILDCARDS
+from ...process.settings.listeners import ListenerFault, parse_endpoints
 
 NODE_ID = "$(nodeId)"
 """Stands for the number of a node in `--advertise`."""

@@ -11,10 +11,13 @@ from collections.abc import Callable
 
 import trio
 
-from ..active.loading import ensure_paths
-from ..errors import ConfigurationError
-from ..metadata.random_ids import new_id
-from ..store.base import (
+from ...cluster.errors import ConfigurationError
+from ...cluster.random_ids import new_id
+from ...cluster.znodes import layout
+from ...cluster.znodes.cluster import decode_cluster_id, encode_cluster_id
+from ...cluster.znodes.content import MalformedZnodeError
+from ...cluster.znodes.topics import uuid_text
+from ...store.base import (
     Create,
     Entry,
     NodeExists,
@@ -26,11 +29,8 @@ from ..store.base import (
     VersionConflict,
     Watch,
 )
-from ..store.sessions import wait_connected
-from ..znodes import layout
-from ..znodes.cluster import decode_cluster_id, encode_cluster_id
-from ..znodes.content import MalformedZnodeError
-from ..znodes.topics import uuid_text
+from ...store.sessions import wait_connected
+from ..active.loading import ensure_paths
 
 log = logging.getLogger("minicontroller.node")
 

@@ -4,6 +4,8 @@ import logging
 
 import trio
 
+from ...cluster.image import NO_CONTROLLER
+from ...network.peer import PeerUnavailable
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
@@ -13,8 +15,6 @@ from ..active.control_links import ControlLinks
 from ..handlers.allocate_producer_ids import allocate
 from ..handlers.alter_partition import alter
 from ..handlers.node import Node
-from ..metadata.image import NO_CONTROLLER
-from ..network.peer import PeerUnavailable
 
 log = logging.getLogger("minicontroller.node")
 

@@ -10,14 +10,14 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import trio
 
-from ..config.listeners import ConfiguredListener
-from ..config.node_config import NodeConfig
-from ..errors import ConfigurationError
-from ..network.server import ServedConnection, Server
-from ..security.caller import Listener
-from ..security.listeners import server_listener
-from ..security.mechanisms import LoginSources
-from ..store.signal import Signal
+from ...cluster.errors import ConfigurationError
+from ...network.server import ServedConnection, Server
+from ...process.settings.listeners import ConfiguredListener
+from ...process.settings.node_config import NodeConfig
+from ...security.caller import Listener
+from ...security.listeners import server_listener
+from ...security.mechanisms import LoginSources
+from ...store.signal import Signal
 
 log = logging.getLogger("minicontroller.node")
 

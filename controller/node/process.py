@@ -14,26 +14,26 @@ from functools import partial
 
 import trio
 
-from ..config.loading import load_config
-from ..config.node_config import NodeConfig
-from ..config.secret_files import warnings_of_configuration
-from ..errors import ConfigurationError, first_of
+from ...cluster.errors import ConfigurationError, first_of
+from ...network.descriptors import raise_limit, room_for_connections
+from ...network.http.listener import HttpListener
+from ...network.http.loading import open_site
+from ...network.server import PortTakenError
+from ...network.serving.mistakes import mistakes_of
+from ...process.observe.logs import use_format
+from ...process.observe.stdout import say
+from ...process.settings.loading import load_config
+from ...process.settings.node_config import NodeConfig
+from ...process.settings.secret_files import warnings_of_configuration
+from ...security.zookeeper_access import zookeeper_access
+from ...store.base import AccessDenied, Store
+from ...store.memory import MemoryStore, MemoryTree
+from ...store.watchdog import run_watchdog
+from ...store.zookeeper import ZooKeeperStore
 from ..handlers.node import Node
-from ..http.listener import HttpListener
-from ..http.loading import open_site
 from ..http.process import Process
-from ..network.descriptors import raise_limit, room_for_connections
-from ..network.server import PortTakenError
-from ..observe.logs import use_format
-from ..observe.stdout import say
-from ..security.zookeeper_access import zookeeper_access
-from ..store.base import AccessDenied, Store
-from ..store.memory import MemoryStore, MemoryTree
-from ..store.watchdog import run_watchdog
-from ..store.zookeeper import ZooKeeperStore
 from .app import OpenStore, RunningNode, run_node
 from .client_addresses import HERE, ClientAddresses, with_internal_listener
-from .mistakes import mistakes_of
 
 SITE = "minicontroller.controller.http.node_site"
 """The module that makes the site, which is loaded when somebody looks at it."""

@@ -15,8 +15,8 @@ import trio
 from ...client.configuration import Address
 from ...client.errors import AdminError
 from ...client.network import Network
-from ...controller.network.peer import PeerUnavailable
-from ...controller.observe.logs import RateLimitedLog
+from ...network.peer import PeerUnavailable
+from ...process.observe.logs import RateLimitedLog
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse

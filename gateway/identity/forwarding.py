@@ -5,12 +5,10 @@ there is none, the client gets the answer that a broker would give it (KIP-590).
 would not check, because brokers do that before they forward it, is no such request.
 """
 
-from importlib import import_module
 from typing import Any
 
-from ...controller import handlers
-from ...controller.requests.error_answers import error_answer
-from ...controller.security.caller import Caller
+from ...admin.apis import SPECS
+from ...admin.error_answers import error_answer
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.errors import MalformedMessage, ProtocolError
@@ -18,6 +16,7 @@ from ...protocol.header import REQUEST_START
 from ...protocol.messages.alter_configs import AlterConfigsRequest
 from ...protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from ...protocol.registry import KAFKA
+from ...security.caller import Caller
 from .controllers import Controllers, envelope
 
 FORWARDED = frozenset(
@@ -103,6 +102,5 @@ def _error(frame: bytes, request: Any, code: ErrorCode, message: str | None = No
     key = ApiKey(number)
     if request is None:
         raise ProtocolError(f"the controller did not answer {key.name}: {code.name}")
-    spec = import_module(f"{handlers.__name__}.{key.name.lower()}").API
-    response = error_answer(spec, request, version, code=code, message=message)
+    response = error_answer(SPECS[key], request, version, code=code, message=message)
     return KAFKA.encode_response(key, version, correlation_id, response)

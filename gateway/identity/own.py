@@ -5,30 +5,24 @@ Rule: nothing but ApiVersions goes to the cluster for a client that has not auth
 nothing for one that the file does not name. Why it is refused stands in the log alone.
 """
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Callable
 
 import msgspec
 import trio
 
-from ...controller.handlers import sasl_authenticate, sasl_handshake
-from ...controller.network.failures import ConnectionFailures
-from ...controller.security.caller import Caller, Listener
-from ...controller.security.credentials import Credentials
-from ...controller.security.principal import USER, user_principal
-from ...controller.security.sasl import (
-    Mechanism,
-    Proved,
-    Rejected,
-    SaslExchange,
-    SaslOutcome,
-    invalid_credentials,
-)
+from ...network.failures import ConnectionFailures
 from ...policies.interface import ANONYMOUS
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import InvalidFrameSize, ProtocolError
+from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from ...protocol.messages.sasl_handshake import SaslHandshakeRequest
 from ...protocol.registry import KAFKA
+from ...protocol.schema import WireStruct
+from ...security.caller import Caller, Listener
+from ...security.credentials import Credentials
+from ...security.login_requests import authenticate, handshake
+from ...security.principal import USER, user_principal
+from ...security.sasl import Mechanism, Proved, Rejected, SaslExchange, SaslOutcome, invalid_credentials
 from ..apis import LOGIN_APIS
 from ..frames import FrameReader
 from ..parties import Move
@@ -38,19 +32,8 @@ from .passing import MOST_LOGIN_BYTES, whole_login_request
 
 WRONG_PASSWORD = Rejected("Authentication failed: Invalid username or password")
 """The answer of PLAIN to a wrong password."""
-HANDLERS: Mapping[int, Callable[[None, "LoginRequest", Any], Any]] = MappingProxyType(
-    {ApiKey.SASL_HANDSHAKE: sasl_handshake.handle, ApiKey.SASL_AUTHENTICATE: sasl_authenticate.handle}
-)
-"""The nodes' own handlers."""
 Refusal = Callable[[str], str]
 """Returns why the gateway does not serve a user who has authenticated; empty if it does."""
-
-
-class LoginRequest(msgspec.Struct, frozen=True):
-    """The parts of a request's context that its handler needs."""
-
-    caller: Caller
-    api_version: int
 
 
 class ServedUsers:
@@ -159,7 +142,11 @@ class OwnLogin:
             return None
         await whole_login_request(frames)
         _, request, _ = KAFKA.decode_request(await frames.whole())
-        response = HANDLERS[head.api_key](None, LoginRequest(self._caller, head.version), request)
+        if isinstance(request, SaslHandshakeRequest):
+            response: WireStruct = handshake(self._caller, request, head.version)
+        else:
+            assert isinstance(request, SaslAuthenticateRequest)
+            response = authenticate(self._caller, request)
         if self._caller.must_leave:
             self._logins.failures.failed_authentication(self._caller)
             # The client waits, to slow down guessing (connection.failed.authentication.delay.ms).

@@ -8,14 +8,14 @@ knows; a client certificate that was shown at the gateway counts where no login 
 import logging
 from functools import partial
 
-from ...controller.observe.logs import RateLimitedLog
-from ...controller.security.caller import Caller, Listener
-from ...controller.security.principal import user_principal
+from ...process.observe.logs import RateLimitedLog
 from ...protocol.error_codes import ErrorCode
 from ...protocol.errors import InvalidFrameSize, ProtocolError
 from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from ...protocol.messages.sasl_handshake import SaslHandshakeRequest
 from ...protocol.registry import KAFKA
+from ...security.caller import Caller, Listener
+from ...security.principal import user_principal
 from ..apis import LOGIN_APIS
 from ..frames import FrameReader, FrameWriter
 from ..parties import Move

@@ -14,8 +14,8 @@ import msgspec
 from ...client.configuration import ClientConfig, configured
 from ...client.keys import LOGIN_KEYS, TLS_KEYS
 from ...client.properties import ClientProperties, Entry
-from ...controller.config.keys import KEYS
-from ...controller.security.scram_credentials import HASHES
+from ...process.settings.keys import KEYS
+from ...security.scram_credentials import HASHES
 from ..written_keys import WrittenKeys
 from .sight import SUBJECT_CLAIM
 from .user_files import check_scram_users, check_upstream_users

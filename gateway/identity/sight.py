@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from ...controller.security.bearer_message import read_bearer_message
-from ...controller.security.principal import MAX_NAME_BYTES
-from ...controller.security.scram_server import read_client_first
+from ...security.bearer_message import read_bearer_message
+from ...security.principal import MAX_NAME_BYTES
+from ...security.scram_server import read_client_first
 
 JAVA_SPACES = "".join(map(chr, range(0x21)))
 """What Java's `trim` takes away."""

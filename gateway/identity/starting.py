@@ -6,9 +6,9 @@ from typing import Protocol
 import trio
 
 from ...client.network import Network
-from ...controller.network.failures import ConnectionFailures
-from ...controller.security.caller import Caller, Listener
-from ...controller.security.mechanisms import LoginSources
+from ...network.failures import ConnectionFailures
+from ...security.caller import Caller, Listener
+from ...security.mechanisms import LoginSources
 from ..apis import DELEGATION_TOKEN_APIS
 from ..parties import Login
 from .controllers import Controllers

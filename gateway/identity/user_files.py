@@ -12,13 +12,13 @@ from typing import Generic, TypeVar
 
 import trio
 
-from ...controller.config.jaas import PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE, JaasError, parse_jaas
-from ...controller.config.secret_files import is_open_to_all, sentence_of
-from ...controller.config.watched_files import Content, Contents, WatchedFiles
-from ...controller.errors import ConfigurationError, Mistakes
-from ...controller.security.credentials import Credentials, PlainCredentials, ScramCredentials
-from ...controller.security.scram_credentials import HASHES, ScramCredential, derived_credential
-from ...text.properties import PropertiesError, Property, parse_properties
+from ...cluster.errors import ConfigurationError, Mistakes
+from ...process.settings.jaas import PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE, JaasError, parse_jaas
+from ...process.settings.properties import PropertiesError, Property, parse_properties
+from ...process.settings.secret_files import is_open_to_all, sentence_of
+from ...process.settings.watched_files import Content, Contents, WatchedFiles
+from ...security.credentials import Credentials, PlainCredentials, ScramCredentials
+from ...security.scram_credentials import HASHES, ScramCredential, derived_credential
 
 log = logging.getLogger("minicontroller.gateway")
 

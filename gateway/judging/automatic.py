@@ -12,13 +12,13 @@ from typing import Any
 
 import msgspec
 
-from ...controller.broker.auto_creation import as_seen_by_the_client, creatable_topic
-from ...controller.config.node_config import NodeConfig
-from ...controller.errors import Refusal
-from ...controller.handlers import SPECS
-from ...controller.metadata.topic_names import is_valid_topic_name
-from ...controller.requests.error_answers import error_answer
-from ...controller.requests.time_slices import in_time_slices
+from ...admin.apis import SPECS
+from ...admin.automatic_creation import as_seen_by_the_client, creatable_topic
+from ...admin.error_answers import error_answer
+from ...cluster.errors import Refusal
+from ...cluster.topic_names import is_valid_topic_name
+from ...process.settings.node_config import NodeConfig
+from ...process.time_slices import in_time_slices
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.create_topics import CreatableTopicResult, CreateTopicsRequest, CreateTopicsResponse

@@ -17,13 +17,13 @@ from ...client.acl_messages import described
 from ...client.configuration import Address
 from ...client.errors import AdminError, ClusterUnreachable
 from ...client.network import BrokerLink, Network
-from ...controller.config.node_config import ConfigSource, NodeConfig
-from ...controller.errors import Refusal
-from ...controller.metadata.entities import Topic
-from ...controller.network.peer import PeerUnavailable
-from ...controller.requests.time_slices import TimeSlice
+from ...cluster.entities import Topic
+from ...cluster.errors import Refusal
+from ...network.peer import PeerUnavailable
 from ...policies.configs.canonical import learn_keys
 from ...policies.configs.values import java_int
+from ...process.settings.node_config import ConfigSource, NodeConfig
+from ...process.time_slices import TimeSlice
 from ...protocol.acls import AccessControlEntry, ResourcePattern
 from ...protocol.api_keys import ApiKey
 from ...protocol.config_resources import ResourceType
@@ -40,12 +40,7 @@ from ...protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
-from ...protocol.messages.metadata import (
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
-    MetadataResponseTopic,
-)
+from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse, MetadataResponseTopic
 from ...protocol.schema import WireStruct
 from .reading import NO_MOVES, ClusterDefaults, Moves, defaults_of, moves_of, own_configs, told_keys, topic_of
 

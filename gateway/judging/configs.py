@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-from ...controller.config.alterations import IncrementalChange, apply_incremental, check_replacement
-from ...controller.config.keys import Key, UpdateMode, key_named
-from ...controller.config.topic_configs import TOPIC_KEYS
-from ...controller.observe.secrets import configs_for_policies
-from ...controller.requests.changes import RequestedChange
+from ...admin.changes import RequestedChange
+from ...admin.configs.alterations import IncrementalChange, apply_incremental, check_replacement
 from ...policies.configs.canonical import type_of
 from ...policies.configs.values import KeyType
+from ...process.observe.secrets import configs_for_policies
+from ...process.settings.keys import Key, UpdateMode, key_named
+from ...process.settings.topic_configs import TOPIC_KEYS
 from ...protocol.config_resources import ConfigOperation
 from ...protocol.messages.alter_configs import AlterConfigsResource
 from ...protocol.messages.incremental_alter_configs import AlterableConfig

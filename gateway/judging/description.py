@@ -2,8 +2,8 @@
 
 import msgspec
 
-from ...controller.handlers import SPECS
-from ...controller.requests.spec import Changes
+from ...admin.apis import SPECS
+from ...admin.spec import Changes
 from ...protocol.api_keys import ApiKey
 from ...protocol.header import RequestOrigin
 from ...protocol.registry import KAFKA
@@ -25,7 +25,8 @@ class PassingRequest(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def changes(self) -> Changes | None:
         """The changes of the API. Requests that only ask for topics have them created."""
-        return SPECS[self.api_key].changes or SPECS[ApiKey.CREATE_TOPICS].changes
+        declared = SPECS.get(self.api_key)
+        return (None if declared is None else declared.changes) or SPECS[ApiKey.CREATE_TOPICS].changes
 
     @property
     def policy_api(self) -> str:

@@ -11,11 +11,11 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ...controller.handlers import SPECS
-from ...controller.metadata.entities import NO_TOPIC_ID
-from ...controller.requests.changes import RequestedChange, kind_and_name
-from ...controller.requests.error_answers import error_answer
-from ...controller.requests.spec import Fields, InnerRows, Rows, Spec, copied
+from ...admin.apis import SPECS
+from ...admin.changes import RequestedChange, kind_and_name
+from ...admin.error_answers import error_answer
+from ...admin.spec import Fields, InnerRows, Rows, Spec, copied
+from ...cluster.entities import NO_TOPIC_ID
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.alter_partition_reassignments import (

@@ -13,8 +13,8 @@ from uuid import UUID
 
 import msgspec
 
-from ...controller.errors import Refusal
-from ...controller.metadata.entities import NO_TOPIC_ID
+from ...cluster.entities import NO_TOPIC_ID
+from ...cluster.errors import Refusal
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsTopic

@@ -16,20 +16,20 @@ from typing import Any
 
 import trio
 
+from ...admin.bounds import check_changes
+from ...admin.changes import Change, Judgement, Unjudged
+from ...admin.policy.cluster_view import TopicStates, view
+from ...admin.policy.runner import PolicyRefusal, PolicyRunner
+from ...admin.recording.requests import AuditedRequest
 from ...audit.event import NOT_AUTHENTICATED
-from ...controller.audit.requests import AuditedRequest
-from ...controller.errors import Refusal
-from ...controller.metadata.entities import NO_TOPIC_ID, Topic
-from ...controller.metadata.image import Image
-from ...controller.observe.logs import RateLimitedLog, about
-from ...controller.policy.cluster_view import TopicStates, view
-from ...controller.policy.runner import PolicyRefusal, PolicyRunner
-from ...controller.requests.bounds import check_changes
-from ...controller.requests.changes import Change, Judgement, Unjudged
-from ...controller.requests.time_slices import TimeSlice
-from ...controller.routing.request_log import describe_unexpected_error
+from ...cluster.entities import NO_TOPIC_ID, Topic
+from ...cluster.errors import Refusal
+from ...cluster.image import Image
+from ...network.serving.request_log import describe_unexpected_error
 from ...policies.rules.vocabulary import OPERATION_OF_KIND
 from ...policies.verdict import PolicyOutcome
+from ...process.observe.logs import RateLimitedLog, about
+from ...process.time_slices import TimeSlice
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from .cluster_reader import NotKnownError

@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from ...controller.audit.requests import AuditedRequest
-from ...controller.config.node_config import NOTHING
-from ...controller.errors import Refusal
-from ...controller.metadata.image import Image
-from ...controller.requests.changes import Change, Unjudged
+from ...admin.changes import Change, Unjudged
+from ...admin.recording.requests import AuditedRequest
+from ...cluster.errors import Refusal
+from ...cluster.image import Image
+from ...process.settings.node_config import NOTHING
 from ...protocol.error_codes import ErrorCode
 from ...protocol.schema import WireStruct
 from .cluster_reader import NotKnownError

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from ...controller.metadata.entities import NO_TOPIC_ID, Topic
+from ...cluster.entities import NO_TOPIC_ID, Topic
 
 BELIEVED_SECONDS = 60.0
 """How long a completed change holds that no reading shows: others may have undone it."""

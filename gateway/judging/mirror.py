@@ -13,13 +13,13 @@ from contextlib import suppress
 import msgspec
 import trio
 
+from ...admin.recording.recorder import AuditRecorder
+from ...admin.recording.records import differs
+from ...admin.recording.requests import CompletedElement
 from ...client.network import Network
-from ...controller.audit.recorder import AuditRecorder
-from ...controller.audit.records import differs
-from ...controller.audit.requests import CompletedElement
-from ...controller.config.node_config import ConfigSource, NodeConfig
-from ...controller.metadata.entities import Topic
-from ...controller.metadata.image import Image
+from ...cluster.entities import Topic
+from ...cluster.image import Image
+from ...process.settings.node_config import ConfigSource, NodeConfig
 from ...protocol.acls import AccessControlEntry, ResourcePattern
 from ...protocol.config_resources import ResourceType
 from ...protocol.messages.delete_acls import DeleteAclsFilter

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from ...controller.errors import Refusal
-from ...controller.handlers.create_partitions import manual_rows
-from ...controller.handlers.create_topics import manual_assignment
-from ...controller.metadata.entities import Topic
-from ...controller.metadata.image import Image
-from ...controller.metadata.placement import PlacedBroker, assign_replicas, check_counts
+from ...admin.create_partitions import manual_rows
+from ...admin.create_topics import manual_assignment
+from ...cluster.entities import Topic
+from ...cluster.errors import Refusal
+from ...cluster.image import Image
+from ...cluster.placement import PlacedBroker, assign_replicas, check_counts
 from ...protocol.messages.create_partitions import CreatePartitionsAssignment
 from ...protocol.messages.create_topics import CreatableTopic
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import trio
 
-from ...controller.config.node_config import ConfigSource
-from ...controller.errors import Refusal
-from ...controller.metadata.entities import NO_TOPIC_ID
-from ...controller.metadata.topic_names import is_valid_topic_name
-from ...controller.requests.changes import RequestedChange
+from ...admin.changes import RequestedChange
+from ...cluster.entities import NO_TOPIC_ID
+from ...cluster.errors import Refusal
+from ...cluster.topic_names import is_valid_topic_name
 from ...policies.configs.values import java_int
+from ...process.settings.node_config import ConfigSource
 from ...protocol.api_keys import ApiKey
 from ...protocol.config_resources import ResourceType
 from ...protocol.error_codes import ErrorCode

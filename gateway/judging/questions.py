@@ -14,18 +14,17 @@ from typing import Any
 import msgspec
 from immutables import Map
 
-from ...controller.errors import Refusal
-from ...controller.handlers.create_topics import check_is_no_metadata, check_name, check_wanted
-from ...controller.handlers.planning import asked_by
-from ...controller.metadata import reassignment
-from ...controller.metadata.entities import NO_TOPIC_ID, Partition, Topic
-from ...controller.metadata.image import Image
-from ...controller.metadata.placement import PlacedBroker, placed_brokers, start_for_new_partitions
-from ...controller.metadata.random_ids import new_id
-from ...controller.observe.secrets import configs_for_policies, redact_configs_of
-from ...controller.policy.cluster_view import requested, requested_reassignment
-from ...controller.requests.changes import RequestedChange
-from ...controller.requests.description import RequestDescription
+from ...admin.changes import RequestedChange
+from ...admin.create_topics import check_is_no_metadata, check_name, check_wanted
+from ...admin.description import RequestDescription
+from ...admin.policy.cluster_view import requested, requested_reassignment
+from ...admin.questions import asked_by
+from ...cluster import reassignment
+from ...cluster.entities import NO_TOPIC_ID, Partition, Topic
+from ...cluster.errors import Refusal
+from ...cluster.image import Image
+from ...cluster.placement import PlacedBroker, placed_brokers, start_for_new_partitions
+from ...cluster.random_ids import new_id
 from ...policies.configs.canonical import canonical
 from ...policies.configs.newer_keys import DEAD_LETTERS
 from ...policies.interface import (
@@ -38,6 +37,7 @@ from ...policies.interface import (
     DeleteTopicRequest,
     JudgedRequest,
 )
+from ...process.observe.secrets import configs_for_policies, redact_configs_of
 from ...protocol.config_resources import ConfigOperation
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.create_partitions import CreatePartitionsTopic

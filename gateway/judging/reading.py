@@ -10,17 +10,14 @@ from types import MappingProxyType
 import msgspec
 from immutables import Map
 
-from ...controller.config.keys import key_named
-from ...controller.config.node_config import NOTHING, ConfigSource, NodeConfig
-from ...controller.config.topic_configs import TOPIC_KEYS, differing_defaults
-from ...controller.metadata.entities import UNKNOWN_PARTITION, Broker, Partition, Topic
+from ...cluster.entities import UNKNOWN_PARTITION, Broker, Partition, Topic
 from ...policies.configs.values import InvalidValueError, KeyType
+from ...process.settings.keys import key_named
+from ...process.settings.node_config import NOTHING, ConfigSource, NodeConfig
+from ...process.settings.topic_configs import TOPIC_KEYS, differing_defaults
 from ...protocol.config_resources import ResourceType
 from ...protocol.messages.describe_configs import DescribeConfigsResult
-from ...protocol.messages.list_partition_reassignments import (
-    ListPartitionReassignmentsResponse,
-    PartitionReassignment,
-)
+from ...protocol.messages.list_partition_reassignments import ListPartitionReassignmentsResponse, PartitionReassignment
 from ...protocol.messages.metadata import MetadataResponseBroker, MetadataResponseTopic
 
 KEYS_OF_NEW_TOPICS = frozenset(

@@ -13,14 +13,14 @@ from typing import TypeVar
 
 import msgspec
 
-from ...controller.audit.decisions import NodeDecisions
-from ...controller.audit.requests import AuditedRequest
-from ...controller.errors import Refusal
-from ...controller.metadata.entities import Topic
-from ...controller.metadata.image import Image
-from ...controller.observe.logs import about
-from ...controller.requests.changes import Change
-from ...controller.routing.request_log import describe_unexpected_error
+from ...admin.changes import Change
+from ...admin.recording.decisions import NodeDecisions
+from ...admin.recording.requests import AuditedRequest
+from ...cluster.entities import Topic
+from ...cluster.errors import Refusal
+from ...cluster.image import Image
+from ...network.serving.request_log import describe_unexpected_error
+from ...process.observe.logs import about
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from .cluster_reader import NotKnownError

@@ -14,10 +14,10 @@ from uuid import uuid4
 
 import msgspec
 
-from ...controller.handlers.acl_filters import entry_text, pattern_text
-from ...controller.handlers.requested_changes import election_type
-from ...controller.metadata.image import Image
-from ...controller.requests.changes import RequestedChange
+from ...admin.acl_filters import entry_text, pattern_text
+from ...admin.changes import RequestedChange
+from ...admin.requested_changes import election_type
+from ...cluster.image import Image
 from ...protocol.acls import AccessControlEntry, ResourcePattern
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.delete_acls import (

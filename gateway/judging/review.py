@@ -8,10 +8,9 @@ from typing import Any
 import msgspec
 import trio
 
-from ...controller.errors import Refusal
-from ...controller.handlers import delete_records, delete_topics
-from ...controller.requests.time_slices import TimeSlice, in_time_slices
-from ...controller.security.caller import Caller
+from ...admin import delete_records, delete_topics
+from ...cluster.errors import Refusal
+from ...process.time_slices import TimeSlice, in_time_slices
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.header import RequestHeader, RequestOrigin
@@ -19,6 +18,7 @@ from ...protocol.messages.find_coordinator import FindCoordinatorRequest
 from ...protocol.messages.metadata import MetadataRequest
 from ...protocol.registry import KAFKA
 from ...protocol.schema import WireStruct
+from ...security.caller import Caller
 from ..long_answers import encoded_response
 from ..parties import AskForClient
 from . import automatic

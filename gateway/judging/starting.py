@@ -12,16 +12,16 @@ from pathlib import Path
 import msgspec
 import trio
 
+from ...admin.policy.loading import loaded_policy
+from ...admin.policy.rule_files import RuleFiles
+from ...admin.policy.runner import PolicyRunner
+from ...admin.recording.decisions import NodeDecisions, RecentDecisions
+from ...admin.recording.log import AuditLog, audit_settings
+from ...admin.recording.recorder import AuditRecorder
+from ...admin.recording.records import EventOrigin
 from ...audit.names import name_parts, plain_name
 from ...client.network import Network
-from ...controller.audit.decisions import NodeDecisions, RecentDecisions
-from ...controller.audit.log import AuditLog, audit_settings
-from ...controller.audit.recorder import AuditRecorder
-from ...controller.audit.records import EventOrigin
-from ...controller.node.policy_loading import loaded_policy
-from ...controller.observe.logs import RateLimitedLog
-from ...controller.policy.rule_files import RuleFiles
-from ...controller.policy.runner import PolicyRunner
+from ...process.observe.logs import RateLimitedLog
 from ..configuration import GatewayConfig
 from .cluster_reader import NotKnownError
 from .judge import Judge

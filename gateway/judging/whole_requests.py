@@ -11,12 +11,12 @@ from typing import Any
 
 import msgspec
 
-from ...controller.handlers import SPECS
-from ...controller.handlers.alter_client_quotas import entity_name
-from ...controller.handlers.requested_changes import requested_changes
-from ...controller.requests.changes import RequestedChange
-from ...controller.requests.error_answers import error_answer, error_codes
-from ...controller.requests.spec import Spec
+from ...admin.alter_client_quotas import entity_name
+from ...admin.apis import SPECS
+from ...admin.changes import RequestedChange
+from ...admin.error_answers import error_answer, error_codes
+from ...admin.requested_changes import requested_changes
+from ...admin.spec import Spec
 from ...policies.rules.vocabulary import OPERATION_OF_API
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode

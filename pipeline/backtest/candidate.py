@@ -29,7 +29,7 @@ from ...policies.loading import (
 )
 from ...policies.rules.mistakes import RuleFileError, RuleSource
 from ...policies.rules.ruleset import load_rules
-from ...text.properties import PropertiesError, parse_properties
+from ...process.settings.properties import PropertiesError, parse_properties
 from .suspicions import suspicions
 from .travelling import Files, absolute, folder_of, forgotten_after, is_file, is_installed, packed, unpacked
 from .watching import Watched, listening, opened

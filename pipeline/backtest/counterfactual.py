@@ -24,7 +24,7 @@ from ...audit.replay import (
 )
 from ...policies.rules.vocabulary import ADMIN
 from ...protocol.error_codes import ErrorCode
-from ...text.plurals import plural
+from ...text import plural
 from .tally import Note, Tally
 from .verdicts import ALLOWED, recorded
 from .worlds import Asked, Moot

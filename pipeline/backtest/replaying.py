@@ -17,17 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ...audit.event import (
-    REDACTED,
-    AuditEvent,
-    Decision,
-    Dropped,
-    Observed,
-    RecordedState,
-    Removal,
-    Requested,
-    encode,
-)
+from ...audit.event import REDACTED, AuditEvent, Decision, Dropped, Observed, RecordedState, Removal, Requested, encode
 from ...audit.replay import DELETE_TOPIC, is_administration
 from ...policies.judging import Judge
 from ...policies.verdict import Verdict

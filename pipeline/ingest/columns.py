@@ -16,15 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import astuple
 
-from ...audit.event import (
-    AuditEvent,
-    Decision,
-    Event,
-    PolicyDecision,
-    SnapshotTopics,
-    UnreadableLineError,
-    decode,
-)
+from ...audit.event import AuditEvent, Decision, Event, PolicyDecision, SnapshotTopics, UnreadableLineError, decode
 from ..schemas import BOOLEAN, DAY, INT, LONG, STRING, Table
 from . import limits
 from .arrays import array, findings, requests, snapshots, states, times, transposed

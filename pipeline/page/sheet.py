@@ -11,8 +11,7 @@ from enum import Enum
 from typing import Any
 
 from ...audit.event import NOT_AUTHENTICATED
-from ...text.escaping import escaped
-from ...text.plurals import noun
+from ...text import escaped, noun
 
 Value = str | int | float | None
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from ...text.plurals import noun, plural
+from ...text import noun, plural
 from ..interface import TopicState
 from ..topic_counts import Held, counts_of, total
 from ..verdict import RuleAction

@@ -6,17 +6,7 @@ Rule: types that can never go together are a mistake; nothing is said about a va
 from collections.abc import Mapping
 
 from .syntax import SyntaxFault, SyntaxNode
-from .vocabulary import (
-    ANY,
-    BOOL,
-    BYTES,
-    DURATION,
-    NUMBERS,
-    STRING,
-    TIMESTAMP,
-    Type,
-    list_of,
-)
+from .vocabulary import ANY, BOOL, BYTES, DURATION, NUMBERS, STRING, TIMESTAMP, Type, list_of
 
 EQUALITY = frozenset({"==", "!="})
 ORDER = frozenset({"<", "<=", ">", ">="})

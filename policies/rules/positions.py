@@ -1,6 +1,6 @@
 """The positions of keys and values in a TOML file, which `tomllib` does not report.
 
-Rule: it reads only texts that `text/toml.py` accepted, so it need not check them. A key that is not
+Rule: it reads only texts that `toml.py` accepted, so it need not check them. A key that is not
 found is at the beginning of the file.
 """
 

@@ -16,7 +16,6 @@ from typing import Any
 
 import msgspec
 
-from ...text.toml import TomlError, decoded, parse_toml
 from ..interface import ClusterState, JudgedRequest
 from ..verdict import Finding, RuleAction
 from .builtin import BUILT_IN
@@ -27,6 +26,7 @@ from .mistakes import MAX_BYTES, Mistake, RuleFileError, RuleSource
 from .positions import Positions
 from .rule import NameGuard, Rule
 from .tables import Noted, TomlTable
+from .toml import TomlError, decoded, parse_toml
 from .vocabulary import CONFIG_APIS, CREATED, OPERATION_OF_API, OPERATION_OF_KIND, OPERATIONS
 
 RULE = "rule"

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import trio
 
-from minicontroller.controller.store.base import Store
+from minicontroller.store.base import Store
 from tests.store.worlds import MemoryWorld, World, world_of
 from tests.support.small_cluster import SmallCluster
 

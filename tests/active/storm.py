@@ -9,11 +9,11 @@ from random import Random
 import trio
 from immutables import Map
 
+from minicontroller.cluster.entities import Topic
+from minicontroller.cluster.image import Image
+from minicontroller.cluster.znodes import layout
 from minicontroller.controller.active.loading import load_brokers, load_topics
-from minicontroller.controller.metadata.entities import Topic
-from minicontroller.controller.metadata.image import Image
-from minicontroller.controller.store.base import Store
-from minicontroller.controller.znodes import layout
+from minicontroller.store.base import Store
 from tests.active.possible_topic import Form, PossibleTopic, Wish
 from tests.support.small_cluster import SmallCluster, told
 

@@ -8,11 +8,11 @@ import pytest
 import trio
 import trio.testing
 
-from minicontroller.controller.metadata.entities import NO_TOPIC_ID
+from minicontroller.cluster.entities import NO_TOPIC_ID
+from minicontroller.cluster.znodes.topics import decode_topic
 from minicontroller.controller.node.cluster_paths import prepare
-from minicontroller.controller.store.base import Create, SetData, Store
-from minicontroller.controller.store.memory import MemoryStore
-from minicontroller.controller.znodes.topics import decode_topic
+from minicontroller.store.base import Create, SetData, Store
+from minicontroller.store.memory import MemoryStore
 from tests.handlers.ruling import ruling
 from tests.store.worlds import MemoryWorld
 from tests.support.small_cluster import SmallCluster

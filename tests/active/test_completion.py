@@ -8,10 +8,10 @@ import trio.testing
 
 from minicontroller.controller.active.jobs import Draft
 from minicontroller.controller.handlers import create_topics
-from minicontroller.controller.store.base import SetData, Store
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from minicontroller.store.base import SetData, Store
 from tests.store.worlds import MemoryWorld, on_zookeeper
 from tests.support.config_znodes import notification
 from tests.support.small_cluster import BROKER, SmallCluster, context_for

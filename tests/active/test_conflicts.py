@@ -5,14 +5,14 @@ real ZooKeeper.
 import pytest
 import trio
 
+from minicontroller.admin.policy.runner import PolicyRunner
+from minicontroller.cluster.znodes import layout
+from minicontroller.cluster.znodes.topics import decode_topic, encode_topic
 from minicontroller.controller.handlers import delete_topics
-from minicontroller.controller.policy.runner import PolicyRunner
-from minicontroller.controller.store.base import Create, Delete, SetData, Store
-from minicontroller.controller.znodes import layout
-from minicontroller.controller.znodes.topics import decode_topic, encode_topic
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
+from minicontroller.store.base import Create, Delete, SetData, Store
 from tests.rules.reading import rules
 from tests.store.worlds import in_three_worlds
 from tests.support.config_znodes import LEFTOVER, configs_in

@@ -2,6 +2,8 @@
 must find it.
 """
 
+from minicontroller.cluster.entities import Broker, Endpoint, Partition, Topic
+from minicontroller.cluster.image import Image
 from minicontroller.controller.active.control_requests import (
     COMPLETE_TAG,
     CZXID_TAG,
@@ -16,8 +18,6 @@ from minicontroller.controller.active.control_requests import (
     update_metadata,
     whole_topic_state,
 )
-from minicontroller.controller.metadata.entities import Broker, Endpoint, Partition, Topic
-from minicontroller.controller.metadata.image import Image
 from minicontroller.protocol.messages.leader_and_isr import (
     LeaderAndIsrLiveLeader,
     LeaderAndIsrPartitionState,

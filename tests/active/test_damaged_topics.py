@@ -11,15 +11,13 @@ from typing import Any
 import pytest
 import trio
 
+from minicontroller.cluster.entities import Partition, Topic
+from minicontroller.cluster.image import Image
+from minicontroller.cluster.znodes import layout
+from minicontroller.cluster.znodes.configs import encode_config
+from minicontroller.cluster.znodes.topics import encode_topic
 from minicontroller.controller.active.topic_watches import TopicWatches
-from minicontroller.controller.handlers import SPECS
-from minicontroller.controller.metadata.entities import Partition, Topic
-from minicontroller.controller.metadata.image import Image
-from minicontroller.controller.store.base import Create, Delete, SetData, Store
-from minicontroller.controller.store.memory import MemoryStore
-from minicontroller.controller.znodes import layout
-from minicontroller.controller.znodes.configs import encode_config
-from minicontroller.controller.znodes.topics import encode_topic
+from minicontroller.controller.apis import APIS
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.compiler import decoder
 from minicontroller.protocol.error_codes import ErrorCode
@@ -29,6 +27,8 @@ from minicontroller.protocol.messages.describe_configs import (
     DescribeConfigsResponse,
     DescribeConfigsResult,
 )
+from minicontroller.store.base import Create, Delete, SetData, Store
+from minicontroller.store.memory import MemoryStore
 from tests.active.topic_znodes import (
     PATH,
     content,
@@ -265,7 +265,7 @@ def describe(cluster: SmallCluster, name: str = "t", kind: int = TOPIC) -> Any:
     request = DescribeConfigsRequest(
         resources=[DescribeConfigsResource(resource_type=kind, resource_name=name)], include_synonyms=True
     )
-    answer = SPECS[ApiKey.DESCRIBE_CONFIGS].handler(node, context_for(node, ApiKey.DESCRIBE_CONFIGS, 4), request)
+    answer = APIS[ApiKey.DESCRIBE_CONFIGS].handler(node, context_for(node, ApiKey.DESCRIBE_CONFIGS, 4), request)
     assert isinstance(answer, DescribeConfigsResponse), "one resource is answered at once"
     result = answer.results[0]
     return decoder(DescribeConfigsResult, 4)(result, 0)[0] if isinstance(result, bytes) else result

@@ -8,11 +8,7 @@ import msgspec
 import pytest
 import trio
 
-from minicontroller.controller.active.entity_reading import decoded, is_unreadable
-from minicontroller.controller.active.entity_writing import stage_acls, stage_client_configs, stage_token
-from minicontroller.controller.active.jobs import Draft, Element
-from minicontroller.controller.broker.cluster_security import ClusterSecurity, EntityChanges
-from minicontroller.controller.metadata.entities import (
+from minicontroller.cluster.entities import (
     NO_CONFIGS,
     UNREADABLE,
     AclEntries,
@@ -21,14 +17,15 @@ from minicontroller.controller.metadata.entities import (
     Partition,
     Topic,
 )
-from minicontroller.controller.security.scram_credentials import credential_text, derived_credential
-from minicontroller.controller.store.base import Create, Delete, Entry, SetData, Stat, Store
-from minicontroller.controller.store.zookeeper import ZooKeeperStore
-from minicontroller.controller.znodes import acls, groups, layout, tokens
-from minicontroller.controller.znodes.access_lists import CREATOR_ONLY
-from minicontroller.controller.znodes.configs import encode_config
-from minicontroller.controller.znodes.entity_names import user_path
-from minicontroller.controller.znodes.topics import encode_topic
+from minicontroller.cluster.znodes import acls, groups, layout, tokens
+from minicontroller.cluster.znodes.access_lists import CREATOR_ONLY
+from minicontroller.cluster.znodes.configs import encode_config
+from minicontroller.cluster.znodes.entity_names import user_path
+from minicontroller.cluster.znodes.topics import encode_topic
+from minicontroller.controller.active.entity_reading import decoded, is_unreadable
+from minicontroller.controller.active.entity_writing import stage_acls, stage_client_configs, stage_token
+from minicontroller.controller.active.jobs import Draft, Element
+from minicontroller.controller.broker.cluster_security import ClusterSecurity, EntityChanges
 from minicontroller.protocol.acls import (
     AccessControlEntry,
     AclOperation,
@@ -38,6 +35,9 @@ from minicontroller.protocol.acls import (
     ResourcePattern,
 )
 from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.security.scram_credentials import credential_text, derived_credential
+from minicontroller.store.base import Create, Delete, Entry, SetData, Stat, Store
+from minicontroller.store.zookeeper import ZooKeeperStore
 from tests.store.worlds import MemoryWorld, World, in_both_worlds, on_zookeeper
 from tests.support.config_znodes import configs_in, notification
 from tests.support.small_cluster import SmallCluster

@@ -11,14 +11,13 @@ import msgspec
 import pytest
 import trio
 
+from minicontroller.admin.changes import RequestedChange
+from minicontroller.admin.spec import Changes
+from minicontroller.cluster.entities import DelegationToken
+from minicontroller.cluster.errors import Refusal
+from minicontroller.cluster.znodes import acls, tokens
 from minicontroller.controller.active.entity_reading import CONFIGS, Entity, followed, is_followed, load_entities
-from minicontroller.controller.errors import Refusal
 from minicontroller.controller.handlers.entity_changes import EntityEdit, change_entities
-from minicontroller.controller.metadata.entities import DelegationToken
-from minicontroller.controller.requests.changes import RequestedChange
-from minicontroller.controller.requests.spec import Changes
-from minicontroller.controller.store.base import Create, NodeExists, SetData, Store, StoreError
-from minicontroller.controller.znodes import acls, tokens
 from minicontroller.protocol.acls import (
     AccessControlEntry,
     AclOperation,
@@ -28,6 +27,7 @@ from minicontroller.protocol.acls import (
     ResourcePattern,
 )
 from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.store.base import Create, NodeExists, SetData, Store, StoreError
 from tests.active.storm import NODES, Weather
 from tests.store.worlds import MemoryWorld, World, on_zookeeper
 from tests.support.small_cluster import Member, SmallCluster, context_for

@@ -6,13 +6,13 @@ import pytest
 import trio
 import trio.testing
 
+from minicontroller.cluster.entities import Topic
+from minicontroller.cluster.image import Image
+from minicontroller.cluster.znodes import layout
 from minicontroller.controller.active.jobs import ControllerMoved, Draft, Element, InDoubt
 from minicontroller.controller.active.writer import MAX_PLANNED_JOBS, Writer
-from minicontroller.controller.metadata.entities import Topic
-from minicontroller.controller.metadata.image import Image
-from minicontroller.controller.store.base import Check, Create
-from minicontroller.controller.store.memory import MemoryStore, MemoryTree
-from minicontroller.controller.znodes import layout
+from minicontroller.store.base import Check, Create
+from minicontroller.store.memory import MemoryStore, MemoryTree
 
 FENCE = Check("/controller_epoch", 0)
 ROOM = 4

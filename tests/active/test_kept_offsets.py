@@ -6,13 +6,13 @@ import base64
 
 import trio
 
+from minicontroller.cluster.groups import CommittedOffset, Group, GroupHeader
+from minicontroller.cluster.znodes import groups
 from minicontroller.controller.active.entity_writing import stage_group
 from minicontroller.controller.active.jobs import Draft
 from minicontroller.controller.active.offset_expiry import OffsetExpiry
-from minicontroller.controller.config.loading import config_from_mapping
-from minicontroller.controller.metadata.groups import CommittedOffset, Group, GroupHeader
-from minicontroller.controller.store.base import Create, SetData, Store
-from minicontroller.controller.znodes import groups
+from minicontroller.process.settings.loading import config_from_mapping
+from minicontroller.store.base import Create, SetData, Store
 from tests.store.worlds import in_both_worlds
 from tests.support.small_cluster import SmallCluster
 

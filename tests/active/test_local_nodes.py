@@ -8,10 +8,10 @@ from types import MappingProxyType
 import pytest
 import trio
 
+from minicontroller.cluster.entities import Broker, Partition, Topic
+from minicontroller.cluster.image import Image
 from minicontroller.controller.active.local_nodes import LocalNodes
 from minicontroller.controller.handlers.node import Node
-from minicontroller.controller.metadata.entities import Broker, Partition, Topic
-from minicontroller.controller.metadata.image import Image
 from tests.handlers.asking import node_with
 from tests.store.worlds import MemoryWorld
 from tests.support.small_cluster import SmallCluster

@@ -6,10 +6,10 @@ import pytest
 import trio
 import trio.testing
 
+from minicontroller.cluster.znodes import layout
+from minicontroller.cluster.znodes.cluster import encode_cluster_id
 from minicontroller.controller.node.cluster_paths import ClusterLostError
-from minicontroller.controller.store.base import Delete, SetData, Store
-from minicontroller.controller.znodes import layout
-from minicontroller.controller.znodes.cluster import encode_cluster_id
+from minicontroller.store.base import Delete, SetData, Store
 from tests.store.worlds import MemoryWorld
 from tests.support.small_cluster import SmallCluster
 

@@ -2,9 +2,9 @@
 of them does.
 """
 
-from minicontroller.controller.metadata.entities import NO_LEADER, Partition
-from minicontroller.controller.store.base import Create, SetData, Store
-from minicontroller.controller.znodes import broker_notifications, layout
+from minicontroller.cluster.entities import NO_LEADER, Partition
+from minicontroller.cluster.znodes import broker_notifications, layout
+from minicontroller.store.base import Create, SetData, Store
 from tests.support.small_cluster import SmallCluster
 
 

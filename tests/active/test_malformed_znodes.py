@@ -7,14 +7,14 @@ from contextlib import suppress
 import pytest
 import trio
 
-from minicontroller.controller.errors import ConfigurationError
-from minicontroller.controller.metadata.entities import NO_LEADER, Broker, Endpoint
+from minicontroller.cluster.entities import NO_LEADER, Broker, Endpoint
+from minicontroller.cluster.errors import ConfigurationError
+from minicontroller.cluster.znodes import layout
+from minicontroller.cluster.znodes.configs import encode_config
 from minicontroller.controller.node.cluster_paths import prepare
 from minicontroller.controller.node.endpoints import registrable
-from minicontroller.controller.store.base import AccessDenied, Create, Delete, NodeMissing, SetData, Store, Watch
-from minicontroller.controller.store.memory import MemoryStore
-from minicontroller.controller.znodes import layout
-from minicontroller.controller.znodes.configs import encode_config
+from minicontroller.store.base import AccessDenied, Create, Delete, NodeMissing, SetData, Store, Watch
+from minicontroller.store.memory import MemoryStore
 from tests.store.worlds import MemoryWorld, World, on_zookeeper
 from tests.support.config_znodes import notification
 from tests.support.small_cluster import SmallCluster

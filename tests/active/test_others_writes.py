@@ -1,10 +1,9 @@
 """The controller takes over what other programs write to its tree."""
 
+from minicontroller.cluster.znodes import broker_notifications, layout
+from minicontroller.cluster.znodes.cluster import NO_FEATURES
+from minicontroller.cluster.znodes.topics import encode_partition_state
 from minicontroller.controller.handlers.alter_partition import alter
-from minicontroller.controller.store.base import Create, Delete, SetData, Store
-from minicontroller.controller.znodes import broker_notifications, layout
-from minicontroller.controller.znodes.cluster import NO_FEATURES
-from minicontroller.controller.znodes.topics import encode_partition_state
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.alter_partition import (
     AlterPartitionRequest,
@@ -12,6 +11,7 @@ from minicontroller.protocol.messages.alter_partition import (
     PartitionData,
     TopicData,
 )
+from minicontroller.store.base import Create, Delete, SetData, Store
 from tests.store.worlds import MemoryWorld
 from tests.support.small_cluster import SmallCluster
 

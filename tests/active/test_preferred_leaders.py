@@ -6,10 +6,10 @@ from functools import partial
 import pytest
 import trio
 
-from minicontroller.controller.store.base import Create, Delete, Store
-from minicontroller.controller.store.signal import Signal
-from minicontroller.controller.znodes import layout
-from minicontroller.controller.znodes.elections import decode_elections
+from minicontroller.cluster.znodes import layout
+from minicontroller.cluster.znodes.elections import decode_elections
+from minicontroller.store.base import Create, Delete, Store
+from minicontroller.store.signal import Signal
 from tests.handlers.ruling import ruling, wanted
 from tests.handlers.test_elect_leaders import Elections
 from tests.store.worlds import in_both_worlds

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import trio
 
-from minicontroller.controller.store.base import Answered, Check, Create, Entry, Operation, SetData, Store, Watch
-from minicontroller.controller.store.memory import MemoryStore
-from minicontroller.controller.znodes import layout
+from minicontroller.cluster.znodes import layout
+from minicontroller.store.base import Answered, Check, Create, Entry, Operation, SetData, Store, Watch
+from minicontroller.store.memory import MemoryStore
 from tests.store.worlds import MemoryWorld
 from tests.support.small_cluster import BROKER, TOPIC, SmallCluster
 

@@ -9,11 +9,11 @@ import pytest
 import trio
 import trio.testing
 
+from minicontroller.cluster.entities import Broker, Partition, Topic
+from minicontroller.cluster.image import Image
 from minicontroller.controller.active.channel import ANSWER_SECONDS, Unreachable
 from minicontroller.controller.active.control_requests import UPDATE_NUMBER_TAG, ControlRequest
 from minicontroller.controller.active.propagation import Propagation
-from minicontroller.controller.metadata.entities import Broker, Partition, Topic
-from minicontroller.controller.metadata.image import Image
 from minicontroller.protocol.compiler import decoder
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse

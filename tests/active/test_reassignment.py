@@ -7,15 +7,15 @@ from collections.abc import Iterable
 import pytest
 import trio
 
+from minicontroller.cluster.entities import Partition
+from minicontroller.cluster.znodes import layout
+from minicontroller.cluster.znodes.content import MalformedZnodeError
+from minicontroller.cluster.znodes.reassignments import decode_reassignments, encode_reassignments
+from minicontroller.cluster.znodes.topics import decode_partition_state, decode_topic, encode_topic
 from minicontroller.controller.active.control_requests import ControlRequest
-from minicontroller.controller.metadata.entities import Partition
-from minicontroller.controller.store.base import Create, SetData, Store
-from minicontroller.controller.znodes import layout
-from minicontroller.controller.znodes.content import MalformedZnodeError
-from minicontroller.controller.znodes.reassignments import decode_reassignments, encode_reassignments
-from minicontroller.controller.znodes.topics import decode_partition_state, decode_topic, encode_topic
 from minicontroller.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from minicontroller.protocol.messages.stop_replica import StopReplicaRequest
+from minicontroller.store.base import Create, SetData, Store
 from tests.store.worlds import in_both_worlds
 from tests.support.small_cluster import SmallCluster, WireLink
 

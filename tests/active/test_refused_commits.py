@@ -6,15 +6,15 @@ from typing import Any
 
 import trio
 
+from minicontroller.admin.recording import records
+from minicontroller.cluster.entities import Topic
+from minicontroller.cluster.image import Image
+from minicontroller.cluster.znodes import layout
 from minicontroller.controller.active.jobs import Draft, Element
 from minicontroller.controller.active.writer import Writer
-from minicontroller.controller.audit import records
-from minicontroller.controller.metadata.entities import Topic
-from minicontroller.controller.metadata.image import Image
-from minicontroller.controller.store.base import Check, Create, Delete, SetData, Store
-from minicontroller.controller.store.memory import MemoryTree
-from minicontroller.controller.znodes import layout
 from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.store.base import Check, Create, Delete, SetData, Store
+from minicontroller.store.memory import MemoryTree
 from tests.store.worlds import MemoryWorld, TravellingStore
 from tests.support.small_cluster import SmallCluster
 

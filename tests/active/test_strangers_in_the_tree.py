@@ -8,13 +8,13 @@ import pytest
 import trio
 from msgspec.structs import replace
 
-from minicontroller.controller.metadata.entities import NO_TOPIC_ID, Partition, Topic
-from minicontroller.controller.metadata.image import Image
-from minicontroller.controller.store.base import Create, Delete, SetData, Store
-from minicontroller.controller.znodes import layout
-from minicontroller.controller.znodes.configs import encode_config
-from minicontroller.controller.znodes.topics import encode_topic
+from minicontroller.cluster.entities import NO_TOPIC_ID, Partition, Topic
+from minicontroller.cluster.image import Image
+from minicontroller.cluster.znodes import layout
+from minicontroller.cluster.znodes.configs import encode_config
+from minicontroller.cluster.znodes.topics import encode_topic
 from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.store.base import Create, Delete, SetData, Store
 from tests.store.worlds import in_three_worlds
 from tests.support.config_znodes import LEFTOVER, configs_in, notification
 from tests.support.small_cluster import BROKER, SmallCluster

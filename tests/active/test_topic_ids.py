@@ -9,11 +9,11 @@ import msgspec
 import pytest
 import trio
 
-from minicontroller.controller.metadata.entities import NO_TOPIC_ID, Topic
-from minicontroller.controller.store.base import Create, Delete, SetData, Store
-from minicontroller.controller.znodes import layout
-from minicontroller.controller.znodes.topics import encode_topic, uuid_text
+from minicontroller.cluster.entities import NO_TOPIC_ID, Topic
+from minicontroller.cluster.znodes import layout
+from minicontroller.cluster.znodes.topics import encode_topic, uuid_text
 from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.store.base import Create, Delete, SetData, Store
 from tests.active.topic_znodes import (
     PATH,
     created,

@@ -4,7 +4,7 @@ enabled for them.
 
 import pytest
 
-from minicontroller.controller.metadata.entities import NO_LEADER, Partition
+from minicontroller.cluster.entities import NO_LEADER, Partition
 from tests.store.worlds import in_both_worlds
 from tests.support.small_cluster import SmallCluster
 

@@ -7,15 +7,15 @@ import pytest
 import trio
 import trio.testing
 
+from minicontroller.cluster.entities import Broker, Partition, Topic
+from minicontroller.cluster.image import Image
+from minicontroller.cluster.znodes import layout
 from minicontroller.controller.active.jobs import ControllerMoved, Draft, Element, InDoubt
 from minicontroller.controller.active.writer import Writer
-from minicontroller.controller.metadata.entities import Broker, Partition, Topic
-from minicontroller.controller.metadata.image import Image
-from minicontroller.controller.store.base import Check, Create, Delete, SessionExpired, SetData
-from minicontroller.controller.store.memory import MemoryStore, MemoryTree
-from minicontroller.controller.store.sessions import wait_connected
-from minicontroller.controller.znodes import layout
 from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.store.base import Check, Create, Delete, SessionExpired, SetData
+from minicontroller.store.memory import MemoryStore, MemoryTree
+from minicontroller.store.sessions import wait_connected
 
 FENCE = Check("/controller_epoch", 0)
 

@@ -3,10 +3,10 @@
 import json
 from typing import Any
 
-from minicontroller.controller.metadata.entities import Topic
-from minicontroller.controller.store.base import Store
-from minicontroller.controller.znodes import layout
-from minicontroller.controller.znodes.topics import decode_topic, encode_topic, uuid_text
+from minicontroller.cluster.entities import Topic
+from minicontroller.cluster.znodes import layout
+from minicontroller.cluster.znodes.topics import decode_topic, encode_topic, uuid_text
+from minicontroller.store.base import Store
 from tests.support.small_cluster import SmallCluster
 
 PATH = layout.topic_path("t")

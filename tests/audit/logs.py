@@ -10,9 +10,9 @@ from minicontroller.audit.event import AuditEvent, Decision, Effect, RecordedSta
 from minicontroller.audit.reading import read_all
 from minicontroller.audit.replay import Replay
 from minicontroller.audit.verifying import Verification
-from minicontroller.controller.metadata.entities import Topic
-from minicontroller.controller.metadata.image import Image
-from minicontroller.controller.znodes.topics import uuid_text
+from minicontroller.cluster.entities import Topic
+from minicontroller.cluster.image import Image
+from minicontroller.cluster.znodes.topics import uuid_text
 
 CLUSTER = "AAAAAAAAAAAAAAAAAAAAAQ"
 

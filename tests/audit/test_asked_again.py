@@ -19,17 +19,14 @@ import pytest
 import trio
 import trio.testing
 
+from minicontroller.admin.policy.runner import PolicyRunner
 from minicontroller.audit.event import Decision, Effect
 from minicontroller.audit.replay import Replay
+from minicontroller.cluster.entities import Partition, Topic
+from minicontroller.cluster.errors import Refusal
+from minicontroller.cluster.random_ids import new_id
 from minicontroller.controller.active import jobs
-from minicontroller.controller.errors import Refusal
 from minicontroller.controller.handlers import alter_configs, create_partitions, create_topics, delete_topics
-from minicontroller.controller.metadata.entities import Partition, Topic
-from minicontroller.controller.metadata.random_ids import new_id
-from minicontroller.controller.policy.runner import PolicyRunner
-from minicontroller.controller.requests.time_slices import TimeSlice
-from minicontroller.controller.store.base import NodeExists, SessionState, Store
-from minicontroller.controller.store.memory import MemoryStore
 from minicontroller.policies import (
     AlterBrokerConfigsRequest,
     AlterTopicRequest,
@@ -43,11 +40,14 @@ from minicontroller.policies.interface import JudgedRequest
 from minicontroller.policies.judging import Judge, PolicyReply
 from minicontroller.policies.states import VersionedCluster
 from minicontroller.policies.verdict import Verdict
+from minicontroller.process.time_slices import TimeSlice
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
 from minicontroller.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from minicontroller.protocol.messages.create_topics import CreateTopicsRequest
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
+from minicontroller.store.base import NodeExists, SessionState, Store
+from minicontroller.store.memory import MemoryStore
 from tests.audit.logs import decisions_in, events_in, found
 from tests.handlers.altering import BROKER, TOPIC
 from tests.handlers.ruling import wanted

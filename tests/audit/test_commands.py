@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from minicontroller.audit.event import MAX_LINE_BYTES, AuditEvent, Effect, Observed, encode
 from minicontroller.audit.names import file_name
 from minicontroller.audit.reading import Follower, read
-from minicontroller.controller.command_line.commands import commands
+from minicontroller.cli.commands import commands
 from tests.audit.logs import CLUSTER, a_creation, a_log, a_state, an_empty_snapshot, stamp, write
 from tests.support.cluster import COMMAND
 

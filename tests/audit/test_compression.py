@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from minicontroller.audit.event import AuditEvent, encode
 from minicontroller.audit.names import file_name
 from minicontroller.audit.reading import read
-from minicontroller.controller.command_line.commands import commands
+from minicontroller.cli.commands import commands
 from tests.audit.logs import CLUSTER, a_log, found
 from tests.audit.test_verify import ANY_TIME
 
@@ -192,5 +192,5 @@ def test_nobody_else_pays_for_it() -> None:
     """The library for Zstandard is loaded with the first file that needs it, not with
     the command.
     """
-    code = "import sys, minicontroller.controller.command_line.audit; sys.exit('zstandard' in sys.modules)"
+    code = "import sys, minicontroller.cli.audit; sys.exit('zstandard' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -6,7 +6,7 @@ import msgspec
 
 from minicontroller.audit import verifying
 from minicontroller.audit.event import Event
-from minicontroller.controller.config.keys import KEYS
+from minicontroller.process.settings.keys import KEYS
 from tests.audit.document import DOCUMENT, HEADING, PARTS, explanations, kinds, text
 
 

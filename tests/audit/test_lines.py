@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from minicontroller.admin.recording.log import AuditLog, AuditSettings
+from minicontroller.admin.recording.recorder import AuditRecorder
+from minicontroller.admin.recording.records import EventOrigin
 from minicontroller.audit.event import MAX_LINE_BYTES, Decision, Dropped, Observed, SnapshotTopics, decode
 from minicontroller.audit.lines import DROPPED_AS_TOO_LONG, encode_line
-from minicontroller.controller.audit.log import AuditLog, AuditSettings
-from minicontroller.controller.audit.recorder import AuditRecorder
-from minicontroller.controller.audit.records import EventOrigin
-from minicontroller.controller.metadata.entities import Partition, Topic
-from minicontroller.controller.metadata.image import Image
+from minicontroller.cluster.entities import Partition, Topic
+from minicontroller.cluster.image import Image
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.incremental_alter_configs import (
     AlterableConfig,

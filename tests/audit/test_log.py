@@ -11,7 +11,7 @@ from typing import Any
 
 import trio
 
-from minicontroller.controller.audit.log import MAX_BATCH_EVENTS, AuditLog, AuditSettings
+from minicontroller.admin.recording.log import MAX_BATCH_EVENTS, AuditLog, AuditSettings
 
 INTERVAL_SECONDS = 0.05
 MANY = 500

@@ -9,14 +9,14 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from minicontroller.admin.changes import Change, Judgement, Unjudged
+from minicontroller.admin.recording.decisions import NodeDecisions, RecentDecision, RecentDecisions
 from minicontroller.audit.event import Decision, Effect, PolicyDecision, RuleFinding
 from minicontroller.audit.outcomes import ALLOWED, REFUSED, WOULD_BE_REFUSED, Objection, outcome, would_be_refused
-from minicontroller.controller.audit.decisions import NodeDecisions, RecentDecision, RecentDecisions
-from minicontroller.controller.command_line.commands import commands
-from minicontroller.controller.errors import Refusal
-from minicontroller.controller.http.history import HistoryFilter, history_entry
-from minicontroller.controller.metadata.image import Image
-from minicontroller.controller.requests.changes import Change, Judgement, Unjudged
+from minicontroller.cli.commands import commands
+from minicontroller.cluster.errors import Refusal
+from minicontroller.cluster.image import Image
+from minicontroller.network.http.history import HistoryFilter, history_entry
 from minicontroller.policies.interface import AdminRequest
 from minicontroller.policies.verdict import Finding, PolicyOutcome, RuleAction, Verdict
 from minicontroller.protocol.error_codes import ErrorCode

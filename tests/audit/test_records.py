@@ -5,17 +5,17 @@ from pathlib import Path
 
 import msgspec
 
+from minicontroller.admin.changes import Judgement, Unjudged
+from minicontroller.admin.recording.records import EventOrigin, Moment, continues_reassignment, decision
+from minicontroller.admin.recording.requests import AuditedRequest
 from minicontroller.audit.event import Effect, NamedState, PolicyDecision, Requested
-from minicontroller.controller.audit.records import EventOrigin, Moment, continues_reassignment, decision
-from minicontroller.controller.audit.requests import AuditedRequest
-from minicontroller.controller.errors import Refusal
-from minicontroller.controller.handlers import SPECS
+from minicontroller.cluster.entities import NO_CONFIGS, Broker, Partition, Topic
+from minicontroller.cluster.errors import Refusal
+from minicontroller.cluster.image import Image
+from minicontroller.controller.apis import APIS
 from minicontroller.controller.handlers.planning import PlannedChange
-from minicontroller.controller.metadata.entities import NO_CONFIGS, Broker, Partition, Topic
-from minicontroller.controller.metadata.image import Image
-from minicontroller.controller.requests.changes import Judgement, Unjudged
-from minicontroller.controller.requests.context import RequestContext, Routes
-from minicontroller.controller.routing.dispatcher import Dispatcher
+from minicontroller.network.serving.context import RequestContext, Routes
+from minicontroller.network.serving.dispatcher import Dispatcher
 from minicontroller.policies import ClusterState, CreateTopicRequest, TopicManagementPolicy
 from minicontroller.policies.states import requested_state
 from minicontroller.policies.verdict import PolicyOutcome as Decided
@@ -36,7 +36,7 @@ class Unreadable(TopicManagementPolicy):
 
 def a_context() -> RequestContext:
     return RequestContext(
-        spec=SPECS[ApiKey.CREATE_TOPICS],
+        spec=APIS[ApiKey.CREATE_TOPICS],
         api_version=7,
         correlation_id=99,
         client_id="client",

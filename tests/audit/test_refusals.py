@@ -10,17 +10,15 @@ from typing import Any
 import msgspec
 import pytest
 
+from minicontroller.admin.bounds import MAX_CHANGES
+from minicontroller.admin.recording.log import audit_settings
+from minicontroller.admin.recording.recorder import MOST_DENIALS
 from minicontroller.audit.event import REDACTED, Decision, Effect
+from minicontroller.cluster.image import Image
 from minicontroller.controller.active.jobs import Element
-from minicontroller.controller.audit.log import audit_settings
-from minicontroller.controller.audit.recorder import MOST_DENIALS
-from minicontroller.controller.handlers import SPECS
-from minicontroller.controller.metadata.image import Image
+from minicontroller.controller.apis import APIS
 from minicontroller.controller.node.app import open_audit
-from minicontroller.controller.requests.bounds import MAX_CHANGES
-from minicontroller.controller.requests.long_answers import AT_ONCE
-from minicontroller.controller.security.acls import AclIndex
-from minicontroller.controller.security.authorizer import AclRules, Authorization
+from minicontroller.network.serving.long_answers import AT_ONCE
 from minicontroller.protocol.acls import (
     WILDCARD,
     AccessControlEntry,
@@ -55,6 +53,8 @@ from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, 
 from minicontroller.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from minicontroller.protocol.registry import KAFKA
 from minicontroller.protocol.schema import WireStruct
+from minicontroller.security.acls import AclIndex
+from minicontroller.security.authorizer import AclRules, Authorization
 from tests.audit.logs import decisions_in, found
 from tests.handlers.altering import BROKER, BROKER_LOGGER, CLIENT_METRICS, TOPIC
 from tests.handlers.asking import Client, broker, image, node_with
@@ -259,7 +259,7 @@ async def test_where_nobody_can_take_note(tmp_path: Path) -> None:
     node = node_with(image([broker(1), broker(2)], controller_id=2), {"audit.dir": str(tmp_path)})
     node.audit = open_audit(audit_settings(node.config), node)
     request = altering((BROKER, "2", {"log.retention.ms": "1"}), (TOPIC, "t", {"retention.ms": None}))
-    answer = await Client(node, handlers=SPECS).ask(request, 2)
+    answer = await Client(node, handlers=APIS).ask(request, 2)
     assert [row.error_code for row in answer.responses] == [ErrorCode.NOT_CONTROLLER] * 2
 
 

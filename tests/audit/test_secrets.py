@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from minicontroller.audit.event import REDACTED
-from minicontroller.controller.errors import LEFT_OUT, MAX_TEXT, fitting
-from minicontroller.controller.observe.secrets import redact, redact_configs
+from minicontroller.cluster.errors import LEFT_OUT, MAX_TEXT, fitting
 from minicontroller.policies import AlterBrokerConfigsRequest, ClusterState, TopicManagementPolicy
 from minicontroller.policies.interface import PolicyViolation
 from minicontroller.policies.legacy import AlterConfigMetadata, LegacyPolicies
+from minicontroller.process.observe.secrets import redact, redact_configs
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
 from minicontroller.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest

@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 import trio
 
+from minicontroller.admin.recording.log import AuditLog, AuditSettings
+from minicontroller.admin.recording.recorder import AuditRecorder
+from minicontroller.admin.recording.records import EventOrigin
 from minicontroller.audit.event import Decision, Dropped, Effect, SnapshotBegin, SnapshotEnd, decode, encode
 from minicontroller.audit.replay import Replay
-from minicontroller.controller.audit.log import AuditLog, AuditSettings
-from minicontroller.controller.audit.recorder import AuditRecorder
-from minicontroller.controller.audit.records import EventOrigin
-from minicontroller.controller.metadata.entities import Topic
-from minicontroller.controller.metadata.image import Image
-from minicontroller.controller.store.base import SessionState
-from minicontroller.controller.store.memory import MemoryStore
+from minicontroller.cluster.entities import Topic
+from minicontroller.cluster.image import Image
 from minicontroller.policies import CreateTopicRequest, TopicManagementPolicy
 from minicontroller.policies.interface import ClusterState
 from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.store.base import SessionState
+from minicontroller.store.memory import MemoryStore
 from tests.audit.logs import CLUSTER, a_creation, a_state, decisions_in, events_in, found, replayed, shown, told
 from tests.audit.test_replay import a_cluster, end
 from tests.handlers.ruling import Ruling, creating, ruling, wanted

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from minicontroller.audit.event import Dropped, Effect, Observed, encode
 from minicontroller.audit.names import file_name
 from minicontroller.audit.reading import read
-from minicontroller.controller.command_line.commands import commands
+from minicontroller.cli.commands import commands
 from tests.audit.logs import (
     CLUSTER,
     a_creation,

@@ -2,9 +2,9 @@
 
 import trio
 
+from minicontroller.cluster.znodes import layout
 from minicontroller.controller.broker.features import FinalizedFeatures, FollowedFeatures
-from minicontroller.controller.store.base import Create, Delete, SetData
-from minicontroller.controller.znodes import layout
+from minicontroller.store.base import Create, Delete, SetData
 from tests.store.worlds import World, in_both_worlds
 
 KNOWN = b'{"features":{"f":{"max_version_level":3},"e":{"max_version_level":1}},"version":2,"status":1}'

@@ -2,8 +2,8 @@
 
 import trio
 
+from minicontroller.cluster.entities import Partition, Topic
 from minicontroller.controller.broker.followers import Followers
-from minicontroller.controller.metadata.entities import Partition, Topic
 from minicontroller.protocol.messages.alter_partition import AlterPartitionResponse, TopicData
 from tests.handlers.asking import broker, image, node_with
 

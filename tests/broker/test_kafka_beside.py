@@ -11,16 +11,15 @@ from typing import IO
 import pytest
 import trio
 
+from minicontroller.cluster.entities import DelegationToken
+from minicontroller.cluster.znodes.entity_names import client_entity_path
 from minicontroller.controller.active.active_controller import ActiveController
 from minicontroller.controller.active.entity_writing import stage_acls, stage_client_configs, stage_token
 from minicontroller.controller.active.jobs import Draft, Element
-from minicontroller.controller.config.loading import config_from_mapping
 from minicontroller.controller.handlers.node import Node
-from minicontroller.controller.metadata.entities import DelegationToken
 from minicontroller.controller.node.app import RunningNode, run_node
 from minicontroller.controller.node.process import open_zookeeper
-from minicontroller.controller.security.scram_credentials import credential_text, derived_credential
-from minicontroller.controller.znodes.entity_names import client_entity_path
+from minicontroller.process.settings.loading import config_from_mapping
 from minicontroller.protocol.acls import (
     AccessControlEntry,
     AclOperation,
@@ -29,6 +28,7 @@ from minicontroller.protocol.acls import (
     PermissionType,
     ResourcePattern,
 )
+from minicontroller.security.scram_credentials import credential_text, derived_credential
 from tests.support.kafka import KafkaCluster, kafka_libs
 from tests.support.maven import needs_maven
 from tests.support.ports import free_port

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 import trio
 
-from minicontroller.controller.config.loading import config_from_mapping
-from minicontroller.controller.metadata.entities import Broker
+from minicontroller.cluster.entities import Broker
 from minicontroller.controller.node import open_listeners
 from minicontroller.controller.node.app import RunningNode, run_node
-from minicontroller.controller.store.memory import MemoryStore, MemoryTree
+from minicontroller.process.settings.loading import config_from_mapping
 from minicontroller.protocol.config_resources import ConfigOperation
 from minicontroller.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -22,6 +21,7 @@ from minicontroller.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from minicontroller.store.memory import MemoryStore, MemoryTree
 from tests.support.certificates import Authority
 from tests.support.ports import free_port
 from tests.support.small_server import Client

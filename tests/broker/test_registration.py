@@ -5,13 +5,13 @@ and its session lives.
 import pytest
 import trio
 
+from minicontroller.cluster.entities import Broker, Endpoint
+from minicontroller.cluster.errors import ConfigurationError
+from minicontroller.cluster.znodes import layout, registrations
+from minicontroller.cluster.znodes.registrations import decode_broker, encode_broker
 from minicontroller.controller.broker.registration import Registration
-from minicontroller.controller.errors import ConfigurationError
-from minicontroller.controller.metadata.entities import Broker, Endpoint
 from minicontroller.controller.node.cluster_paths import prepare
-from minicontroller.controller.store.base import Create, Delete, SetData, Store
-from minicontroller.controller.znodes import layout, registrations
-from minicontroller.controller.znodes.registrations import decode_broker, encode_broker
+from minicontroller.store.base import Create, Delete, SetData, Store
 from tests.store.worlds import MemoryWorld, World, on_zookeeper
 from tests.support.small_cluster import SmallCluster
 

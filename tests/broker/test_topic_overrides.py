@@ -6,12 +6,12 @@ import pytest
 import trio
 from immutables import Map
 
+from minicontroller.cluster.entities import Topic
+from minicontroller.cluster.znodes import layout
+from minicontroller.cluster.znodes.configs import encode_config
 from minicontroller.controller.broker import topic_overrides
 from minicontroller.controller.broker.topic_overrides import TopicOverrides
-from minicontroller.controller.metadata.entities import Topic
-from minicontroller.controller.store.base import Create, Delete, SetData, Store
-from minicontroller.controller.znodes import layout
-from minicontroller.controller.znodes.configs import encode_config
+from minicontroller.store.base import Create, Delete, SetData, Store
 from tests.store.worlds import World, in_both_worlds
 
 PATIENCE_SECONDS = 90.0

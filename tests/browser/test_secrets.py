@@ -19,7 +19,7 @@ from h2.events import StreamEnded
 from kazoo.client import KazooClient  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, expect
 
-from minicontroller.controller.znodes.membership import MEMBERSHIP
+from minicontroller.cluster.znodes.membership import MEMBERSHIP
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.header import RequestHeader
 from minicontroller.protocol.messages.create_delegation_token import CreateDelegationTokenRequest
@@ -422,7 +422,7 @@ def test_nothing_gives_a_secret_away(world: World, browser: Browser, name: str) 
 
 def test_every_route_is_looked_at(world: World) -> None:
     """What the site serves is what is looked at above."""
-    from minicontroller.controller.http import serving
+    from minicontroller.network.http import serving
 
     text = Path(serving.__file__).read_text()
     served = {line.strip().split('"')[1] for line in text.splitlines() if line.strip().startswith('"/')}

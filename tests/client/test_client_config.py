@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from minicontroller.client.configuration import Address, load_client_config, parse_addresses
-from minicontroller.controller.errors import ConfigurationError
+from minicontroller.cluster.errors import ConfigurationError
 from tests.command_line.command import call, complaint
 from tests.support.cluster import MiniCluster, running_cluster
 

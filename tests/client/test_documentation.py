@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
-POLICY = "minicontroller.controller.command_line.demo_policy:DemoPolicy"
+POLICY = "minicontroller.cli.demo_policy:DemoPolicy"
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ import trio
 from minicontroller.client.admin_client import AdminClient
 from minicontroller.client.configuration import load_client_config
 from minicontroller.client.errors import ClusterUnreachable
-from minicontroller.controller.errors import ConfigurationError
+from minicontroller.cluster.errors import ConfigurationError
 from minicontroller.protocol.api_keys import ApiKey
 from tests.client.fake_node import HOST, FakeNode, metadata, with_nodes
 from tests.support.certificates import Authority, server_context

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import trio
 
-from minicontroller.controller.config.loading import config_from_mapping
 from minicontroller.controller.node.app import RunningNode, run_node
 from minicontroller.controller.node.process import open_zookeeper
+from minicontroller.process.settings.loading import config_from_mapping
 from tests.broker.test_kafka_beside import KAFKA_ID, KafkaBeside
 from tests.support.kafka import kafka_libs
 from tests.support.maven import needs_maven

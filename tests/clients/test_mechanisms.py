@@ -26,7 +26,7 @@ from kafka.admin import NewTopic as PythonNewTopic
 from kafka.errors import KafkaTimeoutError
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
-from minicontroller.controller.security.scram_credentials import credential_text, derived_credential
+from minicontroller.security.scram_credentials import credential_text, derived_credential
 from tests.faults.tree import Tree
 from tests.support.cluster import unlike_kafka
 from tests.support.kafka import kafka_libs

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.controller.config.loading import config_from_mapping
-from minicontroller.controller.errors import ConfigurationError
+from minicontroller.cluster.errors import ConfigurationError
 from minicontroller.controller.node.client_addresses import ClientAddresses, with_internal_listener
 from minicontroller.controller.node.endpoints import advertised_endpoints
 from minicontroller.controller.node.process import node_settings
+from minicontroller.process.settings.loading import config_from_mapping
 from tests.command_line.command import running
 from tests.support.cluster import READY
 from tests.support.ports import free_port

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from minicontroller import __version__
-from minicontroller.controller.handlers import SPECS
+from minicontroller.controller.apis import APIS
 from minicontroller.protocol.registry import KAFKA
 from tests.command_line.command import call, complaint
 
@@ -123,7 +123,7 @@ def test_the_table_of_apis_is_what_is_handled(tmp_path: Path) -> None:
     """`protocol apis` lists each API that is answered, with its versions."""
     table = call("protocol", "apis", folder=tmp_path).stdout
     rows = [line.split()[:3] for line in table.splitlines()[1:]]
-    apis = [KAFKA[key] for key in SPECS]
+    apis = [KAFKA[key] for key in APIS]
     versions = [
         str(api.min_version) if api.min_version == api.max_version else f"{api.min_version}-{api.max_version}"
         for api in apis

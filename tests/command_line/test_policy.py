@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicontroller.controller.command_line.policy_cases import CaseError, read_request
+from minicontroller.cli.policy_cases import CaseError, read_request
 from minicontroller.policies import DeleteRecordsRequest
 from tests.command_line.command import call, complaint, end, running
 

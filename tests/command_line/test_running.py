@@ -13,7 +13,7 @@ from threading import Thread
 
 import pytest
 
-from minicontroller.controller.command_line import parent
+from minicontroller.cli import parent
 from tests.command_line.command import call, complaint, end, environment, running
 from tests.support.cluster import COMMAND, READY
 from tests.support.ports import free_port
@@ -301,7 +301,7 @@ def test_a_cluster_does_not_begin_without_the_process_that_started_it(tmp_path: 
 
 def test_stdin_is_a_lifeline_only_where_somebody_holds_its_other_end() -> None:
     """A pipe that is closed already, and /dev/null, say nothing about the parent."""
-    script = "from minicontroller.controller.command_line.parent import _is_lifeline; print(_is_lifeline())"
+    script = "from minicontroller.cli.parent import _is_lifeline; print(_is_lifeline())"
 
     def told(stdin: int) -> str:
         command = [sys.executable, "-c", script]

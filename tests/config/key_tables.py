@@ -9,18 +9,22 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from minicontroller.controller.config import keys, topic_configs
-from minicontroller.controller.config.dynamic_keys import is_fixed_at_start
-from minicontroller.controller.config.keys import KEYS, SECURITY_KEYS_OF_A_LISTENER
-from minicontroller.controller.config.refused_keys import REFUSED
 from minicontroller.policies.configs import broker_keys
 from minicontroller.policies.configs.tables import read_table
+from minicontroller.process.settings import keys, topic_configs
+from minicontroller.process.settings.dynamic_keys import is_fixed_at_start
+from minicontroller.process.settings.keys import KEYS, SECURITY_KEYS_OF_A_LISTENER
+from minicontroller.process.settings.refused_keys import REFUSED
+from tests.support import program
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "configuration.md"
 CHANGES = {"-": "", "internal": "", "plugin": "", "broker": "each", "cluster": "all", "throttle": "throttle"}
 DECLARING = {"keys.py", "refused_keys.py", "broker_keys.py", "topic_keys.py", "canonical.py", "broker_changes.py"}
 """Modules that name keys without following them."""
+
+NO_NODE = frozenset({"audit", "client", "gateway", "pipeline"})
+"""The folders of the program that no node imports, or that know no configuration of a node."""
 
 Row = list[str]
 
@@ -31,13 +35,10 @@ def rows() -> dict[str, Row]:
 
 def named_in_the_source() -> set[str]:
     found = set()
-    for package in ("controller", "policies"):
-        for module in (ROOT / package).rglob("*.py"):
-            if module.name not in DECLARING:
-                nodes = ast.walk(ast.parse(module.read_text()))
-                found |= {
-                    node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)
-                }
+    for module in program.modules(*(folder for folder in program.FOLDERS if folder not in NO_NODE)):
+        if module.name not in DECLARING:
+            nodes = ast.walk(ast.parse(module.read_text()))
+            found |= {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     return found & set(KEYS)
 
 

@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicontroller.controller.config.alterations import (
+from minicontroller.admin.configs.alterations import (
     IncrementalChange,
     alter_broker,
     alter_topic,
     replace_broker,
     replace_topic,
 )
-from minicontroller.controller.config.broker_changes import MAX_CONFIGS
-from minicontroller.controller.config.loading import config_from_mapping
-from minicontroller.controller.config.node_config import NodeConfig
-from minicontroller.controller.errors import Refusal
+from minicontroller.admin.configs.broker_changes import MAX_CONFIGS
+from minicontroller.cluster.errors import Refusal
+from minicontroller.process.settings.loading import config_from_mapping
+from minicontroller.process.settings.node_config import NodeConfig
 from minicontroller.protocol.config_resources import ConfigOperation
 from minicontroller.protocol.error_codes import ErrorCode
 

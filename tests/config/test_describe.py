@@ -11,20 +11,20 @@ from typing import Any
 
 import pytest
 
-from minicontroller.controller.config.describe import (
+from minicontroller.admin.configs.description import (
     DescribedConfig,
     broker_entries,
     default_broker_entries,
     effective_topic_entries,
     topic_entries,
 )
-from minicontroller.controller.config.dynamic_keys import is_fixed_at_start
-from minicontroller.controller.config.keys import OWN_TABLE
-from minicontroller.controller.config.loading import config_from_mapping, load_config
-from minicontroller.controller.config.node_config import ConfigSource, NodeConfig
-from minicontroller.controller.config.topic_configs import TOPIC_KEYS
 from minicontroller.policies.configs.tables import read_table
 from minicontroller.policies.configs.values import InvalidValueError, KeyType
+from minicontroller.process.settings.dynamic_keys import is_fixed_at_start
+from minicontroller.process.settings.keys import OWN_TABLE
+from minicontroller.process.settings.loading import config_from_mapping, load_config
+from minicontroller.process.settings.node_config import ConfigSource, NodeConfig
+from minicontroller.process.settings.topic_configs import TOPIC_KEYS
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "describe_configs"
 OWN_KEYS = {columns[0] for columns in read_table(OWN_TABLE) if columns[4] != "plugin"}

@@ -12,14 +12,14 @@ import trio.testing
 from immutables import Map
 from trio.testing import MockClock
 
+from minicontroller.cluster.znodes import layout
+from minicontroller.cluster.znodes.configs import decode_config_change, encode_config, encode_config_change
 from minicontroller.controller.broker import change_notifications
 from minicontroller.controller.broker.change_notifications import KEPT_MS, MAX_KEPT, PAUSE_SECONDS
 from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
-from minicontroller.controller.config.loading import config_from_mapping
-from minicontroller.controller.store.base import Create, Entry, SetData, Watch
-from minicontroller.controller.store.memory import MemoryStore, MemoryTree
-from minicontroller.controller.znodes import layout
-from minicontroller.controller.znodes.configs import decode_config_change, encode_config, encode_config_change
+from minicontroller.process.settings.loading import config_from_mapping
+from minicontroller.store.base import Create, Entry, SetData, Watch
+from minicontroller.store.memory import MemoryStore, MemoryTree
 
 CONFIG = config_from_mapping({"broker.id": "1", "listeners": "PLAINTEXT://127.0.0.1:0"})
 THREADS = "log.cleaner.threads"

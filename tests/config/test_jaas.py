@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicontroller.controller.config.jaas import PLAIN_LOGIN_MODULE, JaasError, parse_jaas
+from minicontroller.process.settings.jaas import PLAIN_LOGIN_MODULE, JaasError, parse_jaas
 
 
 def test_the_name_and_the_users_of_a_listener_are_read() -> None:

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.controller.config.jaas import PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE, JaasError
-from minicontroller.controller.config.jaas_file import parse_jaas_file
-from minicontroller.controller.config.loading import load_config
-from minicontroller.controller.config.node_config import NodeConfig
-from minicontroller.controller.errors import ConfigurationError
-from minicontroller.controller.security.listeners import server_listeners
-from minicontroller.controller.security.mechanisms import LoginSources
+from minicontroller.cluster.errors import ConfigurationError
+from minicontroller.process.settings.jaas import PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE, JaasError
+from minicontroller.process.settings.jaas_file import parse_jaas_file
+from minicontroller.process.settings.loading import load_config
+from minicontroller.process.settings.node_config import NodeConfig
+from minicontroller.security.listeners import server_listeners
+from minicontroller.security.mechanisms import LoginSources
 
 FILE = f"""
 internal.KafkaServer {{

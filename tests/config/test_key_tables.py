@@ -1,10 +1,10 @@
 """docs/configuration.md and the declared keys are one thing."""
 
-from minicontroller.controller.config.broker_changes import validate_broker_configs
-from minicontroller.controller.config.keys import KEYS, PLUGIN_PREFIXES, key_named
-from minicontroller.controller.config.loading import config_from_mapping
-from minicontroller.controller.errors import Refusal
+from minicontroller.admin.configs.broker_changes import validate_broker_configs
+from minicontroller.cluster.errors import Refusal
 from minicontroller.policies.configs.values import KeyType
+from minicontroller.process.settings.keys import KEYS, PLUGIN_PREFIXES, key_named
+from minicontroller.process.settings.loading import config_from_mapping
 from tests.config.key_tables import DOCUMENT, changes, filled, sections
 
 TEXT = DOCUMENT.read_text()

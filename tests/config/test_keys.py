@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.controller.config.environment import (
+from minicontroller.policies.configs.values import KeyType
+from minicontroller.process.settings.environment import (
     doubts_about,
     faults_of_variables,
     key_of_variable,
     settings_of,
     variable_of_key,
 )
-from minicontroller.controller.config.foreign_keys import NEWER, REMOVED, explained
-from minicontroller.controller.config.keys import KEYS, UpdateMode, base_name, key_named, nearest_key, synonyms_of
-from minicontroller.controller.config.topic_configs import TOPIC_KEYS
-from minicontroller.policies.configs.values import KeyType
+from minicontroller.process.settings.foreign_keys import NEWER, REMOVED, explained
+from minicontroller.process.settings.keys import KEYS, UpdateMode, base_name, key_named, nearest_key, synonyms_of
+from minicontroller.process.settings.topic_configs import TOPIC_KEYS
 from tests.support.grouped import grouped
 
 RECORDED = Path(__file__).parents[1] / "vectors" / "describe_configs" / "broker_static.json"

@@ -4,8 +4,8 @@ said them, and what has to be opened.
 
 import pytest
 
-from minicontroller.controller.config.listener_changes import added_listeners, fault_of_change
-from minicontroller.controller.config.loading import config_from_mapping
+from minicontroller.process.settings.listener_changes import added_listeners, fault_of_change
+from minicontroller.process.settings.loading import config_from_mapping
 
 LISTENERS, ADVERTISED, PROTOCOLS = "listeners", "advertised.listeners", "listener.security.protocol.map"
 NODES, CLIENT, EXTRA = "NODES://127.0.0.1:1", "CLIENT://127.0.0.1:2", "EXTRA://127.0.0.1:3"

@@ -2,10 +2,10 @@
 
 import pytest
 
-from minicontroller.controller.config.listeners import ConfiguredListener
-from minicontroller.controller.config.loading import load_config
-from minicontroller.controller.config.node_config import NodeConfig
-from minicontroller.controller.errors import ConfigurationError
+from minicontroller.cluster.errors import ConfigurationError
+from minicontroller.process.settings.listeners import ConfiguredListener
+from minicontroller.process.settings.loading import load_config
+from minicontroller.process.settings.node_config import NodeConfig
 
 
 def node_of(*settings: str) -> NodeConfig:

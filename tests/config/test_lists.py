@@ -2,10 +2,10 @@
 
 import pytest
 
-from minicontroller.controller.config.alterations import IncrementalChange, alter_topic
-from minicontroller.controller.config.node_config import NodeConfig
-from minicontroller.controller.errors import Refusal
+from minicontroller.admin.configs.alterations import IncrementalChange, alter_topic
+from minicontroller.cluster.errors import Refusal
 from minicontroller.policies.configs.canonical import canonical
+from minicontroller.process.settings.node_config import NodeConfig
 from minicontroller.protocol.config_resources import ConfigOperation
 from tests.conformance.releases.kafkas import read
 from tests.conformance.releases.lists import CLEANUP, Result, Row

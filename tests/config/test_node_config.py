@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicontroller.controller.config.in_force import in_force
-from minicontroller.controller.config.loading import config_from_mapping, load_config
-from minicontroller.controller.config.node_config import ConfigSource
-from minicontroller.controller.errors import ConfigurationError
-from minicontroller.controller.network.memory import DEFAULT_BYTES
-from minicontroller.controller.node.endpoints import connection_limits
+from minicontroller.cluster.errors import ConfigurationError
+from minicontroller.network.limits import connection_limits
+from minicontroller.network.memory import DEFAULT_BYTES
+from minicontroller.process.settings.in_force import in_force
+from minicontroller.process.settings.loading import config_from_mapping, load_config
+from minicontroller.process.settings.node_config import ConfigSource
 
 JAAS = (
     'org.apache.kafka.common.security.plain.PlainLoginModule required username="n" password="hunter2" user_n="hunter2";'

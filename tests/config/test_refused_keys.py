@@ -2,11 +2,11 @@
 
 import pytest
 
-from minicontroller.controller.config.broker_changes import validate_broker_configs
-from minicontroller.controller.config.dynamic_keys import acceptable_broker_configs
-from minicontroller.controller.config.loading import config_from_mapping
-from minicontroller.controller.config.refused_keys import REFUSED
-from minicontroller.controller.errors import ConfigurationError, Refusal
+from minicontroller.admin.configs.broker_changes import validate_broker_configs
+from minicontroller.cluster.errors import ConfigurationError, Refusal
+from minicontroller.process.settings.dynamic_keys import acceptable_broker_configs
+from minicontroller.process.settings.loading import config_from_mapping
+from minicontroller.process.settings.refused_keys import REFUSED
 
 ASKS_FOR_MORE = {
     "principal.builder.class": "com.example.Builder",

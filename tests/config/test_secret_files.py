@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from minicontroller.client.configuration import Address
-from minicontroller.controller.config.keys import KEYS
-from minicontroller.controller.config.loading import config_from_mapping
-from minicontroller.controller.config.secret_files import warnings_of_configuration
-from minicontroller.controller.config.settings import written_settings
 from minicontroller.gateway.configuration import _open_key_stores, load_gateway_config
 from minicontroller.gateway.written_keys import WrittenKeys
 from minicontroller.policies.configs.values import KeyType
+from minicontroller.process.settings.keys import KEYS
+from minicontroller.process.settings.loading import config_from_mapping
+from minicontroller.process.settings.secret_files import warnings_of_configuration
+from minicontroller.process.settings.sources import written_settings
 
 MODES = {0o644: True, 0o604: True, 0o640: False, 0o600: False}
 PLANTED = "planted-secret-of-a-test"

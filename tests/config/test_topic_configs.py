@@ -2,10 +2,10 @@
 
 import pytest
 
-from minicontroller.controller.config.loading import config_from_mapping
-from minicontroller.controller.config.node_config import NodeConfig
-from minicontroller.controller.config.topic_configs import topic_defaults, validate_topic_configs
-from minicontroller.controller.errors import Refusal
+from minicontroller.cluster.errors import Refusal
+from minicontroller.process.settings.loading import config_from_mapping
+from minicontroller.process.settings.node_config import NodeConfig
+from minicontroller.process.settings.topic_configs import topic_defaults, validate_topic_configs
 from minicontroller.protocol.error_codes import ErrorCode
 
 NODE = config_from_mapping({})

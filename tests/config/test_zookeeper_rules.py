@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.controller.config.loading import config_from_mapping, load_config
-from minicontroller.controller.errors import ConfigurationError
-from minicontroller.controller.security.zookeeper_access import zookeeper_access
+from minicontroller.cluster.errors import ConfigurationError
+from minicontroller.process.settings.loading import config_from_mapping, load_config
+from minicontroller.security.zookeeper_access import zookeeper_access
 
 NODE = {"broker.id": "1"}
 TLS = NODE | {"zookeeper.ssl.client.enable": "true"}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from minicontroller.controller.handlers import SPECS
-from minicontroller.controller.requests.spec import Sender
+from minicontroller.admin.spec import Sender
+from minicontroller.controller.apis import APIS
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.registry import KAFKA
 from tests.conformance.case import VERSIONS
@@ -11,7 +11,7 @@ from tests.conformance.differences import ADMIN_APIS
 from tests.conformance.scenario import SCENARIOS, SECURED
 from tests.support.wire import MESSAGES
 
-OF_CLIENTS = sorted(key for key, spec in SPECS.items() if spec.sender is not Sender.NODE)
+OF_CLIENTS = sorted(key for key, spec in APIS.items() if spec.sender is not Sender.NODE)
 
 
 @pytest.mark.parametrize("key", OF_CLIENTS, ids=lambda key: key.name)

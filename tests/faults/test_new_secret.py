@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from minicontroller.controller.znodes.membership import MEMBERSHIP
+from minicontroller.cluster.znodes.membership import MEMBERSHIP
 from tests.faults.agreement import expect_nothing_lost
 from tests.faults.stream import creation, streaming
 from tests.faults.tree import Tree

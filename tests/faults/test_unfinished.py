@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from minicontroller.controller.store.zookeeper import MAX_COMMIT_BYTES
 from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.store.zookeeper import MAX_COMMIT_BYTES
 from tests.faults.agreement import expect_agreement
 from tests.faults.conftest import Record, Wired
 from tests.faults.stream import create, delete

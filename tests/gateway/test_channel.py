@@ -11,20 +11,20 @@ from typing import Any, cast
 import pytest
 import trio
 
-from minicontroller.controller.network.failures import ConnectionFailures
-from minicontroller.controller.network.memory import SMALL_BYTES, RequestMemory
-from minicontroller.controller.network.transport import SocketTransport, Transport
-from minicontroller.controller.security.caller import Caller, Listener
 from minicontroller.gateway import channel
 from minicontroller.gateway.channel import Channel
 from minicontroller.gateway.frames import FrameReader, FrameWriter, size_of
 from minicontroller.gateway.identity.passing import PassedLogins
 from minicontroller.gateway.parties import AskForClient, Broker
+from minicontroller.network.failures import ConnectionFailures
+from minicontroller.network.memory import SMALL_BYTES, RequestMemory
+from minicontroller.network.transport import SocketTransport, Transport
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.header import RequestHeader
 from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from minicontroller.protocol.registry import KAFKA
+from minicontroller.security.caller import Caller, Listener
 from tests.gateway.test_passing import request
 
 TOPICS = [CreatableTopic(name="t" * SMALL_BYTES)]

@@ -8,8 +8,8 @@ import click
 import pytest
 import yaml
 
+from minicontroller.cli.commands import commands
 from minicontroller.client.configuration import Address
-from minicontroller.controller.command_line.commands import commands
 from minicontroller.gateway.configuration import GatewayConfig, load_gateway_config
 from tests.support.kafka_kraft import KAFKAS
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicontroller.client.configuration import Address
-from minicontroller.controller.errors import ConfigurationError
+from minicontroller.cluster.errors import ConfigurationError
 from minicontroller.gateway.configuration import GatewayConfig, load_gateway_config
 from minicontroller.gateway.patterns import HostPattern, PortRange
 from tests.command_line.command import complaint

@@ -8,8 +8,8 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicontroller.controller.network.transport import Disconnected, Transport
 from minicontroller.gateway.frames import MOST_WHOLE_BYTES, FrameReader, FrameWriter
+from minicontroller.network.transport import Disconnected, Transport
 from minicontroller.protocol.errors import InvalidFrameSize
 
 MOST = 1000

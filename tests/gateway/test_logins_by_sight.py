@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicontroller.controller.security.sasl import PlainExchange, Proved
 from minicontroller.gateway.identity.sight import Sight, bearer_name, plain_name, scram_name
+from minicontroller.security.sasl import PlainExchange, Proved
 
 NAMES = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=40)
 SCRAM, BEARER = "SCRAM-SHA-256", "OAUTHBEARER"

@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicontroller.controller.errors import ConfigurationError
-from minicontroller.controller.security.credentials import PlainCredentials, ScramCredentials
-from minicontroller.controller.security.principal import principal_from_envelope
+from minicontroller.cluster.errors import ConfigurationError
 from minicontroller.gateway.apis import NEWEST
 from minicontroller.gateway.identity.controllers import envelope
 from minicontroller.gateway.identity.forwarding import FORWARDED
@@ -19,6 +17,8 @@ from minicontroller.gateway.identity.settings import Mode
 from minicontroller.gateway.identity.user_files import ScramUsers, UpstreamUsers
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.registry import KAFKA
+from minicontroller.security.credentials import PlainCredentials, ScramCredentials
+from minicontroller.security.principal import principal_from_envelope
 from tests.gateway.test_configuration import loaded
 
 SECRET = "planted-secret"

@@ -17,8 +17,8 @@ from confluent_kafka.admin import (
 
 from minicontroller.audit.event import Decision
 from minicontroller.audit.reading import read_all
-from minicontroller.controller.security.credentials import Credentials, PlainCredentials, ScramCredentials
 from minicontroller.gateway.apis import DELEGATION_TOKEN_APIS
+from minicontroller.security.credentials import Credentials, PlainCredentials, ScramCredentials
 from tests.support.certificates import Authority
 from tests.support.gateway import GatewayProcess, running_gateway
 from tests.support.kafka_kraft import KraftCluster

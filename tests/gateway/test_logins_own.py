@@ -18,7 +18,7 @@ import pytest
 from joserfc import jwt
 from joserfc.jwk import RSAKey
 
-from minicontroller.controller.security.credentials import PlainCredentials, ScramCredentials, Tokens
+from minicontroller.security.credentials import PlainCredentials, ScramCredentials, Tokens
 from tests.support.certificates import Authority
 from tests.support.cluster import MiniCluster, running_cluster
 from tests.support.gateway import GatewayProcess, running_gateway

@@ -3,8 +3,8 @@
 import pytest
 import trio
 
-from minicontroller.controller.requests import time_slices
 from minicontroller.gateway.long_answers import encoded_response
+from minicontroller.process import time_slices
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages.api_versions import ApiVersionsResponse
 from minicontroller.protocol.messages.metadata import MetadataResponse, MetadataResponseTopic

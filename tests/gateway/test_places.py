@@ -18,7 +18,7 @@ from trio.testing import MockClock
 
 from minicontroller.client.configuration import Address, ClientConfig
 from minicontroller.client.network import Network
-from minicontroller.controller.errors import ConfigurationError
+from minicontroller.cluster.errors import ConfigurationError
 from minicontroller.gateway.cluster import MOST_BROKERS, UpstreamCluster
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages.metadata import MetadataRequest

@@ -9,9 +9,9 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicontroller.controller.network.transport import Disconnected
 from minicontroller.gateway.frames import FrameReader
 from minicontroller.gateway.requests import RequestHead, read_head
+from minicontroller.network.transport import Disconnected
 from minicontroller.protocol.errors import MalformedMessage
 from minicontroller.protocol.wire import uvarint
 from tests.gateway.test_frames import Pipe, framed

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from minicontroller.client.configuration import parse_addresses
-from minicontroller.controller.config.loading import config_from_mapping
 from minicontroller.gateway.configuration import GatewayConfig, load_gateway_config
+from minicontroller.process.settings.loading import config_from_mapping
 from tests.command_line.command import call
 
 ROOT = Path(__file__).parents[2]

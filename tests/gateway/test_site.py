@@ -13,8 +13,8 @@ import yaml
 from prometheus_client.core import CounterMetricFamily
 from prometheus_client.parser import text_string_to_metric_families
 
-from minicontroller.controller.http.families import PREFIX
 from minicontroller.gateway.site import GATEWAY_FAMILIES, SHARED_FAMILIES
+from minicontroller.network.http.families import PREFIX
 from tests.support.cluster import MiniCluster, running_cluster
 from tests.support.gateway import GatewayProcess, running_gateway
 from tests.support.waiting import until

@@ -11,7 +11,7 @@ from typing import Self
 
 import pytest
 
-from minicontroller.controller.observe.logs import CLIENT_LINES
+from minicontroller.process.observe.logs import CLIENT_LINES
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages.metadata import MetadataRequest
 from tests.gateway.test_passing import TIMEOUT_SECONDS, Stream, first_bytes, request

@@ -13,11 +13,11 @@ import trio
 
 from minicontroller.client.configuration import Address, ClientConfig
 from minicontroller.client.network import Network
-from minicontroller.controller.config.node_config import NodeConfig
 from minicontroller.gateway.cluster import UpstreamCluster
 from minicontroller.gateway.identity.controllers import Controllers, envelope
 from minicontroller.gateway.judging.cluster_reader import NotKnownError
 from minicontroller.gateway.judging.mirror import Mirror
+from minicontroller.process.settings.node_config import NodeConfig
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.frame import FrameBuffer
 from minicontroller.protocol.messages.describe_configs import (
@@ -32,11 +32,7 @@ from minicontroller.protocol.messages.list_partition_reassignments import (
     PartitionReassignment,
     TopicReassignment,
 )
-from minicontroller.protocol.messages.metadata import (
-    MetadataResponse,
-    MetadataResponsePartition,
-    MetadataResponseTopic,
-)
+from minicontroller.protocol.messages.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
 from minicontroller.protocol.registry import KAFKA
 from minicontroller.protocol.schema import WireStruct
 from tests.client.fake_node import MAX_BYTES, FakeNode, metadata, with_nodes

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from minicontroller.controller.security.acls import AclIndex
-from minicontroller.controller.security.authorizer import AclRules, Authorization
 from minicontroller.protocol.acls import AclOperation, AclResourceType, PatternType, PermissionType
 from minicontroller.protocol.messages.create_acls import AclCreation, CreateAclsRequest, CreateAclsResponse
 from minicontroller.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest, DeleteAclsResponse
 from minicontroller.protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from minicontroller.security.acls import AclIndex
+from minicontroller.security.authorizer import AclRules, Authorization
 from tests.handlers.ruling import Ruling
 
 ADMIN = "User:admin"

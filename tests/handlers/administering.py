@@ -3,8 +3,6 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from minicontroller.controller.security.acls import AclIndex
-from minicontroller.controller.security.authorizer import AclRules, Authorization
 from minicontroller.protocol.messages.alter_client_quotas import AlterClientQuotasRequest
 from minicontroller.protocol.messages.alter_user_scram_credentials import AlterUserScramCredentialsRequest
 from minicontroller.protocol.messages.create_acls import CreateAclsRequest
@@ -13,17 +11,11 @@ from minicontroller.protocol.messages.delete_acls import DeleteAclsRequest
 from minicontroller.protocol.messages.delete_groups import DeleteGroupsRequest
 from minicontroller.protocol.messages.elect_leaders import ElectionType, ElectLeadersRequest, TopicPartitions
 from minicontroller.protocol.messages.expire_delegation_token import ExpireDelegationTokenRequest
-from minicontroller.protocol.messages.offset_commit import (
-    OffsetCommitPartition,
-    OffsetCommitRequest,
-    OffsetCommitTopic,
-)
-from minicontroller.protocol.messages.offset_delete import (
-    OffsetDeletePartition,
-    OffsetDeleteRequest,
-    OffsetDeleteTopic,
-)
+from minicontroller.protocol.messages.offset_commit import OffsetCommitPartition, OffsetCommitRequest, OffsetCommitTopic
+from minicontroller.protocol.messages.offset_delete import OffsetDeletePartition, OffsetDeleteRequest, OffsetDeleteTopic
 from minicontroller.protocol.messages.renew_delegation_token import RenewDelegationTokenRequest
+from minicontroller.security.acls import AclIndex
+from minicontroller.security.authorizer import AclRules, Authorization
 from tests.handlers.acl_requests import acl, matching
 from tests.handlers.client_quotas import MUTATION, entry
 from tests.handlers.ruling import PATIENT_MS, Ruling, wanted

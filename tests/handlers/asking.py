@@ -8,26 +8,26 @@ sent.
 from collections.abc import Awaitable, Iterable, Mapping
 from typing import Any
 
+from minicontroller.cluster.entities import Broker, Endpoint, Partition, Topic
+from minicontroller.cluster.image import Image
+from minicontroller.controller.apis import APIS
 from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
-from minicontroller.controller.config.loading import config_from_mapping
-from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.handlers.node import Node
-from minicontroller.controller.metadata.entities import Broker, Endpoint, Partition, Topic
-from minicontroller.controller.metadata.image import Image
-from minicontroller.controller.requests.spec import Handler, Spec
-from minicontroller.controller.routing.dispatcher import Dispatcher
-from minicontroller.controller.routing.forwarding import Forwarder
-from minicontroller.controller.routing.routes import routed
-from minicontroller.controller.security.authorizer import Authorization
-from minicontroller.controller.security.caller import Caller, Listener
-from minicontroller.controller.store.memory import MemoryStore, MemoryTree
+from minicontroller.network.serving.api import Handler, ServedApi
+from minicontroller.network.serving.dispatcher import Dispatcher
+from minicontroller.network.serving.forwarding import Forwarder
+from minicontroller.network.serving.routes import routed
+from minicontroller.process.settings.loading import config_from_mapping
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.header import RequestHeader
 from minicontroller.protocol.registry import KAFKA
+from minicontroller.security.authorizer import Authorization
+from minicontroller.security.caller import Caller, Listener
+from minicontroller.store.memory import MemoryStore, MemoryTree
 from tests.support.specs import specs_with
 
 READS = {
-    key: SPECS[key]
+    key: APIS[key]
     for key in (
         ApiKey.METADATA,
         ApiKey.FIND_COORDINATOR,
@@ -135,7 +135,7 @@ class Client:
         by_token: bool = False,
         peer: bool = False,
         inter_broker: bool = False,
-        handlers: Mapping[ApiKey, Spec | Handler] = READS,
+        handlers: Mapping[ApiKey, ServedApi | Handler] = READS,
         forwarder: Forwarder | None = None,
         authorization: Authorization | None = None,
         caller: Caller | None = None,

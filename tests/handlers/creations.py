@@ -5,9 +5,9 @@ from typing import Any, cast
 
 import trio
 
+from minicontroller.cluster.image import Image
 from minicontroller.controller.handlers.node import Node
-from minicontroller.controller.metadata.image import Image
-from minicontroller.controller.requests.context import RequestContext
+from minicontroller.network.serving.context import RequestContext
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_topics import (

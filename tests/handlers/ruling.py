@@ -10,25 +10,23 @@ from typing import Any
 
 import trio
 
+from minicontroller.admin.policy.loading import load_rules
+from minicontroller.admin.policy.runner import PolicyRunner
+from minicontroller.admin.recording.log import audit_settings
+from minicontroller.cluster.entities import Broker, Topic
+from minicontroller.cluster.image import Image
+from minicontroller.cluster.znodes import layout, registrations
+from minicontroller.cluster.znodes.configs import decode_config, decode_config_change
 from minicontroller.controller.active.active_controller import ActiveController
 from minicontroller.controller.active.control_requests import VERSIONS, ControlRequest
 from minicontroller.controller.active.election import Election
-from minicontroller.controller.audit.log import audit_settings
+from minicontroller.controller.apis import APIS
 from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
-from minicontroller.controller.config.loading import config_from_mapping
-from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.handlers.node import Node
-from minicontroller.controller.metadata.entities import Broker, Topic
-from minicontroller.controller.metadata.image import Image
 from minicontroller.controller.node.app import open_audit
 from minicontroller.controller.node.cluster_paths import prepare
-from minicontroller.controller.node.policy_loading import load_rules
-from minicontroller.controller.policy.runner import PolicyRunner
-from minicontroller.controller.store.base import Create
-from minicontroller.controller.store.memory import MemoryStore, MemoryTree
-from minicontroller.controller.znodes import layout, registrations
-from minicontroller.controller.znodes.configs import decode_config, decode_config_change
 from minicontroller.policies import TopicManagementPolicy
+from minicontroller.process.settings.loading import config_from_mapping
 from minicontroller.protocol.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -37,6 +35,8 @@ from minicontroller.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from minicontroller.store.base import Create
+from minicontroller.store.memory import MemoryStore, MemoryTree
 from tests.handlers.asking import CLUSTER_ID, Client, broker
 from tests.policies.in_place import InPlace
 
@@ -55,7 +55,7 @@ class Link:
         await trio.lowlevel.checkpoint()
         if self._node.broker_id in self._deaf:
             await trio.sleep_forever()
-        return await Client(self._node, handlers=SPECS, peer=True).ask(message, VERSIONS[type(message)])
+        return await Client(self._node, handlers=APIS, peer=True).ask(message, VERSIONS[type(message)])
 
     async def aclose(self) -> None:
         await trio.lowlevel.checkpoint()
@@ -95,7 +95,7 @@ class Ruling:
         return self.image.topics[name]
 
     def client(self, **how: Any) -> Client:
-        return Client(self.node, handlers=SPECS, **how)
+        return Client(self.node, handlers=APIS, **how)
 
     async def ask(self, request: Any, version: int, **how: Any) -> Any:
         """One request of a client at the controller's node."""

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import trio
 
+from minicontroller.admin.recording.requests import DENIALS
 from minicontroller.audit.event import REDACTED, Decision, Effect
 from minicontroller.audit.replay import judged_request
 from minicontroller.controller.active import jobs
-from minicontroller.controller.audit.requests import DENIALS
-from minicontroller.controller.handlers import SPECS
+from minicontroller.controller.apis import APIS
 from minicontroller.policies import AdminRequest, ClusterState, PolicyViolation, TopicManagementPolicy
 from minicontroller.policies.rules.vocabulary import OPERATION_OF_API
 from minicontroller.protocol.error_codes import ErrorCode
@@ -61,7 +61,7 @@ def decided_by(name: str, folder: Path, count: int = 2) -> list[Decision]:
 
 
 def test_the_operations_of_the_audit_log_are_those_of_the_rules() -> None:
-    changing = {KAFKA[key].name: spec.changes.operation for key, spec in SPECS.items() if spec.changes is not None}
+    changing = {KAFKA[key].name: spec.changes.operation for key, spec in APIS.items() if spec.changes is not None}
     assert changing == {**changing, **OPERATION_OF_API}
     assert set(OPERATION_OF_API.values()) == set(ALL)
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from minicontroller.controller.store.base import SetData
-from minicontroller.controller.znodes.configs import encode_config
+from minicontroller.cluster.znodes.configs import encode_config
 from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.store.base import SetData
 from tests.handlers.client_quotas import CONNECTIONS, MUTATION, PERCENTAGE, PRODUCED, Names, alter, entry, shown
 from tests.handlers.ruling import Ruling, ruling
 

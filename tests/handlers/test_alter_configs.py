@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from minicontroller.controller.handlers import SPECS
+from minicontroller.controller.apis import APIS
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
@@ -217,7 +217,7 @@ async def test_not_the_controller(version: int) -> None:
     """
     node = node_with(image([broker(1), broker(2)], [topic("a", led(1))], controller_id=2))
     request = altering(whole(TOPIC, "a", RETENTION), whole(TOPIC, "b", ("x", None)), whole(BROKER, "2"))
-    answer = await Client(node, handlers=SPECS).ask(request, version)
+    answer = await Client(node, handlers=APIS).ask(request, version)
     assert codes(answer) == [ErrorCode.NOT_CONTROLLER, REQUEST, REQUEST]
 
 

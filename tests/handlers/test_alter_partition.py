@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from minicontroller.controller.handlers import SPECS
-from minicontroller.controller.znodes import layout
-from minicontroller.controller.znodes.topics import decode_partition_state
+from minicontroller.cluster.znodes import layout
+from minicontroller.cluster.znodes.topics import decode_partition_state
+from minicontroller.controller.apis import APIS
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.alter_partition import (
     AlterPartitionRequest,
@@ -191,5 +191,5 @@ async def test_who_asks(cluster: Ruling, version: int) -> None:
 async def test_not_the_controller(version: int) -> None:
     """The request is never forwarded: the broker has to find the controller."""
     node = node_with(image([broker(1), broker(2)], controller_id=2))
-    answer = await Client(node, handlers=SPECS, peer=True).ask(AlterPartitionRequest(broker_id=1), version)
+    answer = await Client(node, handlers=APIS, peer=True).ask(AlterPartitionRequest(broker_id=1), version)
     assert answer.error_code == ErrorCode.NOT_CONTROLLER

@@ -10,12 +10,12 @@ import pytest
 from msgspec.structs import replace
 from trio.testing import wait_all_tasks_blocked
 
+from minicontroller.cluster.entities import Partition
+from minicontroller.cluster.image import Image
+from minicontroller.cluster.znodes import layout
+from minicontroller.cluster.znodes.topics import encode_topic
 from minicontroller.controller.active.partition_states import stage_states
-from minicontroller.controller.handlers import SPECS
-from minicontroller.controller.metadata.entities import Partition
-from minicontroller.controller.metadata.image import Image
-from minicontroller.controller.znodes import layout
-from minicontroller.controller.znodes.topics import encode_topic
+from minicontroller.controller.apis import APIS
 from minicontroller.policies import AlterTopicRequest, ClusterState, PolicyViolation, TopicManagementPolicy
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.alter_partition_reassignments import (
@@ -234,7 +234,7 @@ async def test_not_at_the_controller(cluster: Ruling) -> None:
     """A node that is not the controller and cannot forward refuses the request as a whole, without
     rows.
     """
-    answer = await Client(cluster.nodes[2], handlers=SPECS).ask(moving(("t", 0, [3])), 0)
+    answer = await Client(cluster.nodes[2], handlers=APIS).ask(moving(("t", 0, [3])), 0)
     assert (answer.error_code, answer.responses) == (ErrorCode.NOT_CONTROLLER, [])
 
 

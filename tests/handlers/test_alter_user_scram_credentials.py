@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.controller.security.scram_credentials import derived_credential, parse_credential
 from minicontroller.protocol.acls import CLUSTER_NAME, AclOperation, AclResourceType
 from minicontroller.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -16,6 +15,7 @@ from minicontroller.protocol.messages.alter_user_scram_credentials import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
+from minicontroller.security.scram_credentials import derived_credential, parse_credential
 from tests.audit.logs import decisions_in
 from tests.handlers.ruling import Ruling, ruling
 from tests.handlers.test_authorization import allowing

@@ -5,9 +5,8 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from minicontroller.controller.handlers import SPECS
-from minicontroller.controller.observe.logs import ABOUT, ClientWarnings
-from minicontroller.controller.security.caller import Caller
+from minicontroller.controller.apis import APIS
+from minicontroller.process.observe.logs import ABOUT, ClientWarnings
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.dry_runs import FEATURE
 from minicontroller.protocol.error_codes import ErrorCode
@@ -15,6 +14,7 @@ from minicontroller.protocol.header import RequestHeader
 from minicontroller.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from minicontroller.protocol.messages.describe_acls import DescribeAclsRequest
 from minicontroller.protocol.registry import KAFKA
+from minicontroller.security.caller import Caller
 from tests.support.small_server import CLIENTS, SASL, TINY_HANDLERS, Served, serving
 
 KCAT = ApiVersionsRequest(client_software_name="librdkafka", client_software_version="2.0.2")
@@ -119,7 +119,7 @@ async def test_inter_broker_apis_are_advertised_to_everyone() -> None:
     """APIs between brokers are advertised to every client, as by Kafka in ZooKeeper mode; whether
     the caller is a node is checked at the request.
     """
-    handlers = {**TINY_HANDLERS, ApiKey.UPDATE_METADATA: SPECS[ApiKey.API_VERSIONS].handler}
+    handlers = {**TINY_HANDLERS, ApiKey.UPDATE_METADATA: APIS[ApiKey.API_VERSIONS].handler}
     async with serving(handlers=handlers) as served:
         keys = [row.api_key for row in (await advertised(served)).api_keys]
         assert {ApiKey.UPDATE_METADATA, ApiKey.ENVELOPE} <= set(keys)

@@ -13,11 +13,9 @@ import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minicontroller.cluster.entities import Topic
 from minicontroller.controller.active.jobs import Draft
-from minicontroller.controller.handlers import SPECS
-from minicontroller.controller.metadata.entities import Topic
-from minicontroller.controller.security.acls import AclIndex
-from minicontroller.controller.security.authorizer import AclRules, Authorization
+from minicontroller.controller.apis import APIS
 from minicontroller.policies import PolicyViolation, TopicManagementPolicy
 from minicontroller.protocol.acls import (
     CLUSTER_NAME,
@@ -39,11 +37,7 @@ from minicontroller.protocol.messages.alter_client_quotas import (
     ClientQuotaAlteration,
     ClientQuotaOperation,
 )
-from minicontroller.protocol.messages.alter_configs import (
-    AlterableConfig,
-    AlterConfigsRequest,
-    AlterConfigsResource,
-)
+from minicontroller.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
 from minicontroller.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -65,6 +59,8 @@ from minicontroller.protocol.messages.elect_leaders import ElectLeadersRequest, 
 from minicontroller.protocol.messages.find_coordinator import FindCoordinatorRequest
 from minicontroller.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from minicontroller.security.acls import AclIndex
+from minicontroller.security.authorizer import AclRules, Authorization
 from tests.handlers.asking import Client, broker, image, led, node_with, topic
 from tests.handlers.ruling import creating, ruling, wanted
 from tests.security.test_acls import may as may_by_the_rules
@@ -94,7 +90,7 @@ def allowing(*granted: tuple[AclResourceType, str, AclOperation], principal: str
 
 
 def alice_at(node: Any, authorization: Authorization) -> Client:
-    return Client(node, handlers=SPECS, principal=ALICE, authorization=authorization)
+    return Client(node, handlers=APIS, principal=ALICE, authorization=authorization)
 
 
 # ------------------------------------------------------------------ what reads show
@@ -173,7 +169,7 @@ async def _reads_show_what_may_be_described(acls: Acls, *, everyone: bool) -> No
     assert ("1" in shown) == may(AclOperation.DESCRIBE_CONFIGS, CLUSTER, CLUSTER_NAME)
 
     def listed_to(principal: str) -> list[str]:
-        someone = Client(node, handlers=SPECS, principal=principal, authorization=authorization)
+        someone = Client(node, handlers=APIS, principal=principal, authorization=authorization)
         return [row.name for row in someone.ask_at_once(MetadataRequest(topics=None), 12).topics]
 
     who = ("User:bob", HOST)
@@ -443,8 +439,8 @@ def test_every_api_with_a_permission_is_tested_here() -> None:
     }
     tested |= {ApiKey.INIT_PRODUCER_ID, ApiKey.DESCRIBE_TRANSACTIONS, ApiKey.DESCRIBE_PRODUCERS, ApiKey.UPDATE_FEATURES}
     tested |= {ApiKey.LEAVE_GROUP, ApiKey.WRITE_TXN_MARKERS}  # in modules of their own
-    between_nodes = {key for key, spec in SPECS.items() if spec.sender.name == "NODE"}
-    assert {key for key, spec in SPECS.items() if spec.permissions} - between_nodes == tested
+    between_nodes = {key for key, spec in APIS.items() if spec.sender.name == "NODE"}
+    assert {key for key, spec in APIS.items() if spec.permissions} - between_nodes == tested
 
 
 async def test_a_long_request_is_asked_about_before_its_turn_and_again_in_it() -> None:

@@ -9,18 +9,18 @@ import pytest
 import trio
 import trio.testing
 
+from minicontroller.admin.bounds import MAX_CHANGES
+from minicontroller.cluster.entities import Broker, Endpoint
+from minicontroller.cluster.errors import Refusal
 from minicontroller.controller.broker.auto_creation import PATIENCE_SECONDS
-from minicontroller.controller.errors import Refusal
 from minicontroller.controller.handlers.node import Node
-from minicontroller.controller.metadata.entities import Broker, Endpoint
-from minicontroller.controller.requests.bounds import MAX_CHANGES
-from minicontroller.controller.requests.context import RequestContext
-from minicontroller.controller.routing.forwarding import Forwarder
-from minicontroller.controller.security.credentials import PlainCredentials
+from minicontroller.network.serving.context import RequestContext
+from minicontroller.network.serving.forwarding import Forwarder
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from minicontroller.security.credentials import PlainCredentials
 from tests.handlers.asking import READS, Client, broker, image, led, node_with, see, topic
 from tests.handlers.creations import Creations, client_of, ruling_node
 from tests.handlers.ruling import ruling

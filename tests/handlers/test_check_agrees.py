@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import trio
 
-from minicontroller.controller.command_line.policy_cases import judged, read_request
+from minicontroller.cli.policy_cases import judged, read_request
 from minicontroller.policies import TopicManagementPolicy
 from minicontroller.policies.rules.reading import read_rule_files
 from minicontroller.policies.verdict import refusal

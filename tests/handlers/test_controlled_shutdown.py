@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from minicontroller.controller.handlers import SPECS
+from minicontroller.controller.apis import APIS
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
 from tests.handlers.asking import Client, broker, image, node_with
@@ -85,5 +85,5 @@ async def test_who_may_ask(cluster: Ruling, version: int) -> None:
 async def test_not_the_controller(version: int) -> None:
     """STALE_CONTROLLER_EPOCH, as Kafka says it here."""
     node = node_with(image([broker(1), broker(2)], controller_id=2))
-    answer = await Client(node, handlers=SPECS, peer=True).ask(ControlledShutdownRequest(broker_id=1), version)
+    answer = await Client(node, handlers=APIS, peer=True).ask(ControlledShutdownRequest(broker_id=1), version)
     assert answer.error_code == ErrorCode.STALE_CONTROLLER_EPOCH

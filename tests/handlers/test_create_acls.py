@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.controller.znodes import acls
+from minicontroller.cluster.znodes import acls
 from minicontroller.protocol.acls import AclOperation, AclResourceType, PatternType, PermissionType
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.errors import MalformedMessage

@@ -10,11 +10,11 @@ import pytest
 import trio
 import trio.testing
 
+from minicontroller.cluster.reassignment import reassign
+from minicontroller.cluster.znodes import layout
+from minicontroller.cluster.znodes.topics import decode_topic
 from minicontroller.controller.active.jobs import Draft
-from minicontroller.controller.handlers import SPECS
-from minicontroller.controller.metadata.reassignment import reassign
-from minicontroller.controller.znodes import layout
-from minicontroller.controller.znodes.topics import decode_topic
+from minicontroller.controller.apis import APIS
 from minicontroller.policies import AlterTopicRequest, ClusterState, PolicyViolation, TopicManagementPolicy
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_partitions import (
@@ -273,7 +273,7 @@ async def test_not_the_controller(version: int) -> None:
     without a text.
     """
     node = node_with(image([broker(1), broker(2)], controller_id=2))
-    answer = await Client(node, handlers=SPECS).ask(growing(more("two", 0), more("x", 1)), version)
+    answer = await Client(node, handlers=APIS).ask(growing(more("two", 0), more("x", 1)), version)
     assert [(row.name, row.error_code, row.error_message) for row in answer.results] == [
         ("two", ErrorCode.NOT_CONTROLLER, None),
         ("x", ErrorCode.NOT_CONTROLLER, None),

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 import trio
 
-from minicontroller.controller.handlers import SPECS
-from minicontroller.controller.metadata.cache import EXPECTED_UPDATE_SECONDS
-from minicontroller.controller.znodes import layout
+from minicontroller.cluster.cache import EXPECTED_UPDATE_SECONDS
+from minicontroller.cluster.znodes import layout
+from minicontroller.controller.apis import APIS
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestOrigin
 from minicontroller.protocol.messages.create_topics import CreatableTopic
@@ -360,7 +360,7 @@ async def create_by_way_of(cluster: Ruling, broker_id: int, name: str) -> int:
 async def seen_at(cluster: Ruling, broker_id: int, name: str) -> int:
     """Return the code with which Metadata at this node answers for a topic."""
     request = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
-    answer = await Client(cluster.nodes[broker_id], handlers=SPECS).ask(request, 12)
+    answer = await Client(cluster.nodes[broker_id], handlers=APIS).ask(request, 12)
     code: int = answer.topics[0].error_code
     return code
 
@@ -427,7 +427,7 @@ async def test_not_the_controller(version: int) -> None:
     before anything else.
     """
     node = node_with(image([broker(1), broker(2)], controller_id=2))
-    answer = await Client(node, handlers=SPECS).ask(creating(wanted("bad!", 0, 0), wanted("x", 1, 1)), version)
+    answer = await Client(node, handlers=APIS).ask(creating(wanted("bad!", 0, 0), wanted("x", 1, 1)), version)
     assert codes(answer) == [ErrorCode.NOT_CONTROLLER] * 2
     assert {row.error_message for row in answer.topics} == {""}
 

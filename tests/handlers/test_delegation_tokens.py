@@ -12,17 +12,11 @@ import trio
 import trio.testing
 
 from minicontroller.audit.event import Decision, Effect
+from minicontroller.cluster.entities import DelegationToken
+from minicontroller.cluster.znodes import tokens
 from minicontroller.controller.broker.cluster_security import EntityChanges
 from minicontroller.controller.broker.delegation_tokens import MAX_CHARACTERS, DelegationTokens
-from minicontroller.controller.clock import now_ms
-from minicontroller.controller.metadata.entities import DelegationToken
-from minicontroller.controller.security.caller import Caller, Listener
-from minicontroller.controller.security.credentials import PlainCredentials, ScramCredentials
-from minicontroller.controller.security.delegation_tokens import TokenKey, token_password
-from minicontroller.controller.security.sasl import Challenge, Proved
-from minicontroller.controller.security.scram_credentials import derived_credential
-from minicontroller.controller.security.scram_server import scram_mechanism
-from minicontroller.controller.znodes import tokens
+from minicontroller.process.clock import now_ms
 from minicontroller.protocol.acls import CLUSTER_NAME, AclOperation, AclResourceType
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.errors import ProtocolError
@@ -39,6 +33,12 @@ from minicontroller.protocol.messages.describe_delegation_token import (
 )
 from minicontroller.protocol.messages.expire_delegation_token import ExpireDelegationTokenRequest
 from minicontroller.protocol.messages.renew_delegation_token import RenewDelegationTokenRequest
+from minicontroller.security.caller import Caller, Listener
+from minicontroller.security.credentials import PlainCredentials, ScramCredentials
+from minicontroller.security.delegation_tokens import TokenKey, token_password
+from minicontroller.security.sasl import Challenge, Proved
+from minicontroller.security.scram_credentials import derived_credential
+from minicontroller.security.scram_server import scram_mechanism
 from tests.audit.logs import decisions_in, events_in
 from tests.handlers.asking import Client
 from tests.handlers.ruling import Ruling, ruling

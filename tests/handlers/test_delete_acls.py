@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 import trio
 
-from minicontroller.controller.store.base import SetData
-from minicontroller.controller.znodes import layout
+from minicontroller.cluster.znodes import layout
 from minicontroller.protocol.acls import AclOperation, AclResourceType, PatternType, PermissionType
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.errors import MalformedMessage
 from minicontroller.protocol.messages.delete_acls import DeleteAclsRequest
+from minicontroller.store.base import SetData
 from tests.audit.logs import decisions_in
 from tests.handlers.acl_requests import ACLS_DECIDE, ADMIN, NEWEST, Row, acl, create, delete, describe, matching, row_of
 from tests.handlers.ruling import ruling

@@ -9,8 +9,8 @@ import pytest
 import trio.testing
 
 from minicontroller.audit.replay import Replay
-from minicontroller.controller.handlers import SPECS
-from minicontroller.controller.znodes import layout
+from minicontroller.cluster.znodes import layout
+from minicontroller.controller.apis import APIS
 from minicontroller.policies import ClusterState, DeleteTopicRequest, PolicyViolation, TopicManagementPolicy
 from minicontroller.protocol.dry_runs import packed
 from minicontroller.protocol.error_codes import ErrorCode
@@ -229,7 +229,7 @@ async def test_not_the_controller(version: int) -> None:
     is forwarded.
     """
     node = node_with(image([broker(1), broker(2)], controller_id=2), {"delete.topic.enable": "false"})
-    answer = await Client(node, handlers=SPECS).ask(named(version, "a", "a"), version)
+    answer = await Client(node, handlers=APIS).ask(named(version, "a", "a"), version)
     assert [(row.name, row.error_code, row.error_message) for row in answer.responses] == [
         ("a", ErrorCode.NOT_CONTROLLER, None)
     ] * 2

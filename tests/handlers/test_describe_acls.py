@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicontroller.controller.handlers.acl_filters import PATTERN_TYPES, TYPES, acl_filter
-from minicontroller.controller.requests.long_answers import AT_ONCE
+from minicontroller.admin.acl_filters import PATTERN_TYPES, TYPES, acl_filter
+from minicontroller.network.serving.long_answers import AT_ONCE
 from minicontroller.protocol.acls import AclOperation, AclResourceType, PatternType, PermissionType, ResourcePattern
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.errors import MalformedMessage

@@ -4,7 +4,7 @@ controllers.
 
 import pytest
 
-from minicontroller.controller.metadata.image import Image
+from minicontroller.cluster.image import Image
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.describe_cluster import DescribeClusterRequest
 from tests.handlers.asking import CLUSTER_ID, Client, broker, image, node_with

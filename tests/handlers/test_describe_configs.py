@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 import trio.testing
 
+from minicontroller.admin import bounds
+from minicontroller.admin.bounds import MAX_REPEATED_BYTES
+from minicontroller.cluster.znodes.configs import encode_config
 from minicontroller.controller.handlers.node import Node
-from minicontroller.controller.requests import bounds
-from minicontroller.controller.requests.bounds import MAX_REPEATED_BYTES
-from minicontroller.controller.store.base import Create, SetData
-from minicontroller.controller.store.memory import MemoryStore
-from minicontroller.controller.znodes.configs import encode_config
 from minicontroller.protocol.compiler import encoder
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.describe_configs import (
@@ -22,6 +20,8 @@ from minicontroller.protocol.messages.describe_configs import (
     DescribeConfigsResource,
     DescribeConfigsResult,
 )
+from minicontroller.store.base import Create, SetData
+from minicontroller.store.memory import MemoryStore
 from tests.handlers.asking import Client, broker, image, led, node_with, topic
 
 VERSIONS = range(5)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from minicontroller.controller.handlers import SPECS
+from minicontroller.controller.apis import APIS
 from minicontroller.protocol.acls import CLUSTER_NAME, AclOperation, AclResourceType
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
@@ -17,7 +17,7 @@ CLUSTER = image([broker(1), broker(2)], [topic("t", *[led(1, 2)] * 20, led(2)), 
 
 
 async def ask(request: DescribeLogDirsRequest, version: int = 4, **how: Any) -> Any:
-    return await Client(node_with(CLUSTER, LOGS), handlers=SPECS, **how).ask(request, version)
+    return await Client(node_with(CLUSTER, LOGS), handlers=APIS, **how).ask(request, version)
 
 
 @pytest.mark.parametrize("version", range(5))
@@ -35,7 +35,7 @@ async def test_each_replica_is_in_one_directory(version: int) -> None:
 async def test_replicas_that_moved_or_came() -> None:
     """Whoever asks again is told where the replicas lie by then, and of new ones."""
     node = node_with(CLUSTER, LOGS)
-    client = Client(node, handlers=SPECS)
+    client = Client(node, handlers=APIS)
 
     async def told() -> dict[tuple[str, int], str]:
         answer = await client.ask(DescribeLogDirsRequest(topics=None), 4)
@@ -86,6 +86,6 @@ async def test_who_may_not_describe_the_cluster(version: int) -> None:
 )
 async def test_directories_are_told_as_kafka_does(settings: dict[str, str], told: list[str]) -> None:
     """Absolute, and without slashes that mean nothing: tools send back what they were told."""
-    client = Client(node_with(CLUSTER, settings), handlers=SPECS)
+    client = Client(node_with(CLUSTER, settings), handlers=APIS)
     answer = await client.ask(DescribeLogDirsRequest(topics=None), 4)
     assert [result.log_dir for result in answer.results] == told

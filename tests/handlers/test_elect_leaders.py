@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from minicontroller.controller.handlers import SPECS
-from minicontroller.controller.store.base import SetData
-from minicontroller.controller.store.memory import MemoryStore
-from minicontroller.controller.znodes import layout
+from minicontroller.cluster.znodes import layout
+from minicontroller.controller.apis import APIS
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.alter_partition import AlterPartitionRequest, PartitionData, TopicData
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
@@ -19,6 +17,8 @@ from minicontroller.protocol.messages.elect_leaders import (
     ElectLeadersResponse,
     TopicPartitions,
 )
+from minicontroller.store.base import SetData
+from minicontroller.store.memory import MemoryStore
 from tests.audit.logs import decisions_in
 from tests.handlers.asking import Client
 from tests.handlers.ruling import PATIENT_MS, Ruling, ruling, wanted
@@ -184,7 +184,7 @@ async def test_no_time(elections: Elections) -> None:
 
 async def test_not_at_the_controller(elections: Elections) -> None:
     """A node that is not the controller and cannot forward refuses each partition."""
-    client = Client(elections.cluster.nodes[2], handlers=SPECS)
+    client = Client(elections.cluster.nodes[2], handlers=APIS)
     request = ElectLeadersRequest(topic_partitions=[TopicPartitions(topic="t", partitions=[0, 1])])
     assert set(codes(await client.ask(request, LAST)).values()) == {ErrorCode.NOT_CONTROLLER}
 

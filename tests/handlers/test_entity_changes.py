@@ -11,15 +11,14 @@ import pytest
 import trio
 from immutables import Map
 
+from minicontroller.admin.changes import ENTITY_KINDS, RequestedChange
+from minicontroller.admin.spec import Changes
 from minicontroller.audit.event import Effect
-from minicontroller.controller.errors import Refusal
+from minicontroller.cluster.errors import Refusal
+from minicontroller.cluster.znodes import acls, tokens
 from minicontroller.controller.handlers import decided_elements
 from minicontroller.controller.handlers.entity_changes import EntityEdit, change_entities
 from minicontroller.controller.handlers.planning import PlannedChange
-from minicontroller.controller.requests.changes import ENTITY_KINDS, RequestedChange
-from minicontroller.controller.requests.spec import Changes
-from minicontroller.controller.store.base import Delete, SetData, Store
-from minicontroller.controller.znodes import acls, tokens
 from minicontroller.protocol.acls import (
     AccessControlEntry,
     AclOperation,
@@ -29,6 +28,7 @@ from minicontroller.protocol.acls import (
 )
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.store.base import Delete, SetData, Store
 from tests.audit.logs import decisions_in
 from tests.store.worlds import MemoryWorld
 from tests.support.small_cluster import SmallCluster, context_for

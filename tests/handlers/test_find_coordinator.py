@@ -8,12 +8,12 @@ import pytest
 import trio
 import trio.testing
 
+from minicontroller.cluster.coordinators import partition_for
+from minicontroller.cluster.image import Image
+from minicontroller.cluster.java_hash import java_hash
 from minicontroller.controller.handlers.find_coordinator import PATIENCE_SECONDS
-from minicontroller.controller.metadata.coordinators import partition_for
-from minicontroller.controller.metadata.image import Image
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.find_coordinator import FindCoordinatorRequest
-from minicontroller.text.java_hash import java_hash
 from tests.handlers.asking import Client, broker, image, led, node_with, see, topic
 from tests.handlers.creations import Creations, client_of, ruling_node
 

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 from trio.testing import wait_all_tasks_blocked
 
-from minicontroller.controller.handlers import SPECS
-from minicontroller.controller.metadata import group_rooms
-from minicontroller.controller.metadata.group_rooms import Room
-from minicontroller.controller.store.base import Delete, SetData
-from minicontroller.controller.znodes import groups
+from minicontroller.cluster import group_rooms
+from minicontroller.cluster.group_rooms import Room
+from minicontroller.cluster.znodes import groups
+from minicontroller.controller.apis import APIS
 from minicontroller.protocol.acls import CLUSTER_NAME, AclOperation, AclResourceType
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.delete_groups import DeleteGroupsRequest
@@ -19,17 +18,10 @@ from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
 from minicontroller.protocol.messages.describe_groups import DescribeGroupsRequest
 from minicontroller.protocol.messages.describe_producers import DescribeProducersRequest, DescribeProducersTopic
 from minicontroller.protocol.messages.list_groups import ListGroupsRequest
-from minicontroller.protocol.messages.offset_commit import (
-    OffsetCommitPartition,
-    OffsetCommitRequest,
-    OffsetCommitTopic,
-)
-from minicontroller.protocol.messages.offset_delete import (
-    OffsetDeletePartition,
-    OffsetDeleteRequest,
-    OffsetDeleteTopic,
-)
+from minicontroller.protocol.messages.offset_commit import OffsetCommitPartition, OffsetCommitRequest, OffsetCommitTopic
+from minicontroller.protocol.messages.offset_delete import OffsetDeletePartition, OffsetDeleteRequest, OffsetDeleteTopic
 from minicontroller.protocol.messages.offset_fetch import OffsetFetchGroup, OffsetFetchRequest, OffsetFetchTopic
+from minicontroller.store.base import Delete, SetData
 from tests.audit.logs import decisions_in
 from tests.handlers.asking import Client
 from tests.handlers.ruling import PATIENT_MS, Ruling, ruling, wanted
@@ -49,7 +41,7 @@ async def commit(cluster: Ruling, group: str, at: AT, *, topic: str = "t", versi
 
 async def fetch(cluster: Ruling, group: str, *, node: int = 1, topic: str = "t") -> AT:
     """Return the offsets of a group, as this node knows them."""
-    client = Client(cluster.nodes[node], handlers=SPECS)
+    client = Client(cluster.nodes[node], handlers=APIS)
     request = OffsetFetchRequest(groups=[OffsetFetchGroup(group_id=group, topics=None)])
     ((row,),) = ((await client.ask(request, 9)).groups,)
     assert row.error_code == 0

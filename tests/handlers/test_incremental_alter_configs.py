@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from minicontroller.controller.handlers import SPECS
+from minicontroller.controller.apis import APIS
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -267,7 +267,7 @@ async def test_not_the_controller(logger: logging.Logger, version: int) -> None:
         steps(TOPIC, "b", ("x", SET, None)),
         steps(BROKER_LOGGER, "1", (LOGGER, SET, "WARN")),
     ]
-    answer = await Client(node, handlers=SPECS).ask(altering(*wishes), version)
+    answer = await Client(node, handlers=APIS).ask(altering(*wishes), version)
     assert codes(answer) == [ErrorCode.NOT_CONTROLLER, REQUEST, 0]
     assert logger.level == logging.WARNING
 

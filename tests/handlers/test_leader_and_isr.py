@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from minicontroller.controller.handlers import SPECS
+from minicontroller.controller.apis import APIS
 from minicontroller.controller.handlers.node import Node
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.leader_and_isr import (
@@ -38,7 +38,7 @@ def telling(version: int, **how: Any) -> LeaderAndIsrRequest:
 
 
 async def ask(node: Node, version: int, *, peer: bool = True, **how: Any) -> LeaderAndIsrResponse:
-    client = Client(node, handlers=SPECS, peer=peer)
+    client = Client(node, handlers=APIS, peer=peer)
     answer: LeaderAndIsrResponse = await client.ask(telling(version, **how), version)
     return answer
 

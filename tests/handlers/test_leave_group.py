@@ -2,7 +2,7 @@
 
 import pytest
 
-from minicontroller.controller.handlers import SPECS
+from minicontroller.controller.apis import APIS
 from minicontroller.protocol.acls import AclOperation, AclResourceType
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
@@ -11,7 +11,7 @@ from tests.handlers.asking import Client, broker, image, led, node_with, topic
 from tests.handlers.test_authorization import ALICE, allowing
 
 CLUSTER = image([broker(1), broker(2)], [topic("__consumer_offsets", led(1), led(2))])
-HANDLERS = {ApiKey.LEAVE_GROUP: SPECS[ApiKey.LEAVE_GROUP]}
+HANDLERS = {ApiKey.LEAVE_GROUP: APIS[ApiKey.LEAVE_GROUP]}
 MEMBERS = [LeavingMember(member_id="m"), LeavingMember(member_id="", group_instance_id="i")]
 
 

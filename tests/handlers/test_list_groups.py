@@ -2,7 +2,7 @@
 
 import pytest
 
-from minicontroller.controller.metadata.image import Image
+from minicontroller.cluster.image import Image
 from minicontroller.protocol.messages.list_groups import ListGroupsRequest
 from tests.handlers.asking import Client, node_with
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from minicontroller.controller.handlers import SPECS
+from minicontroller.controller.apis import APIS
 from minicontroller.protocol.acls import AclOperation, AclResourceType
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.list_offsets import (
@@ -33,7 +33,7 @@ def row(index: int, timestamp: int = LATEST_TIMESTAMP, **more: Any) -> ListOffse
 
 
 async def codes(request: ListOffsetsRequest, version: int = 9, **how: Any) -> list[int]:
-    answer = await Client(node_with(CLUSTER), handlers=SPECS, **how).ask(request, version)
+    answer = await Client(node_with(CLUSTER), handlers=APIS, **how).ask(request, version)
     return [row.error_code for topic in answer.topics for row in topic.partitions]
 
 
@@ -41,7 +41,7 @@ async def codes(request: ListOffsetsRequest, version: int = 9, **how: Any) -> li
 async def test_both_ends_of_an_empty_log_are_0(version: int) -> None:
     """The first and the next offset of a log without records are 0, in the epoch of its leader."""
     request = asking(row(0, EARLIEST_TIMESTAMP))
-    answer = await Client(node_with(CLUSTER), handlers=SPECS).ask(request, version)
+    answer = await Client(node_with(CLUSTER), handlers=APIS).ask(request, version)
     (found,) = answer.topics[0].partitions
     assert (found.error_code, found.offset, found.timestamp) == (NONE, 0, -1)
     assert found.leader_epoch == (EPOCH if version >= 4 else -1)
@@ -67,7 +67,7 @@ async def test_who_may_not_describe_a_topic() -> None:
     both = [ListOffsetsTopic(name=name, partitions=[row(0)]) for name in ("other", "t")]
     request = ListOffsetsRequest(replica_id=CONSUMER, topics=both)
     rights = allowing((AclResourceType.TOPIC, "t", AclOperation.DESCRIBE))
-    client = Client(node_with(CLUSTER), handlers=SPECS, principal=ALICE, authorization=rights)
+    client = Client(node_with(CLUSTER), handlers=APIS, principal=ALICE, authorization=rights)
     answer = await client.ask(request, 9)
     assert [(each.name, each.partitions[0].error_code) for each in answer.topics] == [
         ("t", NONE),
@@ -78,7 +78,7 @@ async def test_who_may_not_describe_a_topic() -> None:
 async def test_an_answer_that_is_kept_is_that_of_the_topic_and_of_the_question() -> None:
     """A client that asks again gets the present leader and epoch, and what it asks for now."""
     node = node_with(CLUSTER)
-    client = Client(node, handlers=SPECS)
+    client = Client(node, handlers=APIS)
 
     async def answered(request: ListOffsetsRequest) -> list[tuple[int, int]]:
         answer = await client.ask(request, 9)
@@ -99,7 +99,7 @@ async def test_an_answer_that_is_kept_is_that_of_the_topic_and_of_the_question()
 
 async def test_a_partition_named_twice_is_refused_however_often_it_was_answered() -> None:
     """INVALID_REQUEST for a partition that stands twice, in one row of a topic or in two."""
-    client = Client(node_with(CLUSTER), handlers=SPECS)
+    client = Client(node_with(CLUSTER), handlers=APIS)
     twice = ListOffsetsTopic(name="t", partitions=[row(0)])
     for request in (asking(row(0)), asking(row(0), row(0)), ListOffsetsRequest(topics=[twice, twice]), asking(row(0))):
         answer = await client.ask(request, 9)

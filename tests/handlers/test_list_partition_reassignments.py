@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from minicontroller.controller.handlers import SPECS
+from minicontroller.controller.apis import APIS
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
@@ -48,5 +48,5 @@ async def test_no_reassignments(cluster: Ruling, request_: ListPartitionReassign
 
 async def test_not_at_the_controller(cluster: Ruling) -> None:
     """A node that is not the controller and cannot forward refuses the request as a whole."""
-    answer = await Client(cluster.nodes[2], handlers=SPECS).ask(ListPartitionReassignmentsRequest(), 0)
+    answer = await Client(cluster.nodes[2], handlers=APIS).ask(ListPartitionReassignmentsRequest(), 0)
     assert (answer.error_code, answer.topics) == (ErrorCode.NOT_CONTROLLER, [])

@@ -12,8 +12,8 @@ import trio.testing
 
 from minicontroller.audit.event import REDACTED, Decision, Effect, EntityChange
 from minicontroller.controller.active.jobs import Draft, Element
-from minicontroller.controller.config.log_levels import KAFKA_LOGGERS, described_levels, levels, levels_after
 from minicontroller.policies import AlterLoggersRequest, ClusterState, PolicyViolation, TopicManagementPolicy
+from minicontroller.process.settings.log_levels import KAFKA_LOGGERS, described_levels, levels, levels_after
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.incremental_alter_configs import (
     AlterableConfig,

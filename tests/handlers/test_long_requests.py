@@ -12,9 +12,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from minicontroller.admin.policy.runner import PolicyRunner
 from minicontroller.controller.active import jobs
 from minicontroller.controller.active.jobs import Draft
-from minicontroller.controller.policy.runner import PolicyRunner
 from minicontroller.policies.states import VersionedCluster
 from minicontroller.policies.verdict import Verdict
 from minicontroller.protocol.error_codes import ErrorCode
@@ -31,7 +31,7 @@ from tests.handlers.ruling import PATIENT_MS, Ruling, codes, creating, ruling, w
 from tests.rules.reading import rules
 
 if TYPE_CHECKING:
-    from minicontroller.controller.requests.description import RequestDescription
+    from minicontroller.admin.description import RequestDescription
 
 LAST = 7
 JUDGED_SECONDS = 0.2

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from minicontroller.controller.metadata.entities import UNKNOWN_PARTITION
-from minicontroller.controller.metadata.image import Image
+from minicontroller.cluster.entities import UNKNOWN_PARTITION
+from minicontroller.cluster.image import Image
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from tests.handlers.asking import CLUSTER_ID, Client, broker, image, led, node_with, see, topic, topic_id

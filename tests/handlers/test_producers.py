@@ -4,9 +4,8 @@ from functools import partial
 
 import pytest
 
-from minicontroller.controller.handlers import SPECS
-from minicontroller.controller.store.base import SetData
-from minicontroller.controller.znodes import layout
+from minicontroller.cluster.znodes import layout
+from minicontroller.controller.apis import APIS
 from minicontroller.protocol.acls import CLUSTER_NAME, AclOperation, AclResourceType
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
@@ -14,6 +13,7 @@ from minicontroller.protocol.messages.describe_producers import DescribeProducer
 from minicontroller.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from minicontroller.protocol.messages.init_producer_id import InitProducerIdRequest
 from minicontroller.protocol.messages.list_transactions import ListTransactionsRequest
+from minicontroller.store.base import SetData
 from tests.handlers.asking import Client, broker, image, led, node_with, topic
 from tests.handlers.ruling import Ruling, ruling, wanted
 from tests.handlers.test_authorization import ALICE, allowing
@@ -25,7 +25,7 @@ async def block(cluster: Ruling, broker_id: int = 2, *, epoch: int | None = None
     """Ask for a block as this broker, by default with its epoch."""
     registered = cluster.image.brokers[broker_id].epoch if epoch is None else epoch
     request = AllocateProducerIdsRequest(broker_id=broker_id, broker_epoch=registered)
-    answer = await Client(cluster.node, handlers=SPECS, peer=True).ask(request, 0)
+    answer = await Client(cluster.node, handlers=APIS, peer=True).ask(request, 0)
     return answer.error_code, answer.producer_id_start, answer.producer_id_len
 
 
@@ -65,7 +65,7 @@ async def test_a_block_is_for_a_registered_broker(autojump_clock: object) -> Non
     async with ruling() as cluster:
         assert (await block(cluster, 2, epoch=1))[0] == ErrorCode.STALE_BROKER_EPOCH
         request = AllocateProducerIdsRequest(broker_id=9)
-        answer = await Client(cluster.node, handlers=SPECS, peer=True).ask(request, 0)
+        answer = await Client(cluster.node, handlers=APIS, peer=True).ask(request, 0)
         assert answer.error_code == ErrorCode.BROKER_ID_NOT_REGISTERED
         assert (await cluster.ask(request, 0)).error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         assert await stored(cluster) is None
@@ -129,7 +129,7 @@ async def test_there_are_no_transactions(autojump_clock: object) -> None:
         described = await cluster.ask(DescribeTransactionsRequest(transactional_ids=["t", "", "t"]), 0)
         rows = [(row.transactional_id, row.error_code) for row in described.transaction_states]
         assert rows == [("t", ErrorCode.TRANSACTIONAL_ID_NOT_FOUND), ("", 42), ("t", 105)]
-        elsewhere = await Client(cluster.nodes[2], handlers=SPECS).ask(
+        elsewhere = await Client(cluster.nodes[2], handlers=APIS).ask(
             DescribeTransactionsRequest(transactional_ids=["t"]), 0
         )
         assert [row.error_code for row in elsewhere.transaction_states] == [ErrorCode.NOT_COORDINATOR]
@@ -139,7 +139,7 @@ async def test_partitions_have_no_producers() -> None:
     """Partitions with a replica here have none; others are elsewhere, unknown or misnamed."""
     cluster = image([broker(1), broker(2)], [topic("t", led(2, 1), led(2))])
     topics = [DescribeProducersTopic(name=name, partition_indexes=[0, 1, 2]) for name in ("t", "u", "a b")]
-    answer = await Client(node_with(cluster), handlers=SPECS).ask(DescribeProducersRequest(topics=topics), 0)
+    answer = await Client(node_with(cluster), handlers=APIS).ask(DescribeProducersRequest(topics=topics), 0)
     assert [[row.error_code for row in each.partitions] for each in answer.topics] == [[0, 6, 3], [3] * 3, [17] * 3]
 
 

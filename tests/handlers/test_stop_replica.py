@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from minicontroller.controller.handlers import SPECS
+from minicontroller.controller.apis import APIS
 from minicontroller.controller.handlers.node import Node
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.stop_replica import (
@@ -52,7 +52,7 @@ def stopping(version: int, **how: Any) -> StopReplicaRequest:
 
 
 async def ask(node: Node, version: int, *, peer: bool = True, **how: Any) -> StopReplicaResponse:
-    client = Client(node, handlers=SPECS, peer=peer)
+    client = Client(node, handlers=APIS, peer=peer)
     answer: StopReplicaResponse = await client.ask(stopping(version, **how), version)
     return answer
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import trio
 
-from minicontroller.controller.requests import time_slices
+from minicontroller.process import time_slices
 from minicontroller.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from minicontroller.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from minicontroller.cluster.entities import LEADER_DURING_DELETE
 from minicontroller.controller.active.control_requests import CZXID_TAG
-from minicontroller.controller.handlers import SPECS
+from minicontroller.controller.apis import APIS
 from minicontroller.controller.handlers.node import Node
-from minicontroller.controller.metadata.entities import LEADER_DURING_DELETE
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.update_metadata import (
     UpdateMetadataBroker,
@@ -75,7 +75,7 @@ def telling(
 
 
 async def code_of(node: Node, request: UpdateMetadataRequest, version: int, *, peer: bool = True) -> int:
-    code: int = (await Client(node, handlers=SPECS, peer=peer).ask(request, version)).error_code
+    code: int = (await Client(node, handlers=APIS, peer=peer).ask(request, version)).error_code
     return code
 
 

@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from minicontroller.controller.config.log_levels import levels
-from minicontroller.controller.handlers import SPECS
-from minicontroller.controller.requests.spec import Sender
-from minicontroller.controller.security.acls import AclIndex
-from minicontroller.controller.security.authorizer import AclRules, Authorization
+from minicontroller.admin.spec import Sender
+from minicontroller.controller.apis import APIS
+from minicontroller.process.settings.log_levels import levels
 from minicontroller.protocol.acls import CLUSTER_NAME
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.errors import ProtocolError
 from minicontroller.protocol.registry import KAFKA
+from minicontroller.security.acls import AclIndex
+from minicontroller.security.authorizer import AclRules, Authorization
 from tests.handlers.ruling import Ruling, ruling, wanted
 from tests.protocol.instances import samples
 
@@ -57,7 +57,7 @@ CHANGING = {
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
 }
 """The APIs whose requests here change the cluster if a super user sends them."""
-KEYS = [key for key, spec in SPECS.items() if spec.sender is not Sender.ANYONE]
+KEYS = [key for key, spec in APIS.items() if spec.sender is not Sender.ANYONE]
 
 
 def aimed(value: Any, dice: Random, field: str = "") -> Any:

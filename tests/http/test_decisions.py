@@ -10,8 +10,8 @@ import pytest
 import trio
 import trio.testing
 
-from minicontroller.controller.audit.decisions import KEPT, MAX_CHARACTERS
-from minicontroller.controller.handlers import SPECS
+from minicontroller.admin.recording.decisions import KEPT, MAX_CHARACTERS
+from minicontroller.controller.apis import APIS
 from minicontroller.policies import TopicManagementPolicy
 from minicontroller.policies.interface import ClusterState, CreateTopicRequest, PolicyViolation
 from minicontroller.protocol.api_keys import ApiKey
@@ -244,7 +244,7 @@ async def test_a_request_that_goes_on_to_another_is_none() -> None:
     next controller.
     """
     node = node_with(image([broker(1)], controller_id=2))
-    await Client(node, handlers=SPECS, peer=True).ask(creating(wanted("t")), 7, origin=RequestOrigin("User:alice"))
+    await Client(node, handlers=APIS, peer=True).ask(creating(wanted("t")), 7, origin=RequestOrigin("User:alice"))
     assert list(node.recent_decisions) == []
-    await Client(node, handlers=SPECS).ask(creating(wanted("t")), 7)
+    await Client(node, handlers=APIS).ask(creating(wanted("t")), 7)
     assert [each.outcome for each in node.recent_decisions] == ["NOT_CONTROLLER"]

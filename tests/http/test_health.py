@@ -4,11 +4,11 @@ import trio
 import trio.testing
 
 from minicontroller.controller.http.process import Process
-from minicontroller.controller.network.server import Server
 from minicontroller.controller.node.app import RunningNode
-from minicontroller.controller.requests.context import Routes
-from minicontroller.controller.routing.dispatcher import Dispatcher
-from minicontroller.controller.store.memory import MemoryStore
+from minicontroller.network.server import Server
+from minicontroller.network.serving.context import Routes
+from minicontroller.network.serving.dispatcher import Dispatcher
+from minicontroller.store.memory import MemoryStore
 from tests.handlers.asking import broker, image, node_with
 
 

@@ -16,7 +16,10 @@ from hypothesis import strategies as st
 
 from minicontroller.audit.event import AuditEvent, Dropped, Observed, PolicyDecision, Removal, RuleFinding
 from minicontroller.audit.names import file_name
-from minicontroller.controller.http.history import (
+from minicontroller.controller.http.node_site import ShownNodes
+from minicontroller.controller.http.process import Process
+from minicontroller.controller.node.app import RunningNode
+from minicontroller.network.http.history import (
     MAX_WAITING,
     ROWS,
     BusyError,
@@ -25,13 +28,10 @@ from minicontroller.controller.http.history import (
     deleted_topic,
     history_entry,
 )
-from minicontroller.controller.http.node_site import ShownNodes
-from minicontroller.controller.http.process import Process
-from minicontroller.controller.network.limits import ConnectionLimits
-from minicontroller.controller.network.server import Server
-from minicontroller.controller.node.app import RunningNode
-from minicontroller.controller.requests.context import Routes
-from minicontroller.controller.routing.dispatcher import Dispatcher
+from minicontroller.network.limits import ConnectionLimits
+from minicontroller.network.server import Server
+from minicontroller.network.serving.context import Routes
+from minicontroller.network.serving.dispatcher import Dispatcher
 from tests.audit.logs import a_creation, a_log, a_state, stamp
 from tests.handlers.ruling import ruling
 from tests.http.conftest import POLICY

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicontroller.controller.observe.logs import ABOUT, NODE, HumanFormatter, JsonFormatter
+from minicontroller.process.observe.logs import ABOUT, NODE, HumanFormatter, JsonFormatter
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.header import RequestHeader, RequestOrigin
 from minicontroller.protocol.registry import KAFKA

@@ -9,14 +9,7 @@ from typing import Any
 
 import pytest
 
-from minicontroller.controller.observe.logs import (
-    ABOUT,
-    LINES_OF_A_KIND,
-    NODE,
-    HumanFormatter,
-    JsonFormatter,
-    KindLimit,
-)
+from minicontroller.process.observe.logs import ABOUT, LINES_OF_A_KIND, NODE, HumanFormatter, JsonFormatter, KindLimit
 from tests.support.cluster import running_cluster
 from tests.support.wire import Wire
 

@@ -14,7 +14,7 @@ import yaml
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 from prometheus_client.parser import text_string_to_metric_families
 
-from minicontroller.controller.http.families import FAMILIES, PREFIX
+from minicontroller.network.http.families import FAMILIES, PREFIX
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.http.conftest import POLICY
 from tests.support.certificates import Authority

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import trio
 
-from minicontroller.controller.config.loading import config_from_mapping
-from minicontroller.controller.errors import ConfigurationError
-from minicontroller.controller.http.loading import open_site
-from minicontroller.controller.http.protection import HttpProtection
+from minicontroller.cluster.errors import ConfigurationError
+from minicontroller.network.http.loading import open_site
+from minicontroller.network.http.protection import HttpProtection
+from minicontroller.process.settings.loading import config_from_mapping
 from tests.support.certificates import Authority
 from tests.support.cluster import MiniCluster, running_cluster
 from tests.support.http import address_of

@@ -1,8 +1,8 @@
 """How requests are counted: by what stands first in an answer, and within a bound."""
 
-from minicontroller.controller.handlers import SPECS
-from minicontroller.controller.observe.metrics import RequestMetrics
-from minicontroller.controller.requests.error_answers import LOOKED_AT, first_error
+from minicontroller.admin.error_answers import LOOKED_AT, first_error
+from minicontroller.controller.apis import APIS
+from minicontroller.process.observe.metrics import RequestMetrics
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
@@ -13,9 +13,9 @@ def test_a_write_is_looked_through() -> None:
     """One refused topic among a thousand is the outcome of the request; without one it is NONE."""
     rows = [CreatableTopicResult(name="x") for _ in range(1_000)]
     response = CreateTopicsResponse(topics=rows)
-    assert first_error(SPECS[ApiKey.CREATE_TOPICS], response) == ErrorCode.NONE
+    assert first_error(APIS[ApiKey.CREATE_TOPICS], response) == ErrorCode.NONE
     rows[-1].error_code = 44
-    assert first_error(SPECS[ApiKey.CREATE_TOPICS], response) == 44
+    assert first_error(APIS[ApiKey.CREATE_TOPICS], response) == 44
 
 
 def test_a_read_is_looked_at_within_a_bound() -> None:
@@ -23,7 +23,7 @@ def test_a_read_is_looked_at_within_a_bound() -> None:
     gone = MetadataResponseTopic(error_code=3)
     early, late = [b"", gone], [*[b""] * LOOKED_AT, gone]
     errors = [
-        first_error(SPECS[ApiKey.METADATA], MetadataResponse(topics=rows))  # type: ignore[arg-type]
+        first_error(APIS[ApiKey.METADATA], MetadataResponse(topics=rows))  # type: ignore[arg-type]
         for rows in (early, late)
     ]
     assert errors == [3, 0]

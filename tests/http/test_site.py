@@ -9,9 +9,9 @@ from functools import partial
 import pytest
 import trio
 
-from minicontroller.controller.http.listener import READ_BYTES, BoundedStream
-from minicontroller.controller.network.transport import SocketTransport
-from minicontroller.controller.observe.logs import ClientWarnings
+from minicontroller.network.http.listener import READ_BYTES, BoundedStream
+from minicontroller.network.transport import SocketTransport
+from minicontroller.process.observe.logs import ClientWarnings
 from tests.support.cluster import MiniCluster, running_cluster
 from tests.support.http import address_of, ask, create
 from tests.support.waiting import until

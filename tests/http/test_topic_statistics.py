@@ -5,10 +5,10 @@ those of another.
 import trio
 import trio.testing
 
-from minicontroller.controller.http.topic_statistics import SORTED_NAMES_SECONDS, TopicStatistics, TopicTotals
-from minicontroller.controller.http.views import MAX_ROWS, topics
-from minicontroller.controller.metadata.entities import Partition, Topic
-from minicontroller.controller.metadata.image import Image
+from minicontroller.cluster.entities import Partition, Topic
+from minicontroller.cluster.image import Image
+from minicontroller.network.http.topic_statistics import SORTED_NAMES_SECONDS, TopicStatistics, TopicTotals
+from minicontroller.network.http.views import MAX_ROWS, topics
 
 LED, HEADLESS = Partition(replicas=(1, 2), leader=2), Partition(replicas=(2,))
 

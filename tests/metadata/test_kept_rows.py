@@ -1,6 +1,6 @@
 """Kept rows: of one state only, within a bound, and joined as an encoder would write them."""
 
-from minicontroller.controller.metadata.kept_rows import MAX_KEPT_BYTES, SLACK, Fragments, Joined, KeptRows
+from minicontroller.network.serving.kept_rows import MAX_KEPT_BYTES, SLACK, Fragments, Joined, KeptRows
 
 
 def test_another_state_finds_nothing() -> None:

@@ -4,8 +4,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicontroller.controller.metadata.entities import NO_LEADER, Partition
-from minicontroller.controller.metadata.leadership import RECOVERING, controlled_shutdown, elect_leader
+from minicontroller.cluster.entities import NO_LEADER, Partition
+from minicontroller.cluster.leadership import RECOVERING, controlled_shutdown, elect_leader
 
 LED = Partition(replicas=(1, 2, 3), leader=1, leader_epoch=4, isr=(1, 2, 3), partition_epoch=7)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 import trio
 
-from minicontroller.controller.metadata.cache import EXPECTED_UPDATE_SECONDS, MetadataCache, first_update_number
+from minicontroller.cluster.cache import EXPECTED_UPDATE_SECONDS, MetadataCache, first_update_number
 
 
 @pytest.fixture(name="cache")

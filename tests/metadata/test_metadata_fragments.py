@@ -8,15 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicontroller.controller.metadata.entities import Broker, Endpoint, Partition, Topic
-from minicontroller.controller.metadata.fragments import (
-    MAX_DIALECTS,
-    Dialect,
-    DialectFragments,
-    MetadataFragments,
-)
-from minicontroller.controller.metadata.image import Image
-from minicontroller.controller.metadata.kept_rows import SLACK
+from minicontroller.cluster.entities import Broker, Endpoint, Partition, Topic
+from minicontroller.cluster.image import Image
+from minicontroller.network.serving.fragments import MAX_DIALECTS, Dialect, DialectFragments, MetadataFragments
+from minicontroller.network.serving.kept_rows import SLACK
 from minicontroller.protocol.compiler import encoder
 from minicontroller.protocol.messages.metadata import (
     MetadataResponse,

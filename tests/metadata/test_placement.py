@@ -7,13 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicontroller.controller.errors import Refusal
-from minicontroller.controller.metadata.placement import (
-    PlacedBroker,
-    alternate_racks,
-    assign_replicas,
-    start_for_new_partitions,
-)
+from minicontroller.cluster.errors import Refusal
+from minicontroller.cluster.placement import PlacedBroker, alternate_racks, assign_replicas, start_for_new_partitions
 from minicontroller.protocol.error_codes import ErrorCode
 
 RACKS: list[PlacedBroker] = [(0, "r1"), (1, "r3"), (2, "r3"), (3, "r2"), (4, "r2"), (5, "r1")]

@@ -2,8 +2,8 @@
 
 from uuid import RFC_4122, UUID
 
-from minicontroller.controller.metadata.random_ids import new_id
-from minicontroller.controller.znodes.topics import uuid_text
+from minicontroller.cluster.random_ids import new_id
+from minicontroller.cluster.znodes.topics import uuid_text
 
 
 def test_ids_are_random_uuids() -> None:

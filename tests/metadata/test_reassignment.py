@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from minicontroller.controller.metadata import reassignment
-from minicontroller.controller.metadata.entities import NO_LEADER, Partition
-from minicontroller.controller.metadata.leadership import elect_leader
+from minicontroller.cluster import reassignment
+from minicontroller.cluster.entities import NO_LEADER, Partition
+from minicontroller.cluster.leadership import elect_leader
 
 LED = Partition(replicas=(1, 2), leader=1, leader_epoch=4, isr=(1, 2), partition_epoch=7)
 ALL = frozenset(range(1, 7))

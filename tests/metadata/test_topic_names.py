@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicontroller.controller.errors import Refusal
-from minicontroller.controller.metadata.topic_names import NameIndex, collides, is_valid_topic_name, validate_topic_name
+from minicontroller.cluster.errors import Refusal
+from minicontroller.cluster.topic_names import NameIndex, collides, is_valid_topic_name, validate_topic_name
 from minicontroller.protocol.error_codes import ErrorCode
 
 LEGAL = "contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import trio
 
-from minicontroller.controller.config.node_config import NodeConfig
-from minicontroller.controller.http.listener import HttpListener, HttpService
-from minicontroller.controller.http.protection import HttpProtection
-from minicontroller.controller.network.binding import EVERY_ADDRESS, MOST_TRIES, open_listeners, port_of
+from minicontroller.network.binding import EVERY_ADDRESS, MOST_TRIES, open_listeners, port_of
+from minicontroller.network.http.listener import HttpListener, HttpService
+from minicontroller.network.http.protection import HttpProtection
+from minicontroller.process.settings.node_config import NodeConfig
 from tests.support.ports import free_port
 
 BOTH = ("127.0.0.1", "::1")

@@ -8,13 +8,12 @@ import msgspec
 import pytest
 import trio
 
-from minicontroller.controller.network import connection
-from minicontroller.controller.network.limits import ConnectionLimits
-from minicontroller.controller.network.server import Server
-from minicontroller.controller.requests.context import RequestContext
-from minicontroller.controller.routing.dispatcher import Dispatcher
-from minicontroller.controller.routing.routes import routed
-from minicontroller.controller.security.caller import Listener
+from minicontroller.network import connection
+from minicontroller.network.limits import ConnectionLimits
+from minicontroller.network.server import Server
+from minicontroller.network.serving.context import RequestContext
+from minicontroller.network.serving.dispatcher import Dispatcher
+from minicontroller.network.serving.routes import routed
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
@@ -26,6 +25,7 @@ from minicontroller.protocol.messages.metadata import (
     MetadataResponseTopic,
 )
 from minicontroller.protocol.registry import KAFKA, Registry
+from minicontroller.security.caller import Listener
 from tests.support.small_server import CLIENTS, NODES, TINY_HANDLERS, Client, TinyNode, authenticated, serving, until
 from tests.support.specs import specs_with
 

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 import trio
 
+from minicontroller.cluster.quotas.client_quotas import ClientQuotas
+from minicontroller.cluster.quotas.connection_rates import MANY_ADDRESSES, NODE, ConnectionRates
+from minicontroller.cluster.quotas.sampled_rate import Windows
 from minicontroller.controller.broker.node_quotas import clock_ms
-from minicontroller.controller.quotas.client_quotas import ClientQuotas
-from minicontroller.controller.quotas.connection_rates import MANY_ADDRESSES, NODE, ConnectionRates
-from minicontroller.controller.quotas.sampled_rate import Windows
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.support.small_server import CLIENTS, NODES, Served, serving
 

@@ -10,13 +10,13 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from minicontroller.controller.network.descriptors import room_for_connections
-from minicontroller.controller.network.limits import ConnectionLimits
-from minicontroller.controller.network.server import Acceptor, PortTakenError, Server, check_addresses
-from minicontroller.controller.security.caller import Listener
+from minicontroller.network.descriptors import room_for_connections
+from minicontroller.network.limits import ConnectionLimits
+from minicontroller.network.server import Acceptor, PortTakenError, Server, check_addresses
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseTopic
+from minicontroller.security.caller import Listener
 from tests.support.ports import free_port
 from tests.support.small_server import CLIENTS, TINY_HANDLERS, Client, open_stream, serving, until
 

@@ -8,9 +8,9 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from minicontroller.controller.network import memory
-from minicontroller.controller.network.limits import ConnectionLimits
-from minicontroller.controller.requests.context import RequestContext
+from minicontroller.network import memory
+from minicontroller.network.limits import ConnectionLimits
+from minicontroller.network.serving.context import RequestContext
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from minicontroller.protocol.messages.metadata import (

@@ -8,17 +8,16 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from minicontroller.controller.network.node_frames import GO_AWAY
-from minicontroller.controller.network.peer import (
+from minicontroller.admin.bounds import MAX_BETWEEN_NODES_BYTES
+from minicontroller.network.node_frames import GO_AWAY
+from minicontroller.network.peer import (
     CONNECT_TIMEOUT_SECONDS,
     RECONNECT_BACKOFF_SECONDS,
     PeerConnection,
     PeerUnavailable,
     TooLargeForPeer,
 )
-from minicontroller.controller.requests.bounds import MAX_BETWEEN_NODES_BYTES
-from minicontroller.controller.requests.context import RequestContext
-from minicontroller.controller.security.credentials import PlainCredentials
+from minicontroller.network.serving.context import RequestContext
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.frame import FrameBuffer
 from minicontroller.protocol.header import RequestOrigin
@@ -33,6 +32,7 @@ from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateR
 from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeResponse
 from minicontroller.protocol.registry import KAFKA
 from minicontroller.protocol.schema import WireStruct
+from minicontroller.security.credentials import PlainCredentials
 from tests.support.small_server import CLIENTS, NODES, TINY_HANDLERS, Served, TinyNode, client_tls, serving, until
 
 pytestmark = pytest.mark.usefixtures("each_transport")

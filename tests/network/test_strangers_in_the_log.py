@@ -11,25 +11,25 @@ import trio
 import trio.testing
 
 from minicontroller.audit.event import REDACTED
-from minicontroller.controller.handlers import SPECS
-from minicontroller.controller.observe.logs import CLIENT_LINES, FORMATTERS, SELDOM_SECONDS, ClientWarnings
-from minicontroller.controller.observe.secrets import MAX_PARTS
-from minicontroller.controller.requests.context import RequestContext, Routes
-from minicontroller.controller.routing.dispatcher import Dispatcher
-from minicontroller.controller.routing.request_log import (
+from minicontroller.controller.apis import APIS
+from minicontroller.network.serving.context import RequestContext, Routes
+from minicontroller.network.serving.dispatcher import Dispatcher
+from minicontroller.network.serving.request_log import (
     MAX_CHARACTERS,
     MAX_TRACE,
     MAX_VALUES,
     describe_request,
     describe_unexpected_error,
 )
-from minicontroller.controller.security.caller import Caller
+from minicontroller.process.observe.logs import CLIENT_LINES, FORMATTERS, SELDOM_SECONDS, ClientWarnings
+from minicontroller.process.observe.secrets import MAX_PARTS
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.header import RequestHeader, RequestOrigin
 from minicontroller.protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from minicontroller.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from minicontroller.protocol.registry import KAFKA
+from minicontroller.security.caller import Caller
 from tests.support.small_server import CLIENTS, serving
 
 LONG = "\u202e" * 10_900
@@ -52,7 +52,7 @@ class Counted(list[Any]):
 def context(**said: Any) -> RequestContext:
     known = {"client_id": "c", "origin": RequestOrigin(said.pop("principal", None), "127.0.0.1", 7), **said}
     return RequestContext(
-        spec=SPECS[ApiKey.CREATE_TOPICS],
+        spec=APIS[ApiKey.CREATE_TOPICS],
         api_version=7,
         correlation_id=1,
         listener="CLIENTS",

@@ -13,18 +13,18 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from minicontroller.controller.config.loading import config_from_mapping
-from minicontroller.controller.config.node_config import NodeConfig
-from minicontroller.controller.errors import ConfigurationError
-from minicontroller.controller.network import tls
-from minicontroller.controller.network.limits import ConnectionLimits
-from minicontroller.controller.network.tls import RECORD_BYTES, RECORDS_A_READ, TlsTransport, start_tls
-from minicontroller.controller.network.transport import Disconnected
-from minicontroller.controller.security import listener_tls
-from minicontroller.controller.security.caller import Listener
-from minicontroller.controller.security.listeners import server_listeners
-from minicontroller.controller.security.mechanisms import LoginSources
+from minicontroller.cluster.errors import ConfigurationError
+from minicontroller.network import tls
+from minicontroller.network.limits import ConnectionLimits
+from minicontroller.network.tls import RECORD_BYTES, RECORDS_A_READ, TlsTransport, start_tls
+from minicontroller.network.transport import Disconnected
+from minicontroller.process.settings.loading import config_from_mapping
+from minicontroller.process.settings.node_config import NodeConfig
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from minicontroller.security import listener_tls
+from minicontroller.security.caller import Listener
+from minicontroller.security.listeners import server_listeners
+from minicontroller.security.mechanisms import LoginSources
 from tests.support.certificates import Authority
 from tests.support.small_server import Client, Served, serving, until
 

@@ -7,8 +7,8 @@ import pytest
 import trio
 import trio.testing
 
-from minicontroller.controller.network.tls import TlsTransport
-from minicontroller.controller.network.transport import Disconnected, Outbox, SocketTransport
+from minicontroller.network.tls import TlsTransport
+from minicontroller.network.transport import Disconnected, Outbox, SocketTransport
 from tests.support.small_server import FixedTls
 
 LARGE = 20_000_000

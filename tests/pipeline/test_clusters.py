@@ -68,7 +68,7 @@ with spark_session(sys.argv[1], settings=json.loads(sys.argv[2])):
         pipeline.main(command.split(), standalone_mode=False)
 """
 SUBMITTED = """
-from minicontroller.controller.command_line.cli import main
+from minicontroller.cli.main import main
 from minicontroller.pipeline import spreading
 
 spreading.SMALL = 0

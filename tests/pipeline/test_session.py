@@ -86,7 +86,7 @@ def test_spark_submit_says_which_master(tmp_path: Path) -> None:
     """Started by spark-submit, the program runs where that was told to; here nobody answers."""
     write(tmp_path / "a.ndjson", a_log(1))
     program = tmp_path / "program.py"
-    program.write_text("from minicontroller.controller.command_line.cli import main\n\nmain()\n")
+    program.write_text("from minicontroller.cli.main import main\n\nmain()\n")
     home = Path(pyspark.__file__).parent
     submit = [str(home / "bin" / "spark-submit"), "--master", "spark://127.0.0.1:1", str(program)]
     told = subprocess.run(

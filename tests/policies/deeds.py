@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from minicontroller.controller.policy.messages import PolicyAnswer, framed
+from minicontroller.admin.policy.messages import PolicyAnswer, framed
 from minicontroller.policies import (
     AdminRequest,
     AlterTopicRequest,

@@ -12,7 +12,7 @@ from minicontroller.policies.verdict import PolicyOutcome
 
 
 class InPlace:
-    """An `Asked` (`controller/policy/runner.py`)."""
+    """An `Asked` (`admin/policy/runner.py`)."""
 
     restarts = 0
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import trio
 
-from minicontroller.controller.policy.process import PolicyProcess
-from minicontroller.controller.policy.runner import PolicyRefusal, PolicyRunner
+from minicontroller.admin.policy.process import PolicyProcess
+from minicontroller.admin.policy.runner import PolicyRefusal, PolicyRunner
 from minicontroller.policies.interface import JudgedRequest
 from minicontroller.policies.loading import POLICY_KEY
 from minicontroller.policies.states import ClusterSnapshot

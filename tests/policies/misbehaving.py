@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from minicontroller.controller.policy.runner import PolicyRefusal, PolicyRunner
+from minicontroller.admin.policy.runner import PolicyRefusal, PolicyRunner
 from minicontroller.policies import ClusterState, CreateTopicRequest, TopicManagementPolicy
 from minicontroller.policies.interface import JudgedRequest
 from tests.policies.asking import cluster

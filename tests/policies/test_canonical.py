@@ -2,10 +2,10 @@
 
 import pytest
 
-from minicontroller.controller.config.keys import KEYS
-from minicontroller.controller.config.topic_configs import TOPIC_KEYS
 from minicontroller.policies.configs.canonical import TYPES, canonical, canonical_configs
 from minicontroller.policies.configs.values import InvalidValueError, render_value
+from minicontroller.process.settings.keys import KEYS
+from minicontroller.process.settings.topic_configs import TOPIC_KEYS
 
 
 @pytest.mark.parametrize(

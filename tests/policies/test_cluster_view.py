@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from immutables import Map
 
-from minicontroller.controller.metadata.entities import Broker, Partition, Topic
-from minicontroller.controller.metadata.image import Image
-from minicontroller.controller.policy.cluster_view import TopicStates, requested, view
+from minicontroller.admin.policy.cluster_view import TopicStates, requested, view
+from minicontroller.cluster.entities import Broker, Partition, Topic
+from minicontroller.cluster.image import Image
 from minicontroller.policies import ClusterState, TopicManagementPolicy, TopicState
 from minicontroller.policies.topic_counts import counts_of
 from tests.handlers.ruling import creating, ruling, wanted

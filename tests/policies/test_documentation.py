@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.controller.command_line.policy_cases import read_request
-from minicontroller.controller.command_line.policy_requests import RequestGiven
+from minicontroller.cli.policy_cases import read_request
+from minicontroller.cli.policy_requests import RequestGiven
 from minicontroller.policies.rules.builtin import BUILT_IN
 from minicontroller.policies.rules.facts import operation_of
 from minicontroller.policies.rules.mistakes import RuleFileError, RuleSource

@@ -14,7 +14,7 @@ import pytest
 import trio
 import trio.testing
 
-from minicontroller.controller.policy.runner import PolicyRefusal
+from minicontroller.admin.policy.runner import PolicyRefusal
 from minicontroller.policies.verdict import PolicyOutcome
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.policies import deeds
@@ -220,7 +220,7 @@ async def test_a_cancelled_caller_disturbs_nobody() -> None:
 
 NODE = """
 import sys, trio
-from minicontroller.controller.policy.process import PolicyProcess
+from minicontroller.admin.policy.process import PolicyProcess
 from minicontroller.policies.states import ClusterSnapshot
 from tests.policies.asking import create
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import trio
 
-from minicontroller.controller.policy import process as policy_process
-from minicontroller.controller.policy.process import PolicyProcess
+from minicontroller.admin.policy import process as policy_process
+from minicontroller.admin.policy.process import PolicyProcess
 from minicontroller.policies.load_errors import PolicyLoadError
 from minicontroller.policies.loading import POLICY_KEY
 from tests.policies.asking import create, delete

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicontroller.controller.policy.runner import PolicyRunner
+from minicontroller.admin.policy.runner import PolicyRunner
 from minicontroller.policies import AdminRequest, AlterTopicRequest, TopicState
 from minicontroller.policies.interface import JudgedRequest
 from minicontroller.policies.states import ClusterSnapshot, topic_state

@@ -6,8 +6,8 @@ import sys
 import pytest
 import trio
 
-from minicontroller.controller.errors import MAX_TEXT, Refusal
-from minicontroller.controller.policy.runner import PolicyRefusal, PolicyRunner
+from minicontroller.admin.policy.runner import PolicyRefusal, PolicyRunner
+from minicontroller.cluster.errors import MAX_TEXT, Refusal
 from minicontroller.policies import (
     AlterBrokerConfigsRequest,
     AlterTopicRequest,

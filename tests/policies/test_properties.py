@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicontroller.text.properties import PropertiesError, parse_properties
+from minicontroller.process.settings.properties import PropertiesError, parse_properties
 
 PIECES = [
     "a",

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicontroller.text.toml import TomlError, decoded, parse_toml
+from minicontroller.policies.rules.toml import TomlError, decoded, parse_toml
 
 UNCLOSED = "begins here is not closed: its"
 REST = "what follows here does not belong to the value before it"

@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from minicontroller.controller.errors import Refusal
-from minicontroller.controller.quotas.client_quotas import ClientQuotas
-from minicontroller.controller.quotas.mutation_quota import MutationQuotas
-from minicontroller.controller.quotas.sampled_rate import SampledRate, Windows
+from minicontroller.cluster.errors import Refusal
+from minicontroller.cluster.quotas.client_quotas import ClientQuotas
+from minicontroller.cluster.quotas.mutation_quota import MutationQuotas
+from minicontroller.cluster.quotas.sampled_rate import SampledRate, Windows
 from tests.support.kafka import kafka_libs
 from tests.support.maven import needs_maven
 

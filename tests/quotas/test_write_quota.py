@@ -4,13 +4,9 @@ from typing import Any
 
 import trio
 
-from minicontroller.controller.quotas import write_quota
-from minicontroller.controller.quotas.write_quota import BURST_BYTES, BYTES_PER_SECOND, MANY_USERS, WriteQuota
-from minicontroller.protocol.messages.offset_commit import (
-    OffsetCommitPartition,
-    OffsetCommitRequest,
-    OffsetCommitTopic,
-)
+from minicontroller.cluster.quotas import write_quota
+from minicontroller.cluster.quotas.write_quota import BURST_BYTES, BYTES_PER_SECOND, MANY_USERS, WriteQuota
+from minicontroller.protocol.messages.offset_commit import OffsetCommitPartition, OffsetCommitRequest, OffsetCommitTopic
 from tests.handlers.ruling import Ruling, ruling, wanted
 from tests.handlers.test_groups import COORDINATORS
 

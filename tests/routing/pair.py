@@ -6,14 +6,12 @@ from typing import Any
 
 import trio
 
-from minicontroller.controller.metadata.cache import MetadataCache
-from minicontroller.controller.metadata.entities import Broker, Endpoint
-from minicontroller.controller.network.limits import ConnectionLimits
-from minicontroller.controller.requests.context import RequestContext
-from minicontroller.controller.requests.spec import Handler
-from minicontroller.controller.routing.forwarding import Forwarder, Logins
-from minicontroller.controller.security.caller import Listener
-from minicontroller.controller.security.credentials import PlainCredentials
+from minicontroller.cluster.cache import MetadataCache
+from minicontroller.cluster.entities import Broker, Endpoint
+from minicontroller.network.limits import ConnectionLimits
+from minicontroller.network.serving.api import Handler
+from minicontroller.network.serving.context import RequestContext
+from minicontroller.network.serving.forwarding import Forwarder, Logins
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_topics import (
@@ -27,6 +25,8 @@ from minicontroller.protocol.messages.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
 )
+from minicontroller.security.caller import Listener
+from minicontroller.security.credentials import PlainCredentials
 from tests.support.small_server import (
     CLIENTS,
     NODES,

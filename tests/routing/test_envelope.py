@@ -9,9 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from minicontroller.controller.errors import Refusal
-from minicontroller.controller.requests.context import RequestContext
-from minicontroller.controller.security.principal import principal_from_envelope, principal_from_text
+from minicontroller.cluster.errors import Refusal
+from minicontroller.network.serving.context import RequestContext
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestHeader
@@ -27,6 +26,7 @@ from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateR
 from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from minicontroller.protocol.registry import KAFKA
 from minicontroller.protocol.schema import WireStruct
+from minicontroller.security.principal import principal_from_envelope, principal_from_text
 from tests.support.small_server import CLIENTS, NODES, TINY_HANDLERS, Client, Served, TinyNode, serving
 
 ALICE = bytes.fromhex("0000 05 55736572 06 616c696365 00 00")

@@ -8,16 +8,15 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 import pytest
 
-from minicontroller.controller.errors import Refusal
-from minicontroller.controller.handlers import SPECS
-from minicontroller.controller.requests.bounds import ENTITY_FIELDS, MAX_CHANGES
-from minicontroller.controller.requests.context import RequestContext, Routes
-from minicontroller.controller.requests.error_answers import error_answer, error_codes, refuses_everything
-from minicontroller.controller.requests.long_answers import rows_in_time_slices
-from minicontroller.controller.requests.spec import Handler, Spec
-from minicontroller.controller.routing.dispatcher import Dispatcher
-from minicontroller.controller.routing.request_log import MAX_CHARACTERS, SECRET_FIELDS, describe_request
-from minicontroller.controller.security.caller import Caller
+from minicontroller.admin.bounds import ENTITY_FIELDS, MAX_CHANGES
+from minicontroller.admin.error_answers import error_answer, error_codes, refuses_everything
+from minicontroller.cluster.errors import Refusal
+from minicontroller.controller.apis import APIS
+from minicontroller.network.serving.api import Handler, ServedApi
+from minicontroller.network.serving.context import RequestContext, Routes
+from minicontroller.network.serving.dispatcher import Dispatcher
+from minicontroller.network.serving.long_answers import rows_in_time_slices
+from minicontroller.network.serving.request_log import MAX_CHARACTERS, SECRET_FIELDS, describe_request
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestOrigin
@@ -47,6 +46,7 @@ from minicontroller.protocol.messages.offset_fetch import OffsetFetchGroup
 from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from minicontroller.protocol.messages.write_txn_markers import MarkerTopic, TransactionMarker
 from minicontroller.protocol.registry import KAFKA
+from minicontroller.security.caller import Caller
 from tests.support.grouped import grouped
 from tests.support.small_server import CLIENTS, TINY_HANDLERS, TinyNode, serving
 
@@ -66,7 +66,7 @@ EVERY_VERSION = {
 def test_every_error_form_can_be_said_in_every_version(key: ApiKey, version: int) -> None:
     """The form encodes in each version, whatever the request named, and carries the code."""
     request = sample(KAFKA[key].request, version)
-    answer = error_answer(SPECS[key], request, version, code=ErrorCode.REQUEST_TIMED_OUT, message="why")
+    answer = error_answer(APIS[key], request, version, code=ErrorCode.REQUEST_TIMED_OUT, message="why")
     _, read = KAFKA.decode_response(key, version, KAFKA.encode_response(key, version, 1, answer)[4:])
     assert str(int(ErrorCode.REQUEST_TIMED_OUT)) in msgspec.json.encode(read).decode()
 
@@ -119,17 +119,17 @@ def test_the_code_is_copied_to_every_entity() -> None:
     """A whole-request error names each topic, resource and group of the request."""
     topics = CreateTopicsRequest(topics=[CreatableTopic(name="a"), CreatableTopic(name="b")])
     answer = error_answer(
-        SPECS[ApiKey.CREATE_TOPICS], topics, 7, code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED, message="no"
+        APIS[ApiKey.CREATE_TOPICS], topics, 7, code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED, message="no"
     )
     assert [(t.name, t.error_code, t.error_message) for t in answer.topics] == [("a", 31, "no"), ("b", 31, "no")]
     deleted = DeleteTopicsRequest(topics=[DeleteTopicState(topic_id=b"i" * 16)], topic_names=["n"])
-    answer = error_answer(SPECS[ApiKey.DELETE_TOPICS], deleted, 6, code=ErrorCode.REQUEST_TIMED_OUT)
+    answer = error_answer(APIS[ApiKey.DELETE_TOPICS], deleted, 6, code=ErrorCode.REQUEST_TIMED_OUT)
     assert [(t.name, t.topic_id, t.error_code) for t in answer.responses] == [("n", bytes(16), 7), (None, b"i" * 16, 7)]
     groups = DescribeGroupsRequest(groups=["g", "h"])
-    answer = error_answer(SPECS[ApiKey.DESCRIBE_GROUPS], groups, 0, code=ErrorCode.UNKNOWN_SERVER_ERROR)
+    answer = error_answer(APIS[ApiKey.DESCRIBE_GROUPS], groups, 0, code=ErrorCode.UNKNOWN_SERVER_ERROR)
     assert [(g.group_id, g.error_code) for g in answer.groups] == [("g", -1), ("h", -1)]
     keys = FindCoordinatorRequest(coordinator_keys=["g", "h"])
-    answer = error_answer(SPECS[ApiKey.FIND_COORDINATOR], keys, 4, code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    answer = error_answer(APIS[ApiKey.FIND_COORDINATOR], keys, 4, code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
     assert [(c.key, c.node_id, c.port, c.error_code) for c in answer.coordinators] == [
         ("g", -1, -1, 15),
         ("h", -1, -1, 15),
@@ -137,7 +137,7 @@ def test_the_code_is_copied_to_every_entity() -> None:
     asked = MetadataRequest(
         topics=[MetadataRequestTopic(name="a"), MetadataRequestTopic(name=None, topic_id=b"i" * 16)]
     )
-    answer = error_answer(SPECS[ApiKey.METADATA], asked, 12, code=ErrorCode.UNKNOWN_SERVER_ERROR)
+    answer = error_answer(APIS[ApiKey.METADATA], asked, 12, code=ErrorCode.UNKNOWN_SERVER_ERROR)
     assert [(t.name, t.error_code) for t in answer.topics] == [("a", -1), ("", -1)]
     assert answer.controller_id == -1
 
@@ -146,7 +146,7 @@ def test_minus_one_never_carries_a_message() -> None:
     """UNKNOWN_SERVER_ERROR has no message."""
     request = CreateTopicsRequest(topics=[CreatableTopic(name="a")])
     answer = error_answer(
-        SPECS[ApiKey.CREATE_TOPICS], request, 7, code=ErrorCode.UNKNOWN_SERVER_ERROR, message="/etc/passwd"
+        APIS[ApiKey.CREATE_TOPICS], request, 7, code=ErrorCode.UNKNOWN_SERVER_ERROR, message="/etc/passwd"
     )
     assert answer.topics[0].error_message is None
 
@@ -158,8 +158,8 @@ def test_nothing_was_done_only_if_every_entity_says_so() -> None:
     no, yes = CreatableTopicResult(error_code=41), CreatableTopicResult()
     wanted = (ApiKey.CREATE_TOPICS, ErrorCode.NOT_CONTROLLER)
     for topics, everything in (([no, no], True), ([no, yes], False), ([], False)):
-        assert refuses_everything(SPECS[wanted[0]], CreateTopicsResponse(topics=topics), wanted[1]) is everything
-    assert list(error_codes(SPECS[ApiKey.METADATA], MetadataResponse())) == []
+        assert refuses_everything(APIS[wanted[0]], CreateTopicsResponse(topics=topics), wanted[1]) is everything
+    assert list(error_codes(APIS[ApiKey.METADATA], MetadataResponse())) == []
 
 
 # ------------------------------------------------------------------ through the line
@@ -275,7 +275,7 @@ def test_an_enormous_request_is_cut_in_the_log() -> None:
     random = Random(1)
     request = CreateTopicsRequest(topics=[CreatableTopic(name=f"t{random.random()}") for _ in range(20_000)])
     ctx = RequestContext(
-        spec=SPECS[ApiKey.CREATE_TOPICS],
+        spec=APIS[ApiKey.CREATE_TOPICS],
         api_version=7,
         correlation_id=1,
         client_id="x\ny",
@@ -308,7 +308,7 @@ def test_a_message_for_very_many_elements_is_left_out() -> None:
     for count, said in ((10, "n" * 8_000), (1_000, None)):
         request = DeleteTopicsRequest(topic_names=["t"] * count)
         answer = error_answer(
-            SPECS[ApiKey.DELETE_TOPICS], request, 5, code=ErrorCode.INVALID_REQUEST, message="n" * 8_000
+            APIS[ApiKey.DELETE_TOPICS], request, 5, code=ErrorCode.INVALID_REQUEST, message="n" * 8_000
         )
         assert {row.error_message for row in answer.responses} == {said}
 
@@ -341,7 +341,7 @@ async def test_an_error_anywhere_in_a_long_answer_counts(place: int) -> None:
         rows[place].error_code = ErrorCode.NOT_COORDINATOR
         return DescribeGroupsResponse(groups=await rows_in_time_slices(rows, ctx))
 
-    handlers: Mapping[ApiKey, Spec | Handler] = {
+    handlers: Mapping[ApiKey, ServedApi | Handler] = {
         **TINY_HANDLERS,
         ApiKey.CREATE_TOPICS: created,
         ApiKey.DESCRIBE_GROUPS: described,

@@ -11,12 +11,11 @@ import msgspec
 import pytest
 import trio
 
-from minicontroller.controller.errors import Refusal
-from minicontroller.controller.handlers import SPECS
-from minicontroller.controller.metadata.cache import first_update_number
-from minicontroller.controller.network.limits import ConnectionLimits
-from minicontroller.controller.requests.context import RequestContext
-from minicontroller.controller.security.caller import MAX_SOFTWARE_CHARACTERS
+from minicontroller.cluster.cache import first_update_number
+from minicontroller.cluster.errors import Refusal
+from minicontroller.controller.apis import APIS
+from minicontroller.network.limits import ConnectionLimits
+from minicontroller.network.serving.context import RequestContext
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.errors import ProtocolError
@@ -33,6 +32,7 @@ from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateR
 from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from minicontroller.protocol.registry import KAFKA
 from minicontroller.protocol.schema import WireStruct
+from minicontroller.security.caller import MAX_SOFTWARE_CHARACTERS
 from tests.protocol.instances import samples
 from tests.routing.pair import CREATE, codes, pair
 from tests.support.small_server import (
@@ -128,7 +128,7 @@ async def test_deletions_by_name_are_forwarded_as_states() -> None:
         assert ctx.origin.api_version == 1
 
 
-@pytest.mark.parametrize("key", [key for key, spec in SPECS.items() if spec.at_controller], ids=lambda key: key.name)
+@pytest.mark.parametrize("key", [key for key, spec in APIS.items() if spec.at_controller], ids=lambda key: key.name)
 async def test_every_api_of_the_controller_is_forwarded_from_every_version(key: ApiKey) -> None:
     """What an older version alone can say keeps no request back, and an API without tags in any
     version travels in an Envelope: the controller learns who asked, and its answer comes back.
@@ -154,7 +154,7 @@ async def test_every_api_of_the_controller_is_forwarded_from_every_version(key: 
 
 def readable(key: ApiKey, version: int) -> Iterator[WireStruct]:
     """Requests that Kafka's classes can read, with time to be answered."""
-    check = SPECS[key].check_readable
+    check = APIS[key].check_readable
     for request in samples(KAFKA[key].request, version):
         patient = msgspec.structs.replace(request, timeout_ms=9_000) if hasattr(request, "timeout_ms") else request
         with suppress(ProtocolError):

@@ -10,10 +10,10 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from minicontroller.controller.routing.forwarding import REPLY_GRACE_SECONDS, SUCCEEDED_SECONDS
-from minicontroller.controller.security.credentials import PlainCredentials
+from minicontroller.network.serving.forwarding import REPLY_GRACE_SECONDS, SUCCEEDED_SECONDS
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from minicontroller.security.credentials import PlainCredentials
 from tests.routing.pair import CREATE, Recorder, codes, pair
 from tests.support.ports import free_port
 from tests.support.small_server import (

@@ -1,6 +1,6 @@
 """Rules at an elected controller: what a request meets on its way."""
 
-from minicontroller.controller.policy.runner import PolicyRunner
+from minicontroller.admin.policy.runner import PolicyRunner
 from minicontroller.policies import TopicManagementPolicy
 from minicontroller.policies.judging import Verdicts
 from minicontroller.protocol.error_codes import ErrorCode

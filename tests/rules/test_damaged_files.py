@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from minicontroller.controller.config.watched_files import WatchedFiles
-from minicontroller.controller.policy.rule_files import RuleFiles
-from minicontroller.controller.policy.runner import PolicyRefusal, PolicyRunner
+from minicontroller.admin.policy.rule_files import RuleFiles
+from minicontroller.admin.policy.runner import PolicyRefusal, PolicyRunner
+from minicontroller.process.settings.watched_files import WatchedFiles
 from tests.policies.asking import cluster, create
 from tests.rules.reading import mistake, rules
 from tests.rules.test_rule_files import settled, write

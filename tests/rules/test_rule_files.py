@@ -10,12 +10,12 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from minicontroller.controller.config.loading import config_from_mapping
-from minicontroller.controller.node.policy_loading import load_policy, load_rules
-from minicontroller.controller.policy.rule_files import RuleFiles
-from minicontroller.controller.policy.runner import PolicyRefusal, PolicyRunner
+from minicontroller.admin.policy.loading import load_policy, load_rules
+from minicontroller.admin.policy.rule_files import RuleFiles
+from minicontroller.admin.policy.runner import PolicyRefusal, PolicyRunner
 from minicontroller.policies.load_errors import PolicyLoadError
 from minicontroller.policies.verdict import PolicyOutcome, RuleAction
+from minicontroller.process.settings.loading import config_from_mapping
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.policies.asking import cluster, create
 from tests.policies.in_place import InPlace

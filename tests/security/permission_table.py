@@ -5,7 +5,7 @@ anew: `python -m tests.security.permission_table`.
 from collections.abc import Iterator
 from pathlib import Path
 
-from minicontroller.controller.handlers import SPECS
+from minicontroller.controller.apis import APIS
 from minicontroller.protocol.registry import KAFKA
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "security.md"
@@ -15,7 +15,7 @@ BEGIN, END = "<!-- permissions -->\n", "<!-- end -->"
 def table() -> Iterator[str]:
     yield "| API | permission | a client without it gets |"
     yield "|---|---|---|"
-    for spec in sorted(SPECS.values(), key=lambda spec: KAFKA[spec.key].name):
+    for spec in sorted(APIS.values(), key=lambda spec: KAFKA[spec.key].name):
         name = KAFKA[spec.key].name
         for permission in spec.permissions:
             yield f"| {name} | {permission.title} | {permission.otherwise} |"

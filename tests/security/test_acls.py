@@ -7,8 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicontroller.controller.security import acls
-from minicontroller.controller.security.acls import EVERYTHING, AclIndex
 from minicontroller.protocol.acls import (
     ANYBODY,
     WILDCARD,
@@ -19,6 +17,8 @@ from minicontroller.protocol.acls import (
     PermissionType,
     ResourcePattern,
 )
+from minicontroller.security import acls
+from minicontroller.security.acls import EVERYTHING, AclIndex
 
 Acls = Mapping[ResourcePattern, frozenset[AccessControlEntry]]
 

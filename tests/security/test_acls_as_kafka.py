@@ -9,8 +9,6 @@ from random import Random
 
 import pytest
 
-from minicontroller.controller.security.acls import AclIndex
-from minicontroller.controller.security.authorizer import java_address
 from minicontroller.protocol.acls import (
     ANYBODY,
     WILDCARD,
@@ -21,6 +19,8 @@ from minicontroller.protocol.acls import (
     PermissionType,
     ResourcePattern,
 )
+from minicontroller.security.acls import AclIndex
+from minicontroller.security.authorizer import java_address
 from tests.support.kafka import kafka_libs
 from tests.support.maven import needs_maven
 

@@ -7,14 +7,11 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from minicontroller.controller.errors import Refusal
-from minicontroller.controller.handlers import SPECS
-from minicontroller.controller.requests.context import RequestContext, Routes
-from minicontroller.controller.requests.permissions import CLUSTER_ACTION, Permission
-from minicontroller.controller.routing.dispatcher import Dispatcher
-from minicontroller.controller.security.acls import AclIndex
-from minicontroller.controller.security.authorizer import AclRules, Authorization, UserAuthorizer, java_address
-from minicontroller.controller.security.caller import Caller, Listener
+from minicontroller.admin.permissions import CLUSTER_ACTION, Permission
+from minicontroller.cluster.errors import Refusal
+from minicontroller.controller.apis import APIS
+from minicontroller.network.serving.context import RequestContext, Routes
+from minicontroller.network.serving.dispatcher import Dispatcher
 from minicontroller.policies.authorizer import Action, Authorizer, Requester, UndecidedError
 from minicontroller.protocol.acls import (
     WILDCARD,
@@ -28,13 +25,16 @@ from minicontroller.protocol.acls import (
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestOrigin
+from minicontroller.security.acls import AclIndex
+from minicontroller.security.authorizer import AclRules, Authorization, UserAuthorizer, java_address
+from minicontroller.security.caller import Caller, Listener
 
 DELETE, READ, DESCRIBE = (
     Permission(operation, AclResourceType.TOPIC, "an error")
     for operation in (AclOperation.DELETE, AclOperation.READ, AclOperation.DESCRIBE)
 )
 ALTER = Permission(AclOperation.ALTER, AclResourceType.CLUSTER, "an error")
-SPEC = msgspec.structs.replace(SPECS[ApiKey.METADATA], permissions=(DELETE, READ, DESCRIBE, ALTER, CLUSTER_ACTION))
+SPEC = msgspec.structs.replace(APIS[ApiKey.METADATA], permissions=(DELETE, READ, DESCRIBE, ALTER, CLUSTER_ACTION))
 
 
 class OwnTopics(Authorizer):

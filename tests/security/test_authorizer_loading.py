@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.controller.config.loading import config_from_mapping
-from minicontroller.controller.config.node_config import NodeConfig
-from minicontroller.controller.config.super_users import super_users
-from minicontroller.controller.errors import ConfigurationError
+from minicontroller.cluster.errors import ConfigurationError
 from minicontroller.controller.node.authorization import authorization_of, loaded_authorizer
-from minicontroller.controller.observe.metrics import AuthorizationMetrics
-from minicontroller.controller.security.acls import AclIndex
 from minicontroller.policies.authorizer import Requester
 from minicontroller.policies.authorizer_loading import KAFKAS_AUTHORIZERS, build_authorizer
 from minicontroller.policies.load_errors import PolicyLoadError
+from minicontroller.process.observe.metrics import AuthorizationMetrics
+from minicontroller.process.settings.loading import config_from_mapping
+from minicontroller.process.settings.node_config import NodeConfig
+from minicontroller.process.settings.super_users import super_users
 from minicontroller.protocol.acls import AclOperation, AclResourceType
 from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.security.acls import AclIndex
 
 BOB = Requester(principal="User:bob", client_host="10.0.0.9", api_key=ApiKey.METADATA)
 AUTHORIZER = """

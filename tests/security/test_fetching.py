@@ -10,8 +10,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from minicontroller.controller.observe.logs import use_format
-from minicontroller.controller.security.fetching import FetchError, Limits, Question, ask, is_address
+from minicontroller.process.observe.logs import use_format
+from minicontroller.security.fetching import FetchError, Limits, Question, ask, is_address
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 LIMITS = Limits(5, 5, 1000)

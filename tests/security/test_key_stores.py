@@ -7,7 +7,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, load_pem_private_key, pkcs12
 
-from minicontroller.controller.security.key_stores import KeyStoreError, load_keystore, load_truststore
+from minicontroller.security.key_stores import KeyStoreError, load_keystore, load_truststore
 from tests.support.certificates import Authority
 
 PASSWORD = "planted-secret"

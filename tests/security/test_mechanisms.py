@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from minicontroller.controller.config.loading import config_from_mapping
-from minicontroller.controller.errors import ConfigurationError
-from minicontroller.controller.security.caller import Listener
-from minicontroller.controller.security.listeners import server_listeners
-from minicontroller.controller.security.mechanisms import LoginSources
+from minicontroller.cluster.errors import ConfigurationError
+from minicontroller.process.settings.loading import config_from_mapping
+from minicontroller.security.caller import Listener
+from minicontroller.security.listeners import server_listeners
+from minicontroller.security.mechanisms import LoginSources
 
 LOGIN = "org.apache.kafka.common.security"
 PLAIN = f'{LOGIN}.plain.PlainLoginModule required user_alice="planted";'

@@ -14,11 +14,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from minicontroller.controller.metadata.entities import Broker, Endpoint
-from minicontroller.controller.network.peer import PeerConnection, PeerUnavailable
-from minicontroller.controller.security.caller import Listener
-from minicontroller.controller.security.credentials import Credentials, PlainCredentials
-from minicontroller.controller.security.node_proof import MECHANISM, Membership
+from minicontroller.cluster.entities import Broker, Endpoint
+from minicontroller.network.peer import PeerConnection, PeerUnavailable
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestOrigin
@@ -32,6 +29,9 @@ from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateR
 from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from minicontroller.protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from minicontroller.protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+from minicontroller.security.caller import Listener
+from minicontroller.security.credentials import Credentials, PlainCredentials
+from minicontroller.security.node_proof import MECHANISM, Membership
 from tests.routing.pair import CREATE, Recorder, codes, pair
 from tests.support.small_server import NODES, PATIENCE_SECONDS, TINY_HANDLERS, Client, Served, TinyNode, serving, until
 

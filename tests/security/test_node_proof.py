@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from minicontroller.controller.security.node_proof import MAX_TOKEN_BYTES, Membership, NodeCredentials
-from minicontroller.controller.security.sasl import Challenge, ProvedNode, Rejected, SaslExchange, SaslOutcome
 from minicontroller.protocol.errors import ProtocolError
+from minicontroller.security.node_proof import MAX_TOKEN_BYTES, Membership, NodeCredentials
+from minicontroller.security.sasl import Challenge, ProvedNode, Rejected, SaslExchange, SaslOutcome
 
 SECRET = bytes(range(32))
 CLUSTER = "9dJzdGvfTPaCY4e8klXaDQ"

@@ -2,12 +2,12 @@
 
 import pytest
 
-from minicontroller.controller.config.loading import config_from_mapping
-from minicontroller.controller.errors import ConfigurationError
-from minicontroller.controller.security.listeners import NodeLogins, server_listeners
-from minicontroller.controller.security.mechanisms import LoginSources
-from minicontroller.controller.security.node_proof import Membership
-from minicontroller.controller.security.scram_credentials import derived_credential
+from minicontroller.cluster.errors import ConfigurationError
+from minicontroller.process.settings.loading import config_from_mapping
+from minicontroller.security.listeners import NodeLogins, server_listeners
+from minicontroller.security.mechanisms import LoginSources
+from minicontroller.security.node_proof import Membership
+from minicontroller.security.scram_credentials import derived_credential
 
 SHA256 = "SCRAM-SHA-256"
 LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required"

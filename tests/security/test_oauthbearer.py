@@ -19,20 +19,15 @@ from joserfc.errors import SecurityWarning
 from joserfc.jwk import ECKey, KeyParameters, OctKey, OKPKey, RSAKey
 from trio.testing import MockClock
 
-from minicontroller.controller.config.loading import config_from_mapping
-from minicontroller.controller.errors import ConfigurationError
-from minicontroller.controller.security.bearer_message import read_bearer_message
-from minicontroller.controller.security.issuer_keys import (
-    FETCH_SECONDS,
-    SOONEST_SECONDS,
-    EndpointSettings,
-    IssuerKeys,
-)
-from minicontroller.controller.security.listeners import server_listeners
-from minicontroller.controller.security.mechanisms import LoginSources
-from minicontroller.controller.security.oauthbearer import bearer_mechanism
-from minicontroller.controller.security.sasl import Challenge, Proved, Rejected, SaslOutcome
-from minicontroller.controller.security.signed_tokens import (
+from minicontroller.cluster.errors import ConfigurationError
+from minicontroller.process.settings.loading import config_from_mapping
+from minicontroller.security.bearer_message import read_bearer_message
+from minicontroller.security.issuer_keys import FETCH_SECONDS, SOONEST_SECONDS, EndpointSettings, IssuerKeys
+from minicontroller.security.listeners import server_listeners
+from minicontroller.security.mechanisms import LoginSources
+from minicontroller.security.oauthbearer import bearer_mechanism
+from minicontroller.security.sasl import Challenge, Proved, Rejected, SaslOutcome
+from minicontroller.security.signed_tokens import (
     MAX_TOKEN_CHARACTERS,
     InvalidTokenError,
     KeySetError,

@@ -10,17 +10,17 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from minicontroller.controller.clock import now_ms
-from minicontroller.controller.network.limits import ConnectionLimits
-from minicontroller.controller.security.caller import Listener
-from minicontroller.controller.security.principal import MAX_NAME_BYTES
-from minicontroller.controller.security.sasl import Challenge, PlainExchange, Proved, Rejected, SaslOutcome
+from minicontroller.network.limits import ConnectionLimits
+from minicontroller.process.clock import now_ms
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from minicontroller.protocol.schema import WireStruct
+from minicontroller.security.caller import Listener
+from minicontroller.security.principal import MAX_NAME_BYTES
+from minicontroller.security.sasl import Challenge, PlainExchange, Proved, Rejected, SaslOutcome
 from tests.support.small_server import CLIENTS, PLAIN, SASL, USERS, Client, serving
 
 PLAIN_HANDSHAKE = SaslHandshakeRequest(mechanism="PLAIN")

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicontroller.controller.security.credentials import PlainCredentials, ScramCredentials
-from minicontroller.controller.security.scram import MAX_ITERATIONS, MAX_MESSAGE_BYTES, ScramClient, ScramError
-from minicontroller.controller.security.scram_credentials import HASHES
+from minicontroller.security.credentials import PlainCredentials, ScramCredentials
+from minicontroller.security.scram import MAX_ITERATIONS, MAX_MESSAGE_BYTES, ScramClient, ScramError
+from minicontroller.security.scram_credentials import HASHES
 
 NONCE, MORE = "abc", "XYZ"
 CHALLENGE = f"r={NONCE}{MORE},s=c2FsdA==,i=4096"

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import pytest
 import trio
 
-from minicontroller.controller.security.caller import Listener
-from minicontroller.controller.security.scram import ScramClient
-from minicontroller.controller.security.scram_credentials import ScramCredential, derived_credential
-from minicontroller.controller.security.scram_server import scram_mechanism
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from minicontroller.security.caller import Listener
+from minicontroller.security.scram import ScramClient
+from minicontroller.security.scram_credentials import ScramCredential, derived_credential
+from minicontroller.security.scram_server import scram_mechanism
 from tests.support.small_server import CLIENTS, PLAIN, Client, serving
 
 MECHANISM = "SCRAM-SHA-256"

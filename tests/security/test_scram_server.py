@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicontroller.controller.security.sasl import Challenge, Proved, Rejected, SaslExchange, SaslOutcome
-from minicontroller.controller.security.scram import MAX_MESSAGE_BYTES, ScramClient, ScramError
-from minicontroller.controller.security.scram_credentials import (
+from minicontroller.security.sasl import Challenge, Proved, Rejected, SaslExchange, SaslOutcome
+from minicontroller.security.scram import MAX_MESSAGE_BYTES, ScramClient, ScramError
+from minicontroller.security.scram_credentials import (
     HASHES,
     ScramCredential,
     TokenCredential,
@@ -17,7 +17,7 @@ from minicontroller.controller.security.scram_credentials import (
     derived_credential,
     parse_credential,
 )
-from minicontroller.controller.security.scram_server import read_client_final, read_client_first, scram_mechanism
+from minicontroller.security.scram_server import read_client_final, read_client_first, scram_mechanism
 
 SHA256, SHA512 = sorted(HASHES)
 SECRET = "planted-sécret,="

@@ -17,13 +17,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from minicontroller.controller.config.loading import config_from_mapping
-from minicontroller.controller.errors import ConfigurationError
-from minicontroller.controller.network.peer_login import log_in
-from minicontroller.controller.security import token_login
-from minicontroller.controller.security.caller import Caller, Listener
-from minicontroller.controller.security.listeners import server_listeners
-from minicontroller.controller.security.login_token import (
+from minicontroller.cluster.errors import ConfigurationError
+from minicontroller.network.peer_login import log_in
+from minicontroller.process.settings.loading import config_from_mapping
+from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.errors import ProtocolError
+from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeResponse
+from minicontroller.protocol.schema import WireStruct
+from minicontroller.security import token_login
+from minicontroller.security.caller import Caller, Listener
+from minicontroller.security.listeners import server_listeners
+from minicontroller.security.login_token import (
     LoginToken,
     LoginTokenError,
     RefreshRules,
@@ -31,14 +36,9 @@ from minicontroller.controller.security.login_token import (
     seconds_until_refresh,
     token_of_answer,
 )
-from minicontroller.controller.security.mechanisms import LoginSources
-from minicontroller.controller.security.sasl import Proved
-from minicontroller.controller.security.token_login import ClientSecret, TokenLogin, TokenSettings
-from minicontroller.protocol.api_keys import ApiKey
-from minicontroller.protocol.errors import ProtocolError
-from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
-from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeResponse
-from minicontroller.protocol.schema import WireStruct
+from minicontroller.security.mechanisms import LoginSources
+from minicontroller.security.sasl import Proved
+from minicontroller.security.token_login import ClientSecret, TokenLogin, TokenSettings
 from tests.support.certificates import Authority, server_context
 from tests.support.http_endpoint import Endpoint
 from tests.support.waiting import until

@@ -11,7 +11,7 @@ import signal
 import sys
 from pathlib import Path
 
-from minicontroller.controller.command_line.cli import main
+from minicontroller.cli.main import main
 
 
 def mark_of(config: Path) -> Path:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from minicontroller.controller.store.base import Store
+from minicontroller.store.base import Store
 from tests.store.worlds import BOTH, World, world_of
 
 

@@ -5,7 +5,7 @@ import contextlib
 import pytest
 import trio
 
-from minicontroller.controller.store.base import (
+from minicontroller.store.base import (
     ANY_VERSION,
     Check,
     CommitTooLarge,

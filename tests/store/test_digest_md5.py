@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicontroller.controller.store.digest_md5 import DigestError, DigestLogin, DigestMd5
+from minicontroller.store.digest_md5 import DigestError, DigestLogin, DigestMd5
 
 SECRET = "planted-secret"
 CHALLENGE = b'realm="zk-sasl-md5",nonce="abc",charset=utf-8,algorithm=md5-sess'

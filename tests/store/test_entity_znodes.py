@@ -8,12 +8,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from minicontroller.controller.metadata.entities import DelegationToken
-from minicontroller.controller.metadata.groups import CommittedOffset, GroupHeader
-from minicontroller.controller.znodes import acls, groups, tokens
-from minicontroller.controller.znodes.configs import decode_config_change, encode_config_change
-from minicontroller.controller.znodes.content import MalformedZnodeError
-from minicontroller.controller.znodes.entity_names import (
+from minicontroller.cluster.entities import DelegationToken
+from minicontroller.cluster.groups import CommittedOffset, GroupHeader
+from minicontroller.cluster.znodes import acls, groups, tokens
+from minicontroller.cluster.znodes.configs import decode_config_change, encode_config_change
+from minicontroller.cluster.znodes.content import MalformedZnodeError
+from minicontroller.cluster.znodes.entity_names import (
     client_entity_at,
     client_entity_path,
     is_clients_parent,

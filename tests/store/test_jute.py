@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from kazoo.protocol import serialization as kazoo  # type: ignore[import-untyped]
 from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, READ_ACL_UNSAFE  # type: ignore[import-untyped]
 
-from minicontroller.controller.store import jute
-from minicontroller.controller.store.base import (
+from minicontroller.cluster.znodes import access_lists
+from minicontroller.store import jute
+from minicontroller.store.base import (
     AccessDenied,
     Check,
     Create,
@@ -21,7 +22,6 @@ from minicontroller.controller.store.base import (
     VersionConflict,
     weight,
 )
-from minicontroller.controller.znodes import access_lists
 
 CHROOT = "/kafka"
 PATHS = st.text("abé/", min_size=1, max_size=20).map(lambda text: "/" + text)

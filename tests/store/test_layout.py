@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicontroller.controller.active import control_requests
-from minicontroller.controller.metadata.entities import NO_TOPIC_ID, Broker, Endpoint, Partition, Topic
-from minicontroller.controller.metadata.image import Image
-from minicontroller.controller.znodes import (
+from minicontroller.cluster.entities import NO_TOPIC_ID, Broker, Endpoint, Partition, Topic
+from minicontroller.cluster.image import Image
+from minicontroller.cluster.znodes import (
     acls,
     broker_notifications,
     cluster,
@@ -26,7 +25,7 @@ from minicontroller.controller.znodes import (
     tokens,
     topics,
 )
-from minicontroller.controller.znodes.cluster import (
+from minicontroller.cluster.znodes.cluster import (
     NO_FEATURES,
     ControllerZnode,
     decode_cluster_id,
@@ -37,15 +36,15 @@ from minicontroller.controller.znodes.cluster import (
     encode_controller_epoch,
     features_are_disabled,
 )
-from minicontroller.controller.znodes.configs import (
+from minicontroller.cluster.znodes.configs import (
     decode_config,
     decode_config_change,
     encode_config,
     encode_config_change,
 )
-from minicontroller.controller.znodes.content import MalformedZnodeError
-from minicontroller.controller.znodes.entity_names import sanitized
-from minicontroller.controller.znodes.topics import (
+from minicontroller.cluster.znodes.content import MalformedZnodeError
+from minicontroller.cluster.znodes.entity_names import sanitized
+from minicontroller.cluster.znodes.topics import (
     decode_partition_state,
     decode_topic,
     encode_partition_state,
@@ -53,6 +52,7 @@ from minicontroller.controller.znodes.topics import (
     uuid_bytes,
     uuid_text,
 )
+from minicontroller.controller.active import control_requests
 from minicontroller.protocol.header import RequestHeader
 from minicontroller.protocol.registry import KAFKA
 

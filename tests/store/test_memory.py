@@ -7,8 +7,8 @@ import tracemalloc
 import pytest
 import trio.testing
 
-from minicontroller.controller.store.base import Create, SessionExpired, SessionState, StoreUnavailable
-from minicontroller.controller.store.memory import MemoryStore, MemoryTree
+from minicontroller.store.base import Create, SessionExpired, SessionState, StoreUnavailable
+from minicontroller.store.memory import MemoryStore, MemoryTree
 from tests.store.worlds import Watcher
 
 

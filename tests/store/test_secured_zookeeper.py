@@ -10,11 +10,11 @@ import trio
 from kazoo.client import KazooClient  # type: ignore[import-untyped]
 from kazoo.exceptions import NoAuthError  # type: ignore[import-untyped]
 
-from minicontroller.controller.config.loading import config_from_mapping
-from minicontroller.controller.security.zookeeper_access import zookeeper_access
-from minicontroller.controller.store.base import AccessDenied, Create, SessionState, SetData
-from minicontroller.controller.store.zookeeper import ZooKeeperStore
-from minicontroller.controller.znodes.access_lists import protected
+from minicontroller.cluster.znodes.access_lists import protected
+from minicontroller.process.settings.loading import config_from_mapping
+from minicontroller.security.zookeeper_access import zookeeper_access
+from minicontroller.store.base import AccessDenied, Create, SessionState, SetData
+from minicontroller.store.zookeeper import ZooKeeperStore
 from tests.store.worlds import PATIENCE_SECONDS, end_session, reaches
 from tests.support.certificates import Authority
 from tests.support.nodes import NodeProcess, Nodes

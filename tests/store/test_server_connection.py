@@ -10,11 +10,11 @@ import pytest
 import trio
 import trio.testing
 
-from minicontroller.controller.store import jute
-from minicontroller.controller.store.kazoo_handler import KazooHandler
-from minicontroller.controller.store.loop_queue import LoopQueue
-from minicontroller.controller.store.replies import Reply
-from minicontroller.controller.store.server_connection import FIRST_XID, LAST_XID, ServerConnection
+from minicontroller.store import jute
+from minicontroller.store.kazoo_handler import KazooHandler
+from minicontroller.store.loop_queue import LoopQueue
+from minicontroller.store.replies import Reply
+from minicontroller.store.server_connection import FIRST_XID, LAST_XID, ServerConnection
 
 PATIENCE_SECONDS = 20.0
 PING_XID = -2

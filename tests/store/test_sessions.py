@@ -4,7 +4,7 @@ import pytest
 import trio
 import trio.testing
 
-from minicontroller.controller.store.base import (
+from minicontroller.store.base import (
     Create,
     Delete,
     SessionExpired,

@@ -9,13 +9,13 @@ from functools import partial
 import pytest
 import trio
 
+from minicontroller.cluster.errors import ConfigurationError, first_of
+from minicontroller.cluster.znodes.access_lists import CREATOR_ONLY, protected
+from minicontroller.cluster.znodes.membership import MEMBERSHIP, decode_membership
 from minicontroller.controller.broker.shared_secret import SharedSecret
-from minicontroller.controller.errors import ConfigurationError, first_of
-from minicontroller.controller.store.base import AccessDenied, Delete, Entry, SetData, Store, Watch
-from minicontroller.controller.store.jute import OPEN, open_to_all
-from minicontroller.controller.store.memory import MemoryStore, MemoryTree
-from minicontroller.controller.znodes.access_lists import CREATOR_ONLY, protected
-from minicontroller.controller.znodes.membership import MEMBERSHIP, decode_membership
+from minicontroller.store.base import AccessDenied, Delete, Entry, SetData, Store, Watch
+from minicontroller.store.jute import OPEN, open_to_all
+from minicontroller.store.memory import MemoryStore, MemoryTree
 from tests.store.worlds import PATIENCE_SECONDS, World
 
 

@@ -11,19 +11,11 @@ import trio
 import trio.testing
 from kazoo.client import KazooClient  # type: ignore[import-untyped]
 
-from minicontroller.controller.store.base import (
-    HIDDEN,
-    AccessDenied,
-    Create,
-    SessionState,
-    SetData,
-    StoreError,
-    StoreUnavailable,
-)
-from minicontroller.controller.store.trees import listed_below
-from minicontroller.controller.store.watchdog import run_watchdog
-from minicontroller.controller.store.zookeeper import ZooKeeperStore
-from minicontroller.controller.znodes.access_lists import protected
+from minicontroller.cluster.znodes.access_lists import protected
+from minicontroller.store.base import HIDDEN, AccessDenied, Create, SessionState, SetData, StoreError, StoreUnavailable
+from minicontroller.store.trees import listed_below
+from minicontroller.store.watchdog import run_watchdog
+from minicontroller.store.zookeeper import ZooKeeperStore
 from tests.store.worlds import PATIENCE_SECONDS, Watcher, reaches
 from tests.support.ports import free_port
 from tests.support.proxy import Proxy

@@ -15,9 +15,9 @@ import trio
 import trio.testing
 from kazoo.client import KazooClient  # type: ignore[import-untyped]
 
-from minicontroller.controller.store.base import Answered, Operation, SessionState, Store, StoreError, WatchEvent
-from minicontroller.controller.store.memory import MemoryStore, MemoryTree
-from minicontroller.controller.store.zookeeper import ZooKeeperStore
+from minicontroller.store.base import Answered, Operation, SessionState, Store, StoreError, WatchEvent
+from minicontroller.store.memory import MemoryStore, MemoryTree
+from minicontroller.store.zookeeper import ZooKeeperStore
 from tests.support.proxy import Proxy
 from tests.support.zookeeper import ZooKeeperServer
 

@@ -1,11 +1,12 @@
 """Measures of the APIs: what their handlers are given, how long they are, and where the product
 names them.
 
-An API is a module that ends in `API = Spec(...)`, wherever it lies. Its name is the module's.
+An API is a module that ends in `API = ...`, wherever it lies. Its name is the module's, and another
+module of the name may declare it by `SPEC = ...`.
 """
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePath
@@ -14,7 +15,7 @@ from statistics import median
 from tests.structure.figures import Figure, count, largest
 from tests.structure.layout import (
     API_KEYS,
-    DECLARATION,
+    DECLARATIONS,
     MESSAGES,
     SAMPLE_API,
     SHARE_OF_HANDLERS,
@@ -30,39 +31,43 @@ CONSTRUCTORS = ("__init__", "__post_init__")
 class Api:
     name: str
     module: Module
-    declaration: ast.Call
+    answered: ast.Call
+    declared: tuple[Module, ast.Call]
 
-    def part(self, name: str) -> ast.expr | None:
-        """Return a field of the declaration."""
-        return next((keyword.value for keyword in self.declaration.keywords if keyword.arg == name), None)
+    @property
+    def functions(self) -> list[ast.expr]:
+        """The handler and the receiver."""
+        named = [keyword.value for keyword in self.answered.keywords if keyword.arg in ("handler", "receiver")]
+        return [*self.answered.args[1:], *named]
 
     @property
     def operation(self) -> str | None:
         """The operation in the audit log, if the API changes anything."""
-        changes = self.part("changes")
+        changes = next((each.value for each in self.declared[1].keywords if each.arg == "changes"), None)
         first = changes.args[0] if isinstance(changes, ast.Call) and changes.args else None
         return first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else None
 
 
 @lru_cache(maxsize=1)
 def apis(tree: Tree) -> list[Api]:
+    specs = {stem: (module, call) for stem, module, call in _declarations(tree, "SPEC")}
     return [
-        Api(PurePath(module.path).stem, module, call) for module in tree for call in _declarations(module.tree.body)
+        Api(stem, module, call, specs.get(stem, (module, call))) for stem, module, call in _declarations(tree, "API")
     ]
 
 
-def _declarations(body: Iterable[ast.stmt]) -> Iterator[ast.Call]:
-    name, function = DECLARATION
-    for node in body:
-        match node:
-            case ast.Assign(targets=[ast.Name(id=target)], value=ast.Call() as call):
-                pass
-            case ast.AnnAssign(target=ast.Name(id=target), value=ast.Call() as call):
-                pass
-            case _:
-                continue
-        if (target, _name(call.func)) == (name, function):
-            yield call
+def _declarations(tree: Tree, name: str) -> Iterator[tuple[str, Module, ast.Call]]:
+    for module in tree:
+        for node in module.tree.body:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=target)], value=ast.Call() as call):
+                    pass
+                case ast.AnnAssign(target=ast.Name(id=target), value=ast.Call() as call):
+                    pass
+                case _:
+                    continue
+            if target == name and _name(call.func) in DECLARATIONS[name]:
+                yield PurePath(module.path).stem, module, call
 
 
 def _name(node: ast.AST) -> str:
@@ -74,8 +79,7 @@ def _name(node: ast.AST) -> str:
 
 def handlers_of(tree: Tree, api: Api) -> list[tuple[Module, Function]]:
     """Return the functions that the declaration names as the handler and the receiver."""
-    names = [_name(part) for part in (api.part("handler"), api.part("receiver")) if part is not None]
-    found = [tree.definition(api.module, name) for name in names]
+    found = [tree.definition(api.module, _name(part)) for part in api.functions]
     return [(each[0], each[1]) for each in found if each is not None and isinstance(each[1], Function)]
 
 
@@ -128,7 +132,7 @@ def handler_modules(tree: Tree) -> list[Module]:
     """Return the modules that declare an API, and all modules of a folder many of whose modules
     do.
     """
-    declaring = {api.module.path for api in apis(tree)}
+    declaring = {module.path for api in apis(tree) for module in (api.module, api.declared[0])}
     folders: dict[PurePath, list[Module]] = {}
     for module in tree:
         folders.setdefault(PurePath(module.path).parent, []).append(module)
@@ -173,7 +177,8 @@ def files_by_api(tree: Tree) -> dict[str, set[str]]:
     """
     declared = apis(tree)
     files = {
-        api.name: {API_KEYS, f"{MESSAGES}/{api.name}.py", api.module.path} & tree.modules.keys() for api in declared
+        api.name: {API_KEYS, f"{MESSAGES}/{api.name}.py", api.module.path, api.declared[0].path} & tree.modules.keys()
+        for api in declared
     }
     keys = {api.name.upper(): api.name for api in declared}
     operations = {api.operation: api.name for api in declared if api.operation is not None}

@@ -11,8 +11,10 @@ API_KEYS = "protocol/api_keys.py"
 SAMPLE_API = "create_partitions"
 """The API whose files are counted by themselves: a small one that changes something."""
 
-DECLARATION = ("API", "Spec")
-"""A module with the assignment `API = Spec(...)` declares an API."""
+DECLARATIONS = {"API": ("ServedApi", "served", "Spec"), "SPEC": ("Spec",)}
+"""The assignments that declare an API, and the functions whose results they are: `API = ...` where
+a role answers it, and `SPEC = ...` where that is declared for all roles.
+"""
 SHARE_OF_HANDLERS = 3
 """Where one module of so many declares an API, the whole folder belongs to the handlers."""
 

@@ -35,9 +35,15 @@ def test_an_api_is_found_by_its_declaration() -> None:
             "admin/one.py": "API = Spec(key=1, handler=handle, changes=Changes('alter_one', f))",
             "deep/in/two.py": "API: Spec = spec.Spec(key=2)",
             "other.py": "API = Other()\nSPEC = Spec()\nAPI = 3",
+            "admin/four.py": "SPEC = Spec(key=4, changes=Changes('alter_four', f))",
+            "node/four.py": "API = served(SPEC, handle)",
         }
     )
-    assert [(api.name, api.operation) for api in apis.apis(tree)] == [("one", "alter_one"), ("two", None)]
+    assert [(api.name, api.operation) for api in apis.apis(tree)] == [
+        ("one", "alter_one"),
+        ("two", None),
+        ("four", "alter_four"),
+    ]
 
 
 @pytest.mark.parametrize(

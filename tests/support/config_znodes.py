@@ -1,8 +1,8 @@
 """The znodes of configs, as other programs read and write them."""
 
-from minicontroller.controller.store.base import Create, Store
-from minicontroller.controller.znodes import layout
-from minicontroller.controller.znodes.configs import decode_config, encode_config_change
+from minicontroller.cluster.znodes import layout
+from minicontroller.cluster.znodes.configs import decode_config, encode_config_change
+from minicontroller.store.base import Create, Store
 
 LEFTOVER = b'{"version":1,"config":{"segment.ms":"7"}}'
 

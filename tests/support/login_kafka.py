@@ -17,7 +17,7 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from minicontroller.controller.security.credentials import ScramCredentials
+from minicontroller.security.credentials import ScramCredentials
 from tests.support.certificates import Authority
 from tests.support.kafka_kraft import NEWEST_VERSION, STANDARD_AUTHORIZER, KraftCluster, started
 

@@ -6,7 +6,7 @@ import time
 
 import msgspec
 
-from minicontroller.controller.security.credentials import Credentials, Tokens
+from minicontroller.security.credentials import Credentials, Tokens
 from tests.support.wire import Wire
 
 NOBODY_SIGNED = base64.urlsafe_b64encode(b'{"alg":"none"}').decode().rstrip("=")

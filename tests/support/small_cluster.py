@@ -15,33 +15,31 @@ from typing import Any
 import trio
 import trio.testing
 
+from minicontroller.admin.error_answers import error_answer
+from minicontroller.admin.recording.log import audit_settings
+from minicontroller.cluster.entities import Broker, Endpoint, Topic
+from minicontroller.cluster.errors import Refusal
+from minicontroller.cluster.image import Image
 from minicontroller.controller.active.active_controller import ActiveController
 from minicontroller.controller.active.channel import ControlLink, Unreachable
 from minicontroller.controller.active.control_links import key_of
 from minicontroller.controller.active.control_requests import VERSIONS, ControlRequest
 from minicontroller.controller.active.election import Election
-from minicontroller.controller.audit.log import audit_settings
+from minicontroller.controller.apis import APIS
 from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
 from minicontroller.controller.broker.epoch_check import EpochCheck
 from minicontroller.controller.broker.followers import Followers
 from minicontroller.controller.broker.registration import Registration
-from minicontroller.controller.config.loading import config_from_mapping
-from minicontroller.controller.errors import Refusal
-from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.handlers.alter_partition import alter
 from minicontroller.controller.handlers.controlled_shutdown import shut_down
 from minicontroller.controller.handlers.node import Node
-from minicontroller.controller.metadata.entities import Broker, Endpoint, Topic
-from minicontroller.controller.metadata.image import Image
 from minicontroller.controller.node.app import open_audit
 from minicontroller.controller.node.cluster_paths import keep, prepare
 from minicontroller.controller.node.controller_requests import notify_controller
-from minicontroller.controller.requests.context import RequestContext, Routes
-from minicontroller.controller.requests.error_answers import error_answer
-from minicontroller.controller.routing.dispatcher import Dispatcher
-from minicontroller.controller.routing.routes import routed
-from minicontroller.controller.security.caller import Caller, Listener
-from minicontroller.controller.store.base import Store
+from minicontroller.network.serving.context import RequestContext, Routes
+from minicontroller.network.serving.dispatcher import Dispatcher
+from minicontroller.network.serving.routes import routed
+from minicontroller.process.settings.loading import config_from_mapping
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestHeader, RequestOrigin
@@ -59,9 +57,11 @@ from minicontroller.protocol.messages.create_topics import CreatableTopic, Creat
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
 from minicontroller.protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 from minicontroller.protocol.registry import KAFKA
+from minicontroller.security.caller import Caller, Listener
+from minicontroller.store.base import Store
 from tests.store.worlds import World
 
-ROUTES = routed(SPECS.values())
+ROUTES = routed(APIS.values())
 TIMEOUT_MS = 5_000
 TOPIC, BROKER = 2, 4
 PATIENCE_SECONDS = 90.0  # of the mock clock, where there is one
@@ -85,8 +85,8 @@ class WireLink:
         _, read, leftover = KAFKA.decode_request(frame, of_a_node=True)
         assert not leftover
         if self._broker.broker_id in self._cluster.deaf:
-            return error_answer(SPECS[key], read, version, code=ErrorCode.STALE_CONTROLLER_EPOCH)
-        response: Any = SPECS[key].handler(member.node, context_for(member.node, key, version), read)
+            return error_answer(APIS[key], read, version, code=ErrorCode.STALE_CONTROLLER_EPOCH)
+        response: Any = APIS[key].handler(member.node, context_for(member.node, key, version), read)
         if isawaitable(response):
             response = await response
         if isinstance(message, LeaderAndIsrRequest):
@@ -401,7 +401,7 @@ async def answer_of(node: Node, context: RequestContext, request: Any) -> Any:
 def context_for(node: Node, key: ApiKey, version: int) -> RequestContext:
     caller = Caller(Listener(name="PLAINTEXT"), "10.0.0.9", 50_000)
     return RequestContext(
-        spec=SPECS[key],
+        spec=APIS[key],
         api_version=version,
         correlation_id=7,
         client_id="tests",

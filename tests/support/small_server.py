@@ -12,21 +12,18 @@ import msgspec
 import trio
 import trustme
 
+from minicontroller.cluster.quotas.connection_rates import ConnectionRates
+from minicontroller.controller.apis import APIS
 from minicontroller.controller.broker.features import FollowedFeatures
-from minicontroller.controller.config.node_config import NodeConfig
-from minicontroller.controller.handlers import SPECS
-from minicontroller.controller.network.connection import Connection
-from minicontroller.controller.network.limits import ConnectionLimits
-from minicontroller.controller.network.server import Server
-from minicontroller.controller.quotas.connection_rates import ConnectionRates
-from minicontroller.controller.requests.context import RequestContext
-from minicontroller.controller.requests.spec import Handler, Spec
-from minicontroller.controller.routing.dispatcher import Dispatcher
-from minicontroller.controller.routing.forwarding import Forwarder
-from minicontroller.controller.routing.routes import routed
-from minicontroller.controller.security.caller import Listener
-from minicontroller.controller.security.credentials import PlainCredentials
-from minicontroller.controller.security.sasl import PlainExchange
+from minicontroller.network.connection import Connection
+from minicontroller.network.limits import ConnectionLimits
+from minicontroller.network.server import Server
+from minicontroller.network.serving.api import Handler, ServedApi
+from minicontroller.network.serving.context import RequestContext
+from minicontroller.network.serving.dispatcher import Dispatcher
+from minicontroller.network.serving.forwarding import Forwarder
+from minicontroller.network.serving.routes import routed
+from minicontroller.process.settings.node_config import NodeConfig
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestHeader
@@ -40,6 +37,9 @@ from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateR
 from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from minicontroller.protocol.registry import KAFKA
 from minicontroller.protocol.schema import WireStruct
+from minicontroller.security.caller import Listener
+from minicontroller.security.credentials import PlainCredentials
+from minicontroller.security.sasl import PlainExchange
 from tests.support.specs import specs_with
 
 R = TypeVar("R", bound=WireStruct)
@@ -90,8 +90,8 @@ async def created_when_open(node: TinyNode, ctx: RequestContext, request: Create
     return CreateTopicsResponse(topics=[CreatableTopicResult(name=topic.name) for topic in request.topics])
 
 
-TINY_HANDLERS: Mapping[ApiKey, Spec | Handler] = {
-    **SPECS,
+TINY_HANDLERS: Mapping[ApiKey, ServedApi | Handler] = {
+    **APIS,
     ApiKey.METADATA: metadata_of_names,
     ApiKey.CREATE_TOPICS: created_when_open,
 }
@@ -250,7 +250,7 @@ class Served:
 @asynccontextmanager
 async def serving(
     *,
-    handlers: Mapping[ApiKey, Spec | Handler] = TINY_HANDLERS,
+    handlers: Mapping[ApiKey, ServedApi | Handler] = TINY_HANDLERS,
     listeners: Sequence[Listener] = (CLIENTS,),
     limits: ConnectionLimits | None = None,
     node: TinyNode | None = None,

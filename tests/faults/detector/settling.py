@@ -6,7 +6,7 @@ from functools import partial
 
 from kazoo.exceptions import KazooException  # type: ignore[import-untyped]
 
-from minicontroller.controller.znodes.topics import uuid_bytes
+from minicontroller.cluster.znodes.topics import uuid_bytes
 from minicontroller.protocol.acls import AclOperation, AclResourceType, PatternType, PermissionType
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.faults.agreement import expect_agreement

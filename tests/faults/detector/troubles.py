@@ -15,7 +15,7 @@ from functools import partial
 
 from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError  # type: ignore[import-untyped]
 
-from minicontroller.controller.znodes.configs import encode_config
+from minicontroller.cluster.znodes.configs import encode_config
 from tests.faults.detector.arena import NODES, Arena
 from tests.faults.detector.clients import KEYS, TOPICS, Journal
 from tests.faults.detector.history import ALTER, DEFAULT, OK, REPLACE, STRANGER

@@ -2,7 +2,7 @@
 
 import sys
 
-from minicontroller.controller.command_line.cli import main
+from minicontroller.cli.main import main
 from tests.faults.planted import BUGS
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
+from minicontroller.cluster.errors import Refusal
 from minicontroller.controller.active import jobs, writer
-from minicontroller.controller.errors import Refusal
 from minicontroller.controller.handlers import alter_configs, changes, create_topics
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.faults.planted import planting

@@ -5,6 +5,8 @@ from typing import Any
 
 import msgspec
 
+from minicontroller.cluster.entities import NO_TOPIC_ID, Topic
+from minicontroller.cluster.znodes import layout
 from minicontroller.controller.active import (
     active_controller,
     identities,
@@ -16,9 +18,7 @@ from minicontroller.controller.active import (
 from minicontroller.controller.active.topic_watches import TopicWatches
 from minicontroller.controller.broker import change_notifications, registration
 from minicontroller.controller.handlers import control
-from minicontroller.controller.metadata.entities import NO_TOPIC_ID, Topic
-from minicontroller.controller.store.base import Create, SetData
-from minicontroller.controller.znodes import layout
+from minicontroller.store.base import Create, SetData
 from tests.faults.planted import planting
 
 ALONE = ("stranger",)

@@ -5,11 +5,11 @@ from typing import Any
 import msgspec
 import trio
 
+from minicontroller.cluster import leadership
 from minicontroller.controller.active import writer
 from minicontroller.controller.handlers import config_changes
-from minicontroller.controller.metadata import leadership
-from minicontroller.controller.network.connection import Connection
-from minicontroller.controller.network.peer import PeerUnavailable
+from minicontroller.network.connection import Connection
+from minicontroller.network.peer import PeerUnavailable
 from tests.faults.planted import planting
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from minicontroller.controller.store.base import ANY_VERSION, Answered, Check, Delete, Operation, SetData, StoreError
-from minicontroller.controller.store.zookeeper import ZooKeeperStore
+from minicontroller.store.base import ANY_VERSION, Answered, Check, Delete, Operation, SetData, StoreError
+from minicontroller.store.zookeeper import ZooKeeperStore
 
 NODES = ("kill", "terminate", "freeze", "cut_from_nodes", "cut_from_zookeeper")
 STRANGERS = ("strange_configs", "leftovers", "false_marks")

@@ -3,13 +3,13 @@
 import sys
 from typing import Any
 
+from minicontroller.cluster import cache
+from minicontroller.cluster.znodes import layout
 from minicontroller.controller.active import active_controller, channel, loading, propagation
 from minicontroller.controller.broker.cluster_security import ClusterSecurity
 from minicontroller.controller.broker.followers import Followers
-from minicontroller.controller.metadata import cache
-from minicontroller.controller.store.base import Watch
-from minicontroller.controller.store.zookeeper import ZooKeeperStore
-from minicontroller.controller.znodes import layout
+from minicontroller.store.base import Watch
+from minicontroller.store.zookeeper import ZooKeeperStore
 from tests.faults.planted import planting
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
+from minicontroller.cluster.znodes import layout
 from minicontroller.controller.handlers import create_partitions
-from minicontroller.controller.store.base import Create, Delete, Operation, SetData
-from minicontroller.controller.znodes import layout
+from minicontroller.store.base import Create, Delete, Operation, SetData
 from tests.faults.planted import planting
 
 

@@ -17,15 +17,9 @@ import trio
 import trio.testing
 from msgspec import Struct
 
-from minicontroller.controller.handlers import SPECS
-from minicontroller.controller.routing.dispatcher import Dispatcher
-from minicontroller.controller.routing.routes import routed
-from minicontroller.controller.security.acls import AclIndex
-from minicontroller.controller.security.authorizer import AclRules, Authorization
-from minicontroller.controller.security.caller import Caller, Listener
-from minicontroller.controller.security.sasl import PlainExchange
-from minicontroller.controller.security.scram_credentials import ScramCredential, derived_credential
-from minicontroller.controller.security.scram_server import scram_mechanism
+from minicontroller.controller.apis import APIS
+from minicontroller.network.serving.dispatcher import Dispatcher
+from minicontroller.network.serving.routes import routed
 from minicontroller.protocol.acls import (
     AccessControlEntry,
     AclOperation,
@@ -44,6 +38,12 @@ from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateR
 from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from minicontroller.protocol.registry import KAFKA
 from minicontroller.protocol.schema import Array, Field, Kind, Nested, Text, WireStruct, layout_of
+from minicontroller.security.acls import AclIndex
+from minicontroller.security.authorizer import AclRules, Authorization
+from minicontroller.security.caller import Caller, Listener
+from minicontroller.security.sasl import PlainExchange
+from minicontroller.security.scram_credentials import ScramCredential, derived_credential
+from minicontroller.security.scram_server import scram_mechanism
 from tests.handlers.ruling import ruling
 from tests.protocol.instances import samples
 
@@ -173,7 +173,7 @@ def serve(data: bytes) -> None:
 
 async def _answers(frames: list[tuple[int, bytes]]) -> None:
     async with ruling() as cluster:
-        routes, refused = routed(SPECS.values()), cluster.node.decisions.refused
+        routes, refused = routed(APIS.values()), cluster.node.decisions.refused
         open_to_all = Dispatcher(cluster.node, routes, refused)
         guarded = Dispatcher(cluster.node, routes, refused, authorization=rights())
         callers: dict[int, Caller] = {}
@@ -207,7 +207,7 @@ def server_seeds() -> list[bytes]:
     inputs = [
         made + packed(_about_a(message), version, sender)
         for api in KAFKA.values()
-        if api.key in SPECS
+        if api.key in APIS
         for version, senders in ((api.min_version, _SPEAKERS[:2]), (api.max_version, _SPEAKERS))
         for sender in senders
         for message in samples(api.request, version, 3 if sender == ORDINARY else 1)

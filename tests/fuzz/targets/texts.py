@@ -8,18 +8,18 @@ from collections.abc import Callable
 
 from minicontroller.audit import event
 from minicontroller.audit.lines import decode_line
-from minicontroller.controller.config.jaas import JaasError, parse_jaas
-from minicontroller.controller.config.jaas_file import parse_jaas_file
-from minicontroller.controller.config.listeners import ListenerFault, parse_counts, parse_endpoints, parse_protocol_map
-from minicontroller.controller.errors import Refusal
-from minicontroller.controller.security.bearer_message import read_bearer_message
-from minicontroller.controller.security.principal import principal_from_envelope, principal_from_text
-from minicontroller.controller.security.principal_mapping import PrincipalMapper
-from minicontroller.controller.security.scram import ScramError, _attributes
-from minicontroller.controller.security.scram_credentials import parse_credential
-from minicontroller.controller.security.scram_server import read_client_final, read_client_first
+from minicontroller.cluster.errors import Refusal
 from minicontroller.gateway.identity.sight import bearer_name, plain_name
-from minicontroller.text.properties import PropertiesError, parse_properties
+from minicontroller.process.settings.jaas import JaasError, parse_jaas
+from minicontroller.process.settings.jaas_file import parse_jaas_file
+from minicontroller.process.settings.listeners import ListenerFault, parse_counts, parse_endpoints, parse_protocol_map
+from minicontroller.process.settings.properties import PropertiesError, parse_properties
+from minicontroller.security.bearer_message import read_bearer_message
+from minicontroller.security.principal import principal_from_envelope, principal_from_text
+from minicontroller.security.principal_mapping import PrincipalMapper
+from minicontroller.security.scram import ScramError, _attributes
+from minicontroller.security.scram_credentials import parse_credential
+from minicontroller.security.scram_server import read_client_final, read_client_first
 from tests.audit.logs import a_log
 
 Readers = tuple[Callable[[bytes], object], ...]

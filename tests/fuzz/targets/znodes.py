@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from minicontroller.controller.metadata.entities import Partition
-from minicontroller.controller.znodes import (
+from minicontroller.cluster.entities import Partition
+from minicontroller.cluster.znodes import (
     acls,
     broker_notifications,
     cluster,
@@ -17,7 +17,7 @@ from minicontroller.controller.znodes import (
     tokens,
     topics,
 )
-from minicontroller.controller.znodes.content import MalformedZnodeError
+from minicontroller.cluster.znodes.content import MalformedZnodeError
 
 PARTITION = Partition(replicas=(1, 2, 3), leader=1, leader_epoch=0, isr=(1, 2, 3), partition_epoch=0)
 

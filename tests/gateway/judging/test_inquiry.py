@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import trio
 
+from minicontroller.admin.error_answers import error_answer, error_codes
 from minicontroller.audit.event import Decision
-from minicontroller.controller.handlers import SPECS
-from minicontroller.controller.requests.error_answers import error_answer, error_codes
+from minicontroller.controller.apis import APIS
 from minicontroller.gateway.judging.dissection import FORMS
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
@@ -40,7 +40,7 @@ class RightlessCluster(LaggingCluster):
         header, request, _ = KAFKA.decode_request(frame)
         self.asked.append(request)
         code = REFUSED[header.api_key == ApiKey.ALTER_PARTITION_REASSIGNMENTS]
-        answer = error_answer(SPECS[ApiKey(header.api_key)], request, header.api_version, code=code)
+        answer = error_answer(APIS[ApiKey(header.api_key)], request, header.api_version, code=code)
         return KAFKA.encode_response(header.api_key, header.api_version, header.correlation_id, answer)[4:]
 
 

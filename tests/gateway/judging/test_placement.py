@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicontroller.controller.errors import Refusal
-from minicontroller.controller.metadata.image import Image
+from minicontroller.cluster.errors import Refusal
+from minicontroller.cluster.image import Image
 from minicontroller.gateway.judging.placement import by_counts, by_name
 from minicontroller.protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic
 

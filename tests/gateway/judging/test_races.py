@@ -20,15 +20,13 @@ import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minicontroller.admin.policy.runner import PolicyRunner
+from minicontroller.admin.recording.decisions import NodeDecisions, RecentDecisions
+from minicontroller.admin.recording.log import AuditLog, AuditSettings
+from minicontroller.admin.recording.recorder import AuditRecorder
+from minicontroller.admin.recording.records import EventOrigin
 from minicontroller.audit.event import AuditEvent, Decision, Effect, Observed, RecordedState
 from minicontroller.client.network import Network
-from minicontroller.controller.audit.decisions import NodeDecisions, RecentDecisions
-from minicontroller.controller.audit.log import AuditLog, AuditSettings
-from minicontroller.controller.audit.recorder import AuditRecorder
-from minicontroller.controller.audit.records import EventOrigin
-from minicontroller.controller.config.node_config import NodeConfig
-from minicontroller.controller.policy.runner import PolicyRunner
-from minicontroller.controller.security.caller import Caller, Listener
 from minicontroller.gateway.judging.cluster_reader import NotKnownError
 from minicontroller.gateway.judging.judge import Judge
 from minicontroller.gateway.judging.mirror import Mirror
@@ -37,6 +35,7 @@ from minicontroller.gateway.judging.resolution import MOST_ACLS, MOST_FILTERS
 from minicontroller.gateway.judging.review import Reviewer
 from minicontroller.gateway.judging.turns import Turns
 from minicontroller.policies.rules.reading import rules_of
+from minicontroller.process.settings.node_config import NodeConfig
 from minicontroller.protocol.acls import AclOperation, PermissionType
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.config_resources import ResourceType
@@ -54,6 +53,7 @@ from minicontroller.protocol.messages import (
     metadata,
 )
 from minicontroller.protocol.registry import KAFKA
+from minicontroller.security.caller import Caller, Listener
 from tests.gateway.judging.lagging import BROKERS, Deed, LaggingCluster, LaggingNetwork, Truth
 
 RACES = int(os.environ.get("RACES", "25"))

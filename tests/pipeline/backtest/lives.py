@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 import trio
 
+from minicontroller.admin.policy.loading import load_policy, load_rules
 from minicontroller.audit.event import AuditEvent
-from minicontroller.controller.errors import Refusal
+from minicontroller.cluster.errors import Refusal
 from minicontroller.controller.handlers.node import Node
-from minicontroller.controller.node.policy_loading import load_policy, load_rules
-from minicontroller.controller.requests.context import RequestContext
+from minicontroller.network.serving.context import RequestContext
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.dry_runs import TAG
 from minicontroller.protocol.messages import alter_configs as altering

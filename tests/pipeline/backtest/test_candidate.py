@@ -115,7 +115,7 @@ def test_a_module_is_named_as_the_controller_takes_it(folder: Path, monkeypatch:
 
 def test_what_is_installed_does_not_travel() -> None:
     """A policy of an installed package is imported where it is asked."""
-    found = read_candidate("minicontroller.controller.command_line.demo_policy:DemoPolicy")
+    found = read_candidate("minicontroller.cli.demo_policy:DemoPolicy")
     assert found.candidate.folders == {}
     assert ask(found.candidate, "x").decision is not None
 

@@ -3,12 +3,7 @@
 from collections.abc import Sequence
 from datetime import date, timedelta
 
-from minicontroller.pipeline.backtest.plots import (
-    COLOURS,
-    differences_over_time,
-    plotted,
-    refusals_over_time,
-)
+from minicontroller.pipeline.backtest.plots import COLOURS, differences_over_time, plotted, refusals_over_time
 from minicontroller.pipeline.backtest.verdicts import Kind as Difference
 from minicontroller.pipeline.page.sheet import Column, Kind, Sheet
 

@@ -1,0 +1,58 @@
+"""AlterClientQuotas (49) sets and removes the quotas of users, clients and addresses."""
+
+from collections.abc import Iterable, Iterator
+
+from ..cluster.znodes import layout
+from ..cluster.znodes.entity_names import sanitized
+from ..protocol.acls import AclOperation, AclResourceType
+from ..protocol.api_keys import ApiKey
+from ..protocol.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlteredClientQuotas,
+    ClientQuotaAlteration,
+)
+from ..protocol.messages.describe_client_quotas import ClientQuotaEntity
+from .changes import RequestedChange
+from .permissions import Permission
+from .spec import Changes, Rows, Spec, copied
+
+ALTER_CONFIGS = Permission(
+    AclOperation.ALTER_CONFIGS, AclResourceType.CLUSTER, "CLUSTER_AUTHORIZATION_FAILED for each entity"
+)
+KIND = "client_quota"
+"""The kind of these changes in the audit log."""
+NamedEntity = tuple[tuple[str, str | None], ...]
+
+
+def entity_of(entity: Iterable[ClientQuotaEntity]) -> NamedEntity:
+    """Return the types and names of an entity. If a type is named twice, the last one counts."""
+    return tuple({each.entity_type: each.entity_name for each in entity}.items())
+
+
+def entity_name(entity: Iterable[ClientQuotaEntity]) -> str:
+    """Return the name of an entity, whatever it holds: `user=alice,client-id=<default>`."""
+    return ",".join(
+        f"{kind}={layout.DEFAULT_ENTITY if name is None else sanitized(name)}" for kind, name in entity_of(entity)
+    )
+
+
+def operands(alteration: ClientQuotaAlteration) -> dict[str, str | None]:
+    return {op.key: None if op.remove else repr(op.value) for op in alteration.ops}
+
+
+def kinds(alteration: ClientQuotaAlteration) -> dict[str, str]:
+    return {op.key: "delete" if op.remove else "set" for op in alteration.ops}
+
+
+def _requested(request: AlterClientQuotasRequest) -> Iterator[RequestedChange]:
+    for each in request.entries:
+        yield RequestedChange(entity_name(each.entity), KIND, operands(each), kinds(each))
+
+
+SPEC = Spec(
+    key=ApiKey.ALTER_CLIENT_QUOTAS,
+    at_controller=True,
+    rows=Rows("entries", AlteredClientQuotas, {"entries": copied("entity")}),
+    changes=Changes("alter_client_quotas", _requested),
+    permissions=(ALTER_CONFIGS,),
+)

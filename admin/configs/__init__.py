@@ -1,0 +1,1 @@
+"""Changes and descriptions of the configs of topics and brokers."""

@@ -1,0 +1,90 @@
+"""Lists the changes that a request asks for, element by element, for the audit record of a request
+that is refused before it is judged.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..protocol.config_resources import ConfigOperation
+from ..protocol.messages.elect_leaders import ElectionType
+from .changes import KINDS, RequestedChange, kind_and_name
+from .spec import Spec
+
+UNKNOWN_TYPE = 0
+UNKNOWN_OPERATION = "unknown"
+OPERATIONS: Mapping[int, str] = {operation: operation.name.lower() for operation in ConfigOperation}
+ELECTION_TYPES: Mapping[int, str] = {kind: kind.name.lower() for kind in ElectionType}
+
+
+def resource_type_of(kind: str) -> int:
+    """Return the type of a resource by its name, such as `topic`."""
+    return next((number for number, name in KINDS.items() if name == kind), UNKNOWN_TYPE)
+
+
+def operands(resource: Any) -> dict[str, str | None]:
+    """Return the operands of a resource of AlterConfigs or IncrementalAlterConfigs, by key."""
+    return {
+        config.name: None if getattr(config, "config_operation", None) == ConfigOperation.DELETE else config.value
+        for config in resource.configs
+    }
+
+
+def operation_kinds(resource: Any) -> dict[str, str]:
+    """Return the kind of operation on each key of a resource. AlterConfigs sets every key that it
+    names.
+    """
+    return {
+        config.name: OPERATIONS.get(getattr(config, "config_operation", ConfigOperation.SET), UNKNOWN_OPERATION)
+        for config in resource.configs
+    }
+
+
+def named_topics(request: Any) -> Iterator[RequestedChange]:
+    for topic in request.topics:
+        yield RequestedChange(topic.name or "")
+
+
+def deleted_topics(request: Any) -> Iterator[RequestedChange]:
+    for name in request.topic_names:
+        yield RequestedChange(name)
+    yield from named_topics(request)
+
+
+def reassigned_topics(request: Any) -> Iterator[RequestedChange]:
+    rows: dict[str, dict[int, Sequence[int] | None]] = {}
+    for topic in request.topics:
+        named = rows.setdefault(topic.name, {})
+        named.update((partition.partition_index, partition.replicas) for partition in topic.partitions)
+    for name, reassignments in rows.items():
+        yield RequestedChange(name, reassignments=reassignments)
+
+
+def topics_with_deleted_records(request: Any) -> Iterator[RequestedChange]:
+    offsets: dict[str, dict[int, int]] = {}
+    for topic in request.topics:
+        named = offsets.setdefault(topic.name, {})
+        named.update((partition.partition_index, partition.offset) for partition in topic.partitions)
+    for name, wanted in offsets.items():
+        yield RequestedChange(name, delete_records_offsets=wanted)
+
+
+def elected_topics(request: Any) -> Iterator[RequestedChange]:
+    for topic in request.topic_partitions or ():
+        yield RequestedChange(topic.topic, election_type=election_type(request))
+
+
+def election_type(request: Any) -> str:
+    """Return the name of the election type of an ElectLeaders."""
+    return ELECTION_TYPES.get(request.election_type, UNKNOWN_OPERATION)
+
+
+def configured_resources(request: Any) -> Iterator[RequestedChange]:
+    for resource in request.resources:
+        kind, name = kind_and_name(resource.resource_type, resource.resource_name)
+        yield RequestedChange(name, kind, operands(resource), operation_kinds(resource))
+
+
+def requested_changes(spec: Spec, request: Any) -> list[RequestedChange]:
+    """Return the requested changes, without duplicates, in the order of the request."""
+    requested = () if spec.changes is None else spec.changes.requested(request)
+    return list({(each.kind, each.resource): each for each in requested}.values())

@@ -1,0 +1,353 @@
+"""Defines the commands. Errors are printed as one sentence; the exit code is 1 for a failure and 2
+for a usage error.
+"""
+
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from ..version import __version__
+from .lazy import LazyGroup
+from .output import nobody_reads
+from .typed import Seconds, read_text
+
+MAX_PORT = 65_535
+
+
+def _key_values(_context: click.Context, _parameter: click.Parameter, settings: tuple[str, ...]) -> tuple[str, ...]:
+    for setting in settings:
+        if not setting.partition("=")[1]:
+            raise click.BadParameter(f"{setting!r} is not KEY=VALUE.")
+    return settings
+
+
+def _listen_address(_context: click.Context, _parameter: click.Parameter, address: str) -> tuple[str, int]:
+    from ..policies.configs.values import host_and_port
+
+    found = host_and_port(address)
+    if found is None:
+        raise click.BadParameter(f"{address!r} is not HOST:PORT (an IPv6 address stands in brackets: [::1]:9092).")
+    return found
+
+
+def _address(context: click.Context, parameter: click.Parameter, address: str) -> tuple[str, int]:
+    host, port = _listen_address(context, parameter, address)
+    if not port:
+        raise click.BadParameter(f"{address!r} is not HOST:PORT.")
+    return host, port
+
+
+settings_option = partial(click.option, "--set", "settings", multiple=True, metavar="KEY=VALUE", callback=_key_values)
+verbose_option = partial(click.option, "-v", "--verbose", is_flag=True, help="Log debug messages too.")
+
+
+@click.group("minicontroller", cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="minicontroller")
+def commands() -> None:
+    """Run the admin half of a Kafka broker: clusters for tests, policies for topics, and an
+    administrative client.
+    """
+
+
+for name, place, summary in (
+    ("acls", ".acls:acls", "List, add and remove ACLs: who may do what."),
+    ("audit", ".audit:audit", "Read the audit log: who changed what, and what was refused."),
+    ("cluster", ".cluster:cluster", "Show the nodes of a cluster and its problems."),
+    ("configs", ".configs:configs", "Show and change the configs of topics and brokers."),
+    ("demo", ".demo:demo", "Run a cluster with a policy, and show its answers."),
+    ("pipeline", "...pipeline.commands:pipeline", "Analyse the audit log on Spark: tables, reports, back-tests."),
+    ("groups", ".groups:groups", "List and delete groups, and set their offsets."),
+    ("leaders", ".leaders:leaders", "Elect leaders of partitions."),
+    ("log-dirs", ".log_dirs:log_dirs", "Show directories of brokers, and move replicas between them."),
+    ("policy", ".policy:policy", "Check rules for topics, and try them on requests."),
+    ("quotas", ".quotas:quotas", "List, set and remove quotas of users, clients and addresses."),
+    ("reassignments", ".reassignments:reassignments", "List, start and cancel moves of replicas."),
+    ("records", ".records:records", "Delete records of partitions, and show offsets."),
+    ("tokens", ".tokens:tokens", "Create, list, renew and expire delegation tokens."),
+    ("topics", ".topics:topics", "List, describe, create, alter and delete topics."),
+    ("users", ".users:users", "List, set and remove the users who log in by SCRAM."),
+):
+    commands.add_later(name, place, summary)
+
+
+def run() -> NoReturn:
+    """Run the command that was typed. Every error except a bug becomes a sentence and an exit code
+    here.
+    """
+    try:
+        code = commands.main(standalone_mode=False) or 0
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except click.Abort:
+        click.echo("Aborted.", err=True)
+        code = 1
+    except OSError as error:
+        nobody_reads()
+        click.echo(f"Error: {error.strerror or error}{f': {error.filename}' if error.filename else ''}.", err=True)
+        code = 1
+    sys.exit(code)
+
+
+@commands.command()
+@click.option(
+    "--brokers", default=3, show_default=True, type=click.IntRange(1, 100), help="Number of nodes; ids start at 1."
+)
+@click.option(
+    "--port",
+    default=9092,
+    show_default=True,
+    type=click.IntRange(0, MAX_PORT),
+    help="Port of node 1; the others follow. 0: free ports.",
+)
+@click.option(
+    "--listen",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="HOST",
+    help="Where the nodes listen for clients; 0.0.0.0: everywhere.",
+)
+@click.option(
+    "--advertise",
+    default="",
+    metavar="HOST[:PORT]",
+    help="What clients are given for node 1, as in a container; the ports of the others follow, unless the host has $(nodeId).",
+)
+@click.option("--store", default="memory", show_default=True, help="memory, or zookeeper://host:2181/chroot.")
+@settings_option(help="A configuration key of every node; repeatable.")
+@verbose_option()
+@click.option(
+    "--with-parent",
+    is_flag=True,
+    help="End when the process that started this one ends, however it does, or closes its pipe to stdin.",
+)
+def up(
+    *,
+    brokers: int,
+    port: int,
+    listen: str,
+    advertise: str,
+    store: str,
+    settings: tuple[str, ...],
+    verbose: bool,
+    with_parent: bool,
+) -> None:
+    """Run a cluster in one process. Ctrl-C ends it."""
+    if with_parent:
+        from .parent import end_with_parent
+
+        end_with_parent()
+    from ..controller.node.client_addresses import ClientAddresses
+    from ..controller.node.process import run_cluster
+
+    if port + brokers - 1 > MAX_PORT:
+        raise click.UsageError(
+            f"--port {port} leaves no room for {brokers} nodes: the last would be {port + brokers - 1}."
+        )
+    _run(run_cluster, brokers, port, store, settings, ClientAddresses(listen.strip("[]"), advertise), verbose=verbose)
+
+
+@commands.command()
+@click.option(
+    "--config",
+    "file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Properties file in Kafka's format.",
+)
+@settings_option(help="A key that overrides the environment and the file; repeatable.")
+@verbose_option()
+def serve(file: Path | None, settings: tuple[str, ...], verbose: bool) -> None:
+    """Run one node of a cluster on ZooKeeper.
+
+    Environment variables override the file: KAFKA_BROKER_ID is broker.id. Without a file, they must
+    set all keys that a node needs.
+    """
+    from ..controller.node.process import run_one
+    from ..process.settings.environment import PREFIX
+
+    if file is None and not settings and not any(variable.startswith(PREFIX) for variable in os.environ):
+        raise click.UsageError(f"There is no configuration: name a file by --config, or set {PREFIX}... variables.")
+    _run(run_one, "" if file is None else read_text(file), str(file or "the environment"), settings, verbose=verbose)
+
+
+@commands.command()
+@click.option("--upstream", required=True, metavar="HOST:PORT,...", help="Brokers of the cluster to begin with.")
+@click.option(
+    "--listen",
+    default="127.0.0.1:19092",
+    show_default=True,
+    metavar="HOST:PORT",
+    callback=_listen_address,
+    help="Where clients begin; the ports of the brokers follow. Port 0: free ports.",
+)
+@click.option(
+    "--config",
+    "file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Properties file: advertised.host, and upstream.* with the keys of a client.",
+)
+@click.option(
+    "--rules", multiple=True, metavar="FILE", help="Rules that requests for changes have to meet; repeatable."
+)
+@click.option("--observe", is_flag=True, help="Judge and record requests, and refuse none.")
+@settings_option(help="A key that overrides the file; repeatable.")
+@verbose_option()
+def gateway(
+    *,
+    upstream: str,
+    listen: tuple[str, int],
+    file: Path | None,
+    rules: tuple[str, ...],
+    observe: bool,
+    settings: tuple[str, ...],
+    verbose: bool,
+) -> None:
+    """Run a gateway in front of a Kafka cluster. Ctrl-C ends it."""
+    from ..client.configuration import Address
+    from ..cluster.errors import ConfigurationError
+    from ..gateway.configuration import load_gateway_config
+    from ..gateway.process import run_gateway
+
+    try:
+        config = load_gateway_config(
+            "" if file is None else read_text(file),
+            str(file or "--set"),
+            settings,
+            upstream=upstream,
+            listen=Address(*listen),
+            rules=rules,
+            observes=observe,
+            with_files=True,
+        )
+    except ConfigurationError as error:
+        raise click.ClickException(str(error)) from None
+    _run(run_gateway, config, verbose=verbose)
+
+
+@commands.command(short_help="Check whether the node at HOST:PORT is ready.")
+@click.argument("address", metavar="HOST:PORT", callback=_address)
+@click.option("--timeout", default=5.0, show_default=True, type=Seconds(), help="Seconds to wait for the answer.")
+@click.option("--user", help="User for SASL/PLAIN; the password is in MINICONTROLLER_PASSWORD.")
+@click.option(
+    "--command-config",
+    "file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Properties file of a client, for TLS and for other logins.",
+)
+def ping(address: tuple[str, int], timeout: float, user: str | None, file: Path | None) -> None:
+    """Check whether the node at HOST:PORT is ready: it answers and knows the controller. Exits with
+    0 if it is ready, or else 1.
+    """
+    import logging
+
+    import trio
+
+    from ..client.configuration import load_client_config
+    from ..cluster.errors import ConfigurationError
+    from ..security.credentials import Credentials, PlainCredentials
+    from ..text import escaped
+    from .ping import NotReady
+    from .ping import ping as ask
+
+    logging.getLogger("minicontroller").addHandler(logging.NullHandler())  # the answer is one line
+    host, port = address
+    if user is not None and file is not None:
+        raise click.UsageError("--user and --command-config exclude each other: the file names the user.")
+    try:
+        credentials: Credentials | None = None
+        tls = None
+        if file is not None:
+            config = load_client_config(read_text(file), str(file), bootstrap="localhost:9092", default_bootstrap="")
+            credentials, tls = config.credentials, config.tls
+            for warning in config.warnings:
+                click.echo(f"Warning: {escaped(warning)}", err=True)
+        elif user is not None:
+            credentials = PlainCredentials(user, os.environ.get("MINICONTROLLER_PASSWORD", ""))
+        pulse = trio.run(partial(ask, host, port, timeout_seconds=timeout, credentials=credentials, tls=tls))
+    except ConfigurationError as error:
+        raise click.ClickException(str(error)) from None
+    except NotReady as reason:
+        from .admin_options import begun
+
+        raise click.ClickException(begun(str(reason))) from None
+    click.echo(f"ready: {pulse}")
+
+
+@commands.group()
+def protocol() -> None:
+    """Show the APIs and messages that nodes support."""
+
+
+@protocol.command()
+def apis() -> None:
+    """List the APIs and versions that nodes support."""
+    from ..protocol import describe
+    from .tables import print_table
+
+    rows = [(int(row.key), row.name, row.versions, row.flexible_from) for row in describe.apis()]
+    print_table(("key", "API", "versions", "flexible from"), rows)
+
+
+@protocol.command()
+@click.argument("message")
+@click.argument("version", type=int)
+def show(message: str, version: int) -> None:
+    """Show the generated code of a MESSAGE. The code encodes and decodes a message such as
+    CreateTopicsRequest in a VERSION.
+    """
+    from ..protocol import describe
+
+    try:
+        click.echo(describe.show(message, version))
+    except (LookupError, ValueError) as error:
+        text = str(error.args[0] if error.args else error)
+        raise click.UsageError(f"{text[:1].upper()}{text[1:]}.") from None
+
+
+def _run(function: Callable[..., Awaitable[None]], *arguments: object, verbose: bool) -> None:
+    import gc
+    import logging
+
+    import trio
+
+    from ..cluster.errors import ConfigurationError, first_of
+    from ..policies.load_errors import PolicyLoadError
+    from ..process.observe.logs import HUMAN, use_format
+    from ..process.observe.unexpected_errors import log_unexpected_errors
+
+    expected = (ConfigurationError, PolicyLoadError, OSError)
+    """Errors that the user can correct. All others are bugs and are logged with a traceback."""
+    gc.freeze()  # what is loaded by now stays for good, and need not be looked at again
+    logging.basicConfig(stream=sys.stderr, level=logging.DEBUG if verbose else logging.INFO)
+    use_format(HUMAN)
+    log_unexpected_errors()
+    try:
+        trio.run(function, *arguments)
+    except BaseExceptionGroup as group:
+        mendable, rest = group.split(expected)
+        if rest is not None:
+            _end_with_defect(rest)
+        assert mendable is not None
+        _explain(first_of(mendable))
+    except expected as error:
+        _explain(error)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is logged as everything is
+        _end_with_defect(error)
+
+
+def _end_with_defect(error: BaseException) -> NoReturn:
+    import logging
+
+    logging.getLogger("minicontroller").critical("the process ends because of a bug", exc_info=error)
+    sys.exit(1)
+
+
+def _explain(error: BaseException) -> NoReturn:
+    raise click.ClickException(str(error)) from None

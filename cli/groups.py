@@ -1,0 +1,181 @@
+"""`minicontroller groups` lists, describes and deletes groups, and sets and removes their offsets,
+on any Kafka.
+"""
+
+from collections.abc import Sequence
+
+import click
+
+from .. import client
+from ..client.errors import AdminError
+from ..client.model import GroupDescription, OffsetAndMetadata, Results, TopicPartition
+from ..text import escaped, plural
+from .admin_options import (
+    AdminOptions,
+    ChangeResult,
+    admin_options,
+    ask,
+    complain,
+    conclude,
+    error_json,
+    exit_code,
+    print_json,
+)
+from .changes import parse_partition
+from .output import is_conversation, readers_may_leave
+
+Offsets = Results[TopicPartition, OffsetAndMetadata]
+LARGEST = 2**63 - 1
+
+
+def _offsets(
+    _context: click.Context, _parameter: click.Parameter, texts: Sequence[str]
+) -> dict[TopicPartition, OffsetAndMetadata]:
+    """Parse partitions with offsets, such as `orders-0=42`. Raises click.BadParameter."""
+    offsets: dict[TopicPartition, OffsetAndMetadata] = {}
+    for text in texts:
+        name, _, offset = text.rpartition("=")
+        is_number = offset.isascii() and offset.isdecimal() and len(offset) <= len(str(LARGEST))
+        if not name or not is_number or int(offset) > LARGEST:
+            raise click.BadParameter(f"{text!r} is no partition with an offset: write orders-0=42.")
+        partition = parse_partition(name)
+        if partition in offsets:
+            raise click.BadParameter(f"{name} is named twice.")
+        offsets[partition] = OffsetAndMetadata(int(offset))
+    return offsets
+
+
+def _partitions(_context: click.Context, _parameter: click.Parameter, texts: Sequence[str]) -> list[TopicPartition]:
+    return [parse_partition(text) for text in texts]
+
+
+names_argument = click.argument("names", metavar="GROUP...", nargs=-1, required=True)
+group_argument = click.argument("group", metavar="GROUP")
+
+
+@click.group()
+def groups() -> None:
+    """List, describe and delete groups, and set and remove their offsets."""
+
+
+@groups.command("list")
+@admin_options
+def list_groups(*, options: AdminOptions) -> None:
+    """Show the groups that you may see."""
+    found = ask(options, lambda admin: admin.list_consumer_groups())
+    if options.as_json:
+        rows = [{"group": each.group_id, "state": each.state, "protocol": each.protocol_type} for each in found]
+        print_json({"groups": rows})
+    elif found:
+        from .tables import print_table
+
+        print_table(("group", "state", "protocol"), [(each.group_id, each.state, each.protocol_type) for each in found])
+    else:
+        click.echo("No groups.", err=True)
+
+
+@groups.command()
+@names_argument
+@admin_options
+def describe(*, names: Sequence[str], options: AdminOptions) -> None:
+    """Show the state of groups, and their offsets."""
+
+    async def question(admin: "client.AdminClient") -> list[tuple[str, GroupDescription | AdminError, Offsets]]:
+        found = await admin.describe_consumer_groups(names)
+        return [
+            (name, group, {} if isinstance(group, AdminError) else await admin.list_consumer_group_offsets(name))
+            for name, group in found.items()
+        ]
+
+    found = ask(options, question)
+    with readers_may_leave():
+        if options.as_json:
+            print_json({"groups": [_group_json(*each) for each in found]})
+        for _, group, offsets in found:
+            if not (isinstance(group, AdminError) or options.as_json):
+                _print_group(group, offsets)
+    for name, group, _ in found:
+        if isinstance(group, AdminError):
+            complain(name, group)
+    raise SystemExit(exit_code(group for _, group, _ in found if isinstance(group, AdminError)))
+
+
+@groups.command("set-offsets")
+@group_argument
+@click.argument("offsets", metavar="TOPIC-PARTITION=OFFSET...", nargs=-1, required=True, callback=_offsets)
+@admin_options
+def set_offsets(*, group: str, offsets: dict[TopicPartition, OffsetAndMetadata], options: AdminOptions) -> None:
+    """Set offsets of a group that has no members.
+
+    The group is created if it does not exist.
+    """
+    results = ask(options, lambda admin: admin.alter_consumer_group_offsets(group, offsets))
+    done = {partition: f"set to {wanted.offset}" for partition, wanted in offsets.items()}
+    conclude(options, [_changed(group, partition, result, done[partition]) for partition, result in results.items()])
+
+
+@groups.command("delete-offsets")
+@group_argument
+@click.argument("partitions", metavar="TOPIC-PARTITION...", nargs=-1, required=True, callback=_partitions)
+@admin_options
+def delete_offsets(*, group: str, partitions: Sequence[TopicPartition], options: AdminOptions) -> None:
+    """Remove offsets of a group.
+
+    A group without any exists no longer.
+    """
+    results = ask(options, lambda admin: admin.delete_consumer_group_offsets(group, partitions))
+    conclude(options, [_changed(group, partition, result, "removed") for partition, result in results.items()])
+
+
+@groups.command()
+@names_argument
+@click.option("--yes", is_flag=True, help="Delete without asking for confirmation.")
+@admin_options
+def delete(*, names: Sequence[str], yes: bool, options: AdminOptions) -> None:
+    """Delete groups without members, with their offsets."""
+    question = f"Delete {plural(len(names), 'group')}: {escaped(', '.join(names))}?"
+    if not yes and is_conversation() and not click.confirm(question):
+        raise click.ClickException("Nothing was deleted.")
+    results = ask(options, lambda admin: admin.delete_consumer_groups(names))
+    conclude(options, [ChangeResult(name, "deleted", {"group": name}, error) for name, error in results.items()])
+
+
+def _changed(group: str, partition: TopicPartition, error: AdminError | None, done: str) -> ChangeResult:
+    facts: dict[str, object] = {"group": group, "topic": partition.topic, "partition": partition.partition}
+    return ChangeResult(f"{group}: {partition}", done, facts, error)
+
+
+def _print_group(group: GroupDescription, offsets: Offsets) -> None:
+    from .tables import print_table
+
+    facts = [group.state, plural(group.members, "member"), f"coordinator {group.coordinator}"]
+    click.echo(f"{escaped(group.group_id)}: {escaped(', '.join(facts))}")
+    rows = [
+        (str(partition), "", each.name)
+        if isinstance(each, AdminError)
+        else (str(partition), each.offset, each.metadata)
+        for partition, each in offsets.items()
+    ]
+    if rows:
+        print_table(("partition", "offset", "metadata"), rows)
+
+
+def _group_json(name: str, group: GroupDescription | AdminError, offsets: Offsets) -> dict[str, object]:
+    if isinstance(group, AdminError):
+        return {"group": name, "error": error_json(group)}
+    return {
+        "group": name,
+        "state": group.state,
+        "protocol": group.protocol_type,
+        "members": group.members,
+        "coordinator": group.coordinator,
+        "offsets": [_offset_json(partition, each) for partition, each in offsets.items()],
+        "error": None,
+    }
+
+
+def _offset_json(partition: TopicPartition, each: OffsetAndMetadata | AdminError) -> dict[str, object]:
+    facts: dict[str, object] = {"topic": partition.topic, "partition": partition.partition}
+    if isinstance(each, AdminError):
+        return {**facts, "error": error_json(each)}
+    return {**facts, "offset": each.offset, "metadata": each.metadata, "error": None}

@@ -1,0 +1,131 @@
+"""`minicontroller records` deletes records of partitions and shows their offsets, on any Kafka."""
+
+from collections.abc import Sequence
+
+import click
+
+from ..client.errors import AdminError
+from ..client.model import ListedOffset, OffsetSpec, TopicPartition
+from ..text import escaped
+from .admin_options import (
+    AdminOptions,
+    ChangeResult,
+    admin_options,
+    ask,
+    complain,
+    conclude,
+    error_json,
+    exit_code,
+    print_json,
+)
+from .changes import parse_partition, parse_partitions
+from .output import is_conversation, readers_may_leave
+
+LARGEST = 2**63 - 1
+ALL_RECORDS = -1
+SPECS = {"latest": OffsetSpec.LATEST, "earliest": OffsetSpec.EARLIEST, "max-timestamp": OffsetSpec.MAX_TIMESTAMP}
+
+
+def parse_offsets(
+    _context: click.Context, _parameter: click.Parameter, texts: Sequence[str]
+) -> dict[TopicPartition, int]:
+    """Parse partitions with offsets, such as `orders-0=42`, or without, which means the end. Raises
+    click.BadParameter, also for a repeated partition.
+    """
+    offsets: dict[TopicPartition, int] = {}
+    for text in texts:
+        name, has_offset, offset = text.partition("=")
+        partition = parse_partition(name)
+        is_number = offset.isascii() and offset.isdecimal() and len(offset) <= len(str(LARGEST))
+        if has_offset and not (is_number and int(offset) <= LARGEST):
+            raise click.BadParameter(f"{text!r} names no offset: write {name}=42, or {name} for all records.")
+        if partition in offsets:
+            raise click.BadParameter(f"{name} is named twice.")
+        offsets[partition] = int(offset) if has_offset else ALL_RECORDS
+    return offsets
+
+
+@click.group()
+def records() -> None:
+    """Delete records of partitions, and show their offsets."""
+
+
+@records.command()
+@click.argument("offsets", metavar="TOPIC-PARTITION[=OFFSET]...", nargs=-1, required=True, callback=parse_offsets)
+@click.option("--yes", is_flag=True, help="Delete without asking for confirmation.")
+@click.option("--dry-run", is_flag=True, help="Only check the request, policies included.")
+@admin_options
+def delete(*, offsets: dict[TopicPartition, int], yes: bool, dry_run: bool, options: AdminOptions) -> None:
+    """Delete records before an offset, or all of them.
+
+    --dry-run needs nodes of minicontroller, as Kafka's DeleteRecords has no such option.
+    """
+    question = f"Delete records of {escaped(', '.join(map(str, offsets)))}?"
+    if not (yes or dry_run) and is_conversation() and not click.confirm(question):
+        raise click.ClickException("Nothing was deleted.")
+    results = ask(options, lambda admin: admin.delete_records(offsets, validate_only=dry_run))
+    conclude(
+        options,
+        (
+            ChangeResult(
+                escaped(str(each)),
+                "deleted",
+                {"topic": each.topic, "partition": each.partition, "low_watermark": _low_watermark(result)},
+                None if isinstance(result, int) else result,
+            )
+            for each, result in results.items()
+        ),
+        dry_run=dry_run,
+    )
+
+
+def _low_watermark(result: object) -> int | None:
+    return result if isinstance(result, int) else None
+
+
+@records.command()
+@click.argument("partitions", metavar="TOPIC-PARTITION...", nargs=-1, required=True, callback=parse_partitions)
+@click.option("--of", type=click.Choice(list(SPECS)), default="latest", show_default=True, help="Which offset to show.")
+@click.option("--at", "time_ms", type=click.IntRange(0, LARGEST), help="That of the first record since, in ms.")
+@admin_options
+def offsets(*, partitions: tuple[TopicPartition, ...], of: str, time_ms: int | None, options: AdminOptions) -> None:
+    """Show the last or the first offsets of partitions.
+
+    The offset -1 says that there is no such record.
+    """
+    spec = SPECS[of] if time_ms is None else time_ms
+    found = ask(options, lambda admin: admin.list_offsets(dict.fromkeys(partitions, spec)))
+    with readers_may_leave():
+        if options.as_json:
+            print_json({"offsets": [_offset_json(each, result) for each, result in found.items()]})
+        else:
+            _print_offsets(found)
+    for each, result in found.items():
+        if isinstance(result, AdminError):
+            complain(str(each), result)
+    raise SystemExit(exit_code(result for result in found.values() if isinstance(result, AdminError)))
+
+
+def _print_offsets(found: dict[TopicPartition, ListedOffset | AdminError]) -> None:
+    from .tables import print_table
+
+    rows = [
+        (str(each), result.offset, result.timestamp_ms if result.timestamp_ms >= 0 else None)
+        for each, result in found.items()
+        if isinstance(result, ListedOffset)
+    ]
+    if rows:
+        print_table(("of", "offset", "timestamp"), rows)
+
+
+def _offset_json(partition: TopicPartition, result: ListedOffset | AdminError) -> dict[str, object]:
+    facts: dict[str, object] = {"topic": partition.topic, "partition": partition.partition}
+    if isinstance(result, AdminError):
+        return {**facts, "offset": None, "timestamp_ms": None, "leader_epoch": None, "error": error_json(result)}
+    return {
+        **facts,
+        "offset": result.offset,
+        "timestamp_ms": result.timestamp_ms,
+        "leader_epoch": result.leader_epoch,
+        "error": None,
+    }

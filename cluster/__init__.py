@@ -1,0 +1,1 @@
+"""The cluster as immutable values and pure functions of them: its image, znodes and quotas."""

@@ -1,1 +1,0 @@
-"""The cluster's metadata as immutable values, and pure functions of them."""

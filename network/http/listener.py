@@ -1,0 +1,215 @@
+"""The HTTP port, a socket that costs next to nothing until somebody connects.
+
+Rule: an HTTP client can harm nobody else. The number of connections is bounded, and the oldest
+makes room for a new one; a client that does not read its answer is disconnected; and an
+error ends the connection on which it happened. The service behind the connections is loaded by the
+first of them.
+"""
+
+import errno
+import ipaddress
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+import trio
+
+from ...cluster.errors import ConfigurationError
+from ...policies.configs.values import host_and_port
+from ...process.observe.logs import ClientWarnings
+from ...protocol.other_protocols import FIRST_BYTES, HTTP, TEXT, protocol_of
+from ..binding import open_listeners, port_of
+from ..tls import TlsTransport
+from ..transport import Disconnected, SocketTransport
+from .protection import HttpProtection
+
+log = logging.getLogger("minicontroller.http")
+
+MAX_CONNECTIONS = 100
+STALL_SECONDS = 10.0
+"""How long a client may take to read what was sent before it is disconnected."""
+READ_BYTES = 4 * 1024
+"""How much is read at once: thousands of frames of HTTP/2 in one read would hold up the node."""
+PAUSE_SECONDS = 0.1
+OVERLOADED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Read the `host:port` of `http.listen`, with an IPv6 address in brackets. Raises
+    ConfigurationError.
+    """
+    address = host_and_port(text)
+    if address is None:
+        raise ConfigurationError(f"http.listen is host:port, such as 127.0.0.1:8080, and not {text!r}.")
+    return address
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class BoundedStream:
+    """A connection as hypercorn uses it. Its sends have a time limit, since hypercorn shields them
+    from cancellation.
+    """
+
+    def __init__(self, transport: SocketTransport | TlsTransport, warnings: ClientWarnings) -> None:
+        self._transport = transport
+        self._warnings = warnings
+        self._has_begun = False
+        self.socket = transport.raw_socket
+        self.listens = False
+        """Whether the client listens to events; such a connection is evicted last."""
+
+    async def secure(self) -> None:
+        """Do the TLS handshake, if there is TLS. Raises Disconnected."""
+        await self._transport.secure()
+
+    async def send_all(self, data: bytes) -> None:
+        try:
+            with trio.move_on_after(STALL_SECONDS) as scope:
+                await trio.lowlevel.checkpoint()
+                sent = self._transport.send_nowait(data)
+                await self._transport.send_rest(memoryview(data)[sent:])
+        except Disconnected as error:
+            raise trio.BrokenResourceError(str(error)) from error
+        if scope.cancelled_caught:
+            self.close()
+            raise trio.BrokenResourceError("the client takes nothing")
+
+    async def receive_some(self, max_bytes: int) -> bytes:
+        try:
+            data = await self._transport.receive(min(max_bytes, READ_BYTES))
+            if not self._has_begun:
+                data = await self._begun(data)
+        except Disconnected as error:
+            raise trio.BrokenResourceError(str(error)) from error
+        return data
+
+    async def _begun(self, data: bytes) -> bytes:
+        """Return the first bytes, at least as many as name a protocol. Raises Disconnected if it
+        is not HTTP.
+        """
+        self._has_begun = True
+        while 0 < len(data) < FIRST_BYTES and (more := await self._transport.receive(READ_BYTES)):
+            data += more
+        other = "Kafka's protocol" if data[:1] == b"\0" else protocol_of(data)
+        if other in (None, HTTP, TEXT):  # what text it is, the service says
+            return data
+        self._warnings.say(log, "closing a connection at the HTTP port: %s arrived instead of HTTP", other)
+        raise Disconnected(f"{other} arrived instead of HTTP")
+
+    async def aclose(self) -> None:
+        self.close()
+        await trio.lowlevel.checkpoint()
+
+    def close(self) -> None:
+        """Close the socket at once; tasks that wait for it are woken."""
+        self._transport.close()
+
+
+class HttpService(Protocol):
+    """Speaks HTTP on connections."""
+
+    async def serve(self, stream: BoundedStream) -> None:
+        """Serve one connection until it ends."""
+
+
+class HttpListener:
+    """Accepts HTTP connections: `open` it, then `run` it until cancelled."""
+
+    def __init__(self, load: "Callable[[HttpListener], Awaitable[HttpService]]", protection: HttpProtection) -> None:
+        """`load` is called once, when the first connection comes."""
+        self.protection = protection
+        protection.on_new_token = self._end_events
+        self.connections: dict[BoundedStream, None] = {}
+        """The open connections, the oldest first."""
+        self.evicted = 0
+        self.host = ""
+        self.port = 0
+        self._load = load
+        self._listeners: list[trio.SocketListener] = []
+        self._service: HttpService | None = None
+        self._loading = trio.Lock()
+        self._warnings = ClientWarnings()
+
+    async def open(self, address: str) -> None:
+        """Bind the address of `http.listen`. Raises ConfigurationError or OSError."""
+        self.host, port = parse_address(address)
+        try:
+            self._listeners = await open_listeners(self.host, port)
+        except OSError as error:
+            raise OSError(f"http.listen cannot listen on {address}: {error.strerror or error}.") from error
+        self.port = port_of(self._listeners[0])
+
+    @property
+    def address(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    async def run(self) -> None:
+        async with trio.open_nursery() as nursery:
+            for listener in self._listeners:
+                nursery.start_soon(self._accept, listener, nursery)
+            try:
+                await trio.sleep_forever()
+            finally:
+                for stream in list(self.connections):
+                    stream.close()
+
+    async def _accept(self, listener: trio.SocketListener, nursery: trio.Nursery) -> None:
+        async with listener:
+            while True:
+                try:
+                    accepted = await listener.accept()
+                except OSError as error:
+                    if error.errno not in OVERLOADED:
+                        raise
+                    await trio.sleep(PAUSE_SECONDS)
+                    continue
+                stream = BoundedStream(self._transport(accepted), self._warnings)
+                self._make_room()
+                self.connections[stream] = None
+                nursery.start_soon(self._guarded, stream)
+
+    def _transport(self, stream: trio.SocketStream) -> SocketTransport | TlsTransport:
+        context = self.protection.context
+        return SocketTransport(stream) if context is None else TlsTransport(stream, context)
+
+    def _make_room(self) -> None:
+        if len(self.connections) >= MAX_CONNECTIONS:
+            oldest = next((each for each in self.connections if not each.listens), next(iter(self.connections)))
+            del self.connections[oldest]
+            oldest.close()
+            self.evicted += 1
+
+    def _end_events(self) -> None:
+        """Close the connections of those who listen to events by a token that is no longer the
+        right one; browsers connect again. Every other request shows its token.
+        """
+        for stream in self.connections:
+            if stream.listens:
+                stream.close()
+
+    async def _guarded(self, stream: BoundedStream) -> None:
+        try:
+            await stream.secure()
+            service = await self._loaded()
+            await service.serve(stream)
+        except Disconnected as error:  # before a request: a failed handshake
+            self._warnings.say(log, "TLS handshake at the HTTP port failed: %s", error)
+        except Exception:
+            log.exception("an HTTP connection failed")
+        finally:
+            stream.close()
+            self.connections.pop(stream, None)
+
+    async def _loaded(self) -> HttpService:
+        async with self._loading:
+            if self._service is None:
+                self._service = await self._load(self)
+            return self._service

@@ -1,0 +1,56 @@
+"""The interface of whatever runs in a process and is shown by the site: nodes, or a gateway."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from ...admin.recording.decisions import RecentDecisions
+from ...admin.recording.log import AuditLog
+from ...cluster.image import Image
+from .health import Health
+from .listener import HttpListener
+from .topic_statistics import TopicStatistics
+from .views import PageState
+
+
+class Metrics(Protocol):
+    """The metrics of a process."""
+
+    async def text(self, *, event_listeners: int) -> bytes:
+        """Return all metrics in the text format of Prometheus."""
+
+
+class ShownProcess(Protocol):
+    """A process as the site shows it."""
+
+    @property
+    def decisions(self) -> RecentDecisions: ...
+    @property
+    def generation(self) -> int:
+        """A number that grows with every change that a watcher could see."""
+
+    @property
+    def image(self) -> Image:
+        """The image of the cluster that is shown."""
+
+    @property
+    def audit_logs(self) -> Sequence[AuditLog]: ...
+    @property
+    def log_id(self) -> str:
+        """The cluster id in the events of the audit logs."""
+
+    def watch(self) -> None:
+        """Follow changes from now on."""
+
+    async def wait_for_change(self, seen: int) -> None:
+        """Wait until the generation is no longer `seen`."""
+
+    def health(self) -> Health: ...
+
+    async def state(self, statistics: TopicStatistics) -> PageState:
+        """Return the state of the cluster, for the head of the page."""
+
+    async def configs(self, topic: str) -> Mapping[str, str] | None:
+        """Return the configs of a topic, redacted; None if they cannot be read now."""
+
+    def metrics(self, listener: HttpListener, statistics: TopicStatistics) -> Metrics:
+        """Return the metrics of the process."""

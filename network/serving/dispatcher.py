@@ -1,0 +1,395 @@
+"""The dispatcher takes a request from its frame to its answer.
+
+Errors become answers only here:
+
+- `ProtocolError`, for bytes that cannot be read, ends the connection, with one line in the log.
+- `Refusal` becomes a response that refuses the request, with a row for each thing that it names.
+- Any other exception is a defect of this program. It becomes such a response with
+  UNKNOWN_SERVER_ERROR, and the log gets the request and a traceback.
+
+`Dispatcher.answer` is synchronous, so a response that the handler returns at once costs no task. If
+the handler returns an awaitable, so does `answer`.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+import trio
+
+from ...admin.bounds import ENVELOPE_BYTES, MAX_ANSWER_BYTES, SMALL_BYTES, check_changes
+from ...admin.error_answers import error_answer, first_error
+from ...admin.permissions import CLUSTER_ACTION
+from ...admin.spec import Sender, Spec
+from ...cluster.errors import EarlyRefusal, NotANode, Refusal, TooManyChanges
+from ...process.observe.logs import ClientWarnings, about, cut
+from ...process.observe.metrics import RequestMetrics
+from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
+from ...protocol.errors import MalformedMessage, ProtocolError
+from ...protocol.header import REQUEST_START, RequestHeader, RequestOrigin, client_id_of
+from ...protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from ...security.authorizer import Authorization
+from ...security.caller import MAX_SOFTWARE_CHARACTERS, Caller
+from ...security.principal import principal_from_text
+from .context import RequestContext, Route, Routes
+from .long_answers import AT_ONCE, rows_in_time_slices
+from .request_log import describe_request, describe_unexpected_error
+
+log = logging.getLogger("minicontroller.answer")
+
+MAX_REMEMBERED_SOFTWARE = 1_000
+"""The most names of client software that are remembered after their leftover bytes were logged,
+because clients choose these names.
+"""
+
+RecordRefusal = Callable[[RequestContext, Any, Refusal], Awaitable[None] | None]
+"""Called with each request that was refused before a handler saw it. If it returns an awaitable,
+the answer waits for that.
+"""
+
+_NAMES = {int(key): key.name for key in ApiKey}
+
+
+WhenRefused = Callable[[RequestContext, Any, Refusal], None]
+"""Called with each request that is refused as a whole."""
+
+
+class Counters(msgspec.Struct):
+    """Counters of requests since the start of the node."""
+
+    forged_forwarding: int = 0
+    """Requests refused because they carried the tags of a forwarded request, but came from a
+    connection that is not a node's (K590-6).
+    """
+    forged_node_requests: int = 0
+    """Requests refused because only nodes may send them, and their sender was not authenticated as
+    a node.
+    """
+    leftover_requests: int = 0
+    """Requests with bytes after their end, accepted as Kafka accepts them."""
+    unexpected_errors: int = 0
+    """Requests answered with UNKNOWN_SERVER_ERROR."""
+
+
+class Dispatcher:
+    """Answers the requests of all connections of a node. Handlers get `node` as their first
+    argument.
+    """
+
+    def __init__(
+        self,
+        node: object,
+        routes: Routes,
+        on_refused: WhenRefused = lambda *_arguments: None,
+        record_refusal: RecordRefusal = lambda *_arguments: None,
+        *,
+        max_answer_bytes: int = MAX_ANSWER_BYTES,
+        authorization: Authorization | None = None,
+    ) -> None:
+        self.authorization = authorization
+        self._max_answer_bytes = max_answer_bytes
+        self.counters = Counters()
+        self.warnings = ClientWarnings()
+        self.routes = routes
+        self._decode_request = routes.registry.decode_request
+        self._encode_response = routes.registry.encode_response
+        self.metrics = RequestMetrics()
+        self._node = node
+        self._on_refused = on_refused
+        self._record_refusal = record_refusal
+        self._software_with_leftovers: set[str] = set()
+
+    def answer(self, caller: Caller, frame: bytes) -> bytes | Awaitable[bytes]:
+        """Return the answer with its size in front, or an awaitable of it. Raises ProtocolError if
+        the connection has to end without an answer.
+        """
+        if len(frame) < REQUEST_START.size:
+            raise MalformedMessage(f"a request of {len(frame)} bytes has no header")
+        api_key, version, correlation_id = REQUEST_START.unpack_from(frame)
+        route = self.routes.get(api_key)
+        now = trio.current_time()
+        if route is None or not route.api.min_version <= version <= route.api.max_version:
+            if route is not None and api_key == ApiKey.API_VERSIONS:
+                _admit(caller, route, now)
+                self.metrics.refused_version()
+                return self._encode_response(api_key, 0, correlation_id, _older_api_versions(route))
+            raise _not_served(api_key, version, frame)
+        _admit(caller, route, now)
+
+        try:
+            header, request, leftover = self._decode_request(frame, caller.from_peer)
+            if route.spec.check_readable is not None:
+                route.spec.check_readable(request)
+            if route.spec.read_tags is not None:
+                route.spec.read_tags(request)
+        except ProtocolError as error:
+            raise MalformedMessage(
+                f"client {client_id_of(frame)!r}, {_name(api_key)} version {version}: {error}"
+            ) from error
+        ctx = self._context(caller, route.spec, header, now)
+        if leftover:
+            self._accept_leftover(caller, ctx, leftover)
+        try:
+            if header.origin is not None and not ctx.forwarded:
+                self._refuse_forged(ctx, header.origin)
+            self._authorize(ctx)
+            if len(frame) > SMALL_BYTES and route.spec.at_controller:
+                check_changes(request)
+            response = route.handler(self._node, ctx, request)
+        except TooManyChanges as refusal:
+            response = self._refuse_large_request(ctx, request, refusal)
+        except EarlyRefusal as refusal:
+            response = self._refuse_early(ctx, request, refusal)
+        except Exception as error:  # noqa: BLE001 - every exception of a handler becomes an answer here
+            response = self.error_response(ctx, request, error)
+        if isinstance(response, msgspec.Struct):
+            return self.encode(ctx, request, response)
+        return self._answer_later(ctx, request, response)
+
+    def _context(self, caller: Caller, spec: Spec, header: RequestHeader, now: float) -> RequestContext:
+        """Return the context of a request. The origin in its header is accepted from nodes of the
+        cluster only.
+        """
+        forwarded = header.origin is not None and caller.from_peer
+        return RequestContext(
+            spec=spec,
+            api_version=header.api_version,
+            correlation_id=header.correlation_id,
+            client_id=header.client_id,
+            origin=_forwarded_origin(caller, header)
+            if forwarded
+            else RequestOrigin(
+                caller.principal,
+                caller.host,
+                header.api_version,
+                header.correlation_id,
+                caller.software,
+                by_token=caller.by_token,
+            ),
+            listener=caller.listener.name,
+            forwarded=forwarded,
+            from_peer=caller.from_peer,
+            arrived=now,
+            caller=caller,
+            dispatcher=self,
+        )
+
+    async def respond(self, ctx: RequestContext, route: Route, request: Any) -> Any:
+        """Return the response, not yet encoded, to a request that came inside another one."""
+        try:
+            self._authorize(ctx)
+            check_changes(request)
+            response = route.handler(self._node, ctx, request)
+        except EarlyRefusal as refusal:
+            response = self._refuse_early(ctx, request, refusal)
+        except Exception as error:  # noqa: BLE001 - every exception of a handler becomes an answer here
+            return self.error_response(ctx, request, error)
+        return response if isinstance(response, msgspec.Struct) else await self._wait(ctx, request, response)
+
+    def _refuse_early(self, ctx: RequestContext, request: Any, refusal: EarlyRefusal) -> Any:
+        """Return the answer to a request that no handler saw, or an awaitable of it if the refusal
+        is recorded first.
+        """
+        answer = self.error_response(ctx, request, refusal)
+        recorded = self._record_refusal(ctx, request, refusal)
+        return answer if recorded is None else _answer_after(recorded, answer)
+
+    async def _refuse_large_request(self, ctx: RequestContext, request: Any, refusal: EarlyRefusal) -> Any:
+        """Return the answer to a request that is too large. Decoding it took long, so other tasks
+        run first.
+        """
+        await trio.lowlevel.checkpoint()
+        answer = self._refuse_early(ctx, request, refusal)
+        return answer if isinstance(answer, msgspec.Struct) else await answer
+
+    async def _answer_later(self, ctx: RequestContext, request: Any, pending: Awaitable[Any]) -> bytes:
+        response = await self._wait(ctx, request, pending)
+        throttle_ms = max(getattr(response, "throttle_time_ms", 0), ctx.throttle_ms)
+        if ctx.throttle_ms and hasattr(response, "throttle_time_ms"):
+            response.throttle_time_ms = throttle_ms
+        if throttle_ms > 0 and not ctx.forwarded:
+            ctx.caller.throttled_until = trio.current_time() + throttle_ms / 1000
+            self.metrics.throttled(ctx.spec.key, throttle_ms / 1000)
+        rows = ctx.spec.rows
+        if rows is not None and ctx.spec.changes is not None and len(getattr(response, rows.field)) > AT_ONCE:
+            response = await self._wait(ctx, request, _with_encoded_rows(ctx, response, rows.field))
+        return self.encode(ctx, request, response)
+
+    async def _wait(self, ctx: RequestContext, request: Any, pending: Awaitable[Any]) -> Any:
+        try:
+            return await pending
+        except Exception as error:  # noqa: BLE001 - every exception of a handler becomes an answer here
+            return self.error_response(ctx, request, error)
+
+    def encode(self, ctx: RequestContext, request: Any, response: Any) -> bytes:
+        key, version = ctx.spec.key, ctx.api_version
+        try:
+            answer = self._encode_response(key, version, ctx.correlation_id, response, ctx.update_number)
+        except Exception as error:  # noqa: BLE001 - a response that this version cannot encode is a defect
+            response = self.error_response(ctx, request, error)
+            answer = self._encode_response(key, version, ctx.correlation_id, response)
+        if len(answer) > self._max_answer_bytes and len(answer) > self._allowed(key):
+            response = self.error_response(ctx, request, _too_large(ctx, answer, self._max_answer_bytes))
+            answer = self._encode_response(key, version, ctx.correlation_id, response)
+        code = ctx.first_error or first_error(ctx.spec, response)
+        self.metrics.answered(key, version, code, trio.current_time() - ctx.arrived)
+        return answer
+
+    def _allowed(self, api_key: int) -> int:
+        return self._max_answer_bytes + (ENVELOPE_BYTES if api_key == ApiKey.ENVELOPE else 0)
+
+    def error_response(self, ctx: RequestContext, request: Any, error: Exception) -> Any:
+        """Return the response for an exception that was raised while a request was answered."""
+        while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+            error = error.exceptions[0]  # the nursery of a handler wraps the exception of its task
+        ctx.first_error = 0
+        if isinstance(error, Refusal):
+            self._on_refused(ctx, request, error)
+            return error_answer(ctx.spec, request, ctx.api_version, code=error.code, message=error.message)
+        self.counters.unexpected_errors += 1
+        log.error(
+            "%s failed:\n%s",
+            describe_request(ctx, request),
+            describe_unexpected_error(error, request),
+            extra=about(ctx),
+        )
+        self._on_refused(
+            ctx,
+            request,
+            Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, reason="An unexpected error: the node's log says more."),
+        )
+        return error_answer(ctx.spec, request, ctx.api_version, code=ErrorCode.UNKNOWN_SERVER_ERROR)
+
+    def _accept_leftover(self, caller: Caller, ctx: RequestContext, leftover: int) -> None:
+        """Log bytes after the end of a client's request, which Kafka accepts. Raises ProtocolError
+        if a node sent them, because that is a defect of this program.
+        """
+        if caller.from_peer:
+            raise ProtocolError(f"a node sent {leftover} bytes after the end of a request")
+        self.counters.leftover_requests += 1
+        software = caller.software or f"client {(ctx.client_id or '')[:MAX_SOFTWARE_CHARACTERS]!r}"
+        known = self._software_with_leftovers
+        if software not in known and len(known) < MAX_REMEMBERED_SOFTWARE:
+            known.add(software)
+            log.info(
+                "%s sends %d bytes after the end of requests of API %d; they are ignored, as in Kafka",
+                software,
+                leftover,
+                ctx.api_key,
+                extra=about(ctx),
+            )
+
+    def _authorize(self, ctx: RequestContext) -> None:
+        """Refuse requests between nodes from whoever is neither a node nor, at the inter-broker
+        listener, authorized to act as one. Raises NotANode.
+        """
+        if ctx.spec.sender is not Sender.NODE or ctx.caller.from_peer or self._may_act_as_node(ctx):
+            return
+        self.counters.forged_node_requests += 1
+        self._suspect(ctx, f"sends {_name(ctx.api_key)}")
+        raise NotANode(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+
+    def _may_act_as_node(self, ctx: RequestContext) -> bool:
+        """Whether the caller is one of Kafka's brokers by its ACLs. These do not log in by tokens,
+        which others may be able to create for them.
+        """
+        if self.authorization is None or ctx.caller.by_token:
+            return False
+        return ctx.caller.listener.inter_broker and ctx.may(CLUSTER_ACTION)
+
+    def _refuse_forged(self, ctx: RequestContext, claimed: RequestOrigin) -> None:
+        self.counters.forged_forwarding += 1
+        self._suspect(ctx, f"forwards a request in the name of {cut(claimed.principal)!r}")
+        raise EarlyRefusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Only nodes of the cluster may forward requests.")
+
+    def _suspect(self, ctx: RequestContext, what: str) -> None:
+        """Log that a client sends what only nodes may send. Each connection is logged once, and
+        many connections seldom, so that clients cannot fill the log.
+        """
+        if not ctx.caller.is_suspect:
+            ctx.caller.is_suspect = True
+            self.warnings.say(
+                log, "refused: %s %s but is not a node of this cluster", ctx.caller, what, extra=about(ctx)
+            )
+
+
+def _too_large(ctx: RequestContext, answer: bytes, allowed: int) -> Refusal:
+    """Return the refusal of an answer that is too large. If the request was a change, it has been
+    carried out, so the error is REQUEST_TIMED_OUT.
+    """
+    code = ErrorCode.REQUEST_TIMED_OUT if ctx.spec.at_controller else ErrorCode.INVALID_REQUEST
+    return Refusal(code, f"The answer would have {len(answer)} bytes, {allowed} are allowed: ask for less at a time.")
+
+
+async def _with_encoded_rows(ctx: RequestContext, response: Any, rows: str) -> Any:
+    """Encode the rows of a long answer, letting other tasks run in between."""
+    setattr(response, rows, await rows_in_time_slices(getattr(response, rows), ctx))
+    return response
+
+
+async def _answer_after(recorded: Awaitable[None], answer: Any) -> Any:
+    await recorded
+    return answer
+
+
+def _not_served(api_key: int, version: int, frame: bytes) -> ProtocolError:
+    return ProtocolError(
+        f"client {client_id_of(frame)!r} asks for {_name(api_key)} version {version}, which is not served"
+    )
+
+
+def _name(api_key: int) -> str:
+    name = _NAMES.get(api_key)
+    return f"API {api_key}" if name is None else f"API {api_key} ({name})"
+
+
+def _admit(caller: Caller, route: Route, now: float) -> None:
+    """Check that the caller has authenticated as the API demands. Raises ProtocolError, which ends
+    the connection as in Kafka.
+    """
+    api, spec = route.api, route.spec
+    if now >= caller.expires and api.key != ApiKey.SASL_HANDSHAKE and not caller.is_amid_authentication:
+        raise ProtocolError(f"{api.name} was sent after the session had expired, without a new authentication")
+    if spec.sender is Sender.ANYONE:
+        if api.key == ApiKey.SASL_AUTHENTICATE and caller.has_to_choose_a_mechanism:
+            raise ProtocolError(f"{api.name} was sent before SaslHandshake")
+        return
+    if not caller.authenticated:
+        raise ProtocolError(f"{api.name} was sent before authentication")
+    if caller.is_amid_authentication:
+        raise ProtocolError(f"{api.name} was sent before a new authentication was over")
+    if caller.has_valid_token is not None and not caller.has_valid_token():
+        raise ProtocolError(f"{api.name} was sent after the client's delegation token was removed or had expired")
+    if spec.between_nodes and not caller.listener.inter_broker:
+        raise ProtocolError(f"{api.name} was sent to a listener that is not for nodes")
+
+
+def _older_api_versions(route: Route) -> ApiVersionsResponse:
+    """Return the response, in version 0, to an ApiVersions request of a version that is too new. It
+    lists only the versions of ApiVersions (KIP-511).
+    """
+    api = route.api
+    ours = ApiVersion(api_key=api.key, min_version=api.min_version, max_version=api.max_version)
+    return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[ours])
+
+
+def _forwarded_origin(caller: Caller, header: RequestHeader) -> RequestOrigin:
+    """Return the client of a request that a node forwards, from the request's header (K590-5).
+    Raises ProtocolError.
+    """
+    origin = header.origin
+    assert origin is not None
+    try:
+        if origin.principal is not None:
+            principal_from_text(origin.principal)
+    except ValueError as error:
+        raise ProtocolError(f"a node forwards a request with an invalid principal: {error}") from error
+    caller.forwards = True
+    return msgspec.structs.replace(
+        origin,
+        client_host=origin.client_host or caller.host,
+        api_version=header.api_version if origin.api_version < 0 else origin.api_version,
+        software=origin.software[:MAX_SOFTWARE_CHARACTERS],
+    )

@@ -1,0 +1,61 @@
+"""Chooses how a node answers each API: at once, after an expected metadata update, or at the active
+controller.
+
+The wrappers of handlers are chosen from the API's `Spec`, so that neither handlers nor the
+dispatcher know of them.
+"""
+
+from collections.abc import Awaitable, Iterable
+from inspect import isawaitable
+from typing import Any
+
+from ...protocol.registry import KAFKA, Registry
+from .api import Handler, Receiver, ServedApi
+from .context import RequestContext, Route, Routes
+from .forwarding import Forwarder, at_the_controller
+
+
+def routed(apis: Iterable[ServedApi], forwarder: Forwarder | None = None, registry: Registry = KAFKA) -> Routes:
+    """Return the routes to these APIs. Without a forwarder, a node that is not the active
+    controller refuses the controller's APIs with NOT_CONTROLLER.
+    """
+    return Routes([_route(spec, forwarder, registry) for spec in apis], registry)
+
+
+def _route(spec: ServedApi, forwarder: Forwarder | None, registry: Registry) -> Route:
+    api = registry[spec.key]
+    if not spec.at_controller:
+        return Route(api, spec, _up_to_date(spec.handler) if spec.waits_for_update else spec.handler)
+    ask_controller = at_the_controller(spec.handler, forwarder)
+    if spec.receiver is None:
+        return Route(api, spec, ask_controller, ask_controller)
+    return Route(api, spec, _received(spec.receiver, spec.handler, ask_controller), ask_controller)
+
+
+def _received(receiver: Receiver, handler: Handler, ask_controller: Handler) -> Handler:
+    """Return a handler for an API that has a `receiver`. The receiver is skipped for forwarded
+    requests, because another node has run it.
+    """
+
+    def handle(node: Any, context: RequestContext, request: Any) -> Any:
+        if context.forwarded:
+            return handler(node, context, request)
+        return receiver(node, context, request, ask_controller)
+
+    return handle
+
+
+def _up_to_date(handler: Handler) -> Handler:
+    """Return a handler that waits until this node has all metadata that its clients may have seen
+    (K4-6).
+    """
+
+    async def handle_later(node: Any, context: RequestContext, request: Any) -> Any:
+        await node.cache.wait_expected_update()
+        response = handler(node, context, request)
+        return await response if isawaitable(response) else response
+
+    def handle(node: Any, context: RequestContext, request: Any) -> Any | Awaitable[Any]:
+        return handle_later(node, context, request) if node.cache.is_behind else handler(node, context, request)
+
+    return handle
