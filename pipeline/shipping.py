@@ -9,8 +9,10 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 NAME = __name__.partition(".")[0]
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("audit", "pipeline", "policies", "protocol", "text")
-"""The packages that are sent: nothing that works on tables imports another one."""
+PACKAGES = ("audit", "pipeline", "policies", "protocol")
+"""The packages that are sent as a whole."""
+MODULES = ("process/__init__.py", "process/settings/__init__.py", "process/settings/properties.py")
+"""The modules of other packages that are sent: workers read the properties that name a policy."""
 
 
 def write_package(folder: Path) -> Path | None:
@@ -18,7 +20,8 @@ def write_package(folder: Path) -> Path | None:
     if not ROOT.is_dir():
         return None
     target = folder / f"{NAME}.zip"
-    sources = [*ROOT.glob("*.py"), *(file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))]
+    packages = (file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))
+    sources = [*ROOT.glob("*.py"), *(ROOT / module for module in MODULES), *packages]
     with ZipFile(target, "w", ZIP_DEFLATED) as archive:
         for file in sorted(sources):
             archive.write(file, f"{NAME}/{file.relative_to(ROOT).as_posix()}")
