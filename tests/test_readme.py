@@ -16,7 +16,7 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.command_line.command import call, end, running
+from tests.cli.command import call, end, running
 from tests.support.cluster import READY
 from tests.support.ports import free_port
 from tests.support.zookeeper import ZooKeeperServer

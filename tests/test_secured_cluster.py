@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.command_line.command import call, complaint, environment, running
+from tests.cli.command import call, complaint, environment, running
 from tests.support.cluster import COMMAND, READY
 from tests.support.ports import free_port
 from tests.support.waiting import until

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.command_line.command import call
+from tests.cli.command import call
 from tests.pipeline.by_hand import a_refusal, a_verdict, a_warning, changed, write_tables
 from tests.pipeline.report.histories import a_history
 from tests.support.cluster import COMMAND

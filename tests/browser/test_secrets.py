@@ -28,7 +28,7 @@ from minicontroller.protocol.messages.renew_delegation_token import RenewDelegat
 from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from minicontroller.protocol.registry import KAFKA
-from tests.command_line.command import call
+from tests.cli.command import call
 from tests.handlers.altering import BROKER, TOPIC
 from tests.support.cluster import COMMAND
 from tests.support.nodes import JAAS, WITH_A_LISTENER_FOR_NODES, NodeProcess

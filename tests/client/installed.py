@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.command_line.command import Outcome, call
+from tests.cli.command import Outcome, call
 
 
 class Installed(NamedTuple):

@@ -18,8 +18,8 @@ from minicontroller.protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponseBroker, MetadataResponseTopic
+from tests.cli.command import Outcome, call, environment
 from tests.client.fake_node import CLOSE, SILENCE, Answer, FakeNode, config, metadata, with_nodes
-from tests.command_line.command import Outcome, call, environment
 from tests.support.cluster import COMMAND
 
 NO_CONTROLLER = -1

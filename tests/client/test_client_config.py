@@ -7,7 +7,7 @@ import pytest
 
 from minicontroller.client.configuration import Address, load_client_config, parse_addresses
 from minicontroller.cluster.errors import ConfigurationError
-from tests.command_line.command import call, complaint
+from tests.cli.command import call, complaint
 from tests.support.cluster import MiniCluster, running_cluster
 
 LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line.command import call
+from tests.cli.command import call
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

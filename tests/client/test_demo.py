@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line.command import call, end, running
+from tests.cli.command import call, end, running
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import minicontroller.client
-from tests.command_line.command import call
+from tests.cli.command import call
 from tests.support.cluster import MiniCluster, running_cluster
 
 pytestmark = pytest.mark.slow

@@ -9,8 +9,8 @@ import pytest
 import trio
 
 from minicontroller.protocol.api_keys import ApiKey
+from tests.cli.command import environment
 from tests.client.fake_node import FakeNode, metadata, with_nodes
-from tests.command_line.command import environment
 from tests.support.cluster import COMMAND
 
 LOADED = "import time:"

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 
+from tests.cli.command import call
 from tests.client.installed import Installed
-from tests.command_line.command import call
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow

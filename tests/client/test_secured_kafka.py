@@ -10,6 +10,7 @@ import pytest
 from minicontroller.client.admin_client import AdminClient
 from minicontroller.client.configuration import load_client_config
 from minicontroller.client.errors import ClusterUnreachable
+from tests.cli.command import call
 from tests.client.secured_kafka import (
     LOGIN,
     MECHANISMS,
@@ -20,7 +21,6 @@ from tests.client.secured_kafka import (
     SecuredKafka,
     running_secured_kafka,
 )
-from tests.command_line.command import call
 from tests.support.certificates import Authority
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from minicontroller.client import DelegationToken
-from tests.command_line.command import Outcome, call
+from tests.cli.command import Outcome, call
 from tests.support.cluster import MiniCluster, running_cluster
 from tests.support.nodes import JAAS
 

@@ -6,8 +6,8 @@ from uuid import uuid4
 import pytest
 
 from minicontroller.client import ScramUpsertion
+from tests.cli.command import Outcome, call
 from tests.client.installed import Installed
-from tests.command_line.command import Outcome, call
 
 pytestmark = pytest.mark.slow
 

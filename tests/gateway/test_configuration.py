@@ -10,7 +10,7 @@ from minicontroller.client.configuration import Address
 from minicontroller.cluster.errors import ConfigurationError
 from minicontroller.gateway.configuration import GatewayConfig, load_gateway_config
 from minicontroller.gateway.patterns import HostPattern, PortRange
-from tests.command_line.command import complaint
+from tests.cli.command import complaint
 
 SNI = "route.by=sni\nsecurity.protocol=SSL"
 HERE = Address("127.0.0.1", 19092)

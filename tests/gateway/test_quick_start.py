@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaException
 
-from tests.command_line.command import call, end, running
+from tests.cli.command import call, end, running
 from tests.support.cluster import READY
 from tests.support.kafka import SHORT_LIVED, kafka_libs
 from tests.support.kafka_kraft import NEWEST_VERSION

@@ -12,7 +12,7 @@ import yaml
 from minicontroller.client.configuration import parse_addresses
 from minicontroller.gateway.configuration import GatewayConfig, load_gateway_config
 from minicontroller.process.settings.loading import config_from_mapping
-from tests.command_line.command import call
+from tests.cli.command import call
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "running-a-gateway.md").read_text()

@@ -22,7 +22,7 @@ from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateR
 from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from minicontroller.protocol.registry import KAFKA
 from tests.browser.test_secrets import NEWER, SECRET, ask, change, forms
-from tests.command_line.command import call
+from tests.cli.command import call
 from tests.handlers.altering import BROKER, TOPIC
 from tests.support.cluster import MiniCluster, running_cluster
 from tests.support.gateway import GatewayProcess

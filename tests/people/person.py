@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.command_line.command import Outcome, call
+from tests.cli.command import Outcome, call
 from tests.support.cluster import MiniCluster, running_cluster
 
 

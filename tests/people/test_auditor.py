@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
-from tests.command_line.command import end, running
+from tests.cli.command import end, running
 from tests.people.person import Person
 from tests.support.cluster import MiniCluster
 from tests.support.waiting import until

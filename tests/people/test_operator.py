@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from tests.command_line.command import call
+from tests.cli.command import call
 from tests.people.person import Person
 from tests.support.cluster import MiniCluster
 from tests.support.http import ask

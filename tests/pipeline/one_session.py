@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.command_line.command import Outcome, environment
+from tests.cli.command import Outcome, environment
 
 PROGRAM = """
 import json, sys

@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
-from tests.command_line.command import call
+from tests.cli.command import call
 from tests.pipeline.one_session import SPARK_SECONDS, in_one_session
 from tests.support.cluster import running_cluster
 

@@ -26,7 +26,7 @@ from minicontroller.pipeline.location import Location
 from minicontroller.pipeline.schemas import Table
 from minicontroller.pipeline.spreading import SMALL
 from tests.audit.logs import a_log, write
-from tests.command_line.command import call
+from tests.cli.command import call
 from tests.pipeline.backtest.asking import in_python
 from tests.pipeline.by_hand import a_decision, write_tables
 from tests.support.waiting import until

@@ -11,7 +11,7 @@ from minicontroller.pipeline.delta import TablesError
 from minicontroller.pipeline.location import Location
 from minicontroller.pipeline.status import print_status
 from tests.audit.logs import CLUSTER, a_log
-from tests.command_line.command import complaint
+from tests.cli.command import complaint
 from tests.pipeline.ingest.local import ingest_here
 
 LINES = [encode(event) for event in a_log(38)]

@@ -15,7 +15,7 @@ from minicontroller.policies.rules.facts import operation_of
 from minicontroller.policies.rules.mistakes import RuleFileError, RuleSource
 from minicontroller.policies.rules.ruleset import load_rules
 from minicontroller.policies.rules.vocabulary import FUNCTIONS, GROUPS, MACROS, METHODS, OPERATIONS, VARIABLES
-from tests.command_line.command import call
+from tests.cli.command import call
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "policies.md").read_text()
 

@@ -32,7 +32,7 @@ from minicontroller.protocol.messages.update_metadata import UpdateMetadataReque
 from minicontroller.security.caller import Listener
 from minicontroller.security.credentials import Credentials, PlainCredentials
 from minicontroller.security.node_proof import MECHANISM, Membership
-from tests.routing.pair import CREATE, Recorder, codes, pair
+from tests.serving.pair import CREATE, Recorder, codes, pair
 from tests.support.small_server import NODES, PATIENCE_SECONDS, TINY_HANDLERS, Client, Served, TinyNode, serving, until
 
 SECRETS = [b"the first secret of the cluster!", b"the second secret of the cluster"]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.command_line.command import TIMEOUT_SECONDS, environment
+from tests.cli.command import TIMEOUT_SECONDS, environment
 from tests.support.cluster import COMMAND
 
 READ_BYTES = 65536

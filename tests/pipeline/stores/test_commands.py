@@ -4,7 +4,7 @@ from pathlib import Path
 
 from minicontroller.audit.event import encode
 from tests.audit.logs import CLUSTER, a_log
-from tests.command_line.command import call
+from tests.cli.command import call
 from tests.pipeline.one_session import in_one_session
 from tests.pipeline.stores.buckets import Bucket
 

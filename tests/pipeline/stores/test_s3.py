@@ -24,7 +24,7 @@ from minicontroller.pipeline.location import READ_AHEAD_BYTES, File, Location, o
 from minicontroller.pipeline.probing import probe
 from minicontroller.pipeline.schemas import Table
 from tests.audit.logs import CLUSTER, a_log
-from tests.command_line.command import call
+from tests.cli.command import call
 from tests.pipeline.ingest.local import ingest_here, places, rows_of
 from tests.pipeline.stores.buckets import Bucket
 from tests.support.s3 import S3

@@ -9,7 +9,7 @@ from minicontroller.controller.node.client_addresses import ClientAddresses, wit
 from minicontroller.controller.node.endpoints import advertised_endpoints
 from minicontroller.controller.node.process import node_settings
 from minicontroller.process.settings.loading import config_from_mapping
-from tests.command_line.command import running
+from tests.cli.command import running
 from tests.support.cluster import READY
 from tests.support.ports import free_port
 

@@ -14,7 +14,7 @@ from threading import Thread
 import pytest
 
 from minicontroller.cli import parent
-from tests.command_line.command import call, complaint, end, environment, running
+from tests.cli.command import call, complaint, end, environment, running
 from tests.support.cluster import COMMAND, READY
 from tests.support.ports import free_port
 from tests.support.waiting import until

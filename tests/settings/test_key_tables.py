@@ -5,7 +5,7 @@ from minicontroller.cluster.errors import Refusal
 from minicontroller.policies.configs.values import KeyType
 from minicontroller.process.settings.keys import KEYS, PLUGIN_PREFIXES, key_named
 from minicontroller.process.settings.loading import config_from_mapping
-from tests.config.key_tables import DOCUMENT, changes, filled, sections
+from tests.settings.key_tables import DOCUMENT, changes, filled, sections
 
 TEXT = DOCUMENT.read_text()
 NODE = config_from_mapping({"broker.id": "1", "listeners": "PLAINTEXT://127.0.0.1:9092"})
@@ -20,7 +20,7 @@ VALUES = {
 
 def test_the_tables_are_the_declarations() -> None:
     """The document has each key with its type, default, limits and meaning as they are declared."""
-    assert filled(TEXT) == TEXT, "write them anew: python -m tests.config.key_tables"
+    assert filled(TEXT) == TEXT, "write them anew: python -m tests.settings.key_tables"
 
 
 def test_each_key_stands_once() -> None:

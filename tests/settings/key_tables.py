@@ -1,5 +1,5 @@
 """The tables of docs/configuration.md, made from the declarations. To write them anew: `python -m
-tests.config.key_tables`.
+tests.settings.key_tables`.
 
 What a node follows is found in the source: a key that no module of the program names, but for the
 tables and for what judges changes, cannot change what the program does.

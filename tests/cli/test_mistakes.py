@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line.command import call, complaint
+from tests.cli.command import call, complaint
 
 NODE = "broker.id=1\nlisteners=PLAINTEXT://127.0.0.1:0\n"
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from minicontroller.cli.policy_cases import CaseError, read_request
 from minicontroller.policies import DeleteRecordsRequest
-from tests.command_line.command import call, complaint, end, running
+from tests.cli.command import call, complaint, end, running
 
 PATIENCE_CALLS = 60
 SAMPLES = Path(__file__).parents[2] / "config"

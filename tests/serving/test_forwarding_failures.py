@@ -14,7 +14,7 @@ from minicontroller.network.serving.forwarding import REPLY_GRACE_SECONDS, SUCCE
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from minicontroller.security.credentials import PlainCredentials
-from tests.routing.pair import CREATE, Recorder, codes, pair
+from tests.serving.pair import CREATE, Recorder, codes, pair
 from tests.support.ports import free_port
 from tests.support.small_server import (
     TinyNode,

@@ -34,7 +34,7 @@ from minicontroller.protocol.registry import KAFKA
 from minicontroller.protocol.schema import WireStruct
 from minicontroller.security.caller import MAX_SOFTWARE_CHARACTERS
 from tests.protocol.instances import samples
-from tests.routing.pair import CREATE, codes, pair
+from tests.serving.pair import CREATE, codes, pair
 from tests.support.small_server import (
     NODES,
     SASL,

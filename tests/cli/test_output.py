@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line.command import call, environment
+from tests.cli.command import call, environment
 from tests.support.cluster import COMMAND, MiniCluster, running_cluster
 from tests.support.terminal import on_terminal
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line.command import complaint
+from tests.cli.command import complaint
 
 NODE = "broker.id=1\nzookeeper.connect=127.0.0.1:1/none\nlisteners=PLAINTEXT://127.0.0.1:0\n"
 POLICY = "topic.management.policy.class.name"
