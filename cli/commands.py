@@ -60,7 +60,7 @@ for name, place, summary in (
     ("cluster", ".cluster:cluster", "Show the nodes of a cluster and its problems."),
     ("configs", ".configs:configs", "Show and change the configs of topics and brokers."),
     ("demo", ".demo:demo", "Run a cluster with a policy, and show its answers."),
-    ("pipeline", "...pipeline.commands:pipeline", "Analyse the audit log on Spark: tables, reports, back-tests."),
+    ("pipeline", "..pipeline.commands:pipeline", "Analyse the audit log on Spark: tables, reports, back-tests."),
     ("groups", ".groups:groups", "List and delete groups, and set their offsets."),
     ("leaders", ".leaders:leaders", "Elect leaders of partitions."),
     ("log-dirs", ".log_dirs:log_dirs", "Show directories of brokers, and move replicas between them."),
