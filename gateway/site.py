@@ -15,7 +15,7 @@ from ..admin.recording.log import AuditLog
 from ..cluster.image import Image
 from ..network.http.families import FAMILIES, Declared, Families, add_audit, add_decisions, add_policy, add_server
 from ..network.http.health import Health
-from ..network.http.listener import HttpListener
+from ..network.http.listener import HttpListener, Serve
 from ..network.http.serving import Site
 from ..network.http.topic_statistics import TopicStatistics, TopicTotals
 from ..network.http.views import MAX_NODES, NodeRow, PageState, audit_trouble, rule_rows
@@ -90,8 +90,8 @@ GATEWAY_FAMILIES: Declared = {
 """All metrics of a gateway beside those of Python's ProcessCollector."""
 
 
-def site(gateway: Gateway, listener: HttpListener) -> Site:
-    return Site(ShownGateway(gateway), listener)
+def site(gateway: Gateway, listener: HttpListener) -> Serve:
+    return Site(ShownGateway(gateway), listener).serve
 
 
 class ShownGateway:

@@ -13,7 +13,7 @@ from ...cluster.entities import Broker
 from ...cluster.image import Image
 from ...cluster.znodes import layout
 from ...network.http.health import Health
-from ...network.http.listener import HttpListener
+from ...network.http.listener import HttpListener, Serve
 from ...network.http.serving import Site
 from ...network.http.topic_statistics import TopicStatistics
 from ...network.http.views import MAX_NODES, NodeRow, PageState, audit_trouble, rule_rows
@@ -27,8 +27,8 @@ from .process import Process, ServingNode
 NO_IMAGE = Image()
 
 
-def site(process: Process, listener: HttpListener) -> Site:
-    return Site(ShownNodes(process), listener)
+def site(process: Process, listener: HttpListener) -> Serve:
+    return Site(ShownNodes(process), listener).serve
 
 
 class ShownNodes:

@@ -7,8 +7,9 @@ listener costs no more than a fast one, and a thousand changes a second are two 
 
 import msgspec
 import trio
-from starlette.types import Receive, Send
+from starlette.types import Receive, Scope, Send
 
+from .listener import BoundedStream
 from .shown import ShownProcess
 from .topic_statistics import TopicStatistics
 from .views import PageState
@@ -20,7 +21,7 @@ HEARTBEAT_SECONDS = 10.0
 """The longest time between two messages: a listener that is gone is noticed, and figures are shown
 whose changes send no message, such as connections.
 """
-HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8")]
+EVENT_STREAM = "text/event-stream; charset=utf-8"
 
 
 class EventFeed:
@@ -46,15 +47,17 @@ class EventFeed:
         return msgspec.json.encode(self.process.decisions.after(after))
 
 
-async def send_events(feed: EventFeed, receive: Receive, send: Send) -> None:
+async def send_events(feed: EventFeed, stream: BoundedStream, _scope: Scope, receive: Receive, send: Send) -> None:
     """Send events to a client until it disconnects or reads no more."""
     feed.listeners += 1
+    stream.listens = True
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_end_with_client, receive, nursery.cancel_scope)
             await _send_all(feed, send)
     finally:
         feed.listeners -= 1
+        stream.listens = False
 
 
 async def _end_with_client(receive: Receive, scope: trio.CancelScope) -> None:
@@ -64,7 +67,7 @@ async def _end_with_client(receive: Receive, scope: trio.CancelScope) -> None:
 
 
 async def _send_all(feed: EventFeed, send: Send) -> None:
-    await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", EVENT_STREAM.encode())]})
     process, sent, last = feed.process, 0, b""
     while True:
         seen, count = process.generation, process.decisions.count
@@ -81,10 +84,3 @@ async def _send_all(feed: EventFeed, send: Send) -> None:
 
 def _event(name: bytes, data: bytes) -> bytes:
     return b"event: " + name + b"\ndata: " + data + b"\n\n"
-
-
-async def refuse_listener(send: Send) -> None:
-    """Answer 503: there are as many listeners as there may be."""
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"retry-after", b"10")]
-    await send({"type": "http.response.start", "status": 503, "headers": headers})
-    await send({"type": "http.response.body", "body": b"Too many listen already.\n"})

@@ -282,7 +282,6 @@ def add_decisions(families: Families, node: str, counts: Mapping[tuple[int, int]
 
 
 def add_server(families: Families, node: str, server: Server) -> None:
-    """Add what is known of the connections of a server."""
     counts = dict.fromkeys(server.ports, 0)
     waiting = 0
     for connection in server.connections:

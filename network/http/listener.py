@@ -10,7 +10,6 @@ import errno
 import ipaddress
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Protocol
 
 import trio
 
@@ -19,6 +18,7 @@ from ...policies.configs.values import host_and_port
 from ...process.observe.logs import ClientWarnings
 from ...protocol.other_protocols import FIRST_BYTES, HTTP, TEXT, protocol_of
 from ..binding import open_listeners, port_of
+from ..handshake_errors import HandshakeError
 from ..tls import TlsTransport
 from ..transport import Disconnected, SocketTransport
 from .protection import HttpProtection
@@ -29,7 +29,6 @@ MAX_CONNECTIONS = 100
 STALL_SECONDS = 10.0
 """How long a client may take to read what was sent before it is disconnected."""
 READ_BYTES = 4 * 1024
-"""How much is read at once: thousands of frames of HTTP/2 in one read would hold up the node."""
 PAUSE_SECONDS = 0.1
 OVERLOADED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
 
@@ -54,42 +53,36 @@ def is_loopback(host: str) -> bool:
 
 
 class BoundedStream:
-    """A connection as hypercorn uses it. Its sends have a time limit, since hypercorn shields them
-    from cancellation.
-    """
+    """The bytes of a connection. A client that takes nothing for STALL_SECONDS is disconnected."""
 
     def __init__(self, transport: SocketTransport | TlsTransport, warnings: ClientWarnings) -> None:
         self._transport = transport
         self._warnings = warnings
         self._has_begun = False
-        self.socket = transport.raw_socket
+        self.scheme = "https" if isinstance(transport, TlsTransport) else "http"
         self.listens = False
         """Whether the client listens to events; such a connection is evicted last."""
 
     async def secure(self) -> None:
-        """Do the TLS handshake, if there is TLS. Raises Disconnected."""
+        """Do the TLS handshake, if there is TLS. Raises HandshakeError or Disconnected."""
         await self._transport.secure()
 
-    async def send_all(self, data: bytes) -> None:
-        try:
-            with trio.move_on_after(STALL_SECONDS) as scope:
-                await trio.lowlevel.checkpoint()
-                sent = self._transport.send_nowait(data)
-                await self._transport.send_rest(memoryview(data)[sent:])
-        except Disconnected as error:
-            raise trio.BrokenResourceError(str(error)) from error
+    async def send(self, data: bytes) -> None:
+        """Send bytes. Always a checkpoint. Raises Disconnected."""
+        with trio.move_on_after(STALL_SECONDS) as scope:
+            await trio.lowlevel.checkpoint()
+            sent = self._transport.send_nowait(data)
+            await self._transport.send_rest(memoryview(data)[sent:])
         if scope.cancelled_caught:
             self.close()
-            raise trio.BrokenResourceError("the client takes nothing")
+            raise Disconnected("the client takes nothing")
 
-    async def receive_some(self, max_bytes: int) -> bytes:
-        try:
-            data = await self._transport.receive(min(max_bytes, READ_BYTES))
-            if not self._has_begun:
-                data = await self._begun(data)
-        except Disconnected as error:
-            raise trio.BrokenResourceError(str(error)) from error
-        return data
+    async def receive(self) -> bytes:
+        """Return some bytes, or none at the end of the stream. Raises Disconnected, also if the
+        first bytes are not HTTP.
+        """
+        data = await self._transport.receive(READ_BYTES)
+        return data if self._has_begun else await self._begun(data)
 
     async def _begun(self, data: bytes) -> bytes:
         """Return the first bytes, at least as many as name a protocol. Raises Disconnected if it
@@ -104,26 +97,19 @@ class BoundedStream:
         self._warnings.say(log, "closing a connection at the HTTP port: %s arrived instead of HTTP", other)
         raise Disconnected(f"{other} arrived instead of HTTP")
 
-    async def aclose(self) -> None:
-        self.close()
-        await trio.lowlevel.checkpoint()
-
     def close(self) -> None:
         """Close the socket at once; tasks that wait for it are woken."""
         self._transport.close()
 
 
-class HttpService(Protocol):
-    """Speaks HTTP on connections."""
-
-    async def serve(self, stream: BoundedStream) -> None:
-        """Serve one connection until it ends."""
+Serve = Callable[[BoundedStream], Awaitable[None]]
+"""Speaks HTTP on one connection until it ends."""
 
 
 class HttpListener:
     """Accepts HTTP connections: `open` it, then `run` it until cancelled."""
 
-    def __init__(self, load: "Callable[[HttpListener], Awaitable[HttpService]]", protection: HttpProtection) -> None:
+    def __init__(self, load: "Callable[[HttpListener], Awaitable[Serve]]", protection: HttpProtection) -> None:
         """`load` is called once, when the first connection comes."""
         self.protection = protection
         protection.on_new_token = self._end_events
@@ -134,7 +120,7 @@ class HttpListener:
         self.port = 0
         self._load = load
         self._listeners: list[trio.SocketListener] = []
-        self._service: HttpService | None = None
+        self._serve: Serve | None = None
         self._loading = trio.Lock()
         self._warnings = ClientWarnings()
 
@@ -198,18 +184,20 @@ class HttpListener:
     async def _guarded(self, stream: BoundedStream) -> None:
         try:
             await stream.secure()
-            service = await self._loaded()
-            await service.serve(stream)
-        except Disconnected as error:  # before a request: a failed handshake
+            serve = await self._loaded()
+            await serve(stream)
+        except HandshakeError as error:
             self._warnings.say(log, "TLS handshake at the HTTP port failed: %s", error)
+        except Disconnected:
+            pass  # as every connection once is
         except Exception:
             log.exception("an HTTP connection failed")
         finally:
             stream.close()
             self.connections.pop(stream, None)
 
-    async def _loaded(self) -> HttpService:
+    async def _loaded(self) -> Serve:
         async with self._loading:
-            if self._service is None:
-                self._service = await self._load(self)
-            return self._service
+            if self._serve is None:
+                self._serve = await self._load(self)
+            return self._serve

@@ -1,8 +1,8 @@
 """Opens the HTTP port, and loads the site behind it when somebody looks at it.
 
 Rule: nothing imports `serving`, or a site that is made with it, by an import statement. It needs
-hypercorn, starlette and prometheus-client, so a process whose page nobody opens neither starts
-later nor grows by them.
+h11, starlette and prometheus-client, so a process whose page nobody opens neither starts later nor
+grows by them.
 """
 
 import logging
@@ -14,7 +14,7 @@ from typing import TypeVar
 import trio
 
 from ...process.settings.node_config import NodeConfig
-from .listener import HttpListener, HttpService, is_loopback
+from .listener import HttpListener, Serve, is_loopback
 from .protection import HttpProtection
 
 log = logging.getLogger("minicontroller.http")
@@ -44,8 +44,7 @@ async def open_site(module: str, process: P, config: NodeConfig, nursery: trio.N
     return http
 
 
-async def _load_site(module: str, process: P, listener: HttpListener) -> HttpService:
-    """Import the module in a thread, and make the site."""
+async def _load_site(module: str, process: P, listener: HttpListener) -> Serve:
     loaded = await trio.to_thread.run_sync(import_module, module)
-    make_site: Callable[[P, HttpListener], HttpService] = loaded.site
+    make_site: Callable[[P, HttpListener], Serve] = loaded.site
     return make_site(process, listener)

@@ -28,7 +28,7 @@ MAX_FILE_BYTES = 10 * 1024 * 1024
 LOOK_SECONDS = 1.0
 OPEN_PATHS = frozenset({"/health/live", "/health/ready"})
 """Paths that ask for no token, because whoever supervises a process seldom has one."""
-CHALLENGE = b'Bearer, Basic realm="minicontroller", charset="UTF-8"'
+CHALLENGE = 'Bearer, Basic realm="minicontroller", charset="UTF-8"'
 """The second one makes browsers ask for a password, which is the token; the user does not count."""
 
 Header = tuple[bytes, bytes]
@@ -59,7 +59,6 @@ class HttpProtection:
         return self._token is not None
 
     def admits(self, path: str, headers: Sequence[Header]) -> bool:
-        """Return whether a request for this path may be answered."""
         return path in OPEN_PATHS or self.knows(headers)
 
     def knows(self, headers: Sequence[Header]) -> bool:

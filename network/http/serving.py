@@ -7,30 +7,23 @@ its own. The page is one file, and a browser loads nothing else for it.
 
 import base64
 import hashlib
-import logging
 import math
 from collections.abc import Awaitable
 from functools import partial
 from importlib import resources
-from typing import cast
 
 import msgspec
-from hypercorn.app_wrappers import ASGIWrapper
-from hypercorn.config import Config
-from hypercorn.trio.tcp_server import TCPServer
-from hypercorn.trio.worker_context import WorkerContext
-from hypercorn.typing import ConnectionState
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from trio import SocketStream, SSLStream
 
 from ...cluster.topic_names import MAX_NAME_LENGTH
 from . import views
-from .events import MAX_LISTENERS, EventFeed, refuse_listener, send_events
+from .asgi import HttpConnection
+from .events import EVENT_STREAM, MAX_LISTENERS, EventFeed, send_events
 from .history import MAX_DIGITS, BusyError, HistoryFilter, HistoryReader
 from .listener import BoundedStream, HttpListener, is_loopback
 from .protection import CHALLENGE, HttpProtection
@@ -38,7 +31,7 @@ from .shown import ShownProcess
 from .topic_statistics import TopicStatistics
 from .views import MAX_ROWS
 
-JSON = "application/json"
+JSON, TEXT = "application/json", "text/plain"
 MAX_SEARCH = MAX_NAME_LENGTH
 READS = ("GET", "HEAD")
 
@@ -55,13 +48,13 @@ class Site:
         self._history_reader = HistoryReader(process)
         self._metrics = process.metrics(listener, self._statistics)
         self._page = resources.files(__package__).joinpath("page.html").read_bytes()
-        self._config, self._context = _hypercorn(), WorkerContext(None)
         process.watch()
         routes = {
             "/": self.page,
             "/metrics": self.metrics,
             "/health/live": self.live,
             "/health/ready": self.ready,
+            "/events": self.events,
             "/api/state": self.state,
             "/api/topics": self.topics,
             "/api/topic": self.topic,
@@ -78,25 +71,8 @@ class Site:
         )
 
     async def serve(self, stream: BoundedStream) -> None:
-        """Serve one connection until it ends."""
-        app = ASGIWrapper(partial(self._routed, stream))
-        await TCPServer(app, self._config, self._context, ConnectionState({}), cast("SSLStream[SocketStream]", stream))
-
-    async def _routed(self, stream: BoundedStream, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] == "/events" and scope["method"] == "GET":
-            await self.app.check(partial(self._events, stream), scope, receive, send)
-        else:
-            await self.app(scope, receive, send)
-
-    async def _events(self, stream: BoundedStream, _scope: Scope, receive: Receive, send: Send) -> None:
-        if self._feed.listeners >= MAX_LISTENERS:
-            await refuse_listener(send)
-            return
-        stream.listens = True
-        try:
-            await send_events(self._feed, receive, send)
-        finally:
-            stream.listens = False
+        """Serve one connection until it ends. Raises Disconnected."""
+        await HttpConnection(self.app, stream).serve()
 
     # ------------------------------------------------------------------ what is there
 
@@ -116,6 +92,13 @@ class Site:
         health = self._process.health()
         said = health if self._protection.knows(request.headers.raw) else {"ready": health.ready}
         return Response(msgspec.json.encode(said), status_code=200 if health.ready else 503, media_type=JSON)
+
+    async def events(self, request: Request) -> ASGIApp:
+        if request.method == "HEAD":
+            return Response(media_type=EVENT_STREAM)
+        if self._feed.listeners >= MAX_LISTENERS:
+            return Response(b"Too many listen already.\n", 503, {"retry-after": "10"}, TEXT)
+        return partial(send_events, self._feed, request.state.stream)
 
     async def state(self, _request: Request) -> Response:
         return Response(await self._feed.state(), media_type=JSON)
@@ -179,27 +162,17 @@ class SecurityMiddleware:
         self._headers = headers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.check(self._app, scope, receive, send)
+        answer = self._refusal(scope) or self._app
+        await answer(scope, receive, self._with_headers(send))
 
-    async def check(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on to `app`, or refuse it."""
-        if scope["type"] != "http":  # a WebSocket: there are none, and closing it before it is accepted answers 403
-            await receive()
-            await send({"type": "websocket.close", "code": 1000})
-        elif self._loopback_only and not _names_loopback(scope):
-            await self._refuse(send, 421, b"This address answers at localhost only.\n")
-        elif scope["method"] not in READS:
-            await self._refuse(send, 405, b"Nothing can be changed here.\n", [(b"allow", b"GET, HEAD")])
-        elif not self._protection.admits(scope["path"], scope["headers"]):
-            await self._refuse(send, 401, b"This address asks for a token.\n", [(b"www-authenticate", CHALLENGE)])
-        else:
-            await app(scope, receive, self._with_headers(send))
-
-    async def _refuse(self, send: Send, status: int, text: bytes, headers: Headers | None = None) -> None:
-        fields = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"%d" % len(text))]
-        start = {"type": "http.response.start", "status": status, "headers": fields + (headers or [])}
-        await self._with_headers(send)(start)
-        await send({"type": "http.response.body", "body": text})
+    def _refusal(self, scope: Scope) -> Response | None:
+        if self._loopback_only and not _names_loopback(scope):
+            return Response("This address answers at localhost only.\n", 421, media_type=TEXT)
+        if scope["method"] not in READS:
+            return Response("Nothing can be changed here.\n", 405, {"allow": "GET, HEAD"}, TEXT)
+        if not self._protection.admits(scope["path"], scope["headers"]):
+            return Response("This address asks for a token.\n", 401, {"www-authenticate": CHALLENGE}, TEXT)
+        return None
 
     def _with_headers(self, send: Send) -> Send:
         async def sending(message: Message) -> None:
@@ -214,7 +187,7 @@ def _names_loopback(scope: Scope) -> bool:
     """Whether the request's Host is localhost or a loopback address; the port may be any, because
     of tunnels.
     """
-    hosts = [value for name, value in scope["headers"] if name in (b"host", b":authority")]
+    hosts = [value for name, value in scope["headers"] if name == b"host"]
     if len(hosts) != 1:
         return not hosts  # HTTP/1.0 knows no hosts, and no browser speaks it
     text = hosts[0].decode("latin-1")
@@ -247,16 +220,3 @@ def _headers(page: str) -> Headers:
 
 def _within(page: str, tag: str) -> str:
     return page.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0]
-
-
-def _hypercorn() -> Config:
-    config = Config()
-    config.errorlog = logging.getLogger("minicontroller.http")
-    config.include_server_header = False
-    config.keep_alive_timeout = 15
-    config.h11_max_incomplete_size = 16 * 1024
-    config.h2_max_concurrent_streams = 8
-    config.h2_max_header_list_size = 16 * 1024
-    config.max_app_queue_size = 2
-    config.websocket_max_message_size = 1024
-    return config

@@ -200,7 +200,7 @@ class KindLimit(logging.Filter):
 
 KIND_LIMIT = KindLimit()
 
-LIBRARIES = frozenset({"h2", "h11", "hpack", "httpcore", "hypercorn", "kazoo", "wsproto"})
+LIBRARIES = frozenset({"httpcore", "kazoo"})
 """The loggers of libraries that log on DEBUG what they send and receive, such as bearer tokens."""
 
 

@@ -4,7 +4,6 @@ it gives out.
 
 import base64
 import json
-import socket
 import subprocess
 import urllib.error
 import urllib.request
@@ -14,8 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from h2.connection import H2Connection
-from h2.events import StreamEnded
 from kazoo.client import KazooClient  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, expect
 
@@ -215,7 +212,6 @@ def plant(world: World) -> None:
             urllib.request.urlopen(world.http + request, timeout=30).close()
         except urllib.error.HTTPError as error:
             error.close()  # it holds the connection
-    by_http_2(world)
     with suppress(ConnectionEndedError), world.logged_in("alice", SECRETS["that-is-wrong"]) as wire:
         wire.ask("Metadata", 9, {"topics": []})
     with suppress(ConnectionEndedError), Wire(world.address) as wire:
@@ -253,20 +249,6 @@ def change(wire: Wire, resource_type: int, name: str, key: str, value: str) -> N
         wire.ask("IncrementalAlterConfigs", 1, {"resources": [{**resource, "configs": configs}]})
     if key != "retention.ms":
         wire.ask("AlterConfigs", 1, {"resources": [{**resource, "configs": [{"name": key, "value": value}]}]})
-
-
-def by_http_2(world: World) -> None:
-    """Its library logs each header on DEBUG."""
-    http = H2Connection()
-    http.initiate_connection()
-    asked = {":method": "GET", ":scheme": "http", ":authority": "localhost", ":path": "/health/live"}
-    http.send_headers(1, [*asked.items(), ("authorization", f"Bearer {PAGE}")], end_stream=True)
-    host, _, port = world.http.removeprefix("http://").rpartition(":")
-    with socket.create_connection((host, int(port)), timeout=30) as connection:
-        connection.sendall(http.data_to_send())
-        events: list[object] = []
-        while not any(isinstance(event, StreamEnded) for event in events):
-            events += http.receive_data(connection.recv(65536))
 
 
 def by_another_tool(world: World) -> None:

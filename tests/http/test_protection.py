@@ -104,6 +104,13 @@ def test_a_browser_is_asked_for_a_password(protected: Protected) -> None:
     assert challenge == 'Bearer, Basic realm="minicontroller", charset="UTF-8"'
 
 
+def test_a_redirection_stays_within_tls(protected: Protected) -> None:
+    """A path with a slash too many is sent to the right one."""
+    answer = protected.answer("/metrics/", {"Authorization": f"Bearer {TOKEN}"})
+    host, port = address_of(protected.cluster)
+    assert (answer.status, answer.headers["location"]) == (307, f"https://{host}:{port}/metrics")
+
+
 def test_without_tls_nothing_is_told(protected: Protected) -> None:
     """Who speaks no TLS at a port that has it gets no HTTP."""
     connection = http.client.HTTPConnection(*address_of(protected.cluster), timeout=30)

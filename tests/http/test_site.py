@@ -7,11 +7,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 
 import pytest
-import trio
 
-from minicontroller.network.http.listener import READ_BYTES, BoundedStream
-from minicontroller.network.transport import SocketTransport
-from minicontroller.process.observe.logs import ClientWarnings
 from tests.support.cluster import MiniCluster, running_cluster
 from tests.support.http import address_of, ask, create
 from tests.support.waiting import until
@@ -89,6 +85,14 @@ def test_events_tell_what_happens(cluster: MiniCluster) -> None:
         assert b'"controller":' in first
         create(cluster, "team-heard")
         assert b"team-heard" in read_until(listener, b"team-heard")
+
+
+def test_a_head_has_no_body(cluster: MiniCluster) -> None:
+    """Also where the body never ends."""
+    for path, kind in (("/", "text/html"), ("/metrics", "text/plain"), ("/events", "text/event-stream")):
+        answer = ask(cluster, path, method="HEAD")
+        assert (answer.status, answer.text) == (200, "")
+        assert answer.headers["content-type"].startswith(kind)
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
@@ -254,14 +258,3 @@ def test_state_is_the_same_for_everyone(cluster: MiniCluster) -> None:
     until(lambda: json.loads(ask(cluster, "/api/state").text)["topics"] == ask(cluster, "/api/topics").json["total"])
     assert [node["id"] for node in state["nodes"]] == [1, 2, 3]
     assert state["controller_here"]
-
-
-async def test_little_is_read_at_once() -> None:
-    """A client that sends thousands of frames of HTTP/2 gives everybody else a turn in between."""
-    ours, theirs = trio.socket.socketpair()
-    stream = BoundedStream(SocketTransport(trio.SocketStream(ours)), ClientWarnings())
-    with theirs:
-        await theirs.send(b"PRI " + bytes(3 * READ_BYTES - 4))
-        sizes = [len(await stream.receive_some(2**16)) for _ in range(3)]
-    stream.close()
-    assert sizes == [READ_BYTES] * 3
