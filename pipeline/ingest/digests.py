@@ -7,12 +7,8 @@ somebody who knows it, and means to, may find a file with the same digest.
 """
 
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 import msgspec
-
-if TYPE_CHECKING:
-    from hashlib import _Hash
 
 BLOCK_BYTES = 1 << 16
 HASH_BYTES = 16
@@ -47,7 +43,7 @@ class Hashing:
         self._number = offset // BLOCK_BYTES
         self._room = BLOCK_BYTES
         self._sum = 0
-        self._block = self._begun()
+        self._block = sha256(self._number.to_bytes(8))
         self.mark()
 
     def update(self, data: bytes | memoryview) -> None:
@@ -57,7 +53,7 @@ class Hashing:
             view = view[self._room :]
             self._sum += int.from_bytes(self._block.digest()[:HASH_BYTES])
             self._number += 1
-            self._block, self._room = self._begun(), BLOCK_BYTES
+            self._block, self._room = sha256(self._number.to_bytes(8)), BLOCK_BYTES
         self._block.update(view)
         self._room -= len(view)
 
@@ -69,6 +65,3 @@ class Hashing:
         """The digest at the last mark."""
         blocks, block = self._marked
         return Digest(f"{blocks % _ALL:x}", block.hexdigest()[: 2 * HASH_BYTES])
-
-    def _begun(self) -> "_Hash":
-        return sha256(self._number.to_bytes(8))
