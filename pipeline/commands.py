@@ -23,7 +23,7 @@ from .ending import SENTENCE, Interrupted, on_signals
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from .backtest.candidate import Found
+    from .backtest.candidate import LoadedCandidate
     from .location import Location
 
 NEEDED = ("deltalake", "duckdb", "jinja2", "matplotlib", "pandas", "pyarrow", "pyspark")
@@ -32,7 +32,7 @@ NEEDED = ("deltalake", "duckdb", "jinja2", "matplotlib", "pandas", "pyarrow", "p
 URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*+:/", re.ASCII)
 
 
-class Page(click.Path):
+class PageParameter(click.Path):
     """A page on this machine, as the `Files` that are written with it. An address such as
     s3://bucket/page.html would be taken for a folder of that name, and is refused.
     """
@@ -48,7 +48,7 @@ class Page(click.Path):
             self.fail(str(error), param, ctx)
 
 
-class Place(click.Path):
+class LocationParameter(click.Path):
     """A folder on this machine, or an address of an object store: a `Location`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -63,7 +63,7 @@ class Place(click.Path):
         return place
 
 
-class Moment(click.ParamType[int]):
+class TimeParameter(click.ParamType[int]):
     """A time in UTC, or an age, as microseconds since 1970."""
 
     name = "time"
@@ -75,8 +75,8 @@ class Moment(click.ParamType[int]):
             self.fail(str(error), param, ctx)
 
 
-FOLDER = Place(file_okay=False)
-EXISTING = Place(exists=True, file_okay=False)
+FOLDER = LocationParameter(file_okay=False)
+EXISTING = LocationParameter(exists=True, file_okay=False)
 tables_option = click.option(
     "--tables", required=True, type=FOLDER, help="Folder of the tables, or its address, such as s3://BUCKET/FOLDER."
 )
@@ -125,7 +125,7 @@ def spark_options(function: Callable[..., None]) -> Callable[..., None]:
     ) -> None:
         from .session import spark_session
 
-        with failures_told(tables):
+        with failures_reported(tables):
             function(tables=tables, spark=spark_session(master, settings=settings, verbose=verbose), **rest)
 
     return command
@@ -135,8 +135,10 @@ def selection_options(function: Callable[..., None]) -> Callable[..., None]:
     """Give a command `clusters`, and `since` and `until`, in microseconds since 1970 or None."""
     for option in (
         click.option("--cluster", "clusters", multiple=True, metavar="ID", help="Only this cluster; repeatable."),
-        click.option("--until", type=Moment(), help="Only events before this time."),
-        click.option("--since", type=Moment(), help="Only events since this time in UTC, or this age, such as 7d."),
+        click.option("--until", type=TimeParameter(), help="Only events before this time."),
+        click.option(
+            "--since", type=TimeParameter(), help="Only events since this time in UTC, or this age, such as 7d."
+        ),
     ):
         function = option(function)
     return function
@@ -153,7 +155,7 @@ def _settings(_context: click.Context, _parameter: click.Parameter, values: tupl
 
 
 @contextmanager
-def failures_told(tables: "Location") -> Iterator[None]:
+def failures_reported(tables: "Location") -> Iterator[None]:
     """Turn a failure that nobody in the block has told into a sentence: click.ClickException."""
     from .failures import PipelineError, first_line, is_sparks
     from .location import advice, reason
@@ -245,7 +247,7 @@ def ingest(
     "--out",
     "files",
     metavar="PAGE.html",
-    type=Page(),
+    type=PageParameter(),
     help="Write a page with every difference, and the same as NDJSON, Parquet and JSON beside it.",
 )
 @click.option(
@@ -279,12 +281,12 @@ def backtest(
         run_command(session, tables, found, files, **options)
 
 
-def _read_candidate(policy: str, sets: tuple[str, ...] = ()) -> "Found":
-    from .backtest.apart import read_apart
+def _read_candidate(policy: str, sets: tuple[str, ...] = ()) -> "LoadedCandidate":
     from .backtest.candidate import CandidateError
+    from .backtest.isolated_loading import load_isolated
 
     try:
-        return read_apart(policy, sets)
+        return load_isolated(policy, sets)
     except CandidateError as error:
         raise click.ClickException(str(error)) from None
 
@@ -295,7 +297,7 @@ def _read_candidate(policy: str, sets: tuple[str, ...] = ()) -> "Found":
     "files",
     required=True,
     metavar="PAGE.html",
-    type=Page(),
+    type=PageParameter(),
     help="Write the page here, and PAGE.json and PAGE-csv beside it.",
 )
 @click.option("--policy", help="The policy in force, as for `backtest`: its rules that never fired are listed, too.")
@@ -335,7 +337,7 @@ def status(*, tables: "Location", verify: bool) -> None:
     """
     from .status import print_differences, print_status
 
-    with failures_told(tables):
+    with failures_reported(tables):
         print_status(tables, sys.stdout)
         if verify and not print_differences(tables, sys.stdout):
             raise click.exceptions.Exit(1)

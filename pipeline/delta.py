@@ -1,10 +1,10 @@
-"""The tables as Delta Lake has them: snapshots to read, and commits that change them.
+"""Reads snapshots of the Delta Lake tables, and commits changes to them.
 
-Rule: a file belongs to a table from the commit that names it until the commit that removes it, so
-a reader of one snapshot never sees half a change. Files are written under names of their own
-before they are committed; what no commit names is vacuumed. Each commit carries the number of the
-change that it is part of, as an application transaction: of two runs that change a table at once,
-one fails and has changed nothing.
+A file belongs to a table from the commit that adds it until the commit that removes it, so a reader
+of one snapshot never sees half a change. Files are written under unique names before they are
+committed; uncommitted ones are vacuumed. Each commit carries the number of its change as an
+application transaction, so that of two runs that change a table at once one fails, and has changed
+nothing.
 """
 
 import time

@@ -1,9 +1,9 @@
-"""The end of a command by Ctrl-C or SIGTERM: within two seconds and with a sentence, whatever it is
-at, and without processes that go on alone.
+"""Ends a command within two seconds of Ctrl-C or SIGTERM, with a sentence and without leaving child
+processes.
 
-Rule: the first signal raises `Interrupted` in the main thread, which leaves every block in good
-order. If it does not get that far in time, because a library or somebody's policy holds it, a
-thread ends the processes and this one: whatever a run has not committed, the next one does.
+The first signal raises `Interrupted` in the main thread, which unwinds normally. If a library or a
+policy blocks the main thread for GRACE_SECONDS, another thread kills the child processes and this
+one; the next run ingests what was not committed.
 """
 
 import logging

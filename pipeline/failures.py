@@ -1,7 +1,5 @@
-"""Turns what Spark says when it fails into a sentence with what to do.
-
-Rule: out of a page of Java's traces a person is told the first cause. Where experience has a
-remedy, the remedy is told too; otherwise the cause is told in Spark's own words.
+"""Reduces an error of Spark to one sentence: the remedy if it is a known error, and otherwise the
+root cause in Spark's words.
 """
 
 from collections.abc import Iterator

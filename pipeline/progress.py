@@ -1,8 +1,5 @@
-"""Shows how far long work is, on the terminal: events, bytes, how many of them in a second, and the
-time that is left.
-
-Rule: on stderr, and only where somebody looks: a terminal gets one line that moves, anything else
-gets nothing. What Spark does now counts by its share of finished tasks, since no task tells more.
+"""Prints one updating line on stderr if stderr is a terminal, and nothing otherwise: events, bytes,
+their rates and the time left. The progress of a batch is Spark's share of finished tasks.
 """
 
 import time
@@ -94,7 +91,7 @@ class Stages:
         part = amount.of(self._whole)
         number = f"{self._number}/{self._stages} " if self._stages else ""
         tasks = f", {done} of {total} tasks" if total and part is None else ""
-        line = number + self._text + told(amount, time.monotonic() - self._began, part) + tasks
+        line = number + self._text + progress_text(amount, time.monotonic() - self._began, part) + tasks
         bar = ProgressBar(total=None if part is None else 1.0, completed=part or 0.0, width=BAR_WIDTH)
         return Columns([Text(line), bar])
 
@@ -144,7 +141,7 @@ def _sums(counts: Iterable[tuple[int, int]]) -> tuple[int, int]:
     return sum(done for done, _ in found), sum(total for _, total in found)
 
 
-def told(done: Amount, seconds: float, part: float | None) -> str:
+def progress_text(done: Amount, seconds: float, part: float | None) -> str:
     """Write how much is done, how fast, and how long the rest takes, as far as it is known."""
     text = ""
     if done.events:

@@ -30,7 +30,7 @@ from ..process.settings.properties import PropertiesError, parse_properties
 from .ending import ending, remove
 from .failures import PipelineError, SparkLostError, first_line, is_sparks, lost
 from .java_classes import archive, java_options
-from .shipping import write_package
+from .packaging import write_package
 
 MASTER, REMOTE, PYTHON = "spark.master", "SPARK_REMOTE", "spark.pyspark.python"
 CONNECT = "sc://"

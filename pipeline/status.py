@@ -15,11 +15,11 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from .delta import Snapshot, Tables
-from .ingest.files import Progress, Read, former_names, listing, unread
+from .ingest.files import FileProgress, Read, former_names, listing, unread
 from .ingest.lines import Reader
 from .ingest.state import Ledger
 from .location import File, Location, reason
-from .page.sheet import Kind, count, moment, plural, shown
+from .page.tables import ValueKind, count, moment, plural, shown
 from .schemas import Table
 
 RUNS = 5
@@ -56,10 +56,10 @@ def print_differences(location: Location, file: IO[str]) -> bool:
     former, told = former_names(found, files), list[str]()
     compared = 0
     for name in found:
-        progress = files.get(former.get(name, name), Progress())
+        progress = files.get(former.get(name, name), FileProgress())
         if progress.digest is not None:
             compared += 1
-            told += [f"{shown(name, Kind.NAME)} {why}." for why in _differs(name, progress)]
+            told += [f"{shown(name, ValueKind.NAME)} {why}." for why in _differs(name, progress)]
     gone = len(files.keys() - found.keys() - set(former.values()))
     if gone:
         are = "was read is" if gone == 1 else "were read are"
@@ -70,7 +70,7 @@ def print_differences(location: Location, file: IO[str]) -> bool:
     return not told
 
 
-def _differs(name: str, progress: Progress) -> Iterator[str]:
+def _differs(name: str, progress: FileProgress) -> Iterator[str]:
     """Compare a file with what was read of it, and say what is wrong."""
     reader = Reader(Read(name, progress.consumed, progress.consumed, known=progress.digest, is_whole=True))
     deque(reader.blocks(), maxlen=0)
@@ -91,14 +91,14 @@ def _size(snapshot: Snapshot) -> tuple[str, ...]:
 def _clusters(ledger: Ledger) -> Iterator[tuple[str, ...]]:
     for name, cluster in sorted(ledger.state.clusters.items()):
         epochs = cluster.epochs.values()
-        runs = [run for epoch in epochs for run in epoch.runs]
+        spans = [span for epoch in epochs for span in epoch.ranges]
         yield (
-            shown(name, Kind.NAME),
+            shown(name, ValueKind.NAME),
             count(sum(epoch.events for epoch in epochs)),
-            moment(min(run.first_ms for run in runs) * 1000),
-            moment(max(run.last_ms for run in runs) * 1000),
+            moment(min(span.first_ms for span in spans) * 1000),
+            moment(max(span.last_ms for span in spans) * 1000),
             count(sum(epoch.missing for epoch in epochs)),
-            count(sum(run.count for epoch in epochs for run in epoch.conflicts)),
+            count(sum(span.count for epoch in epochs for span in epoch.conflicts)),
         )
 
 

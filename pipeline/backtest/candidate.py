@@ -1,9 +1,9 @@
-"""The policy that is tried, from the command line to the process that asks it, on this machine or
-on another.
+"""The candidate: the policy of a back-test, from the command line to the process that asks it, here
+or on a worker.
 
-Rule: it is loaded by what the controller loads policies by, from the same keys. It is loaded here
-first, so that whatever is wrong with it is told before anything runs; what travels is bytes, and no
-secret of the configuration is among them.
+It is loaded with the controller's loader from the same configuration keys. It is loaded here first,
+so that its mistakes are reported before the replay. Workers are sent its files, and no secret of
+the configuration.
 """
 
 import io
@@ -30,9 +30,18 @@ from ...policies.loading import (
 from ...policies.rules.mistakes import RuleFileError, RuleSource
 from ...policies.rules.ruleset import load_rules
 from ...process.settings.properties import PropertiesError, parse_properties
-from .suspicions import suspicions
-from .travelling import Files, absolute, folder_of, forgotten_after, is_file, is_installed, packed, unpacked
-from .watching import Watched, listening, opened
+from .determinism_check import nondeterministic_calls
+from .policy_packaging import (
+    FileContents,
+    absolute_spec,
+    folder_of,
+    imports_forgotten,
+    is_file,
+    is_installed,
+    packaged,
+    unpackaged,
+)
+from .sandbox import Sandbox, audit_events_to, opened
 
 RULES_KEY = "policy.rules.files"
 TIMEOUT_KEY = "policy.timeout.ms"
@@ -45,11 +54,11 @@ CLASS_KEYS = (POLICY_KEY, CREATE_KEY, ALTER_KEY)
 
 
 class CandidateError(Exception):
-    """The policy cannot be tried; the message is a sentence that says why."""
+    """The candidate cannot be loaded; the message says why."""
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """A policy to be tried, in the form in which it is sent to workers."""
+    """A candidate as it is sent to workers."""
 
     name: str
     """The name of the policy's class, of its rule files, or both."""
@@ -60,18 +69,18 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """
     timeout_ms: int
     rules: tuple[RuleSource, ...] = ()
-    folders: dict[str, Files] = {}
+    folders: dict[str, FileContents] = {}
     """The files that are sent along with the policy, by the folders that they come from."""
     searched: tuple[str, ...] = ()
     """The folders in which the policy's modules are looked for."""
 
     @contextmanager
-    def watched(self) -> Iterator[Watched]:
+    def sandboxed(self) -> Iterator[Sandbox]:
         """Load the policy anew, to be asked within the block. Raises PolicyLoadError,
         RuleFileError.
         """
         rules = load_rules(self.rules) if self.rules else None
-        with unpacked(self.folders, self.searched) as places:
+        with unpackaged(self.folders, self.searched) as places:
             configs = dict(self.configs)
             for key in configs.keys() & CLASS_KEYS:
                 folder, _, name = configs[key].rpartition("/")
@@ -81,18 +90,18 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
                 with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
                     policy = build_policy(configs)
                 names = {str(place): folder for folder, place in places.items()}
-                watched = Watched(Judge(policy, rules), timeout_ms=self.timeout_ms, names=names)
-                with watched.watching():
-                    yield watched
+                sandbox = Sandbox(Judge(policy, rules), timeout_ms=self.timeout_ms, names=names)
+                with sandbox.running():
+                    yield sandbox
                     call_policy((policy or TopicManagementPolicy()).close)
 
 
-class Found(msgspec.Struct, frozen=True):
-    """A candidate, and what can be said of it before it is asked anything."""
+class LoadedCandidate(msgspec.Struct, frozen=True):
+    """A candidate, and what loading it has shown."""
 
     candidate: Candidate
-    suspicions: tuple[str, ...]
-    """The places in the policy's code that may make it answer otherwise another time."""
+    nondeterministic_calls: tuple[str, ...]
+    """The places in its code that use names whose results may differ between runs."""
     reads: tuple[str, ...]
     """Files that are not sent along, but were read while the policy was loaded: they have to be on
     every machine.
@@ -109,21 +118,23 @@ class Found(msgspec.Struct, frozen=True):
         return [*names, self.candidate.name] if names_class(self.candidate.configs) else names
 
 
-def read_candidate(policy: str, settings: Sequence[str] = ()) -> Found:
+def read_candidate(policy: str, settings: Sequence[str] = ()) -> LoadedCandidate:
     """Read the argument POLICY and the options `--set KEY=VALUE`. Raises CandidateError."""
     visible = dict(without_secrets(named(policy, settings)))
     timeout_ms = _timeout(visible)
     rules = _rules(visible)
-    specs = {key: absolute(visible[key]) for key in CLASS_KEYS if key in visible and not is_rule_file(visible[key])}
+    specs = {
+        key: absolute_spec(visible[key]) for key in CLASS_KEYS if key in visible and not is_rule_file(visible[key])
+    }
     if not rules and not specs:
         raise CandidateError(f"{policy} names no policy: {', '.join((*CLASS_KEYS, RULES_KEY))} would.")
     read: set[str | None] = set()
-    folders: dict[str, Files] = {}
+    folders: dict[str, FileContents] = {}
     searched: list[str] = []
     try:
         with (
-            listening(lambda event, arguments: read.add(opened(event, arguments))),
-            forgotten_after(folders) as known,
+            audit_events_to(lambda event, arguments: read.add(opened(event, arguments))),
+            imports_forgotten(folders) as known,
             redirect_stdout(sys.stderr),
         ):
             loaded = build_policy(visible)
@@ -132,7 +143,7 @@ def read_candidate(policy: str, settings: Sequence[str] = ()) -> Found:
             new = sys.modules.keys() - known
             for spec in specs.values():
                 if (folder := folder_of(spec)) is not None:
-                    folders.setdefault(folder, {}).update(packed(spec, folder, filter(None, read), new))
+                    folders.setdefault(folder, {}).update(packaged(spec, folder, filter(None, read), new))
                     searched += [] if is_file(spec) else [folder]
             call_policy((loaded or TopicManagementPolicy()).close)
     except PolicyLoadError as error:
@@ -144,7 +155,9 @@ def read_candidate(policy: str, settings: Sequence[str] = ()) -> Found:
         folders=folders, searched=tuple(searched),
     )  # fmt: skip
     rule_names = () if ruleset is None else tuple((each.name, each.action.value) for each in ruleset.rules)
-    return Found(candidate, suspicions(folders), _elsewhere(filter(None, read), folders), rule_names)
+    return LoadedCandidate(
+        candidate, nondeterministic_calls(folders), _elsewhere(filter(None, read), folders), rule_names
+    )
 
 
 # ------------------------------------------------------------------ what is named
@@ -235,7 +248,7 @@ def _rules(configs: Mapping[str, str]) -> tuple[RuleSource, ...]:
 # ------------------------------------------------------------------ what it needs
 
 
-def _elsewhere(read: Iterable[str], folders: Mapping[str, Files]) -> tuple[str, ...]:
+def _elsewhere(read: Iterable[str], folders: Mapping[str, FileContents]) -> tuple[str, ...]:
     sent = {Path(folder, name) for folder, files in folders.items() for name in files}
     files = {path: Path(path).resolve() for path in read}
     return tuple(sorted(path for path, file in files.items() if file not in sent and not is_installed(file)))

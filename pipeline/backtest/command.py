@@ -20,14 +20,14 @@ from ..delta import Tables
 from ..ending import ending
 from ..location import Location
 from ..page.files import Files, as_json
-from ..page.sheet import Kind, count, shown
+from ..page.tables import ValueKind, count, shown
 from ..progress import Stages
-from .candidate import Found
+from .candidate import LoadedCandidate
 from .page import page
 from .replaying import Window
 from .results import EXISTING, LINES, ROWS, Results, write_differences, write_existing
-from .running import BacktestError, Backtesting, Wish, answers
-from .summary import Summary, summarized
+from .running import BacktestError, Backtesting, BacktestRequest, answers
+from .summary import BacktestSummary, summarize
 from .terminal import print_summary
 
 LAGS = (
@@ -40,7 +40,7 @@ STAGES = 4
 def run_command(
     spark: SparkSession,
     place: Location,
-    found: Found,
+    found: LoadedCandidate,
     files: Files | None,
     *,
     since: int | None,
@@ -53,8 +53,10 @@ def run_command(
     click's for the exit code.
     """
     window = Window(_milliseconds(since), _milliseconds(until))
-    wish = Wish(candidate=found.candidate, window=window, clusters=tuple(clusters), counterfactual=counterfactual)
-    summary = backtest(spark, Tables(place), found, wish, files)
+    request = BacktestRequest(
+        candidate=found.candidate, window=window, clusters=tuple(clusters), counterfactual=counterfactual
+    )
+    summary = backtest(spark, Tables(place), found, request, files)
     print_summary(summary, sys.stdout)
     if files is not None:
         for sentence in files.misplaced:
@@ -67,28 +69,30 @@ def run_command(
         raise click.exceptions.Exit(1)
 
 
-def backtest(spark: SparkSession, tables: Tables, found: Found, wish: Wish, files: Files | None) -> Summary:
+def backtest(
+    spark: SparkSession, tables: Tables, found: LoadedCandidate, request: BacktestRequest, files: Files | None
+) -> BacktestSummary:
     """Do a back-test and write its results. Raises PipelineError, OSError and Spark's errors."""
     with _answers_folder(tables, files) as folder, Stages(spark, STAGES).shown() as progress:
-        running = Backtesting(spark, tables, wish, folder)
+        running = Backtesting(spark, tables, request, folder)
         with progress.stage("dividing the history"):
-            plan = running.look()
+            plan = running.plan_slices()
         for cluster in running.lagging:
-            click.echo(LAGS.format(shown(cluster, Kind.NAME)), err=True)
+            click.echo(LAGS.format(shown(cluster, ValueKind.NAME)), err=True)
         events = sum(each.events for each in plan)
         with progress.stage(f"replaying {events:,} events", events=events):
             replayed = running.replay()
         with progress.stage("judging the topics of today"):
-            existing = running.scan()
+            existing = running.judge_existing()
         with progress.stage("writing"):
             results = Results()
             differences, refused = results.read(answers(replayed)), results.read(answers(existing))
             if files is None:
                 deque(chain(differences, refused), maxlen=0)
-                return summarized(found, wish, running.clusters, results)
+                return summarize(found, request, running.clusters, results)
             write_differences(differences, files)
             write_existing(refused, files)
-            summary = summarized(found, wish, running.clusters, results)
+            summary = summarize(found, request, running.clusters, results)
             files.save(files.json, as_json(summary.document))
             files.save(files.out, page(summary, results, files))
             return summary

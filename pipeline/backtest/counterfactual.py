@@ -1,10 +1,9 @@
-"""History as it would have been: what the candidate refuses does not happen, and what it allows
-does.
+"""Replays two histories: the recorded one and the candidate's, in which the candidate's verdicts
+took effect.
 
-Rule: two worlds go side by side, the recorded one and the other. A topic that is alike in both
-follows the record; one that is not goes on from what the candidate's own decisions made of it. What
-a request would have come to is taken from the record as far as it can be; a request that could not
-have been made is moot, and is not put to the candidate. docs/pipeline.md tells each case.
+A topic that is equal in both takes its next state from the log; one that differs is computed from
+the candidate's decisions. A request that is impossible in the candidate's history is not applicable
+(moot), and the candidate is not asked about it. docs/pipeline.md lists the cases.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,8 +25,8 @@ from ...policies.rules.vocabulary import ADMIN
 from ...protocol.error_codes import ErrorCode
 from ...text import plural
 from .tally import Note, Tally
+from .timelines import NotApplicable, PolicyQuestion
 from .verdicts import ALLOWED, recorded
-from .worlds import Asked, Moot
 
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 """The topic id of topics that were created in the counterfactual history only."""
@@ -35,8 +34,8 @@ POLICY_ERRORS = frozenset({ErrorCode.POLICY_VIOLATION, ErrorCode.UNKNOWN_SERVER_
 """The error codes of requests that a policy refused, or could not judge."""
 
 
-class Otherwise:
-    """A world in which the candidate's verdicts take effect: history as it would have been."""
+class Counterfactual:
+    """The timeline in which the candidate's verdicts took effect."""
 
     def __init__(self, topics: Mapping[str, RecordedState] | None = None) -> None:
         self._recorded = Replay(topics)
@@ -63,15 +62,15 @@ class Otherwise:
         self._recorded.lost()
 
     def fits(self, topic: str, before: bytes) -> bool:
-        """Say no: what was before may not be what would have been."""
+        """Return False: a recorded state may differ from the counterfactual one."""
         del topic, before
         return False
 
     def takes(self, topic: str, after: bytes) -> None:
-        """Take nothing, since nothing is certain to fit."""
+        """Do nothing: it is never called, because `fits` returns False."""
 
     def wrote(self, topic: str, after: bytes) -> None:
-        """Ignore how the log wrote what was."""
+        """Ignore the recorded JSON, which `fits` does not compare."""
 
     def parted(self) -> Iterator[tuple[str, str]]:
         """Yield the topics that are not as recorded, and how: `missing`, `more` or `otherwise`."""
@@ -88,24 +87,24 @@ class Otherwise:
 
     # ------------------------------------------------------------------ asking
 
-    def question(self, event: Decision) -> Asked | Moot | None:
+    def question(self, event: Decision) -> PolicyQuestion | NotApplicable | None:
         self._other.begin(event)
         self._allowed = None
         before, was = self._before(event)
         parted = not same(before, was)
         if parted and event.asked_ms is None and event.operation not in ADMIN:
             told = f"{event.name} would be different, and the log does not have the requested change."
-            return Moot("unknown-request", told)
-        if parted and (moot := _moot(event, before)) is not None:
+            return NotApplicable("unknown-request", told)
+        if parted and (moot := _not_applicable(event, before)) is not None:
             return moot
         wanted = _requested(event, before) if parted else event.requested
-        request = judged_request(event if wanted is event.requested else _otherwise(event, before, wanted))
+        request = judged_request(event if wanted is event.requested else _rewritten(event, before, wanted))
         if request is None:
             return None
         assumed = tuple(each for each in event.assumed if not self._is_parted(each.topic))
         cluster = self._other.cluster(msgspec.structs.replace(event, assumed=assumed) if event.assumed else event)
         is_changed = parted and event.operation not in ADMIN  # which change no topic's state
-        return Asked(request, cluster, before, wanted) if is_changed else Asked(request, cluster)
+        return PolicyQuestion(request, cluster, before, wanted) if is_changed else PolicyQuestion(request, cluster)
 
     def decided(self, event: Decision, *, allowed: bool | None) -> None:
         self._allowed = _was_made(event) if allowed is None else allowed
@@ -205,18 +204,18 @@ def _was_refused(event: Decision) -> bool:
     return recorded(event).decision != ALLOWED and event.error_code in POLICY_ERRORS
 
 
-def _moot(event: Decision, before: RecordedState | None) -> Moot | None:
+def _not_applicable(event: Decision, before: RecordedState | None) -> NotApplicable | None:
     """Say why a request that was possible would not be possible here; None if it would."""
     if event.operation == CREATE_TOPIC:
         there = f"{event.name} would exist already: it would not have been deleted."
-        return None if before is None else Moot("topic-exists", there)
+        return None if before is None else NotApplicable("topic-exists", there)
     if before is None or before.marked_for_deletion:
-        return Moot("no-topic", f"There would be no topic {event.name}.")
+        return NotApplicable("no-topic", f"There would be no topic {event.name}.")
     wanted, has = event.requested, len(before.replicas)
     if event.operation == CREATE_PARTITIONS and wanted is not None and has >= len(wanted.replicas):
-        return Moot("partitions", f"{event.name} would have {has} partitions already.")
+        return NotApplicable("partitions", f"{event.name} would have {has} partitions already.")
     if any(partition >= has for partition in {*(event.reassignments or ()), *(event.delete_records_offsets or ())}):
-        return Moot("no-partition", f"{event.name} would have only {plural(has, 'partition')}.")
+        return NotApplicable("no-partition", f"{event.name} would have only {plural(has, 'partition')}.")
     return None
 
 
@@ -240,7 +239,7 @@ def _requested(event: Decision, before: RecordedState | None) -> Requested | Non
     return msgspec.structs.replace(wanted, replicas=replicas, configs=configs)
 
 
-def _otherwise(event: Decision, before: RecordedState | None, wanted: Requested | None) -> Decision:
+def _rewritten(event: Decision, before: RecordedState | None, wanted: Requested | None) -> Decision:
     """Rewrite a decision for the topic's state here: AlterConfigs then leaves out other configs."""
     kinds = event.config_operation_kinds
     if kinds is not None and event.operation == "alter_configs" and before is not None and wanted is not None:

@@ -1,7 +1,8 @@
-"""The topics that are there today, each put to the candidate as if somebody asked for it now.
+"""Asks the candidate about each existing topic, as if it were created now.
 
-A topic is asked for by whoever created it if the log tells, beside all other topics; and by counts,
-as most topics are, and not with replicas of its own, which a policy may refuse in itself.
+The request comes from the principal that created the topic, if the log records one, in a cluster
+with all other topics. It names counts of partitions and replicas, not an assignment, which a policy
+may refuse by itself.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,8 +14,8 @@ from ...audit.replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates
 from ...policies.interface import CreateTopicRequest
 from ...policies.states import requested_state
 from ...policies.verdict import PolicyOutcome
+from .sandbox import Sandbox
 from .verdicts import Opinion, opinion
-from .watching import Watched
 
 
 class Existing(msgspec.Struct, frozen=True):
@@ -26,7 +27,7 @@ class Existing(msgspec.Struct, frozen=True):
     """The principal that created the topic; null if the log does not tell."""
 
 
-class Now(msgspec.Struct, frozen=True):
+class LogEnd(msgspec.Struct, frozen=True):
     """The state of a cluster at the end of its log."""
 
     cluster_id: str
@@ -47,7 +48,7 @@ class Refused(msgspec.Struct, frozen=True):
     candidate: Opinion
 
 
-def refused(watched: Watched, topics: Mapping[str, Existing], now: Now) -> Iterator[Refused]:
+def refused(sandbox: Sandbox, topics: Mapping[str, Existing], now: LogEnd) -> Iterator[Refused]:
     """Yield the topics that the candidate would not allow, in the order of their names."""
     there, states = ReplayedTopics.of({name: existing.state for name, existing in topics.items()}), SeenStates()
     for name, existing in sorted(topics.items()):
@@ -58,8 +59,8 @@ def refused(watched: Watched, topics: Mapping[str, Existing], now: Now) -> Itera
         request = CreateTopicRequest(
             topic=name, principal=existing.principal, api="CreateTopics", time_ms=now.time_ms, requested_state=wanted
         )
-        verdict = watched.ask(request, ReplayedCluster(there.changed(name, None), now.cluster_size, states))
+        verdict = sandbox.ask(request, ReplayedCluster(there.changed(name, None), now.cluster_size, states))
         if verdict.decision is not PolicyOutcome.ALLOWED:
-            said = opinion(verdict, names=watched.names)
+            said = opinion(verdict, names=sandbox.names)
             size = wanted.num_partitions, wanted.replication_factor
             yield Refused(now.cluster_id, name, existing.principal, *size, state.configs, said)

@@ -13,13 +13,13 @@ from ...audit.replay import operands_of
 from ..page.drawing import Plot
 from ..page.files import Files
 from ..page.rendering import render
-from ..page.sheet import Column, Sheet, count, moment, plural
-from ..page.sheet import Kind as Holds
+from ..page.tables import Column, ReportTable, count, moment, plural
+from ..page.tables import ValueKind as Holds
 from .plots import differences_over_time, plotted, refusals_over_time
 from .results import DENIED_BY, EXISTING, LINES, ROWS, Results
-from .summary import TITLES, Summary
-from .verdicts import ALLOWED, BROKEN, VIOLATED, Difference, Kind, Opinion
-from .wording import answer, lacks, steadiness
+from .summary import TITLES, BacktestSummary
+from .texts import answer, lacks, steadiness
+from .verdicts import ALLOWED, BROKEN, VIOLATED, Difference, DifferenceKind, Opinion
 
 MOST_ROWS = 20
 """How many rows of a table the page shows."""
@@ -30,11 +30,11 @@ HIGH_WATERMARK = -1
 SIGNS = {"append": "+=", "subtract": "-="}
 EFFECTS = {Effect.APPLIED: "carried out", Effect.NONE: "no effect", Effect.UNKNOWN: "unknown"}
 SAID = {ALLOWED: "allowed", VIOLATED: "denied", BROKEN: "failed"}
-TONES: Mapping[Kind, str] = {
-    Kind.NEWLY_DENIED: "bad",
-    Kind.BROKEN: "bad",
-    Kind.TIMED_OUT: "bad",
-    Kind.NEWLY_ALLOWED: "warn",
+TONES: Mapping[DifferenceKind, str] = {
+    DifferenceKind.NEWLY_DENIED: "bad",
+    DifferenceKind.BROKEN: "bad",
+    DifferenceKind.TIMED_OUT: "bad",
+    DifferenceKind.NEWLY_ALLOWED: "warn",
 }
 
 _differences: msgspec.json.Decoder[Difference] = msgspec.json.Decoder(Difference)
@@ -44,7 +44,7 @@ Line = tuple[str, str]
 """A title and a text."""
 
 
-def page(summary: Summary, results: Results, files: Files) -> bytes:
+def page(summary: BacktestSummary, results: Results, files: Files) -> bytes:
     """Make the page; the same results give the same bytes."""
     shown = [_entry(body) for body in results.differences()]
     return render(
@@ -55,7 +55,7 @@ def page(summary: Summary, results: Results, files: Files) -> bytes:
         lacks=lacks(summary),
         steadiness=steadiness(summary),
         entries=shown,
-        kinds={kind.value: TITLES[kind] for kind in Kind if summary.totals["differences"][kind.value]},
+        kinds={kind.value: TITLES[kind] for kind in DifferenceKind if summary.totals["differences"][kind.value]},
         others=summary.differences - len(shown),
         plots=list(_plots(summary)),
         existing=_existing(summary, results),
@@ -67,30 +67,30 @@ def page(summary: Summary, results: Results, files: Files) -> bytes:
     )
 
 
-def _plots(summary: Summary) -> Iterator[tuple[str, Plot]]:
+def _plots(summary: BacktestSummary) -> Iterator[tuple[str, Plot]]:
     """Yield the plots over time, each with its title."""
-    days = next(sheet for sheet in summary.sheets if sheet.name == "by_day")
+    days = next(table for table in summary.tables if table.name == "by_day")
     if differences := plotted("differences", "Requests", differences_over_time(days)):
         yield "When the candidate differs", differences
-    for sheet in summary.sheets:
-        drawn = refusals_over_time(sheet, days) if sheet.name.startswith(DENIED_BY) else None
-        if refusals := plotted(sheet.name, "Refusals", drawn):
-            yield sheet.title.partition(" and ")[0], refusals
+    for table in summary.tables:
+        drawn = refusals_over_time(table, days) if table.name.startswith(DENIED_BY) else None
+        if refusals := plotted(table.name, "Refusals", drawn):
+            yield table.title.partition(" and ")[0], refusals
 
 
-def _figures(summary: Summary) -> Iterator[tuple[str, str, str]]:
+def _figures(summary: BacktestSummary) -> Iterator[tuple[str, str, str]]:
     """Yield title, value and tone of the figures at the top of the page."""
     yield "requests asked", count(summary.history["asked"]), ""
-    for kind in Kind:
+    for kind in DifferenceKind:
         number = summary.totals["differences"][kind.value]
-        if number or kind in {Kind.NEWLY_DENIED, Kind.NEWLY_ALLOWED, Kind.OTHER_MESSAGE}:
+        if number or kind in {DifferenceKind.NEWLY_DENIED, DifferenceKind.NEWLY_ALLOWED, DifferenceKind.OTHER_MESSAGE}:
             yield TITLES[kind], count(number), TONES.get(kind, "") if number else ""
     topics, refused = summary.existing["topics"], summary.existing["refused"]
     if topics:
         yield "existing topics refused", f"{count(refused)} of {count(topics)}", "bad" if refused else ""
 
 
-def _existing(summary: Summary, results: Results) -> Sheet:
+def _existing(summary: BacktestSummary, results: Results) -> ReportTable:
     columns = (
         Column("topic", "Topic", Holds.NAME),
         Column("principal", "As if created by", Holds.PRINCIPAL),
@@ -101,7 +101,7 @@ def _existing(summary: Summary, results: Results) -> Sheet:
     found = [each | each["candidate"] for each in map(msgspec.json.decode, results.refused)]
     rows = [tuple(each[column.name] for column in columns) for each in found]
     title = "Existing topics that would be refused today"
-    return Sheet("existing", title, columns, rows, max(summary.existing["refused"], len(rows)))
+    return ReportTable("existing", title, columns, rows, max(summary.existing["refused"], len(rows)))
 
 
 # ------------------------------------------------------------------ one difference
@@ -127,7 +127,7 @@ def _lines(difference: Difference, event: Decision) -> Iterator[Line]:
     yield "then", _said(difference.recorded)
     if event.policy is not None and not event.enforced and event.policy.decision != ALLOWED:
         yield "not enforced then", _said(Opinion(event.policy.decision, event.policy.rule, event.policy.message))
-    if difference.kind is Kind.MOOT:
+    if difference.kind is DifferenceKind.MOOT:
         yield "now", f"moot: {difference.candidate.message}"
     else:
         yield "candidate", _said(difference.candidate)

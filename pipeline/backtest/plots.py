@@ -12,7 +12,7 @@ from datetime import date
 
 from ..page.charts import Panel, bars_over_time
 from ..page.drawing import REST, Plot, Series, series_colour
-from ..page.sheet import Sheet, plural, shortened
+from ..page.tables import ReportTable, plural, shortened
 from ..periods import DAY, Axis, Spread, axis, worth_showing
 
 COLOURS: Mapping[str, str] = {
@@ -39,14 +39,14 @@ def plotted(name: str, title: str, drawn: Drawn) -> Plot | None:
     return bars_over_time(name, steps.starts, Panel(f"{title}, by {steps.step}", series))
 
 
-def differences_over_time(days: Sheet) -> Drawn:
+def differences_over_time(days: ReportTable) -> Drawn:
     """Return a series for each kind of difference in the table `by_day`."""
     kinds = [column for column in days.columns if column.name in COLOURS]
     counts = [(row["day"], kind.title, row[kind.name]) for row in days.records for kind in kinds]
     return _series(days, counts, {kind.title: COLOURS[kind.name] for kind in kinds})
 
 
-def refusals_over_time(denied: Sheet, days: Sheet) -> Drawn:
+def refusals_over_time(denied: ReportTable, days: ReportTable) -> Drawn:
     """Return a series for each of the names with the most refusals, and one for all others, over
     the same time as the table `by_day`.
     """
@@ -60,7 +60,7 @@ def refusals_over_time(denied: Sheet, days: Sheet) -> Drawn:
     return _series(days, counts, {label: series_colour(index) for index, label in enumerate(labels)})
 
 
-def _series(days: Sheet, counts: Iterable[tuple[str, str, int]], colours: Mapping[str, str]) -> Drawn:
+def _series(days: ReportTable, counts: Iterable[tuple[str, str, int]], colours: Mapping[str, str]) -> Drawn:
     """Add up counts of (day, label, number) by step, as a series for each label."""
     asked = [Spread(start, start, row[-1]) for row in days.rows if (start := _start(row[0])) is not None]
     if len(asked) < 2 or not colours:

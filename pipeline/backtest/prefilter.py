@@ -1,11 +1,10 @@
-"""Finds out what the rules of a candidate certainly say about recorded requests, in columns of many
-events at once.
+"""Evaluates a candidate's rules on columns of many recorded requests at once.
 
-Rule: nothing here judges by itself. What a rule says about a request depends on a few values of the
-request, and of its topic before, which the rule names (`Rule.reads`); the rule itself is asked once
-for each different combination of them. A request is settled if each rule that may apply certainly
-says what it says, whatever other topics there are. Anything else is left to the judge, by the rules
-that may object: values that no column has, a look at the cluster, an exception.
+A rule's verdict depends on a few values of the request and of its topic, which the rule names
+(`Rule.reads`); the rule is asked once for each different combination of them. A request is settled
+if every rule that may apply has a verdict that no other topic can change. Other requests are left
+to the judge with the rules that may object: where a value has no column, a rule reads the cluster,
+or a rule raises.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,9 +30,9 @@ from ...policies.rules.ruleset import RuleSet
 from ...policies.rules.vocabulary import REASSIGN
 from ...policies.verdict import Finding
 from .encoded import Encoded, Flags, Numbers, flags, mention
-from .questions import PARTITIONS_BEFORE, Question, inputs_of
+from .questions import PARTITIONS_BEFORE, SyntheticQuestion, inputs_of
+from .sandbox import ALLOWED, Sandbox
 from .verdicts import NO_POLICY, Opinion, opinion
-from .watching import ALLOWED, Watched
 
 ALL = -1
 """The bits of all rules."""
@@ -92,7 +91,7 @@ class Prefilter:
         """Prepare to ask the rules; for `names` see `verdicts.opinion`."""
         self._whole = rules
         self._names = names
-        self._rules = [_Asked(rule) for rule in rules.rules if not rule.operations.isdisjoint(OPERATIONS)]
+        self._rules = [_AskedRule(rule) for rule in rules.rules if not rule.operations.isdisjoint(OPERATIONS)]
         self._composing = Judge(rules=rules)
         self._judges: dict[int, Judge] = {}
         self._numbers: dict[tuple[Finding | None, ...], int] = {}
@@ -123,7 +122,7 @@ class Prefilter:
             opinions[rows], doubts[rows] = found, may_object
         return Sifted(opinions, doubts)
 
-    def _opinions(self, rules: "Sequence[_Asked]", findings: Sequence[Numbers], count: int) -> Numbers:
+    def _opinions(self, rules: "Sequence[_AskedRule]", findings: Sequence[Numbers], count: int) -> Numbers:
         """Return the numbers of the opinions that come of what the rules say about each request."""
         found = np.full(count, SILENT)
         if not findings:
@@ -161,7 +160,7 @@ def _bit(number: int) -> int:
     return 1 << min(number, LAST_BIT)
 
 
-class OfCode:
+class CodePrefilter:
     """The prefilter of a candidate with Python code: it is certain only of requests that the code
     is not asked about, if there are no rules beside it.
     """
@@ -169,10 +168,10 @@ class OfCode:
     columns = tuple(sorted(COLUMNS))
     opinions = (NO_POLICY,)
 
-    def __init__(self, watched: Watched) -> None:
-        kinds = {} if watched.rules is not None else KINDS
+    def __init__(self, sandbox: Sandbox) -> None:
+        kinds = {} if sandbox.rules is not None else KINDS
         self._unasked = pa.array(
-            [each for each, kind in kinds.items() if kind.__name__ not in watched.kinds], pa.string()
+            [each for each, kind in kinds.items() if kind.__name__ not in sandbox.kinds], pa.string()
         )
 
     def sift(self, table: pa.Table, _encoded: Encoded, is_asked: Flags) -> Sifted:
@@ -187,15 +186,15 @@ _kept: dict[tuple[object, ...], Prefilter] = {}
 """The last prefilter: a worker's next slice asks the same rules about much the same values."""
 
 
-def prefilter_of(watched: Watched) -> Prefilter | OfCode:
+def prefilter_of(sandbox: Sandbox) -> Prefilter | CodePrefilter:
     """Return the prefilter of a candidate."""
-    rules = watched.rules
-    if not isinstance(rules, RuleSet) or watched.has_code:
-        return OfCode(watched)
-    key = (rules.hash, *sorted(watched.names.items()))
+    rules = sandbox.rules
+    if not isinstance(rules, RuleSet) or sandbox.has_code:
+        return CodePrefilter(sandbox)
+    key = (rules.hash, *sorted(sandbox.names.items()))
     if key not in _kept:
         _kept.clear()
-        _kept[key] = Prefilter(rules, watched.names)
+        _kept[key] = Prefilter(rules, sandbox.names)
     return _kept[key]
 
 
@@ -225,7 +224,7 @@ def _by_operation(table: pa.Table, rows: Numbers) -> Iterator[tuple[str, Numbers
         yield operation, rows[wanted[rows]]
 
 
-class _Said(NamedTuple):
+class _RuleAnswers(NamedTuple):
     """The answers of a rule about some requests."""
 
     findings: Numbers
@@ -236,7 +235,7 @@ class _Said(NamedTuple):
     """Whether the rule does not object to a request, whatever the topic was."""
 
 
-class _Asked:
+class _AskedRule:
     """A rule that is asked."""
 
     def __init__(self, rule: Rule) -> None:
@@ -263,7 +262,7 @@ class _Asked:
         """The rule's findings by their numbers, with None for SILENT."""
         self._numbers: dict[str, int] = {}
 
-    def said(self, encoded: Encoded, rows: Numbers, operation: str) -> _Said:
+    def said(self, encoded: Encoded, rows: Numbers, operation: str) -> _RuleAnswers:
         """Look at requests, all of one operation."""
         if len(self._known) > MOST_KEPT:
             self._known.clear()
@@ -284,7 +283,7 @@ class _Asked:
                 if PARTITIONS_BEFORE not in inputs:
                     is_never = found == SILENT
         found[is_doubtful & (found != SILENT)] = UNKNOWN
-        return _Said(found, is_never)
+        return _RuleAnswers(found, is_never)
 
     def _each(
         self,
@@ -312,7 +311,7 @@ class _Asked:
         is_known = operation == "create" or not rule.lenient_to_existing or PARTITIONS_BEFORE in names
 
         def finding(values: tuple[Any, ...]) -> int:
-            question = Question(operation, dict(zip(names, values, strict=True)), rule)
+            question = SyntheticQuestion(operation, dict(zip(names, values, strict=True)), rule)
             message = rule.judge(Facts(question.request, question.cluster))
             if message is None:
                 return SILENT
@@ -372,10 +371,10 @@ def _user() -> str | None:
 
 
 def _facts(name: str, value: Any) -> Facts:
-    question = Question("delete", {name: value})
+    question = SyntheticQuestion("delete", {name: value})
     return Facts(question.request, question.cluster)
 
 
 def _facts_of_caller(host: str, client_id: str | None) -> Facts:
-    question = Question("delete", {"client_host": host, "client_id": client_id})
+    question = SyntheticQuestion("delete", {"client_host": host, "client_id": client_id})
     return Facts(question.request, question.cluster)

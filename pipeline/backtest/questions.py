@@ -1,8 +1,8 @@
-"""The questions that a rule is asked about values of columns: a request that has these values, and
-a cluster of which nothing is known.
+"""Builds synthetic questions for a rule from values of columns: a request with these values, and a
+cluster without known topics.
 
-Rule: a value that a rule reads and that no column has makes no question. What a rule asks the
-cluster raises an exception.
+There is no question if a rule reads a value that no column has. A rule that reads the cluster gets
+an exception.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -94,7 +94,7 @@ class UnknownStateError(Exception):
     """A rule looks at the topics of the cluster."""
 
 
-class Unknown(ClusterState):
+class UnknownCluster(ClusterState):
     """A cluster of which nothing but its size is known, and the topic of the request if it is
     `told`.
     """
@@ -116,7 +116,7 @@ class Unknown(ClusterState):
         raise UnknownStateError(include_internal, include_marked_for_deletion)
 
 
-class Question:
+class SyntheticQuestion:
     """A request that has some values of columns, and its cluster."""
 
     def __init__(self, operation: str, values: Mapping[str, Any], rule: Rule | None = None) -> None:
@@ -125,7 +125,7 @@ class Question:
         if PARTITIONS_BEFORE in values:
             partitions = values[PARTITIONS_BEFORE]
             told = [None if partitions is None else topic_state([(0,)] * partitions, {})]
-        self.cluster = Unknown(values.get("cluster_size", 0), told)
+        self.cluster = UnknownCluster(values.get("cluster_size", 0), told)
         self.is_exact = values.get("least_replicas") == values.get("most_replicas")
         """Whether the values leave out no length between those of the shortest and the longest row
         of replicas: a rule may speak of it.

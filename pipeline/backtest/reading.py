@@ -1,7 +1,7 @@
-"""Reads the tables for workers: a slice's events, from the files where they lie.
+"""Reads the events of a slice from the table's files, for workers.
 
-Rule: memory is that of one piece, whatever the length of the history and however its files lie.
-What is wrong with a file is a sentence.
+Memory holds one piece, whatever the length of the history. An unreadable file raises an error that
+says what to do.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from .encoded import Numbers, projection
 from .slices import Piece
 
 SCHEMA = Table.EVENTS.in_files
-PLACE = ("epoch", "sequence")
+POSITION = ("epoch", "sequence")
 NOTHING = -1
 """The number that stands for null in a column of numbers."""
 
@@ -72,7 +72,7 @@ def tables_of(pieces: Iterable[Piece], columns: Collection[str] = ()) -> Iterato
     """Yield the events of each piece in order, with these columns as `encoded.projection` has them.
     Raises UnreadableTableError.
     """
-    groups = _Groups(projection({*PLACE, LINE, *columns}))
+    groups = _Groups(projection({*POSITION, LINE, *columns}))
     for piece in pieces:
         yield _in_order(pa.concat_tables(_cut(table, piece) for table in groups.of(piece)))
 
@@ -104,7 +104,7 @@ class _Groups:
 
 def _cut(table: pa.Table, piece: Piece) -> pa.Table:
     """Return the events of a piece, without a copy where they lie together."""
-    epochs, sequences = (table.column(name).to_numpy() for name in PLACE)
+    epochs, sequences = (table.column(name).to_numpy() for name in POSITION)
     (first_epoch, first), (last_epoch, last) = piece.first, piece.last
     is_within = (epochs > first_epoch) | ((epochs == first_epoch) & (sequences >= first))
     is_within &= (epochs < last_epoch) | ((epochs == last_epoch) & (sequences <= last))
@@ -115,7 +115,7 @@ def _cut(table: pa.Table, piece: Piece) -> pa.Table:
 
 
 def _in_order(table: pa.Table) -> pa.Table:
-    epochs, sequences = (table.column(name).to_numpy() for name in PLACE)
+    epochs, sequences = (table.column(name).to_numpy() for name in POSITION)
     order = np.lexsort((sequences, epochs))
     return table if (order[1:] > order[:-1]).all() else table.take(pa.array(order))
 
@@ -138,7 +138,7 @@ def decoded(line: memoryview) -> AuditEvent:
 
 
 def _within(piece: Piece) -> pc.Expression:
-    epoch, sequence = map(pc.field, PLACE)
+    epoch, sequence = map(pc.field, POSITION)
     (first_epoch, first), (last_epoch, last) = piece.first, piece.last
     begun = (epoch > first_epoch) | ((epoch == first_epoch) & (sequence >= first))
     return begun & ((epoch < last_epoch) | ((epoch == last_epoch) & (sequence <= last)))

@@ -1,8 +1,8 @@
-"""The world in which history stays as it was, whatever a candidate says.
+"""The recorded timeline: each topic takes its next state from the log.
 
-Rule: of most events it matters only that they fit what was before, and that is seen by comparing
-how the log wrote the two states. A state is read when somebody asks for it; until then the replay
-is not told of the change. What is not certain by this comparison is replayed as a whole.
+Most events need no decoding of states: the JSON of the state before the event is compared with the
+JSON after the previous one. A state is decoded when a policy reads it. An event whose states cannot
+be compared in this way is decoded and replayed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,12 +15,12 @@ from ...audit.replayed_topics import ReplayedCluster
 from ...policies.interface import ClusterState, TopicState
 from ...policies.topic_counts import TopicCounts
 from .lines import state_of
-from .worlds import Asked
+from .timelines import PolicyQuestion
 
 NONE = b"null"
 
 
-class AsRecorded:
+class RecordedTimeline:
     """The topics as they were, event by event."""
 
     def __init__(self, topics: Mapping[str, RecordedState] | None = None) -> None:
@@ -54,7 +54,7 @@ class AsRecorded:
         elif topic in self.untold:
             self.untold = self.untold.delete(topic)
 
-    def question(self, event: Decision) -> Asked | None:
+    def question(self, event: Decision) -> PolicyQuestion | None:
         """Return what a policy was asked, or would have been."""
         if event.assumed:
             self.catch_up(*(each.topic for each in event.assumed))
@@ -65,7 +65,7 @@ class AsRecorded:
         untold = self.untold
         for topic in filter(untold.__contains__, self._replay.validated):
             untold = untold.delete(topic)
-        return Asked(request, _Cluster(self, event, cluster, untold) if untold else cluster)
+        return PolicyQuestion(request, _LazyCluster(self, event, cluster, untold) if untold else cluster)
 
     def decided(self, event: Decision, *, allowed: bool | None) -> None:
         """Ignore the candidate's verdict."""
@@ -110,14 +110,16 @@ class AsRecorded:
                 self._told[topic] = text
 
 
-class _Cluster(ClusterState):
+class _LazyCluster(ClusterState):
     """A cluster whose topics are read when they are looked at. A policy that keeps it sees the same
     ones after the next event, too.
     """
 
-    def __init__(self, world: AsRecorded, event: Decision, cluster: ReplayedCluster, untold: Map[str, bytes]) -> None:
+    def __init__(
+        self, timeline: RecordedTimeline, event: Decision, cluster: ReplayedCluster, untold: Map[str, bytes]
+    ) -> None:
         """Show `cluster` with the states of `untold`, the JSON of what it does not have yet."""
-        self._world, self._moment = world, world.moment
+        self._timeline, self._moment = timeline, timeline.moment
         self._event = event
         self._cluster = cluster
         self._untold = untold
@@ -139,14 +141,14 @@ class _Cluster(ClusterState):
         )
 
     def _with(self, *topics: str) -> ReplayedCluster:
-        """Return the cluster with these topics up to date; the world is as well, as long as it is
-        the same.
+        """Return the cluster with these topics up to date. As long as no event followed, the
+        timeline is brought up to date, too.
         """
         states = {topic: text for topic in topics if (text := self._untold.get(topic)) is not None}
         for topic in states:
             self._untold = self._untold.delete(topic)
-        if states and self._world.moment == self._moment:
-            self._cluster = self._world.cluster(self._event, *states)
+        if states and self._timeline.moment == self._moment:
+            self._cluster = self._timeline.cluster(self._event, *states)
         elif states:
             self._cluster = self._cluster.changed({topic: state_of(text) for topic, text in states.items()})
         return self._cluster

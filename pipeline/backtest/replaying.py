@@ -1,13 +1,11 @@
-"""The core of a back-test: recorded events in, differences out. It is pure but for the policy, and
-knows nothing of Spark.
+"""The core of a back-test: takes recorded events and returns differences, without Spark or files.
 
-Rule: one cluster's events, in the order of (epoch, sequence), from any point whose topics are
-known. Each decision is put to the candidate as the policy was asked then; what the log does not
-tell is counted and said, never guessed. The same events give the same differences, in one go or in
-slices.
+It takes the events of one cluster in the order of (epoch, sequence), from any position whose topics
+are known, and asks the candidate what the policy was asked then. What the log does not record is
+counted and reported. The same events give the same differences, whole or in slices.
 
-    with candidate.watched() as watched:
-        backtest = Backtest(watched)
+    with candidate.sandboxed() as sandbox:
+        backtest = Backtest(sandbox)
         differences = [found for event in events if (found := backtest.feed(event)) is not None]
 """
 
@@ -22,27 +20,27 @@ from ...audit.replay import DELETE_TOPIC, is_administration
 from ...policies.judging import Judge
 from ...policies.verdict import Verdict
 from .lines import decision_of, request_of, state_of, step_of
-from .recorded import AsRecorded
+from .recorded import RecordedTimeline
+from .sandbox import Sandbox
 from .tally import Note, Tally
+from .timelines import NotApplicable, PolicyQuestion, Timeline
 from .verdicts import (
     ALLOWED,
     BROKEN,
+    ComparedVerdicts,
     Difference,
-    Kind,
+    DifferenceKind,
     Opinion,
-    Outcome,
     difference_between,
     is_failed,
     opinion,
     recorded,
     rule_behind,
 )
-from .watching import Watched
-from .worlds import Asked, Moot, World
 
-Place = tuple[int, int]
+Position = tuple[int, int]
 """An event's epoch and sequence."""
-NOWHERE: Place = (0, 0)
+NOWHERE: Position = (0, 0)
 ASKED_AGAIN = 64
 """One of so many questions is asked twice, and so is each one that makes a difference."""
 DAY_MS = 86_400_000
@@ -65,7 +63,7 @@ ALWAYS = Window()
 
 
 class Settled(NamedTuple):
-    """The properties by which requests with an outcome are counted together."""
+    """The key by which requests with the same outcome are counted."""
 
     principal: str
     operation: str
@@ -74,33 +72,33 @@ class Settled(NamedTuple):
     policy: str
     policy_hash: str
     is_enforced: bool
-    outcome: Outcome
+    outcome: ComparedVerdicts
 
 
-class Question(msgspec.Struct, frozen=True, gc=False):
-    """A request about a topic that is as its event says, and what a candidate is asked about it."""
+class PendingDecision(msgspec.Struct, frozen=True, gc=False):
+    """A request whose topic is in the state that its event says, and the question about it."""
 
     event: Any
     """The decision, with its states as JSON."""
-    asked: Asked
+    asked: PolicyQuestion
 
 
 class Backtest:
-    """Puts the requests of one slice of a cluster's history to a candidate."""
+    """Replays one slice of a cluster's history and asks the candidate about its requests."""
 
     def __init__(
         self,
-        watched: Watched,
-        world: World | None = None,
+        sandbox: Sandbox,
+        timeline: Timeline | None = None,
         *,
-        after: Place = NOWHERE,
+        after: Position = NOWHERE,
         window: Window = ALWAYS,
     ) -> None:
-        """Begin in a world as it was `after` an event; without such an event the world is known
-        from the first snapshot.
+        """Start with a timeline in its state `after` an event, or without known topics until the
+        first snapshot.
         """
-        self._watched = watched
-        self._world = world or AsRecorded()
+        self._sandbox = sandbox
+        self._timeline = timeline or RecordedTimeline()
         self._last = after
         self._window = window
         self._tally = Tally()
@@ -118,7 +116,7 @@ class Backtest:
         difference = self._decided(event, line, judge) if type(event) is Decision else None
         self._apply(event)
         if line is not None and (topic := _topic_of(event)):
-            self._world.wrote(topic, bytes(step_of(line).after))
+            self._timeline.wrote(topic, bytes(step_of(line).after))
         return difference
 
     def carries(self, line: bytes | memoryview) -> bool:
@@ -131,12 +129,12 @@ class Backtest:
         except msgspec.DecodeError:
             return False  # whoever decodes it says what is wrong
         topic = step.name or step.topic
-        if not self._is_next(step) or not self._world.fits(topic, bytes(step.before)):
+        if not self._is_next(step) or not self._timeline.fits(topic, bytes(step.before)):
             return False
         self._takes(step, topic)
         return True
 
-    def question(self, line: bytes | memoryview) -> Question | None:
+    def question(self, line: bytes | memoryview) -> PendingDecision | None:
         """Return what the candidate is to be asked about the next event, a request about a topic,
         without reading the topic's states; None if `feed` has to look at it.
         """
@@ -144,21 +142,21 @@ class Backtest:
             event = decision_of(line)
         except msgspec.DecodeError:
             return None
-        if not self._is_next(event) or not self._world.fits(event.name, bytes(event.before)):
+        if not self._is_next(event) or not self._timeline.fits(event.name, bytes(event.before)):
             return None
         if event.operation == DELETE_TOPIC and event.asked_created_ms is None:
             # then the policy was given the time that the state tells
             event = msgspec.structs.replace(event, before=state_of(bytes(event.before)))
-        asked = self._world.question(event)
-        return Question(event, asked) if isinstance(asked, Asked) else None
+        asked = self._timeline.question(event)
+        return PendingDecision(event, asked) if isinstance(asked, PolicyQuestion) else None
 
-    def ask(self, question: Question, judge: Judge | None = None) -> Verdict:
+    def ask(self, question: PendingDecision, judge: Judge | None = None) -> Verdict:
         """Ask the candidate, or in its place a `judge` by some of its rules."""
         asked = question.asked
-        return (self._watched.ask if judge is None else judge.judge)(asked.request, asked.cluster)
+        return (self._sandbox.ask if judge is None else judge.judge)(asked.request, asked.cluster)
 
     def answered(
-        self, question: Question, verdict: Verdict, outcome: Outcome, line: bytes | memoryview
+        self, question: PendingDecision, verdict: Verdict, outcome: ComparedVerdicts, line: bytes | memoryview
     ) -> Difference | None:
         """Take the event of a question to which the candidate has given this verdict, of whose
         outcome `count` is told. Return the difference, if any.
@@ -168,8 +166,8 @@ class Backtest:
         self._takes(event, event.name)
         return None if outcome.kind is None else self._difference(event, outcome, line, is_steady=is_steady)
 
-    def settled(self, outcome: Outcome, line: bytes | memoryview) -> Difference:
-        """Return the difference that a request which `carries` took has come to."""
+    def settled(self, outcome: ComparedVerdicts, line: bytes | memoryview) -> Difference:
+        """Return the difference of a request that `carries` took."""
         return self._difference(request_of(line), outcome, line)
 
     def _is_next(self, event: Any) -> bool:
@@ -178,7 +176,7 @@ class Backtest:
         return is_next and not (event.assumed and any(each.topic == event.name for each in event.assumed))
 
     def _takes(self, event: Any, topic: str) -> None:
-        self._world.takes(topic, bytes(event.after))
+        self._timeline.takes(topic, bytes(event.after))
         self._last = event.epoch, event.sequence
 
     def count(self, settled: Iterable[tuple[Settled, int]], unasked: Iterable[tuple[str, int]]) -> None:
@@ -195,9 +193,9 @@ class Backtest:
         """Return the tally of all events that were taken."""
         whole = Tally()
         whole.add(self._tally)
-        whole.deeds |= self._watched.deeds
+        whole.side_effects |= self._sandbox.side_effects
         for (principal, operation, day, label), count in self._cells.items():
-            if label != Kind.MOOT:
+            if label != DifferenceKind.MOOT:
                 whole.counts["asked",] += count
             whole.counts["label", label] += count
             whole.counts["principal", label, principal] += count
@@ -206,19 +204,19 @@ class Backtest:
         return whole
 
     def _follows(self, event: AuditEvent) -> bool:
-        """Go on to the place of an event, unless it was there before: the same event twice is
+        """Go on to the position of an event, unless it was there before: the same event twice is
         one.
         """
-        place = event.epoch, event.sequence
-        if place <= self._last:
+        position = event.epoch, event.sequence
+        if position <= self._last:
             return False
         if event.sequence != (self._last[1] + 1 if event.epoch == self._last[0] else 1):
             self._lose(event)
-        self._last = place
+        self._last = position
         return True
 
     def _apply(self, event: AuditEvent) -> None:
-        for fault in self._world.apply(event):
+        for fault in self._timeline.apply(event):
             self._note("dropped" if type(event) is Dropped else "misfit", event, fault)
 
     # ------------------------------------------------------------------ one decision
@@ -230,10 +228,10 @@ class Backtest:
             if is_within:
                 counts[why] += 1
             return None
-        asked = self._world.question(event)
+        asked = self._timeline.question(event)
         if not is_within:
-            if isinstance(asked, Asked):
-                self._world.decided(event, allowed=None)
+            if isinstance(asked, PolicyQuestion):
+                self._timeline.decided(event, allowed=None)
             return None
         if asked is None or is_failed(event):
             is_unknown = asked is None and event.asked_ms is not None
@@ -241,12 +239,12 @@ class Backtest:
             return None
         policy = ("", "") if event.policy is None else (event.policy.policy, event.policy.policy_hash)
         counts[_in_force(event.enforced), *policy] += 1
-        if not self._world.is_known:
+        if not self._timeline.is_known:
             counts["uncertain",] += 1
-        if isinstance(asked, Moot):
+        if isinstance(asked, NotApplicable):
             return self._mooted(event, asked, line)
-        verdict = (self._watched.ask if judge is None else judge.judge)(asked.request, asked.cluster)
-        self._world.decided(event, allowed=verdict.decision.value == ALLOWED)
+        verdict = (self._sandbox.ask if judge is None else judge.judge)(asked.request, asked.cluster)
+        self._timeline.decided(event, allowed=verdict.decision.value == ALLOWED)
         hidden = hidden_in(event)
         for key in hidden:
             counts["hidden", key] += 1
@@ -257,15 +255,20 @@ class Backtest:
         about; None if it may be.
         """
         if is_administration(event):
-            is_judged = event.policy is not None or event.api in self._watched.judged_apis
+            is_judged = event.policy is not None or event.api in self._sandbox.judged_apis
             return None if is_judged else ("unjudged", event.operation)
         return None if event.resource == "topic" or event.entity is not None else ("other-resource", event.resource)
 
     def _compared(
-        self, event: Decision, asked: Asked, verdict: Verdict, hidden: tuple[str, ...], line: bytes | memoryview | None
+        self,
+        event: Decision,
+        asked: PolicyQuestion,
+        verdict: Verdict,
+        hidden: tuple[str, ...],
+        line: bytes | memoryview | None,
     ) -> Difference | None:
-        then, now = recorded(event), opinion(verdict, names=self._watched.names)
-        outcome = Outcome(then, now, difference_between(then, now, timed_out=self._watched.timed_out))
+        then, now = recorded(event), opinion(verdict, names=self._sandbox.names)
+        outcome = ComparedVerdicts(then, now, difference_between(then, now, timed_out=self._sandbox.timed_out))
         self._count(_cell(event), outcome, 1)
         is_steady = self._is_steady(asked, verdict, event) if self._is_asked_again(event, asked, outcome) else True
         if outcome.kind is None:
@@ -275,16 +278,16 @@ class Backtest:
         asked_about = asked.before, asked.requested
         return self._difference(event, outcome, line, hidden=hidden, is_steady=is_steady, asked_about=asked_about)
 
-    def _mooted(self, event: Decision, moot: Moot, line: bytes | memoryview | None) -> Difference:
+    def _mooted(self, event: Decision, moot: NotApplicable, line: bytes | memoryview | None) -> Difference:
         self._tally.counts["moot", moot.why] += 1
-        self._cells[(*_cell(event), Kind.MOOT)] += 1
-        outcome = Outcome(recorded(event), Opinion("", message=moot.text), Kind.MOOT)
+        self._cells[(*_cell(event), DifferenceKind.MOOT)] += 1
+        outcome = ComparedVerdicts(recorded(event), Opinion("", message=moot.text), DifferenceKind.MOOT)
         return self._difference(event, outcome, line)
 
     def _difference(
         self,
         event: Any,
-        outcome: Outcome,
+        outcome: ComparedVerdicts,
         line: bytes | memoryview | None,
         *,
         hidden: tuple[str, ...] = (),
@@ -298,40 +301,40 @@ class Backtest:
         return Difference(
             cluster_id=event.cluster_id, epoch=event.epoch, sequence=event.sequence, time_ms=event.time_ms, kind=kind,
             principal=event.principal, operation=event.operation, topic=subject_of(event),
-            rule="" if kind is Kind.MOOT else rule_behind(then, now), recorded=then, candidate=now, hidden=hidden,
-            is_certain=self._world.is_known, is_steady=is_steady, before=before, requested=requested, event=msgspec.Raw(text.strip()),
+            rule="" if kind is DifferenceKind.MOOT else rule_behind(then, now), recorded=then, candidate=now, hidden=hidden,
+            is_certain=self._timeline.is_known, is_steady=is_steady, before=before, requested=requested, event=msgspec.Raw(text.strip()),
         )  # fmt: skip
 
-    def _count(self, cell: tuple[str, str, int], outcome: Outcome, count: int) -> None:
+    def _count(self, cell: tuple[str, str, int], outcome: ComparedVerdicts, count: int) -> None:
         counts = self._tally.counts
         then, now, kind = outcome
         self._cells[(*cell, kind or SAME)] += count
         counts["verdicts", then.decision, now.decision] += count
-        for which, said in (("recorded", then), ("candidate", now)):
-            for finding in said.findings:
+        for which, described in (("recorded", then), ("candidate", now)):
+            for finding in described.findings:
                 counts["finding", which, finding.rule, finding.action] += count
                 if finding.error is not None:
                     counts["rule-error", which, finding.rule] += count
         if now.decision == BROKEN:
             counts["errors",] += count
 
-    def _is_asked_again(self, event: Any, asked: Asked, outcome: Outcome) -> bool:
+    def _is_asked_again(self, event: Any, asked: PolicyQuestion, outcome: ComparedVerdicts) -> bool:
         """Whether code that answered a question is to answer it once more."""
         is_due = outcome.kind is not None or event.sequence % ASKED_AGAIN == 0
-        return is_due and self._watched.asks(asked.request) and not self._watched.timed_out
+        return is_due and self._sandbox.asks(asked.request) and not self._sandbox.timed_out
 
-    def _is_steady(self, asked: Asked, verdict: Verdict, event: Decision) -> bool:
+    def _is_steady(self, asked: PolicyQuestion, verdict: Verdict, event: Decision) -> bool:
         """Ask the candidate once more: if it answers otherwise, it looks at more than
         the question.
         """
-        other = self._watched.ask(asked.request, asked.cluster)
+        other = self._sandbox.ask(asked.request, asked.cluster)
         self._tally.counts["asked-again",] += 1
-        if other == verdict or self._watched.timed_out:
+        if other == verdict or self._sandbox.timed_out:
             return True
-        now, again = (opinion(each, names=self._watched.names) for each in (verdict, other))
+        now, again = (opinion(each, names=self._sandbox.names) for each in (verdict, other))
         if difference_between(now, again) is None:
             return True
-        self._note("unsteady", event, f"{event.name}: {said(now)}; called again: {said(again)}")
+        self._note("unsteady", event, f"{event.name}: {described(now)}; called again: {described(again)}")
         return False
 
     # ------------------------------------------------------------------ the history
@@ -344,7 +347,7 @@ class Backtest:
         self._note(
             "begins-late" if begins else "gap", event, f"{missing} event{'s' if missing > 1 else ''} before this one"
         )
-        self._world.lost()
+        self._timeline.lost()
 
     def _note(self, about: str, event: AuditEvent, text: str) -> None:
         if self._window.has(event.time_ms):  # what is around it is replayed or not, as it comes
@@ -391,7 +394,7 @@ def hidden_in(event: Decision) -> tuple[str, ...]:
     return tuple(sorted({key for configs in shown for key, value in configs.items() if value == REDACTED}))
 
 
-def said(opinion: Opinion) -> str:
+def described(opinion: Opinion) -> str:
     """Describe an opinion in a few words."""
     lines = (opinion.message or "").strip().splitlines()
     return f"{opinion.decision}{f' ({lines[-1].strip()[:200]})' if lines else ''}"

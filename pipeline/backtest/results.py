@@ -20,7 +20,7 @@ from ..page.files import Files, named, whole
 from ..periods import DAY
 from .reading import numbers_of
 from .tally import Tally
-from .verdicts import Kind
+from .verdicts import DifferenceKind
 from .workers import OUT_ARROW, REFUSED, TALLY
 
 LINES, ROWS, EXISTING = "differences.ndjson", "differences.parquet", "existing.ndjson"
@@ -49,7 +49,7 @@ class Results:
         difference, name), (DENIED_BY "rule" or "principal", day since 1970, name), and of topics
         ("refused", cluster, rule).
         """
-        self.shown: dict[str, list[str]] = {kind.value: [] for kind in Kind}
+        self.shown: dict[str, list[str]] = {kind.value: [] for kind in DifferenceKind}
         """The first differences of each kind, as JSON."""
         self.refused: list[str] = []
         """The first existing topics that are refused, as JSON."""
@@ -98,7 +98,7 @@ class Results:
             return
         for about in ("rule", "topic"):
             self._add(about, answers, "kind", about)
-        denied = answers.filter(pc.equal(answers.column("kind"), Kind.NEWLY_DENIED.value))
+        denied = answers.filter(pc.equal(answers.column("kind"), DifferenceKind.NEWLY_DENIED.value))
         denied = denied.append_column("day", pa.array(numbers_of(denied, "time") // DAY_MS))
         for about in ("rule", "principal"):
             self._add(f"{DENIED_BY}{about}", denied, "day", about)

@@ -1,9 +1,8 @@
-"""A back-test on Spark: which work goes to which worker, and where the answers lie until they are
-results.
+"""Runs a back-test on Spark, and keeps the workers' answers in files until they become results.
 
-Each slice is one task, which is told where its events lie and which files may tell of the topics at
-its begin. What it answers is on the disk before anybody looks at it, and is looked at in the order
-of the slices, which is the order of the log.
+Each slice is one task, which is given the files of its events and those with the topics at its
+begin. Answers are written to the disk, and read in the order of the slices, which is that of the
+log.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,14 +17,14 @@ from pyspark.sql import SparkSession
 from ..datafiles import DataFile
 from ..delta import Tables
 from ..failures import PipelineError
+from ..parallel import map_on_workers, parallelism
 from ..schemas import Table
-from ..spreading import by_workers, parallelism
 from . import workers
 from .candidate import Candidate
-from .looking import EventFiles, buckets_of, together
-from .replaying import NOWHERE, Place, Window
+from .replaying import NOWHERE, Position, Window
+from .scanning import EventFiles, buckets_of, merged_buckets
 from .slices import BUCKET_EVENTS, PER_CORE, Bucket, Slice, ends, good_size, planned
-from .topics import looked_into, may_tell
+from .topics import check_readable, may_tell
 from .workers import Failure, Job, Task
 
 UNFINISHED = ".unfinished"
@@ -35,8 +34,8 @@ class BacktestError(PipelineError):
     """The back-test cannot be done; the message is a sentence that says why."""
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
-    """The candidate that is to be tried, and the part of history that it is tried on."""
+class BacktestRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """The candidate, and the part of the history that is replayed."""
 
     candidate: Candidate
     window: Window
@@ -53,15 +52,15 @@ class Backtesting:
     raise BacktestError, OSError and Spark's errors.
     """
 
-    def __init__(self, spark: SparkSession, tables: Tables, wish: Wish, folder: Path) -> None:
-        self._spark, self._tables, self._wish, self._folder = spark, tables, wish, folder
+    def __init__(self, spark: SparkSession, tables: Tables, request: BacktestRequest, folder: Path) -> None:
+        self._spark, self._tables, self._request, self._folder = spark, tables, request, folder
         snapshots = tables.snapshots()
         events, history = snapshots[Table.EVENTS], snapshots[Table.TOPIC_HISTORY]
         self._events, self._history = (
             {
                 cluster: of
                 for cluster, of in table.of_clusters().items()
-                if not wish.clusters or cluster in wish.clusters
+                if not request.clusters or cluster in request.clusters
             }
             for table in (events, history)
         )
@@ -73,20 +72,22 @@ class Backtesting:
         """
         self.plan: Sequence[Slice] = ()
 
-    def look(self) -> Sequence[Slice]:
-        """Find out which history there is, and cut it into slices."""
-        wish, cores = self._wish, parallelism(self._spark)
+    def plan_slices(self) -> Sequence[Slice]:
+        """Scan the history, and return the slices to replay."""
+        request, cores = self._request, parallelism(self._spark)
         history = [self._named(Table.TOPIC_HISTORY, file) for files in self._history.values() for file in files]
         shares = [tuple(history[number::cores]) for number in range(min(cores, len(history)))]
-        self._done(partial(workers.told, looked_into), shares)
-        work = partial(workers.told, partial(buckets_of, window=wish.window, bucket_events=wish.bucket_events))
+        self._done(partial(workers.failures_returned, check_readable), shares)
+        work = partial(
+            workers.failures_returned, partial(buckets_of, window=request.window, bucket_events=request.bucket_events)
+        )
         parts = self._done(work, self._shares(cores * PER_CORE))
-        self._buckets = together(table for part in parts for table in part)
-        if unknown := sorted(set(wish.clusters) - set(self.clusters)):
+        self._buckets = merged_buckets(table for part in parts for table in part)
+        if unknown := sorted(set(request.clusters) - set(self.clusters)):
             raise BacktestError(f"There is no event of the cluster {', '.join(unknown)} in the tables.")
-        size = wish.slice_events or good_size(self._buckets, cores)
+        size = request.slice_events or good_size(self._buckets, cores)
         self.lagging = tuple(self.clusters) if self._history_lags else ()
-        self.plan = planned(self._buckets, slice_events=None if wish.counterfactual else size, whole=self.lagging)
+        self.plan = planned(self._buckets, slice_events=None if request.counterfactual else size, whole=self.lagging)
         return self.plan
 
     @property
@@ -94,18 +95,18 @@ class Backtesting:
         return sorted({bucket.cluster_id for bucket in self._buckets})
 
     def replay(self) -> list[Path]:
-        """Put all recorded requests to the candidate, and return the files of the answers."""
-        wish = self._wish
+        """Replay all slices, and return the files of the answers."""
+        request = self._request
         tasks = [Task(each, self._history_of(each.cluster_id, each.after)) for each in self.plan]
-        job = Job(wish.candidate, wish.window, wish.counterfactual)
+        job = Job(request.candidate, request.window, request.counterfactual)
         return self._answers("replayed", tasks, partial(workers.replay, job))
 
-    def scan(self) -> list[Path]:
-        """Put all existing topics to the candidate, and return the files of the answers."""
+    def judge_existing(self) -> list[Path]:
+        """Ask about all existing topics, and return the files of the answers."""
         tasks = [Task(each, self._history_of(each.cluster_id, None)) for each in ends(self._buckets)]
-        return self._answers("existing", tasks, partial(workers.scan, Job(self._wish.candidate)))
+        return self._answers("existing", tasks, partial(workers.judge_existing, Job(self._request.candidate)))
 
-    def _history_of(self, cluster_id: str, after: Place | None) -> tuple[str, ...]:
+    def _history_of(self, cluster_id: str, after: Position | None) -> tuple[str, ...]:
         """Return the files of a cluster's topic history; after an event, those that may tell of
         it.
         """
@@ -140,7 +141,7 @@ class Backtesting:
         """Let the workers do the pieces, and return the answers unless one is a failure. What goes
         wrong with files is about `place`, or else the tables.
         """
-        answers = by_workers(self._spark, work, pieces, place or self._tables.location)
+        answers = map_on_workers(self._spark, work, pieces, place or self._tables.location)
         for answer in answers:
             if isinstance(answer, Failure):
                 raise BacktestError(f"On a worker of Spark: {answer.text}")

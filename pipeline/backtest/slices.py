@@ -1,12 +1,10 @@
-"""Finds where a history may be cut, so that its parts can be replayed side by side and give what
-the whole gives.
+"""Cuts a history into slices that workers replay in parallel, with the same result as the whole.
 
-Rule: a slice begins where all topics are known from the events before it, and at no place within
-a request or a snapshot. After a loss, a change of unknown effect or a late begin there is no cut
-until a snapshot has begun and is complete. Nothing is replayed before the last cut that has all of
-the window behind it, and nothing after the window. Where a slice's events lie is noted, piece by
-piece, so that the worker that replays it reads them there: what is most of the table travels
-nowhere.
+A slice begins where all topics are known from earlier events, and not within a request or a
+snapshot. After missing events, a change of unknown effect or a late begin, the next slice begins
+after a complete snapshot. The first slice begins at the last cut before the window, and the last
+one ends with the window. Each slice lists the files of its events, piece by piece, and its worker
+reads them from there.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -14,8 +12,8 @@ from itertools import groupby, pairwise
 
 import msgspec
 
-from .existing import Now
-from .replaying import NOWHERE, Place
+from .existing import LogEnd
+from .replaying import NOWHERE, Position
 
 BUCKET_EVENTS = 5_000
 """How many events of an epoch a bucket covers; each bucket is cut once at most."""
@@ -61,8 +59,8 @@ class Bucket(msgspec.Struct, frozen=True, kw_only=True):
 class Piece(msgspec.Struct, frozen=True):
     """Consecutive events, few enough to be sorted in memory."""
 
-    first: Place
-    last: Place
+    first: Position
+    last: Position
     files: tuple[str, ...]
     """The files of the table `events` in which the events lie, beside others."""
     events: int = 0
@@ -73,9 +71,9 @@ class Slice(msgspec.Struct, frozen=True):
     """A part of a cluster's history that has events of the window."""
 
     cluster_id: str
-    after: Place
-    """The place of the event before the slice; NOWHERE where the history begins, and no topics are
-    known.
+    after: Position
+    """The position of the event before the slice; NOWHERE at the begin of the history, where no
+    topics are known.
     """
     pieces: tuple[Piece, ...] = ()
     """All pieces of the slice, in the order of the log."""
@@ -102,11 +100,11 @@ def good_size(found: Iterable[Bucket], cores: int) -> int:
     return max(BUCKET_EVENTS, min(MOST_EVENTS, -(-events // (cores * PER_CORE))))
 
 
-def ends(found: Sequence[Bucket]) -> tuple[Now, ...]:
+def ends(found: Sequence[Bucket]) -> tuple[LogEnd, ...]:
     """Return the state of each cluster at the end of its log."""
     sizes = {bucket.cluster_id: bucket.cluster_size for bucket in found if bucket.cluster_size is not None}
     newest = {bucket.cluster_id: bucket.newest_ms for bucket in found}
-    return tuple(Now(cluster_id, sizes.get(cluster_id, 1), newest_ms) for cluster_id, newest_ms in newest.items())
+    return tuple(LogEnd(cluster_id, sizes.get(cluster_id, 1), newest_ms) for cluster_id, newest_ms in newest.items())
 
 
 def _slices(cluster_id: str, sections: Iterable["Section"], most: int | None) -> Iterator[Slice]:
@@ -160,7 +158,7 @@ def _is_known_after(bucket: Bucket, was_known: bool, *, has_begun: bool) -> bool
     return was_known and not bucket.doubt
 
 
-def _joined(pieces: Iterable[Piece], end: Place) -> tuple[Piece, ...]:
+def _joined(pieces: Iterable[Piece], end: Position) -> tuple[Piece, ...]:
     """Join small pieces, up to an event of the last one."""
     joined: list[Piece] = []
     for piece in pieces:

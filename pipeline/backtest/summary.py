@@ -13,23 +13,23 @@ from typing import Any
 import msgspec
 
 from ...audit.event import NOT_AUTHENTICATED
-from ..page.files import iso, plain_sheet
-from ..page.sheet import Column, Sheet
-from ..page.sheet import Kind as Holds
-from .candidate import Found
+from ..page.files import iso, plain_table
+from ..page.tables import Column, ReportTable
+from ..page.tables import ValueKind as Holds
+from .candidate import LoadedCandidate
 from .results import DENIED_BY, Results
-from .running import Wish
+from .running import BacktestRequest
 from .tally import Tally
-from .verdicts import Kind
+from .verdicts import DifferenceKind
 
-TITLES: Mapping[Kind, str] = {
-    Kind.NEWLY_DENIED: "newly denied",
-    Kind.NEWLY_ALLOWED: "newly allowed",
-    Kind.OTHER_MESSAGE: "another message",
-    Kind.BROKEN: "candidate fails",
-    Kind.TIMED_OUT: "candidate too slow",
-    Kind.RECORDED_BROKEN: "policy failed then",
-    Kind.MOOT: "moot",
+TITLES: Mapping[DifferenceKind, str] = {
+    DifferenceKind.NEWLY_DENIED: "newly denied",
+    DifferenceKind.NEWLY_ALLOWED: "newly allowed",
+    DifferenceKind.OTHER_MESSAGE: "another message",
+    DifferenceKind.BROKEN: "candidate fails",
+    DifferenceKind.TIMED_OUT: "candidate too slow",
+    DifferenceKind.RECORDED_BROKEN: "policy failed then",
+    DifferenceKind.MOOT: "moot",
 }
 MOST_ROWS = 10_000
 """How many rows of a table the JSON document has at most."""
@@ -41,7 +41,7 @@ _name = partial(Column, kind=Holds.NAME)
 _count = partial(Column, kind=Holds.COUNT, sums=True)
 
 
-class Summary(msgspec.Struct, frozen=True):
+class BacktestSummary(msgspec.Struct, frozen=True):
     """The counts and the tables of a back-test."""
 
     candidate: Counted
@@ -50,13 +50,13 @@ class Summary(msgspec.Struct, frozen=True):
     totals: Counted
     existing: Counted
     """How many topics there are today, and how many of them the candidate refuses."""
-    sheets: tuple[Sheet, ...]
+    tables: tuple[ReportTable, ...]
 
     @property
     def document(self) -> Counted:
         """The content of `page.json`."""
         parts = {name: getattr(self, name) for name in ("candidate", "history", "totals", "existing")}
-        return parts | {"tables": [plain_sheet(sheet.cut(MOST_ROWS)) for sheet in self.sheets]}
+        return parts | {"tables": [plain_table(table.cut(MOST_ROWS)) for table in self.tables]}
 
     @property
     def differences(self) -> int:
@@ -73,8 +73,10 @@ class Summary(msgspec.Struct, frozen=True):
         return number
 
 
-def summarized(found: Found, wish: Wish, clusters: Iterable[str], results: Results) -> Summary:
-    tally, candidate, window = results.tally, found.candidate, wish.window
+def summarize(
+    found: LoadedCandidate, request: BacktestRequest, clusters: Iterable[str], results: Results
+) -> BacktestSummary:
+    tally, candidate, window = results.tally, found.candidate, request.window
     in_force = list(tally.beginning("in-force"))
     refused = list(tally.beginning("refused"))
     tried = {
@@ -83,9 +85,9 @@ def summarized(found: Found, wish: Wish, clusters: Iterable[str], results: Resul
         "timeout_ms": candidate.timeout_ms,
         # decisions for which the log says that this very policy was asked
         "in_force": sum(number for (_, digest), number in in_force if digest and digest == candidate.policy_hash),
-        "suspicions": list(found.suspicions),
+        "suspicions": list(found.nondeterministic_calls),
         "reads": list(found.reads),
-        "deeds": sorted(tally.deeds),
+        "deeds": sorted(tally.side_effects),
         "asked_again": tally.of("asked-again"),
         "unsteady": tally.of("note", "unsteady"),
         # where it said something else when it was asked again
@@ -95,7 +97,7 @@ def summarized(found: Found, wish: Wish, clusters: Iterable[str], results: Resul
         "clusters": sorted(clusters),
         "since": None if window.since_ms is None else iso(window.since_ms * 1000),
         "until": None if window.until_ms is None else iso(window.until_ms * 1000),
-        "counterfactual": wish.counterfactual,
+        "counterfactual": request.counterfactual,
         "asked": tally.of("asked"),
         # requests of these that passed whatever a policy said of them
         "observed": sum(number for _, number in tally.beginning("observed")),
@@ -120,7 +122,7 @@ def summarized(found: Found, wish: Wish, clusters: Iterable[str], results: Resul
     }
     totals = {
         "same": tally.of("label", "same"),
-        "differences": {kind.value: tally.of("label", kind.value) for kind in Kind},
+        "differences": {kind.value: tally.of("label", kind.value) for kind in DifferenceKind},
         # what was recorded, what the candidate says, how often
         "verdicts": [(*keys, number) for keys, number in tally.beginning("verdicts")],
         # verdicts that are none: the candidate failed or took too long, whatever was recorded
@@ -137,14 +139,14 @@ def summarized(found: Found, wish: Wish, clusters: Iterable[str], results: Resul
         # cluster, rule, how many
         "by_rule": [(*keys, number) for keys, number in refused],
     }
-    return Summary(tried, history, totals, existing, tuple(_sheets(tally, found)))
+    return BacktestSummary(tried, history, totals, existing, tuple(_tables(tally, found)))
 
 
 def _any_of(tally: Tally, about: str) -> dict[str, int]:
     return {name: number for name, number in tally.by(about).items() if number}
 
 
-def _sheets(tally: Tally, found: Found) -> Iterator[Sheet]:
+def _tables(tally: Tally, found: LoadedCandidate) -> Iterator[ReportTable]:
     """Yield the tables of names with differences, of what is newly denied on each day, of rules,
     those of the candidate that found nothing included, and of the policies that were in force.
     """
@@ -157,14 +159,14 @@ def _sheets(tally: Tally, found: Found) -> Iterator[Sheet]:
         columns = _name("day", "Day"), _name(about, about.capitalize()), _count("newly_denied", "Newly denied")
         of_days = tally.beginning(f"{DENIED_BY}{about}")
         denied = sorted((_day(day), name or nameless, number) for (day, name), number in of_days)
-        yield Sheet(f"{DENIED_BY}{about}", f"Newly denied, by {about} and day", columns, denied)
+        yield ReportTable(f"{DENIED_BY}{about}", f"Newly denied, by {about} and day", columns, denied)
     rules = _name("rule", "Rule"), Column("action", "Action", Holds.TEXT)
     said = _count("recorded", "Findings then"), _count("candidate", "Findings of the candidate")
     counts: dict[tuple[str, ...], Counter[str]] = {rule: Counter() for rule in found.rules}
     counts.update(_counts(tally, "finding"))
     most_first = sorted(counts, key=lambda rule: (-counts[rule]["candidate"], -counts[rule]["recorded"], rule))
     findings = [(*rule, counts[rule]["recorded"], counts[rule]["candidate"]) for rule in most_first]
-    yield Sheet("findings", "Objections of rules to requests", (*rules, *said), findings)
+    yield ReportTable("findings", "Objections of rules to requests", (*rules, *said), findings)
     of_policy = _name("policy", "Policy then"), _name("policy_hash", "SHA-256")
     numbers = _count("requests", "Requests"), _count("observed", "Not enforced")
     in_force, observed = (dict(tally.beginning(about)) for about in ("in-force", "observed"))
@@ -173,12 +175,12 @@ def _sheets(tally: Tally, found: Found) -> Iterator[Sheet]:
         (policy[0] or NO_POLICY, policy[1], number, observed.get(policy, 0))
         for policy, number in sorted(both.items(), key=lambda found: -found[1])
     ]
-    yield Sheet("in_force", "Policies in force then", (*of_policy, *numbers), policies)
+    yield ReportTable("in_force", "Policies in force then", (*of_policy, *numbers), policies)
 
 
-def _by(tally: Tally, name: str, title: str, nameless: str = "", *, asked: bool = True) -> Sheet:
+def _by(tally: Tally, name: str, title: str, nameless: str = "", *, asked: bool = True) -> ReportTable:
     """Make a table of the names with differences, most first; or of all days."""
-    kinds = [kind for kind in Kind if tally.of("label", kind.value)]
+    kinds = [kind for kind in DifferenceKind if tally.of("label", kind.value)]
     columns = [_name(name, name.capitalize())]
     columns += [_count(kind.value.replace("-", "_"), TITLES[kind].capitalize()) for kind in kinds]
     columns += [_count("requests", "Requests")] if asked else []
@@ -187,11 +189,11 @@ def _by(tally: Tally, name: str, title: str, nameless: str = "", *, asked: bool 
         label = _day(each) if name == "day" else each or nameless
         rows.append((label, *(found[kind.value] for kind in kinds), *([found.total()] if asked else [])))
     if name == "day":
-        return Sheet("by_day", title, tuple(columns), sorted(rows))
+        return ReportTable("by_day", title, tuple(columns), sorted(rows))
     kinds_end = len(kinds) + 1
     differing = [row for row in rows if any(row[1:kinds_end])]
     differing.sort(key=lambda row: (-sum(row[1:kinds_end]), row))
-    return Sheet(f"by_{name}", title, tuple(columns), differing)
+    return ReportTable(f"by_{name}", title, tuple(columns), differing)
 
 
 def _counts(tally: Tally, about: str) -> Mapping[tuple[str, ...], Counter[str]]:

@@ -1,7 +1,5 @@
-"""The counts of a back-test, made slice by slice and added up.
-
-Rule: the tallies of slices add up to the tally of all, however the history was sliced and in
-whatever order they come.
+"""The counts of a back-test. The tallies of slices add up to the tally of the whole history,
+however it was sliced and in any order.
 """
 
 from collections import Counter
@@ -11,7 +9,7 @@ from heapq import nsmallest
 import msgspec
 
 MOST_NOTES = 20
-"""How many notes of each subject are kept, though all are counted; and how many deeds."""
+"""How many notes of each subject are kept, though all are counted; and how many side_effects."""
 
 
 class Note(msgspec.Struct, frozen=True, order=True):
@@ -32,7 +30,7 @@ class Tally:
         self.counts: Counter[tuple[str, ...]] = Counter()
         self.notes: dict[str, list[Note]] = {}
         """The first notes by their subject, in the order of the log."""
-        self.deeds: set[str] = set()
+        self.side_effects: set[str] = set()
 
     def note(self, about: str, note: Note) -> None:
         self.counts["note", about] += 1
@@ -40,7 +38,7 @@ class Tally:
 
     def add(self, other: "Tally") -> None:
         self.counts.update(other.counts)
-        self.deeds = set(nsmallest(MOST_NOTES, self.deeds | other.deeds))
+        self.side_effects = set(nsmallest(MOST_NOTES, self.side_effects | other.side_effects))
         for about, notes in other.notes.items():
             self.notes[about] = nsmallest(MOST_NOTES, {*self.notes.get(about, ()), *notes})
 
@@ -57,12 +55,14 @@ class Tally:
         yield from sorted((found[length:], count) for found, count in self.counts.items() if found[:length] == key)
 
     def encode(self) -> str:
-        return msgspec.json.encode((sorted(self.counts.items()), self.notes, sorted(self.deeds)[:MOST_NOTES])).decode()
+        return msgspec.json.encode(
+            (sorted(self.counts.items()), self.notes, sorted(self.side_effects)[:MOST_NOTES])
+        ).decode()
 
     @classmethod
     def decode(cls, text: str | bytes) -> "Tally":
         tally = cls()
-        counts, tally.notes, tally.deeds = msgspec.json.decode(text, type=Plain)
+        counts, tally.notes, tally.side_effects = msgspec.json.decode(text, type=Plain)
         tally.counts.update(dict(counts))
         return tally
 

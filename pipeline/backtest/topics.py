@@ -1,8 +1,7 @@
-"""The topics at the begin of slices, and those of today, out of the files of `topic_history`.
+"""Reads the topics at the begin of a slice, and the existing ones, from the table `topic_history`.
 
-Rule: a worker reads the files that may tell the topics, as their statistics say, and of them the
-groups of rows that may. A state held after an event if it began with it or before, and did not end
-with it or before.
+A worker reads only files and row groups whose statistics allow such rows. A state holds after an
+event if it began at or before the event, and ended later.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +20,7 @@ from ..location import File
 from ..schemas import Table
 from .existing import Existing
 from .reading import columns_of, reading
-from .replaying import Place
+from .replaying import Position
 
 SCHEMA = Table.TOPIC_HISTORY.in_files
 STATE = ("topic", "topic_id", "replicas", "configs", "marked_for_deletion", "internal", "created")
@@ -33,14 +32,14 @@ FROM, UNTIL = ("from_epoch", "from_sequence"), ("until_epoch", "until_sequence")
 _decoded = msgspec.json.Decoder(RecordedState).decode
 
 
-def may_tell(file: DataFile, after: Place) -> bool:
+def may_tell(file: DataFile, after: Position) -> bool:
     """Whether a file may have states that held after an event, as far as its statistics tell."""
     begins_later = file.nulls.get(FROM[0]) == 0 and int(file.low.get(FROM[0], 0)) > after[0]
     ended_before = file.nulls.get(UNTIL[0]) == 0 and int(file.high.get(UNTIL[0], after[0])) < after[0]
     return not (begins_later or ended_before)
 
 
-def states_after(files: Sequence[str], after: Place) -> Iterator[tuple[str, RecordedState]]:
+def states_after(files: Sequence[str], after: Position) -> Iterator[tuple[str, RecordedState]]:
     """Yield the topics after an event, by name. Raises UnreadableTableError."""
     has_begun = pc.field(FROM[0]).is_null() | ~_is_later(FROM, after)
     for file in files:
@@ -65,7 +64,7 @@ def topics_today(files: Sequence[str]) -> Iterator[Existing]:
         yield Existing(topic, state, creators.get((topic, state.topic_id)))
 
 
-def looked_into(files: Sequence[str]) -> None:
+def check_readable(files: Sequence[str]) -> None:
     """Look into files, so that what is wrong with one is told before anything relies on it. Raises
     UnreadableTableError.
     """
@@ -75,9 +74,9 @@ def looked_into(files: Sequence[str]) -> None:
             pq.read_metadata(found.name, filesystem=found.folder.filesystem())
 
 
-def _is_later(names: tuple[str, str], place: Place) -> pc.Expression:
+def _is_later(names: tuple[str, str], position: Position) -> pc.Expression:
     epoch, sequence = map(pc.field, names)
-    return (epoch > place[0]) | ((epoch == place[0]) & (sequence > place[1]))
+    return (epoch > position[0]) | ((epoch == position[0]) & (sequence > position[1]))
 
 
 def _states(table: pa.Table) -> Iterator[tuple[str, RecordedState]]:

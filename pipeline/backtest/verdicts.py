@@ -1,8 +1,8 @@
-"""Compares what was decided then with what the candidate decides: whether they differ, and how.
+"""Compares the recorded verdict with the candidate's, and classifies the difference.
 
-Rule: texts are compared as far as the log shows them. What was hidden in it may be anything, and of
-an exception the last line counts: its other lines tell of the machine that it happened on. So do
-addresses in memory, and the names under which policies were loaded.
+A value that the log hides equals any text. Of an exception the last line is compared, because the
+others depend on the machine; so do addresses in memory and the module names of loaded policies,
+which are left out.
 """
 
 import re
@@ -28,7 +28,7 @@ each folder.
 """
 
 
-class Kind(StrEnum):
+class DifferenceKind(StrEnum):
     """How two verdicts differ."""
 
     NEWLY_DENIED = "newly-denied"
@@ -63,23 +63,23 @@ class Opinion(msgspec.Struct, frozen=True):
 NO_POLICY = Opinion(ALLOWED)
 
 
-class Outcome(NamedTuple):
-    """Two opinions on one request."""
+class ComparedVerdicts(NamedTuple):
+    """The recorded opinion on a request, the candidate's, and how they differ."""
 
     then: Opinion
     now: Opinion
-    kind: Kind | None
+    kind: DifferenceKind | None
     """How the two opinions differ; None if they agree."""
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """One request about which the candidate says something else."""
+    """A request on which the candidate's verdict differs from the recorded one."""
 
     cluster_id: str
     epoch: int
     sequence: int
     time_ms: int
-    kind: Kind
+    kind: DifferenceKind
     principal: str | None
     operation: str
     topic: str
@@ -146,18 +146,18 @@ def opinion(verdict: Verdict, *, names: Mapping[str, str]) -> Opinion:
     return Opinion(verdict.decision.value, verdict.rule, message, findings)
 
 
-def difference_between(then: Opinion, now: Opinion, *, timed_out: bool = False) -> Kind | None:
+def difference_between(then: Opinion, now: Opinion, *, timed_out: bool = False) -> DifferenceKind | None:
     """Return how two opinions differ; None if they agree."""
     if now.decision == BROKEN:
         if then.decision == BROKEN and _essence(then.message) == _essence(now.message):
             return None
-        return Kind.TIMED_OUT if timed_out else Kind.BROKEN
+        return DifferenceKind.TIMED_OUT if timed_out else DifferenceKind.BROKEN
     if then.decision == BROKEN:
-        return Kind.RECORDED_BROKEN
+        return DifferenceKind.RECORDED_BROKEN
     if then.decision != now.decision:
-        return Kind.NEWLY_DENIED if now.decision == VIOLATED else Kind.NEWLY_ALLOWED
+        return DifferenceKind.NEWLY_DENIED if now.decision == VIOLATED else DifferenceKind.NEWLY_ALLOWED
     same = then.rule == now.rule and agree(then.message, now.message) and _findings_agree(then.findings, now.findings)
-    return None if same else Kind.OTHER_MESSAGE
+    return None if same else DifferenceKind.OTHER_MESSAGE
 
 
 def rule_behind(then: Opinion, now: Opinion) -> str:

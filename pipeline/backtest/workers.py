@@ -1,10 +1,9 @@
 """The work of Spark's workers in a back-test: from a slice and its topics to differences and a
 tally, in a Parquet file.
 
-Rule: Spark deals out and nothing more; what is asked and how it is compared stands in
-`replaying.py`. A worker holds one piece of its slice and the cluster's topics, however long the
-history is. A policy that cannot be loaded or a table that cannot be read is an answer, because an
-exception would be tried again, and told as a trace.
+Questions and comparisons are those of `replaying.py`. A worker holds one piece of its slice and the
+cluster's topics. It returns a `Failure` for a policy that cannot be loaded or a table that cannot
+be read, because Spark would retry an exception and report it as a trace.
 """
 
 import gc
@@ -21,17 +20,17 @@ import pyarrow.parquet as pq
 
 from ...policies.load_errors import PolicyLoadError
 from ...policies.rules.mistakes import RuleFileError
+from .batches import ColumnarReplay, one_by_one
 from .candidate import Candidate
-from .counterfactual import Otherwise
-from .existing import Now, refused
-from .lots import Sieve, one_by_one
+from .counterfactual import Counterfactual
+from .existing import LogEnd, refused
 from .reading import UnreadableTableError, tables_of
-from .recorded import AsRecorded
+from .recorded import RecordedTimeline
 from .replaying import ALWAYS, NOWHERE, Backtest, Window
 from .slices import Slice
 from .tally import Tally
+from .timelines import Timeline
 from .topics import states_after, topics_today
-from .worlds import World
 
 NEW_OBJECTS = 50_000
 """How many new objects there are before Python looks for cycles. Events have none, but a
@@ -106,8 +105,10 @@ Work = Callable[[Task[Any]], Iterator[Row]]
 """A function from a task to its rows."""
 
 
-def told(work: Callable[[Piece], Answer], piece: Piece) -> Answer | Failure:
-    """Return the work's answer, or its failure, which is an answer, too. Raises OSError."""
+def failures_returned(work: Callable[[Piece], Answer], piece: Piece) -> Answer | Failure:
+    """Return the work's answer, or a Failure for an error that a retry would repeat. Raises
+    OSError.
+    """
     try:
         return work(piece)
     except (PolicyLoadError, RuleFileError, UnreadableTableError) as error:
@@ -118,7 +119,7 @@ def answer(work: Work, folder: Path, task: Task[Any]) -> str | Failure:
     """Write what a task answers to a file of its own, and return the file's name. Raises
     OSError.
     """
-    return told(lambda rows: _write(rows, folder), work(task))
+    return failures_returned(lambda rows: _write(rows, folder), work(task))
 
 
 def _write(rows: Iterator[Row], folder: Path) -> str:
@@ -150,33 +151,33 @@ def replay(job: Job, task: Task[Slice]) -> Iterator[Row]:
     gc.set_threshold(NEW_OBJECTS)
     slice_ = task.head
     known = None if slice_.after == NOWHERE else dict(states_after(task.history, slice_.after))
-    with job.candidate.watched() as watched:
-        world: World = Otherwise(known) if job.counterfactual else AsRecorded(known)
-        backtest = Backtest(watched, world, after=slice_.after, window=job.window)
-        sieve = None if job.counterfactual else Sieve(watched, job.window)
+    with job.candidate.sandboxed() as sandbox:
+        timeline: Timeline = Counterfactual(known) if job.counterfactual else RecordedTimeline(known)
+        backtest = Backtest(sandbox, timeline, after=slice_.after, window=job.window)
+        sieve = None if job.counterfactual else ColumnarReplay(sandbox, job.window)
         for table in tables_of(slice_.pieces, () if sieve is None else sieve.columns):
             for difference in one_by_one(backtest, table) if sieve is None else sieve.differences(backtest, table):
                 yield (DIFFERENCE, *_columns_of(difference), _as_json(difference))
     tally = backtest.tally()
-    if isinstance(world, Otherwise):
-        world.tell(tally, slice_.cluster_id)
+    if isinstance(timeline, Counterfactual):
+        timeline.tell(tally, slice_.cluster_id)
     yield _row(TALLY, tally.encode().encode(), cluster_id=slice_.cluster_id)
 
 
-def scan(job: Job, task: Task[Now]) -> Iterator[Row]:
+def judge_existing(job: Job, task: Task[LogEnd]) -> Iterator[Row]:
     """Judge the existing topics of one cluster. Raises PolicyLoadError, RuleFileError,
     UnreadableTableError.
     """
     now, there = task.head, {each.topic: each for each in topics_today(task.history)}
-    with job.candidate.watched() as watched:
-        for each in refused(watched, there, now):
+    with job.candidate.sandboxed() as sandbox:
+        for each in refused(sandbox, there, now):
             yield _row(
                 REFUSED, _as_json(each), cluster_id=each.cluster_id, topic=each.topic, principal=each.principal, rule=each.candidate.rule,
                 candidate=each.candidate.decision, candidate_message=each.candidate.message,
             )  # fmt: skip
     tally = Tally()
     tally.counts["existing",] = len(there)
-    tally.deeds |= watched.deeds
+    tally.side_effects |= sandbox.side_effects
     yield _row(TALLY, tally.encode().encode(), cluster_id=now.cluster_id)
 
 

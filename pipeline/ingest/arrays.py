@@ -17,7 +17,7 @@ from msgspec.structs import astuple
 from ...audit.event import RecordedState, Requested, RuleFinding
 from ..schemas import FINDING, LONG, NAMED_STATE, REQUESTED, STATE, TIME, list_of
 from .limits import MAX_MS, MIN_MS
-from .texts import Replicas, Text, arrays_of
+from .raw_fields import Replicas, Text, arrays_of
 
 _NO_STATE: tuple[Any, ...] = ("", b"[]", {}, False, False, None)
 _NO_REQUEST: tuple[Any, ...] = (b"[]", {}, False, False, False, {})

@@ -1,179 +1,224 @@
-"""One batch: staged by the workers, held against what is there, and committed.
+"""Ingests one batch: workers stage its events, the driver leaves out what the tables already have,
+and one commit adds the rest.
 
-Rule: whatever is repeated comes to the same. Each event is in the tables once: of events with the
-same place in the log the first one that was ingested stays.
+Batches are idempotent: the first event with a cluster, epoch and sequence number stays, and every
+later one is left out.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
+from typing import NamedTuple
 
+import pyarrow as pa
 from msgspec.structs import replace
 
+from ..datafiles import DataFile, NewFiles, batches
 from ..failures import PipelineError
-from ..spreading import Deal
-from .conflicts import compared, differing
-from .files import UNKNOWN, Progress, Read, lasting_name
-from .places import Run, add, within
-from .quarantine import without
-from .report import Reached, Report, Share, Stretch
+from ..location import Location
+from ..parallel import ParallelMap
+from ..schemas import Table
+from .conflicts import differing_positions, files_to_compare
+from .files import UNKNOWN, FileProgress, Read, lasting_name
+from .sequence_ranges import SequenceRange, add, within
 from .staging import stage
-from .state import ClusterState, EpochState, Ledger, State, copied
+from .staging_result import ReadProgress, StagedRange, StagingResult, WorkUnit
+from .state import ClusterLogState, EpochState, Ledger, State, copied
 
 EVENT_BYTES = 1 << 10
-"""How many bytes an event is thought to have in a file."""
+"""The assumed size of an event in a file, in bytes."""
 
 
 class StagingError(PipelineError):
-    """The files that a worker staged cannot be used; the message is a sentence that says why."""
+    """An audit file changed while it was read; the message names it."""
 
 
-def take(ledger: Ledger, deal: Deal, reads: Sequence[Read], each: int) -> list[Report]:
-    """Take a batch into the tables, in shares of about so many bytes, and return what came of it.
-    Raises StagingError, ChangedMeanwhileError, TablesError, OSError and what `deal` raises.
+def ingest_batch(ledger: Ledger, on_workers: ParallelMap, reads: Sequence[Read], each: int) -> list[StagingResult]:
+    """Add a batch to the tables, in work units of about `each` bytes, and return the result of each
+    unit. Raises StagingError, ChangedMeanwhileError, TablesError, OSError and what `on_workers`
+    raises.
     """
-    place = ledger.tables.location
-    work = partial(stage, tables=place)
+    location = ledger.tables.location
+    work = partial(stage, tables=location)
 
-    def staged(wanted: Sequence[Share]) -> dict[int, Report]:
-        events = sum(read.size for share in wanted for read in share.reads) // EVENT_BYTES
-        return {report.number: report for report in deal(work, wanted, events=events)}
+    def staged_results(wanted: Sequence[WorkUnit]) -> dict[int, StagingResult]:
+        events = sum(read.size for unit in wanted for read in unit.reads) // EVENT_BYTES
+        return {result.number: result for result in on_workers(work, wanted, events=events)}
 
-    found = staged(shares(reads, each))
+    found = staged_results(work_units(reads, each))
     if again := overlapping(ledger.state, list(found.values())):
-        found |= staged(again)
-    reports = list(found.values())
-    rewritten = without(place, ledger.quarantine.files, read_again(ledger.state.files, reports))
+        found |= staged_results(again)
+    results = list(found.values())
+    rewritten = without(location, ledger.quarantine.files, read_again(ledger.state.files, results))
     state = copied(ledger.state)
     state.quarantined -= rewritten.rows
-    for report in reports:
-        note(state, report)
+    for result in results:
+        note(state, result)
     events, repeated, quarantine = (
-        list(chain.from_iterable(getattr(report, name) for report in reports))
+        list(chain.from_iterable(getattr(result, name) for result in results))
         for name in ("events_files", "repeated_files", "quarantine_files")
     )
-    pieces = compared(repeated, [*ledger.events.files, *events])
-    for cluster, epoch, sequence in chain.from_iterable(deal(partial(differing, tables=place), pieces)):
-        add(state.clusters[cluster].epochs[epoch].conflicts, Run(sequence, sequence, 0, 0))
+    pieces = files_to_compare(repeated, [*ledger.events.files, *events])
+    for cluster, epoch, sequence in chain.from_iterable(
+        on_workers(partial(differing_positions, tables=location), pieces)
+    ):
+        add(state.clusters[cluster].epochs[epoch].conflicts, SequenceRange(sequence, sequence, 0, 0))
     ledger.change(state, events, [*quarantine, *rewritten.adds], rewritten.removes)
-    return reports
+    return results
 
 
-def shares(reads: Sequence[Read], each: int) -> list[Share]:
-    """Divide reads among workers into shares of about so many bytes, as equal as can be: a worker
-    that is done first waits for the others. Neighbours stay together, so that many small files
-    become one file of a table.
+def work_units(reads: Sequence[Read], each: int) -> list[WorkUnit]:
+    """Divide reads into work units of about `each` bytes. Units are as equal as possible, because
+    the slowest one determines the time; consecutive reads stay together, so that many small audit
+    files become one file of a table.
     """
-    found: dict[int, Share] = {}
+    found: dict[int, WorkUnit] = {}
     size = 0
     for read in reads:
         number = (size + read.size // 2) // each
-        found.setdefault(number, Share(len(found), [])).reads.append(read)
+        found.setdefault(number, WorkUnit(len(found), [])).reads.append(read)
         size += read.size
     return list(found.values())
 
 
-def overlapping(state: State, reports: Sequence[Report]) -> list[Share]:
-    """Return the shares that hold events known from before, or from a share before them: they are
-    staged again without those.
+def overlapping(state: State, results: Sequence[StagingResult]) -> list[WorkUnit]:
+    """Return the work units with events that the tables or an earlier unit already have, to be
+    staged again without those events.
     """
-    known = defaultdict[tuple[str, int], list[Run]](list)
+    known = defaultdict[tuple[str, int], list[SequenceRange]](list)
     for cluster_id, cluster in state.clusters.items():
-        known |= {(cluster_id, number): list(epoch.runs) for number, epoch in cluster.epochs.items()}
+        known |= {(cluster_id, number): list(epoch.ranges) for number, epoch in cluster.epochs.items()}
     again = []
-    for report in reports:
-        own = defaultdict[tuple[str, int], list[Run]](list)
+    for result in results:
+        own = defaultdict[tuple[str, int], list[SequenceRange]](list)
         has_known = False
-        for stretch in report.stretches:
-            place, run = (stretch.cluster_id, stretch.epoch), stretch.run
-            has_known |= any(within(runs[place], run.first, run.last) for runs in (known, own))
-            add(own[place], run)
+        for staged in result.ranges:
+            key, span = (staged.cluster_id, staged.epoch), staged.range
+            has_known |= any(within(ranges[key], span.first, span.last) for ranges in (known, own))
+            add(own[key], span)
         if has_known:
-            places = {place: within(known[place], runs[0].first, runs[-1].last) for place, runs in own.items()}
-            again.append(Share(report.number, [reached.read for reached in report.reached], places))
-        for place, runs in own.items():
-            for run in runs:
-                add(known[place], run)
+            known_ranges = {key: within(known[key], ranges[0].first, ranges[-1].last) for key, ranges in own.items()}
+            again.append(WorkUnit(result.number, [done.read for done in result.progress], known_ranges))
+        for key, ranges in own.items():
+            for span in ranges:
+                add(known[key], span)
     return again
 
 
-def note(state: State, report: Report) -> None:
-    """Note in the state what a share brought. Raises StagingError if that was there."""
-    for stretch in report.stretches:
-        epoch = _epoch(state, stretch)
-        if within(epoch.runs, stretch.run.first, stretch.run.last):
-            file = report.reached[stretch.read].read.file
+def note(state: State, result: StagingResult) -> None:
+    """Add the result of a work unit to the state. Raises StagingError if the state already has one
+    of its events, because a file changed between the two passes.
+    """
+    for staged in result.ranges:
+        epoch = _epoch(state, staged)
+        if within(epoch.ranges, staged.range.first, staged.range.last):
+            file = result.progress[staged.read].read.file
             raise StagingError(f"{file} was replaced while it was read: ingest again when it is complete.")
-        add(epoch.runs, stretch.run)
-        epoch.decisions += stretch.decisions
-        epoch.begins_with_snapshot |= stretch.begins_with_snapshot
-        cluster = state.clusters[stretch.cluster_id]
-        place = stretch.epoch, stretch.run.first
-        cluster.changed_from = min(cluster.changed_from or place, place)
-    for stretch in report.repeated:
-        if not report.reached[stretch.read].read.again:
-            epoch = _epoch(state, stretch)
-            epoch.duplicates += stretch.run.count
-            add(epoch.repeated, stretch.run)
-    for mark in report.marks:
-        state.clusters[mark.cluster_id].marks.append(mark)
-    for reached in report.reached:
-        _note_progress(state.files, reached)
-    state.quarantined += report.quarantined
+        add(epoch.ranges, staged.range)
+        epoch.decisions += staged.decisions
+        epoch.begins_with_snapshot |= staged.begins_with_snapshot
+        cluster = state.clusters[staged.cluster_id]
+        position = staged.epoch, staged.range.first
+        cluster.changed_from = min(cluster.changed_from or position, position)
+    for staged in result.repeated:
+        if not result.progress[staged.read].read.again:
+            epoch = _epoch(state, staged)
+            epoch.duplicates += staged.range.count
+            add(epoch.repeated, staged.range)
+    for marker in result.markers:
+        state.clusters[marker.cluster_id].markers.append(marker)
+    for done in result.progress:
+        _note_progress(state.files, done)
+    state.quarantined += result.quarantined
 
 
-def _epoch(state: State, stretch: Stretch) -> EpochState:
-    cluster = state.clusters.setdefault(stretch.cluster_id, ClusterState())
-    return cluster.epochs.setdefault(stretch.epoch, EpochState(stretch.node))
+def _epoch(state: State, staged: StagedRange) -> EpochState:
+    cluster = state.clusters.setdefault(staged.cluster_id, ClusterLogState())
+    return cluster.epochs.setdefault(staged.epoch, EpochState(staged.node))
 
 
-def _note_progress(files: dict[str, Progress], reached: Reached) -> None:
-    read = reached.read
+def _note_progress(files: dict[str, FileProgress], done: ReadProgress) -> None:
+    read = done.read
     former = read.former or read.file
-    before = files.get(read.file) or files.get(former) or Progress()
-    highest = max(reached.consumed, before.highest)
+    before = files.get(read.file) or files.get(former) or FileProgress()
+    highest = max(done.consumed, before.highest)
     if read.begin not in (0, before.consumed):  # what stands before it could not be read, and comes again with it
         progress = replace(before, highest=highest)
-    elif reached.is_other:
-        progress = Progress(highest=highest, most=before.most)
-    elif reached.failure is None or reached.consumed > read.begin:
-        progress = _progress(before, reached, highest)
+    elif done.is_other:
+        progress = FileProgress(highest=highest, most=before.most)
+    elif done.failure is None or done.consumed > read.begin:
+        progress = _progress(before, done, highest)
     else:
         return
     files.pop(former, None)
     files[read.file] = progress
 
 
-def _progress(before: Progress, reached: Reached, highest: int) -> Progress:
-    """Return how far a file was read, after a read from its beginning or from where reading had
-    ended.
+def _progress(before: FileProgress, done: ReadProgress, highest: int) -> FileProgress:
+    """Return the progress of a file after a read from its beginning, or from the byte at which the
+    last read ended.
     """
-    read, digest, lines, events = reached.read, reached.digest, reached.lines, reached.events
+    read, digest, lines, events = done.read, done.digest, done.lines, done.events
     if read.begin:
         events = UNKNOWN if before.events == UNKNOWN else before.events + events
     if read.begin and not read.is_whole:
         digest = None if before.digest is None or digest is None else before.digest.followed_by(digest)
         lines = UNKNOWN if before.lines == UNKNOWN else before.lines + lines
-    tag = read.tag if reached.failure is None else ""
+    tag = read.tag if done.failure is None else ""
     most = max(before.most, events)
-    return Progress(
-        reached.consumed, tag, reached.rest, highest, digest, lines, events, most, is_broken=reached.is_broken
-    )
+    return FileProgress(done.consumed, tag, done.rest, highest, digest, lines, events, most, is_broken=done.is_broken)
 
 
-def read_again(files: Mapping[str, Progress], reports: Iterable[Report]) -> dict[str, int]:
-    """Return after how many lines files were read that may have later lines in quarantine, which
-    count no more: files that were read again, or on from where they were broken.
+def read_again(files: Mapping[str, FileProgress], results: Iterable[StagingResult]) -> dict[str, int]:
+    """Return, for each file that was read again or continued after damage, the number of lines that
+    were kept. Rows of the quarantine for later lines of these files are out of date.
     """
     found = dict[str, int]()
-    for reached in chain.from_iterable(report.reached for report in reports):
-        read = reached.read
-        before = files.get(read.file) or files.get(read.former or read.file) or Progress()
-        if reached.failure is not None or reached.is_other:
+    for done in chain.from_iterable(result.progress for result in results):
+        read = done.read
+        before = files.get(read.file) or files.get(read.former or read.file) or FileProgress()
+        if done.failure is not None or done.is_other:
             continue
         if read.begin == 0 and read.again:
             found[lasting_name(read.file)] = 0
         elif before.is_broken and read.begin == before.consumed:
             found[lasting_name(read.file)] = before.lines
     return found
+
+
+class Rewritten(NamedTuple):
+    """The files that were written anew, those that they replace, and how many rows they lack."""
+
+    adds: list[DataFile]
+    removes: list[DataFile]
+    rows: int
+
+
+def without(tables: Location, files: Sequence[DataFile], read_again: Mapping[str, int]) -> Rewritten:
+    """Write the files of the quarantine anew that have rows of files which were `read_again`, by
+    their lasting names, from after so many lines on. Raises OSError.
+    """
+    found = Rewritten([], [], 0)
+    if not read_again:
+        return found
+    rows = 0
+    written = NewFiles(tables, Table.QUARANTINE, found.adds)
+    for file in files:
+        kept = [(some, _kept(some, read_again)) for some in batches(tables, Table.QUARANTINE, [file], _NAMES)]
+        left_out = sum(flags.count(False) for _, flags in kept)
+        if left_out:
+            rows += left_out
+            found.removes.append(file)
+            for some, flags in kept:
+                written.write(None, some.filter(pa.array(flags, pa.bool_())))
+    written.finish()
+    return found._replace(rows=rows)
+
+
+_NAMES = Table.QUARANTINE.schema.names
+
+
+def _kept(rows: pa.RecordBatch, read_again: Mapping[str, int]) -> list[bool]:
+    places = zip(rows.column("file").to_pylist(), rows.column("line").to_pylist(), strict=True)
+    return [line <= read_again.get(lasting_name(file), line) for file, line in places]

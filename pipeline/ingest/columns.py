@@ -20,8 +20,8 @@ from ...audit.event import AuditEvent, Decision, Event, PolicyDecision, Snapshot
 from ..schemas import BOOLEAN, DAY, INT, LONG, STRING, Table
 from . import limits
 from .arrays import array, findings, requests, snapshots, states, times, transposed
-from .report import MAX_REASON
-from .texts import with_texts
+from .raw_fields import with_texts
+from .staging_result import MAX_REASON
 
 SCHEMA = Table.EVENTS.schema
 LINE = "event"
@@ -32,7 +32,7 @@ Values = Mapping[str, Any]
 """The values of some events by name, or the columns that are made of them."""
 
 
-class Bad(NamedTuple):
+class InvalidLine(NamedTuple):
     """A line that is no event of the tables."""
 
     number: int
@@ -45,7 +45,7 @@ class Block(NamedTuple):
     """The rows that lines make, and the lines that are bad."""
 
     rows: pa.RecordBatch
-    bad: list[Bad]
+    bad: list[InvalidLine]
 
 
 class _Located(NamedTuple):
@@ -62,29 +62,29 @@ def columns(lines: Sequence[bytes]) -> Block:
 
 
 def _closely(lines: Sequence[bytes]) -> Block:
-    good, bad = list[_Located](), list[Bad]()
+    good, bad = list[_Located](), list[InvalidLine]()
     for number, line in enumerate(lines):
         try:
             decode(line)
             line.decode()
             good.append(_Located(number, line))
         except UnreadableLineError as error:
-            bad.append(Bad(number, str(error)[:MAX_REASON], line))
+            bad.append(InvalidLine(number, str(error)[:MAX_REASON], line))
         except UnicodeDecodeError:
-            bad.append(Bad(number, "not UTF-8", line))
+            bad.append(InvalidLine(number, "not UTF-8", line))
     parts = list(_fitting(good))
-    batches = [part for part in parts if not isinstance(part, Bad)]
-    bad += [part for part in parts if isinstance(part, Bad)]
+    batches = [part for part in parts if not isinstance(part, InvalidLine)]
+    bad += [part for part in parts if isinstance(part, InvalidLine)]
     return Block(pa.concat_batches([event_rows([]), *batches]), sorted(bad))
 
 
-def _fitting(some: Sequence[_Located]) -> Iterator[pa.RecordBatch | Bad]:
+def _fitting(some: Sequence[_Located]) -> Iterator[pa.RecordBatch | InvalidLine]:
     """Yield rows of events, which are halved until those are alone that do not fit."""
     try:
         yield event_rows([each.line for each in some])
     except MISFITS as error:
         if len(some) == 1:
-            yield Bad(some[0].number, limits.reason(error)[:MAX_REASON], some[0].line)
+            yield InvalidLine(some[0].number, limits.reason(error)[:MAX_REASON], some[0].line)
             return
         yield from _fitting(some[: len(some) // 2])
         yield from _fitting(some[len(some) // 2 :])

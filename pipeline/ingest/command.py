@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 
 from ..ending import ending
 from ..location import Location
-from ..page.sheet import plural
+from ..page.tables import plural
 from ..progress import Stages
-from .run import Summary, ingest
+from .run import IngestSummary, ingest
 
 
 def run_command(
@@ -37,13 +37,13 @@ def run_command(
             summary = ingest(spark, tables, folders, follow=stop, anew=anew, batch_bytes=batch_bytes, progress=progress)
     finally:
         ending.finishes = None
-    for line in told(summary):
+    for line in summary_lines(summary):
         click.echo(line)
     if fails_on_problems and summary.has_problems:
         sys.exit(1)
 
 
-def told(summary: Summary) -> list[str]:
+def summary_lines(summary: IngestSummary) -> list[str]:
     """Return the lines that describe a run."""
     lines = [
         f"{plural(number, what)} {text}."

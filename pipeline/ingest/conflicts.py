@@ -1,7 +1,6 @@
-"""Two different events at one place in the log.
+"""Finds two different events with the same position in the log.
 
-Rule: only what was left out because its place is taken is looked at, and only against what is at
-that place.
+It compares each event that a batch left out with the stored event of the same sequence number.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -23,7 +22,8 @@ from ..schemas import Table
 COLUMNS = ("epoch", "sequence", "event")
 HASHED = pa.schema([("epoch", pa.int32()), ("sequence", pa.int64()), ("hash", pa.int64()), ("bytes", pa.int64())])
 PORTION_BYTES = 64 << 20
-"""How many bytes of lines are compared at once, unless one place has more: some lines have 16 MB.
+"""The bytes of lines that are compared at once; more only if one position has more: lines have up
+to 16 MB.
 """
 WRITTEN_OTHERWISE = """
     SELECT epoch, sequence, sum(one.bytes + other.bytes) OVER (ORDER BY epoch, sequence) // $portion AS portion
@@ -32,13 +32,13 @@ WRITTEN_OTHERWISE = """
 """
 ROWS = 1_000
 
-Place = tuple[int, int]
+Position = tuple[int, int]
 """An event's epoch and sequence."""
 
 
-class Compared(NamedTuple):
-    """Files of one cluster: those with events that were left out, and those of the table that may
-    have the same places.
+class ComparedFiles(NamedTuple):
+    """Files of one cluster: those with the events that were left out, and those of the table that
+    may have the same positions.
     """
 
     cluster_id: str
@@ -46,47 +46,49 @@ class Compared(NamedTuple):
     there: list[DataFile]
 
 
-def compared(repeated: Sequence[DataFile], there: Sequence[DataFile]) -> list[Compared]:
-    """Say which files are to be compared, cluster by cluster."""
+def files_to_compare(repeated: Sequence[DataFile], there: Sequence[DataFile]) -> list[ComparedFiles]:
+    """Return the files to compare, cluster by cluster."""
     known = of_clusters(there)
     return [
-        Compared(cluster_id, files, [each for each in known[cluster_id] if any(_share(each, file) for file in files)])
+        ComparedFiles(
+            cluster_id, files, [each for each in known[cluster_id] if any(_share(each, file) for file in files)]
+        )
         for cluster_id, files in of_clusters(repeated).items()
     ]
 
 
 def _share(one: DataFile, other: DataFile) -> bool:
-    """Whether two files may hold the same place, as far as epochs tell."""
+    """Whether the ranges of epochs of two files overlap."""
     (low, high), (other_low, other_high) = ((int(each.low["epoch"]), int(each.high["epoch"])) for each in (one, other))
     return low <= other_high and other_low <= high
 
 
-def differing(piece: Compared, tables: Location) -> list[tuple[str, int, int]]:
-    """Return the places (cluster, epoch, sequence) at which the files hold different events: one
-    event may be written in several ways. Raises OSError.
+def differing_positions(piece: ComparedFiles, tables: Location) -> list[tuple[str, int, int]]:
+    """Return the positions (cluster, epoch, sequence) at which the files hold different events.
+    Lines that decode to equal events are no conflict. Raises OSError.
     """
     both = [dataset(tables, Table.EVENTS, files) for files in (piece.repeated, piece.there)]
-    found: list[Place] = []
+    found: list[Position] = []
     with database() as connection:
         try:
             for name, some in zip(("repeated", "there"), both, strict=True):
                 connection.register(name, pa.RecordBatchReader.from_batches(HASHED, _hashed(some)))
             suspected = connection.execute(WRITTEN_OTHERWISE, {"portion": PORTION_BYTES}).fetchall()
             for _, portion in groupby(suspected, key=itemgetter(2)):
-                places = {(epoch, sequence) for epoch, sequence, _ in portion}
-                repeated, there = (_lines(some, places) for some in both)
+                positions = {(epoch, sequence) for epoch, sequence, _ in portion}
+                repeated, there = (_lines(some, positions) for some in both)
                 found += [
-                    place
-                    for place, lines in repeated.items()
-                    if any(decode(one) != decode(other) for one in lines for other in there[place])
+                    position
+                    for position, lines in repeated.items()
+                    if any(decode(one) != decode(other) for one in lines for other in there[position])
                 ]
         except (duckdb.InvalidInputException, pa.ArrowInvalid) as error:
             raise unreadable(tables, Table.EVENTS, [*piece.repeated, *piece.there], error) from None
-    return sorted((piece.cluster_id, *place) for place in found)
+    return sorted((piece.cluster_id, *position) for position in found)
 
 
 def _hashed(events: ds.Dataset) -> Iterator[pa.RecordBatch]:
-    """Yield, in place of lines, what is compared of them first."""
+    """Yield the position, hash and length of each line, which are compared first."""
     for batch in events.to_batches(list(COLUMNS), batch_size=ROWS, use_threads=False):
         lines = batch.column("event")
         hashes = pa.array([hash(line.as_buffer().to_pybytes()) for line in lines], pa.int64())
@@ -95,13 +97,13 @@ def _hashed(events: ds.Dataset) -> Iterator[pa.RecordBatch]:
         )
 
 
-def _lines(events: ds.Dataset, places: Collection[Place]) -> Mapping[Place, list[str]]:
-    """Return the lines at these places."""
-    epochs, sequences = (list(set(numbers)) for numbers in zip(*places, strict=True))
+def _lines(events: ds.Dataset, positions: Collection[Position]) -> Mapping[Position, list[str]]:
+    """Return the lines of these positions; a position may have several."""
+    epochs, sequences = (list(set(numbers)) for numbers in zip(*positions, strict=True))
     wanted = pc.field("epoch").isin(epochs) & pc.field("sequence").isin(sequences)
-    found: dict[Place, list[str]] = {}
+    found: dict[Position, list[str]] = {}
     for row in events.to_table(list(COLUMNS), filter=wanted, batch_size=ROWS, use_threads=False).to_pylist():
-        place = row["epoch"], row["sequence"]
-        if place in places:
-            found.setdefault(place, []).append(row["event"])
+        position = row["epoch"], row["sequence"]
+        if position in positions:
+            found.setdefault(position, []).append(row["event"])
     return found

@@ -34,7 +34,7 @@ UNPACKED = 8
 """How many bytes a byte of a compressed file is thought to hold."""
 
 
-class Found(NamedTuple):
+class AuditFile(NamedTuple):
     """A file that lies in one of the folders."""
 
     file: File
@@ -49,7 +49,7 @@ class Found(NamedTuple):
         return is_compressed(self.file.name)
 
 
-class Progress(msgspec.Struct, frozen=True, array_like=True):
+class FileProgress(msgspec.Struct, frozen=True, array_like=True):
     """How far a file was read."""
 
     consumed: int = 0
@@ -106,17 +106,17 @@ class Read(msgspec.Struct, frozen=True, array_like=True):
         return self.end - self.begin + (self.begin // HASHED if self.is_whole else 0)
 
 
-def listing(folders: Iterable[Location]) -> dict[str, Found]:
+def listing(folders: Iterable[Location]) -> dict[str, AuditFile]:
     """List the files of the folders by name, in the order in which they are to be read. Raises
     OSError.
     """
-    found: dict[str, Found] = {}
+    found: dict[str, AuditFile] = {}
     for file in sorted(_files(folders), key=lambda found: to_be_read(found.file.name)):
         found.setdefault(str(file.file.folder.child(plain_name(file.file.name))), file)
     return dict(sorted(found.items(), key=lambda named: (*in_order(named[1].file.name), named[0])))
 
 
-def _files(folders: Iterable[Location]) -> Iterator[Found]:
+def _files(folders: Iterable[Location]) -> Iterator[AuditFile]:
     for folder in folders:
         try:
             infos = folder.filesystem().get_file_info(fs.FileSelector(""))
@@ -129,7 +129,7 @@ def _files(folders: Iterable[Location]) -> Iterator[Found]:
         for info in infos:
             name = _name(info)
             if info.is_file and name.endswith(ENDINGS):
-                yield Found(File(folder, name), info.size, f"{info.size}:{info.mtime_ns}{_changed(folder, name)}")
+                yield AuditFile(File(folder, name), info.size, f"{info.size}:{info.mtime_ns}{_changed(folder, name)}")
 
 
 def _changed(folder: Location, name: str) -> str:
@@ -155,8 +155,8 @@ def as_text(name: str) -> str:
 
 
 def next_reads(
-    found: Mapping[str, Found],
-    files: Mapping[str, Progress],
+    found: Mapping[str, AuditFile],
+    files: Mapping[str, FileProgress],
     *,
     given: Container[Read] = (),
     max_bytes: int,
@@ -173,15 +173,15 @@ def next_reads(
 
     def of_file(name: str) -> list[Read]:
         known_as = former.get(name, name)
-        all_reads = _reads(name, found[name], files.get(known_as, Progress()), piece_bytes, is_thorough=is_thorough)
+        all_reads = _reads(name, found[name], files.get(known_as, FileProgress()), piece_bytes, is_thorough=is_thorough)
         return [each if known_as == name else replace(each, former=known_as) for each in all_reads]
 
     unread = (
         name
         for name, file in found.items()
-        if as_text(name) == name and not is_read(file, files.get(former.get(name, name), Progress()))
+        if as_text(name) == name and not is_read(file, files.get(former.get(name, name), FileProgress()))
     )
-    for some in _looked_at(of_file, unread, found):
+    for some in _inspected(of_file, unread, found):
         for read in some:
             if read in given:
                 continue
@@ -192,10 +192,10 @@ def next_reads(
     return reads
 
 
-def unread(found: Mapping[str, Found], files: Mapping[str, Progress]) -> list[int]:
+def unread(found: Mapping[str, AuditFile], files: Mapping[str, FileProgress]) -> list[int]:
     """Estimate how many bytes of each file that is not read are unread, uncompressed."""
     former = former_names(found, files)
-    known = [(file, files.get(former.get(name, name), Progress())) for name, file in found.items()]
+    known = [(file, files.get(former.get(name, name), FileProgress())) for name, file in found.items()]
     sizes = [
         (file.size * UNPACKED if file.is_compressed else file.size) - progress.consumed
         for file, progress in known
@@ -204,10 +204,12 @@ def unread(found: Mapping[str, Found], files: Mapping[str, Progress]) -> list[in
     return [size for size in sizes if size > 0]
 
 
-Looked = TypeVar("Looked")
+Inspected = TypeVar("Inspected")
 
 
-def _looked_at(look: Callable[[str], Looked], names: Iterator[str], found: Mapping[str, Found]) -> Iterator[Looked]:
+def _inspected(
+    look: Callable[[str], Inspected], names: Iterator[str], found: Mapping[str, AuditFile]
+) -> Iterator[Inspected]:
     """Look into files in their order, into some at the same time where that is quicker."""
     with ThreadPoolExecutor(AT_ONCE) as threads:
         while some := list(islice(names, AT_ONCE)):
@@ -215,7 +217,7 @@ def _looked_at(look: Callable[[str], Looked], names: Iterator[str], found: Mappi
             yield from map(look, some) if is_local else threads.map(look, some)
 
 
-def former_names(found: Mapping[str, Found], files: Mapping[str, Progress]) -> dict[str, str]:
+def former_names(found: Mapping[str, AuditFile], files: Mapping[str, FileProgress]) -> dict[str, str]:
     """Match files that were moved between folders with the names by which they are known."""
     new = {lasting_name(name): name for name in found if name not in files}
     known = {lasting_name(name): name for name in files if name not in found} if new else {}
@@ -235,12 +237,14 @@ def base_name(name: str) -> str:
     return name.rpartition("/")[2]
 
 
-def is_read(file: Found, progress: Progress) -> bool:
+def is_read(file: AuditFile, progress: FileProgress) -> bool:
     """Whether all of a file was read, and it was not changed since."""
     return file.tag == progress.tag and (file.is_compressed or file.size == progress.consumed)
 
 
-def _reads(name: str, file: Found, progress: Progress, piece_bytes: int, *, is_thorough: bool) -> Iterator[Read]:
+def _reads(
+    name: str, file: AuditFile, progress: FileProgress, piece_bytes: int, *, is_thorough: bool
+) -> Iterator[Read]:
     known, digest = progress.consumed, progress.digest
     if file.is_compressed:
         yield Read(name, known, TO_THE_END, file.tag, again=known < progress.highest, known=digest, is_whole=known > 0)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ...audit.names import name_parts
 from ..location import reason
-from .files import UNKNOWN, Found, Progress, as_text, base_name, former_names, is_read, lasting_name
+from .files import UNKNOWN, AuditFile, FileProgress, as_text, base_name, former_names, is_read, lasting_name
 from .state import State
 
 
@@ -26,7 +26,7 @@ class Leftovers(NamedTuple):
     """How many events each file holds no more that were read of it."""
 
 
-def leftovers(found: Mapping[str, Found], files: Mapping[str, Progress]) -> Leftovers:
+def leftovers(found: Mapping[str, AuditFile], files: Mapping[str, FileProgress]) -> Leftovers:
     left = Leftovers({}, {}, {}, {})
     former = former_names(found, files)
     newest = dict(sorted(filter(None, map(_key, found))))
@@ -47,7 +47,7 @@ def leftovers(found: Mapping[str, Found], files: Mapping[str, Progress]) -> Left
     return left
 
 
-def note_leftovers(state: State, found: Mapping[str, Found], left: Leftovers) -> None:
+def note_leftovers(state: State, found: Mapping[str, AuditFile], left: Leftovers) -> None:
     """Note in the state what could not be read; what is known of files that were not looked at
     stays.
     """
@@ -60,7 +60,7 @@ def note_leftovers(state: State, found: Mapping[str, Found], left: Leftovers) ->
     state.lost.update(left.lost)
 
 
-def _why_not(name: str, file: Found, progress: Progress | None) -> str | None:
+def _why_not(name: str, file: AuditFile, progress: FileProgress | None) -> str | None:
     if as_text(name) != name:
         return "its name is not UTF-8"
     if progress is not None and is_read(file, progress):

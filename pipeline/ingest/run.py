@@ -1,8 +1,8 @@
-"""One run, which brings everything that is new in the folders into the tables.
+"""One run of the ingest: adds all new events in the folders to the tables.
 
-Rule: what was read of which file stands in the state that is committed with the events, so a run
-that is killed at any point is gone on with by the next one, and of two runs at once one fails. The
-derived tables follow when the events are in, so a failure there costs no event.
+The progress of each file is part of the state that is committed with the events, so the next run
+continues one that was killed at any point, and of two runs at once one fails. The derived tables
+follow after the events, so a failure there loses no event.
 """
 
 import time
@@ -17,14 +17,14 @@ from pyspark.sql import SparkSession
 from ..delta import Tables
 from ..failures import PipelineError, first_line, is_sparks
 from ..location import Location
+from ..parallel import map_on_workers, parallelism
 from ..probing import probe
 from ..progress import Stages
-from ..spreading import by_workers, parallelism
-from .anew import clear
-from .batches import take
+from .batches import ingest_batch
 from .derived import derive
-from .files import Found, Read, listing, next_reads, unread
+from .files import AuditFile, Read, listing, next_reads, unread
 from .leftovers import Leftovers, leftovers, note_leftovers
+from .rebuilding import clear_tables
 from .state import Ledger, copied
 
 SHARE_BYTES = 256 << 20
@@ -54,7 +54,7 @@ class IngestError(PipelineError):
     """A run failed."""
 
 
-class Summary(msgspec.Struct):
+class IngestSummary(msgspec.Struct):
     """The results of a run, and the state of the tables afterwards."""
 
     files: int = 0
@@ -91,19 +91,19 @@ def ingest(
     anew: bool = False,
     batch_bytes: int | None = None,
     progress: Stages | None = None,
-) -> Summary:
+) -> IngestSummary:
     """Ingest all that is there when the run begins or, with `follow`, until that event is set.
 
     Raises IngestError and TablesError, with a sentence, and OSError.
     """
     folders = sorted(set(folders))
     if anew:
-        clear(Tables(tables), listing(folders))
+        clear_tables(Tables(tables), listing(folders))
     ledger = Ledger(Tables(tables))
     if not ledger.number:
         probe(tables)
     ledger.follow_with_quarantine()
-    run = Run(spark, ledger, folders, progress or Stages(spark), batch_bytes)
+    run = IngestRun(spark, ledger, folders, progress or Stages(spark), batch_bytes)
     if follow is None:
         run.all_there_is()
     else:
@@ -111,7 +111,7 @@ def ingest(
     return run.summary
 
 
-class Run:
+class IngestRun:
     """The steps of a run."""
 
     def __init__(
@@ -122,13 +122,13 @@ class Run:
         progress: Stages,
         batch_bytes: int | None,
     ) -> None:
-        self.summary = Summary()
+        self.summary = IngestSummary()
         self._ledger = ledger
         self._folders = folders
         self._progress = progress
         self._processors = parallelism(spark)
         self._batch_bytes = batch_bytes or SHARES * SHARE_BYTES * self._processors
-        self._deal = partial(by_workers, spark, place=ledger.tables.location)
+        self._on_workers = partial(map_on_workers, spark, place=ledger.tables.location)
         self._failed: set[Read] = set()
         """The reads that failed, which are not tried twice by one run."""
         self._due = -float("inf")
@@ -159,7 +159,7 @@ class Run:
                 stop.wait(FOLLOW_SECONDS)
         self._finish(listing(self._folders))
 
-    def _takes_batch(self, found: dict[str, Found], *, is_thorough: bool = True) -> bool:
+    def _takes_batch(self, found: dict[str, AuditFile], *, is_thorough: bool = True) -> bool:
         """Take what is to be read next into the tables; False if there is nothing."""
         piece = max(MIN_PIECE_BYTES, min(PIECE_BYTES, self._batch_bytes // self._processors))
         reads = next_reads(
@@ -175,18 +175,18 @@ class Run:
         size = sum(read.size for read in reads)
         rounds = max(1, -(-size // (SHARE_BYTES * self._processors)))
         each = max(MIN_PIECE_BYTES, -(-size // (rounds * self._processors)))
-        with _told("Spark failed"), self._progress.batch(size=size):
-            reports = take(self._ledger, self._deal, reads, each)
-        for report in reports:
-            self._failed |= {reached.read for reached in report.reached if reached.failure is not None}
-            self._progress.has_done(events=report.events, size=sum(reached.size for reached in report.reached))
-            self.summary.events += report.events
-            self.summary.duplicates += report.duplicates
-            self.summary.quarantined += report.quarantined
-            self.summary.read_again += sum(each.read.again and each.read.begin == 0 for each in report.reached)
+        with _failures_explained("Spark failed"), self._progress.batch(size=size):
+            results = ingest_batch(self._ledger, self._on_workers, reads, each)
+        for result in results:
+            self._failed |= {done.read for done in result.progress if done.failure is not None}
+            self._progress.has_done(events=result.events, size=sum(done.size for done in result.progress))
+            self.summary.events += result.events
+            self.summary.duplicates += result.duplicates
+            self.summary.quarantined += result.quarantined
+            self.summary.read_again += sum(each.read.again and each.read.begin == 0 for each in result.progress)
         return True
 
-    def _follow_up(self, found: dict[str, Found]) -> Leftovers:
+    def _follow_up(self, found: dict[str, AuditFile]) -> Leftovers:
         """Bring the derived tables up to date with the events, and merge small files."""
         self._progress.enters("topic history")
         began = time.monotonic()
@@ -195,29 +195,29 @@ class Run:
         note_leftovers(state, found, left)
         if state != self._ledger.state:
             self._ledger.change(state, [], [])
-        with _told(
+        with _failures_explained(
             "The events are in the tables, but topic_history, controller_epochs and problems are not up to date"
         ):
-            derive(self._deal, self._processors, self._ledger)
+            derive(self._on_workers, self._processors, self._ledger)
         now = time.monotonic()
         self._due = now + max(MIN_DERIVE_SECONDS, DERIVE_SHARE * (now - began))
         self._progress.enters("merging small files")
         self.summary.merged += self._ledger.merge_small()
         return left
 
-    def _finish(self, found: dict[str, Found]) -> None:
+    def _finish(self, found: dict[str, AuditFile]) -> None:
         left = self._follow_up(found)
         epochs = [epoch for cluster in self._ledger.state.clusters.values() for epoch in cluster.epochs.values()]
         summary = self.summary
         summary.files = len(found)
         summary.missing = sum(epoch.missing for epoch in epochs)
-        summary.conflicts = sum(run.count for epoch in epochs for run in epoch.conflicts)
+        summary.conflicts = sum(span.count for epoch in epochs for span in epoch.conflicts)
         summary.torn, summary.unreadable, summary.lost = len(left.torn), len(left.unreadable), sum(left.lost.values())
         summary.pending = len(left.pending) - len(left.torn)
 
 
 @contextmanager
-def _told(meaning: str) -> Iterator[None]:
+def _failures_explained(meaning: str) -> Iterator[None]:
     """Turn Spark's error into a sentence that says what it means."""
     try:
         yield

@@ -1,10 +1,10 @@
-"""The state that the ingest keeps between runs. It changes with the events, all at once or not at
+"""The state that the ingest keeps between ranges. It changes with the events, all at once or not at
 all.
 
 Rule: a change is one commit of the table `events`, which carries the change's number. What is known
 after it lies in `_state/NUMBER.json.zst`, written before; a state whose number no commit carries
 was never in force. The other tables follow, and carry the number of the change that they have
-reached.
+done.
 """
 
 import re
@@ -21,9 +21,9 @@ from ..datafiles import DataFile
 from ..delta import STATE, ChangedMeanwhileError, Snapshot, Tables, TablesError
 from ..location import output_stream, reason
 from ..schemas import Table
-from .files import Progress
-from .places import Run
-from .report import Mark
+from .files import FileProgress
+from .sequence_ranges import SequenceRange
+from .staging_result import Marker
 
 NAMED = re.compile(r"_state/[0-9]{1,19}+\.json\.zst", re.ASCII)
 """The pattern of the names of states."""
@@ -34,7 +34,7 @@ TRIED = f"{STATE}/tried"
 LARGEST = 1 << 30
 """How many bytes a state has at most, uncompressed."""
 
-Place = tuple[int, int]
+Position = tuple[int, int]
 """An event's epoch and sequence."""
 
 
@@ -42,40 +42,42 @@ class EpochState(msgspec.Struct):
     """The state of one controller epoch in the tables."""
 
     node: int
-    runs: list[Run] = []
+    ranges: list[SequenceRange] = msgspec.field(default_factory=list, name="runs")
+    """The sequence numbers that are in the tables."""
     decisions: int = 0
     begins_with_snapshot: bool = False
     duplicates: int = 0
-    repeated: list[Run] = []
-    """The runs of places at which there were duplicates."""
-    conflicts: list[Run] = []
+    repeated: list[SequenceRange] = []
+    """The sequence numbers of which a later copy was left out."""
+    conflicts: list[SequenceRange] = []
+    """The sequence numbers of which a later event with other content was left out."""
 
     @property
     def events(self) -> int:
-        return sum(run.count for run in self.runs)
+        return sum(span.count for span in self.ranges)
 
     @property
     def missing(self) -> int:
-        """How many places up to the last one are missing."""
-        return self.runs[-1].last - self.events if self.runs else 0
+        """The number of sequence numbers from 1 to the last one that are in no file."""
+        return self.ranges[-1].last - self.events if self.ranges else 0
 
 
-class ClusterState(msgspec.Struct):
+class ClusterLogState(msgspec.Struct):
     """The state of one cluster in the tables."""
 
     epochs: dict[int, EpochState] = {}
-    marks: list[Mark] = []
-    changed_from: Place | None = None
-    """The first place that came since the topic history was brought up to date."""
+    markers: list[Marker] = msgspec.field(default_factory=list, name="marks")
+    changed_from: Position | None = None
+    """The lowest position that was added after the topic history was last brought up to date."""
 
-    def events_from(self, place: Place) -> int:
-        """Count the events from a place on."""
-        begin, sequence = place
+    def events_from(self, position: Position) -> int:
+        """Count the events at or after a position."""
+        begin, sequence = position
         return sum(
-            max(0, run.last + 1 - (run.first if number > begin else max(run.first, sequence)))
+            max(0, span.last + 1 - (span.first if number > begin else max(span.first, sequence)))
             for number, epoch in self.epochs.items()
             if number >= begin
-            for run in epoch.runs
+            for span in epoch.ranges
         )
 
 
@@ -83,8 +85,8 @@ class State(msgspec.Struct):
     """The state of the ingest after a change."""
 
     format: int = FORMAT
-    files: dict[str, Progress] = {}
-    clusters: dict[str, ClusterState] = {}
+    files: dict[str, FileProgress] = {}
+    clusters: dict[str, ClusterLogState] = {}
     quarantined: int = 0
     quarantine: list[DataFile] = []
     """The files that this change adds to the table `quarantine`."""
@@ -101,7 +103,7 @@ class State(msgspec.Struct):
 
 
 class Ledger:
-    """The events of one place and the state that belongs to them."""
+    """The events of one location and the state that belongs to them."""
 
     quarantine: Snapshot
     """The snapshot of the table `quarantine`, as soon as it was brought up to date."""

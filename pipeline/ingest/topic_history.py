@@ -1,11 +1,12 @@
-"""The table `topic_history`, brought up to date by Spark's tasks after events came.
+"""Brings the table `topic_history` up to date with the events, as an external sort on Spark's
+tasks.
 
-First, tasks read the events from the first changed place on, and the rows that last there, and
-write what these tell of topics into runs. Then each task takes a portion of the topics out of all
-runs, and makes its rows. Rows that have ended and rows that last are in separate files, so that the
-next change leaves the former as they are.
+First, tasks read the events from the first changed position on, and the rows that hold there, and
+write the topics' states into sorted runs. Then each task reads a portion of the topics from all
+runs, and writes their rows. Rows that have ended and rows that still hold are in separate files, so
+that the next change does not rewrite the former.
 
-Rule: memory depends neither on the length of the history nor on how unevenly topics change.
+Memory depends neither on the length of the history nor on how unevenly topics change.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,12 +20,12 @@ import pyarrow.dataset as ds
 from ..datafiles import ROW_GROUP, DataFile, NewFiles, batches
 from ..delta import Snapshot
 from ..location import Location
+from ..parallel import ParallelMap
 from ..schemas import Table
-from ..spreading import Deal
-from .barriers import Barrier, Place, barriers, begin_of_change
-from .runs import BUCKETS, Portion, Run, taken, written
-from .state import ClusterState
-from .topic_states import OF_EVENTS, history_rows, known_by, told_by, with_barriers
+from .segments import Position, SegmentBoundary, begin_of_change, segment_boundaries
+from .sorted_runs import BUCKETS, Portion, SortedRun, read_portion, write_run
+from .state import ClusterLogState
+from .topic_states import OF_EVENTS, database_with_boundaries, history_rows, states_in_events, states_in_history
 
 SOURCE_ROWS = 200_000
 """How many rows the files have that one task reads, unless one file has more."""
@@ -57,22 +58,22 @@ SIZES = Sizes()
 class Stale(NamedTuple):
     """A cluster whose topic history does not have everything yet."""
 
-    begin: Place
-    """The place at which the history changes at the earliest."""
-    barriers: Sequence[Barrier]
-    """The barriers of the whole log."""
+    begin: Position
+    """The position at which the history changes at the earliest."""
+    boundaries: Sequence[SegmentBoundary]
+    """The boundaries of the whole log."""
     events: int
     """How many events there are from `begin` on."""
 
     @classmethod
-    def since(cls, place: Place, cluster: ClusterState) -> Self:
-        """Return what is stale where `place` is the first one that is new."""
-        found = barriers(cluster)
-        begin = begin_of_change(place, found)
+    def since(cls, position: Position, cluster: ClusterLogState) -> Self:
+        """Return what is stale where `position` is the first one that is new."""
+        found = segment_boundaries(cluster)
+        begin = begin_of_change(position, found)
         return cls(begin, found, cluster.events_from(begin))
 
 
-class Source(NamedTuple):
+class HistorySource(NamedTuple):
     """Files of a cluster that one task reads."""
 
     cluster_id: str
@@ -81,7 +82,7 @@ class Source(NamedTuple):
 
 
 def changes(
-    deal: Deal,
+    on_workers: ParallelMap,
     cores: int,
     tables: Location,
     *,
@@ -92,7 +93,7 @@ def changes(
 ) -> tuple[list[DataFile], list[DataFile]]:
     """Write the files that bring the topic history of some clusters up to date with their events,
     and return what a commit adds and what it removes. The work is dealt out to so many cores.
-    Raises OSError and what `deal` raises.
+    Raises OSError and what `on_workers` raises.
     """
     of_events, of_history = events.of_clusters(), history.of_clusters()
     removes = {name: _changed(of_history.get(name, ()), each.begin, sizes.small) for name, each in stale.items()}
@@ -100,20 +101,20 @@ def changes(
         name: [file for file in of_events.get(name, ()) if _reaches(file, each.begin)] for name, each in stale.items()
     }
     rows = sum(file.rows for file in chain(*removes.values()))
-    deal = partial(deal, events=rows + sum(each.events for each in stale.values()))
+    on_workers = partial(on_workers, events=rows + sum(each.events for each in stale.values()))
     sources = [*_sources(Table.TOPIC_HISTORY, removes), *_sources(Table.EVENTS, new)]
-    told: list[tuple[list[Run], list[DataFile]]] = deal(
-        partial(tell, tables=tables, stale=stale, run_rows=sizes.run_rows), sources
+    told: list[tuple[list[SortedRun], list[DataFile]]] = on_workers(
+        partial(extract_states, tables=tables, stale=stale, run_rows=sizes.run_rows), sources
     )
     runs = {name: [run for some, _ in told for run in some if run.cluster_id == name] for name in stale}
     dealt = [portion for name in stale for portion in _portions(name, runs[name], cores, sizes)]
-    made: list[list[DataFile]] = deal(partial(make, tables=tables, stale=stale, runs=runs), dealt)
+    made: list[list[DataFile]] = on_workers(partial(build_rows, tables=tables, stale=stale, runs=runs), dealt)
     for run in chain(*runs.values()):
         tables.filesystem().delete_file(run.path)
     return [*chain(*(kept for _, kept in told), *made)], [*chain(*removes.values())]
 
 
-def _changed(files: Sequence[DataFile], begin: Place, small_bytes: int) -> list[DataFile]:
+def _changed(files: Sequence[DataFile], begin: Position, small_bytes: int) -> list[DataFile]:
     """Return the files of the topic history that have rows which last at `begin` or begin later,
     and the small ones if there are many.
     """
@@ -122,31 +123,31 @@ def _changed(files: Sequence[DataFile], begin: Place, small_bytes: int) -> list[
     return [*found, *small] if len(small) > MOST_SMALL else found
 
 
-def _reaches(file: DataFile, place: Place, prefix: str = "") -> bool:
-    """Whether a file may have a place from `place` on."""
+def _reaches(file: DataFile, position: Position, prefix: str = "") -> bool:
+    """Whether a file may have a position from `position` on."""
     epoch, sequence = (file.high.get(f"{prefix}{name}") for name in ("epoch", "sequence"))
-    return epoch is None or sequence is None or (int(epoch), int(sequence)) >= place
+    return epoch is None or sequence is None or (int(epoch), int(sequence)) >= position
 
 
-def _low(file: DataFile) -> Place:
-    """Return a place before which a file has none."""
+def _low(file: DataFile) -> Position:
+    """Return a position before which a file has none."""
     return int(file.low.get("epoch", 0)), int(file.low.get("sequence", 0))
 
 
-def _sources(table: Table, files: Mapping[str, Sequence[DataFile]]) -> Iterator[Source]:
+def _sources(table: Table, files: Mapping[str, Sequence[DataFile]]) -> Iterator[HistorySource]:
     """Divide files among tasks."""
     for cluster_id, some in files.items():
         waiting: list[DataFile] = []
         for file in some:
             if waiting and sum(each.rows for each in waiting) + file.rows > SOURCE_ROWS:
-                yield Source(cluster_id, table, waiting)
+                yield HistorySource(cluster_id, table, waiting)
                 waiting = []
             waiting.append(file)
         if waiting:
-            yield Source(cluster_id, table, waiting)
+            yield HistorySource(cluster_id, table, waiting)
 
 
-def _portions(cluster_id: str, runs: Sequence[Run], cores: int, sizes: Sizes) -> list[Portion]:
+def _portions(cluster_id: str, runs: Sequence[SortedRun], cores: int, sizes: Sizes) -> list[Portion]:
     """Divide the topics of a cluster into portions that are about equal."""
     size = sum(run.size for run in runs)
     count = max(-(-size // sizes.portion), min(cores, -(-size // sizes.least)))
@@ -154,9 +155,9 @@ def _portions(cluster_id: str, runs: Sequence[Run], cores: int, sizes: Sizes) ->
     return [Portion(cluster_id, first, end - 1) for first, end in pairwise(edges)]
 
 
-def tell(
-    source: Source, tables: Location, stale: Mapping[str, Stale], run_rows: int
-) -> tuple[list[Run], list[DataFile]]:
+def extract_states(
+    source: HistorySource, tables: Location, stale: Mapping[str, Stale], run_rows: int
+) -> tuple[list[SortedRun], list[DataFile]]:
     """Write what some files tell of topics, and files of the topic history with the rows of it that
     do not change. Raises OSError.
     """
@@ -165,10 +166,13 @@ def tell(
     read = partial(_batches, tables, source, run_rows)
     kept: list[DataFile] = []
     files = NewFiles(tables, Table.TOPIC_HISTORY, kept)
-    with with_barriers(ends) as found:
+    with database_with_boundaries(ends) as found:
         if source.table is Table.EVENTS:
             is_all_new = all(_low(file) >= begin for file in source.files)  # a filter would copy all states
-            told = (told_by(found, rows) for rows in read(OF_EVENTS, None if is_all_new else ~_is_before("", begin)))
+            told = (
+                states_in_events(found, rows)
+                for rows in read(OF_EVENTS, None if is_all_new else ~_is_before("", begin))
+            )
         else:
             names, segment = source.table.in_files.names, sum((each.epoch, each.sequence) < begin for each in ends)
             for group in (ds.field("until_epoch") != begin[0], ds.field("until_epoch") == begin[0]):
@@ -176,21 +180,21 @@ def tell(
                     files.write(source.cluster_id, rows)
                 files.finish()
             lasts = _is_before("from_", begin) & (ds.field("until_epoch").is_null() | ~has_ended)
-            told = (known_by(found, rows, segment) for rows in read(names, lasts))
-        return [written(tables, source.cluster_id, rows) for rows in told if rows.num_rows], kept
+            told = (states_in_history(found, rows, segment) for rows in read(names, lasts))
+        return [write_run(tables, source.cluster_id, rows) for rows in told if rows.num_rows], kept
 
 
-def make(
-    portion: Portion, tables: Location, stale: Mapping[str, Stale], runs: Mapping[str, Sequence[Run]]
+def build_rows(
+    portion: Portion, tables: Location, stale: Mapping[str, Stale], runs: Mapping[str, Sequence[SortedRun]]
 ) -> list[DataFile]:
     """Write the rows of a portion, and return the files. Raises OSError."""
     name, done = portion.cluster_id, list[DataFile]()
     groups = [NewFiles(tables, Table.TOPIC_HISTORY, done) for _ in range(3)]
 
     def told(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        return _joined(chain.from_iterable(taken(tables, run, portion, names) for run in runs[name]), ROW_GROUP)
+        return _joined(chain.from_iterable(read_portion(tables, run, portion, names) for run in runs[name]), ROW_GROUP)
 
-    with with_barriers(stale[name].barriers) as found:
+    with database_with_boundaries(stale[name].boundaries) as found:
         for rows in history_rows(found, told):
             for files, some in zip(groups, rows, strict=True):
                 files.write(name, some)
@@ -200,7 +204,7 @@ def make(
 
 
 def _batches(
-    tables: Location, source: Source, rows: int, names: Sequence[str], wanted: ds.Expression | None
+    tables: Location, source: HistorySource, rows: int, names: Sequence[str], wanted: ds.Expression | None
 ) -> Iterator[pa.RecordBatch]:
     """Read some columns; rows that follow each other in a file do so in a batch."""
     options = {"filter": wanted, "batch_size": rows, "use_threads": False}
@@ -220,7 +224,7 @@ def _joined(some: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatc
         yield pa.concat_batches(waiting)
 
 
-def _is_before(prefix: str, place: Place) -> ds.Expression:
-    """Whether rows begin, or end, before a place; null if they do not."""
+def _is_before(prefix: str, position: Position) -> ds.Expression:
+    """Whether rows begin, or end, before a position; null if they do not."""
     epoch, sequence = ds.field(f"{prefix}epoch"), ds.field(f"{prefix}sequence")
-    return (epoch < place[0]) | ((epoch == place[0]) & (sequence < place[1]))
+    return (epoch < position[0]) | ((epoch == position[0]) & (sequence < position[1]))

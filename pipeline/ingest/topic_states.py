@@ -1,7 +1,7 @@
-"""Makes the rows of `topic_history` from what events tell of topics' states, in SQL.
+"""Computes the rows of `topic_history` from the states in events, in SQL.
 
-Rule: a topic's state lasts until an event tells another one, or until the next barrier, whichever
-is first. Events that were refused tell of a state, too: after a gap it may be all there is.
+A topic's state lasts until an event changes it or its segment of the log ends, whichever is first.
+Refused requests show a state, too: after a gap it may be the only one.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 
 from ..database import database
 from ..schemas import BOOLEAN, INT, LONG, STATE, STRING, TIME, Table
-from .barriers import Barrier
 from .limits import microseconds
+from .segments import SegmentBoundary
 
-PLACE = ("epoch", "sequence")
+POSITION = ("epoch", "sequence")
 OF_EVENTS = (
     *("epoch", "sequence", "time", "kind", "resource", "name", "operation", "effect", "principal"),
     *("reassignment", "after", "topics"),
@@ -29,7 +29,7 @@ ROWS = Table.TOPIC_HISTORY.in_files
 CHANGE = ("epoch", "sequence", "time", "cause", "principal")
 """The columns about the event that begins a row of `topic_history`, and about the one that ends it.
 """
-TOLD = pa.schema(
+STATES = pa.schema(
     {
         "topic": STRING,
         "epoch": INT,
@@ -47,11 +47,11 @@ TOLD = pa.schema(
 )
 """The columns of what is told of topics. `origin` is the event that tells the state, which is null
 where there is no topic; `sequence` and `time` say where it takes effect, and `segment` counts the
-barriers up to there. `bucket` depends on the topic's name alone. `digest` differs where the state
+boundaries up to there. `bucket` depends on the topic's name alone. `digest` differs where the state
 differs, apart from the time of creation, for which two clocks may differ; it is 0 where there is no
 topic.
 """
-BARRIERS = pa.schema(
+BOUNDARIES = pa.schema(
     {"number": LONG, "epoch": INT, "sequence": LONG, "time": TIME, "cause": STRING, "principal": STRING, "begin": LONG}
 )
 DIGEST = """
@@ -63,7 +63,7 @@ DIGEST = """
 """The digest of a state. Lengths are needed because DuckDB hashes [[1], [2]] as it does [[1, 2]],
 and configs are sorted because their order tells nothing.
 """
-TOLD_BY = f"""
+EVENT_STATES = f"""
     SELECT
         row, name AS topic, epoch, sequence AS origin, time,
         CASE WHEN effect = 'applied' THEN operation WHEN kind = 'decision' THEN 'seen'
@@ -73,12 +73,12 @@ TOLD_BY = f"""
     WHERE kind IN ('removal', 'observed') OR (kind = 'decision' AND resource = 'topic' AND name != '')
     UNION ALL
     SELECT
-        row, topic, epoch, parts.sequence, barriers.time, cause, NULL, barriers.sequence, true, number, hash(topic), {DIGEST}
-    FROM parts JOIN barriers USING (epoch)
-    WHERE cause = 'snapshot' AND begin < parts.sequence AND parts.sequence < barriers.sequence AND state IS NOT NULL
+        row, topic, epoch, parts.sequence, boundaries.time, cause, NULL, boundaries.sequence, true, number, hash(topic), {DIGEST}
+    FROM parts JOIN boundaries USING (epoch)
+    WHERE cause = 'snapshot' AND begin < parts.sequence AND parts.sequence < boundaries.sequence AND state IS NOT NULL
 """
 """A query for what events tell of topics; what a snapshot tells takes effect at its end."""
-KNOWN_BY = f"""
+HISTORY_STATES = f"""
     SELECT
         row, topic, from_epoch AS epoch, from_sequence AS origin, from_time AS time, from_cause AS cause,
         from_principal AS principal, from_sequence AS sequence, false AS in_snapshot, $segment AS segment, hash(topic) AS bucket, {DIGEST} AS digest
@@ -91,73 +91,73 @@ HISTORY = f"""
             lag(topic) OVER () = topic AND (
                 lag((epoch, sequence)) OVER () = (epoch, sequence) OR segment - lag(segment) OVER () = in_snapshot::INT
             ) AS follows
-        FROM places
+        FROM stateless
     ),
     begun AS (
         SELECT
             *, lead({{{", ".join(f"'{name}': {name}" for name in (*CHANGE, "follows"))}}}) OVER () AS next,
-            coalesce(lead(segment_before) OVER (), (SELECT last(segment) FROM places)) AS segment_at_end
+            coalesce(lead(segment_before) OVER (), (SELECT last(segment) FROM stateless)) AS segment_at_end
         FROM marked WHERE follows IS NOT TRUE OR digest != digest_before
     )
     SELECT
-        row, {", ".join(f"if(next.follows, next.{name}, barriers.{name}) AS until_{name}" for name in CHANGE)}
-    FROM begun LEFT JOIN barriers ON number = segment_at_end + 1
+        row, {", ".join(f"if(next.follows, next.{name}, boundaries.{name}) AS until_{name}" for name in CHANGE)}
+    FROM begun LEFT JOIN boundaries ON number = segment_at_end + 1
     WHERE digest != 0 AND (next.follows AND next.epoch = begun.epoch AND next.sequence = begun.sequence) IS NOT TRUE
     ORDER BY row
 """
 """A query for rows of `topic_history`. A row is what was told of a topic one after the other and is
-the same, with nothing in between but the end of the snapshot that tells the next. `places` is in
+the same, with nothing in between but the end of the snapshot that tells the next. `stateless` is in
 order, so that DuckDB looks from a row at the next one without sorting again.
 """
-PLACES = [name for name in TOLD.names if name != "state"]
+STATELESS_COLUMNS = [name for name in STATES.names if name != "state"]
 """The columns of TOLD without the states, which are expensive to sort."""
-NUMBERED = pa.schema([*(TOLD.field(name) for name in PLACES), pa.field("row", LONG)])
+NUMBERED = pa.schema([*(STATES.field(name) for name in STATELESS_COLUMNS), pa.field("row", LONG)])
 
 
 @contextmanager
-def with_barriers(barriers: Sequence[Barrier]) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a database with the table of a cluster's barriers. Raises OSError."""
+def database_with_boundaries(boundaries: Sequence[SegmentBoundary]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a database with the table of a cluster's boundaries. Raises OSError."""
     rows = [
         {**each._asdict(), "time": microseconds(each.time_ms), "number": number}
-        for number, each in enumerate(barriers, start=1)
+        for number, each in enumerate(boundaries, start=1)
     ]
     with database() as found:
-        found.register("barriers", pa.Table.from_pylist(rows, BARRIERS))
+        found.register("boundaries", pa.Table.from_pylist(rows, BOUNDARIES))
         yield found
 
 
-def told_by(found: duckdb.DuckDBPyConnection, events: pa.RecordBatch) -> pa.RecordBatch:
+def states_in_events(found: duckdb.DuckDBPyConnection, events: pa.RecordBatch) -> pa.RecordBatch:
     """Return what events of one cluster tell of topics, with the columns TOLD, in the order of the
     buckets. `events` has the columns OF_EVENTS, and is in the order of the file.
     """
     of = {name: events.column(name) for name in OF_EVENTS}
     after, topics = of.pop("after"), of.pop("topics")
     names, states = topics.flatten().flatten()
-    parts = {name: of[name].take(pc.list_parent_indices(topics)) for name in PLACE} | {"topic": names}
+    parts = {name: of[name].take(pc.list_parent_indices(topics)) for name in POSITION} | {"topic": names}
     of["segment"] = _segments(found, events)
     _register(found, "rows", of, after, 0)
     _register(found, "parts", parts, states, len(after))
-    return _told(found.sql(TOLD_BY), pa.concat_arrays([after, states]))
+    return _sorted_states(found.sql(EVENT_STATES), pa.concat_arrays([after, states]))
 
 
 def _segments(found: duckdb.DuckDBPyConnection, events: pa.RecordBatch) -> npt.NDArray[np.int64]:
-    """Count the barriers up to each event."""
-    barriers = found.table("barriers").fetchnumpy()
-    places = [np.append(barriers[name], events.column(name).to_numpy()) for name in PLACE]
-    order = np.lexsort(places[::-1])
+    """Count the boundaries up to each event."""
+    boundaries = found.table("boundaries").fetchnumpy()
+    positions = [np.append(boundaries[name], events.column(name).to_numpy()) for name in POSITION]
+    order = np.lexsort(positions[::-1])
     counts = np.empty(len(order), np.int64)
-    counts[order] = np.cumsum(order < len(barriers["number"]))
-    return counts[len(barriers["number"]) :]
+    counts[order] = np.cumsum(order < len(boundaries["number"]))
+    return counts[len(boundaries["number"]) :]
 
 
-def known_by(found: duckdb.DuckDBPyConnection, rows: pa.RecordBatch, segment: int) -> pa.RecordBatch:
+def states_in_history(found: duckdb.DuckDBPyConnection, rows: pa.RecordBatch, segment: int) -> pa.RecordBatch:
     """Return rows of `topic_history` that last in a segment of the log as if their first events
     told them there, with the columns TOLD, in the order of the buckets.
     """
     of = {name: rows.column(name) for name in ROWS.names}
     state = pa.StructArray.from_arrays([of.pop(field.name) for field in STATE], fields=list(STATE))
     _register(found, "rows", of, state, 0)
-    return _told(found.sql(KNOWN_BY, params={"segment": segment}), state)
+    return _sorted_states(found.sql(HISTORY_STATES, params={"segment": segment}), state)
 
 
 def _register(
@@ -168,12 +168,12 @@ def _register(
     found.register(name, pa.table({**columns, "state": states, "row": numbers}))
 
 
-def _told(told: duckdb.DuckDBPyRelation, states: pa.StructArray) -> pa.RecordBatch:
+def _sorted_states(told: duckdb.DuckDBPyRelation, states: pa.StructArray) -> pa.RecordBatch:
     """Add the states, which are expensive to copy, when the rest is in order."""
     rows = _batch(told)
     rows = rows.take(pa.array(np.lexsort([rows.column(name).to_numpy() for name in ("row", "bucket")])))
     of = dict(zip(rows.schema.names, rows.columns, strict=True)) | {"state": states.take(rows.column("row"))}
-    return pa.record_batch([of[field.name].cast(field.type) for field in TOLD], TOLD)
+    return pa.record_batch([of[field.name].cast(field.type) for field in STATES], STATES)
 
 
 def _batch(found: duckdb.DuckDBPyRelation) -> pa.RecordBatch:
@@ -189,12 +189,12 @@ def history_rows(
     own: rows that have ended, those of them that ended in the last epoch, since the highest
     sequence of a file says where it ends only if all are of one epoch, and rows that last.
     """
-    found.register("read", pa.RecordBatchReader.from_batches(NUMBERED, _numbered(told(PLACES))))
-    found.execute("CREATE TEMP TABLE places AS FROM read ORDER BY topic, epoch, sequence, origin, row")
+    found.register("read", pa.RecordBatchReader.from_batches(NUMBERED, _numbered(told(STATELESS_COLUMNS))))
+    found.execute("CREATE TEMP TABLE stateless AS FROM read ORDER BY topic, epoch, sequence, origin, row")
     found.execute(f"CREATE TEMP TABLE history AS {HISTORY}")
     [[last]] = found.sql("SELECT max(until_epoch) FROM history").fetchall()
     first = 0
-    for batch in told(TOLD.names):
+    for batch in told(STATES.names):
         end = first + batch.num_rows
         ends = _batch(found.sql("FROM history WHERE row >= $first AND row < $end", params={"first": first, "end": end}))
         at, until = pc.subtract(ends.column("row"), first), ends.column("until_epoch")

@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ..periods import DAY
-from .drawing import COLOURS, FONT_PIXELS, LINES, Form, Plot, Series, axes, plot
-from .sheet import duration, shortened
+from .drawing import COLOURS, FONT_PIXELS, LINES, Plot, PlotSize, Series, axes, plot
+from .tables import duration, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +40,7 @@ def bars(name: str, labels: Sequence[str], series: Sequence[Series], said: Seque
     of labels without a bar.
     """
 
-    def draw(figure: "Figure", form: Form) -> None:
+    def draw(figure: "Figure", form: PlotSize) -> None:
         ax = axes(figure, form, left=1, right=1, top=2, bottom=28 if rest else 2)
         ax.set_axis_off()
         ends = [0.0] * len(labels)
@@ -69,7 +69,7 @@ def bars_over_time(name: str, starts: Sequence[int], panel: Panel) -> Plot:
     """
     series = panel.series
 
-    def draw(figure: "Figure", size: Form) -> None:
+    def draw(figure: "Figure", size: PlotSize) -> None:
         from matplotlib.collections import PolyCollection
 
         ax = axes(figure, size, title=panel.title, top=30, bottom=24)
@@ -95,7 +95,7 @@ def lines_over_time(name: str, starts: Sequence[int], panels: Sequence[Panel], *
     """Plot panels of lines over time; a value is that of a step, or of its end if `at_ends`."""
     height = 190
 
-    def draw(figure: "Figure", form: Form) -> None:
+    def draw(figure: "Figure", form: PlotSize) -> None:
         for number, panel in enumerate(panels):
             above = number * height
             below = (len(panels) - number - 1) * height
@@ -136,7 +136,7 @@ def _alone(values: Sequence[float | None]) -> list[int]:
     return [at for at, value in enumerate(values) if value is not None and around[at] is around[at + 2] is None]
 
 
-def over_time(ax: "Axes", starts: Sequence[int], form: Form) -> None:
+def over_time(ax: "Axes", starts: Sequence[int], form: PlotSize) -> None:
     """Put a few times below the axis, each as exact as the distance to the next."""
     from matplotlib import dates
 

@@ -31,7 +31,7 @@ _POINTS = 72
 
 
 @dataclass(frozen=True)
-class Form:
+class PlotSize:
     """How wide a plot is drawn, in the page's pixels."""
 
     name: str
@@ -42,7 +42,7 @@ class Form:
     """How many letters fit above a bar."""
 
 
-FORMS = (Form("wide", 880, 8, 100), Form("narrow", 340, 4, 40))
+PLOT_SIZES = (PlotSize("wide", 880, 8, 100), PlotSize("narrow", 340, 4, 40))
 FONT_PIXELS = 12.5
 LINES: Mapping[str, Any] = {"solid": "solid", "dashed": (0, (4, 2))}
 
@@ -66,7 +66,7 @@ class Plot:
     legend: Sequence[Series]
 
 
-Draw = Callable[["Figure", Form], None]
+Draw = Callable[["Figure", PlotSize], None]
 
 
 def series_colour(index: int) -> str:
@@ -78,12 +78,12 @@ def plot(name: str, height: float, draw: Draw, *, legend: Sequence[Series]) -> P
     """Draw a plot in each form by `draw`, which gets an empty figure; the height is in the page's
     pixels, and what has no label is not in the legend.
     """
-    wide, narrow = (_svg(f"{name}-{form.name}", form, height, draw) for form in FORMS)
+    wide, narrow = (_svg(f"{name}-{form.name}", form, height, draw) for form in PLOT_SIZES)
     return Plot(wide, narrow, [series for series in legend if series.label])
 
 
 def axes(
-    figure: "Figure", form: Form, *, top: float, bottom: float, left: float = 46, right: float = 18, title: str = ""
+    figure: "Figure", form: PlotSize, *, top: float, bottom: float, left: float = 46, right: float = 18, title: str = ""
 ) -> "Axes":
     """Add axes with edges in the page's pixels from the figure's, whatever the fonts."""
     width, height = form.width, figure.get_figheight() * _POINTS
@@ -93,7 +93,7 @@ def axes(
     return added
 
 
-def _svg(name: str, form: Form, height: float, draw: Draw) -> str:
+def _svg(name: str, form: PlotSize, height: float, draw: Draw) -> str:
     import matplotlib.style
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
@@ -132,7 +132,7 @@ def _style(salt: str) -> dict[str, Any]:
     }
 
 
-def _fitted(document: str, form: Form) -> str:
+def _fitted(document: str, form: PlotSize) -> str:
     root = ET.fromstring(document)  # noqa: S314 - it was drawn a moment ago, of texts without control characters
     for parent in root.iter():
         for style in [child for child in parent if child.tag.endswith("}style")]:

@@ -17,7 +17,7 @@ import msgspec
 
 from ..failures import PipelineError
 from ..location import reason
-from .sheet import Kind, Sheet, Value, as_datetime
+from .tables import ReportTable, Value, ValueKind, as_datetime
 
 FORMULA_STARTS = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 """The characters that begin a formula in a spreadsheet, also in the wide forms of East Asian
@@ -116,16 +116,16 @@ def as_json(document: Any) -> bytes:
     return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
 
 
-def plain_sheet(sheet: Sheet) -> dict[str, Any]:
-    """Convert a sheet for JSON, with texts as they are."""
-    about = {name: getattr(sheet, name) for name in ("name", "title", "all_rows", "totals")}
-    return about | {"rows": [dict(zip(sheet.names, row, strict=True)) for row in _plain_rows(sheet)]}
+def plain_table(table: ReportTable) -> dict[str, Any]:
+    """Convert a table for JSON, with texts as they are."""
+    about = {name: getattr(table, name) for name in ("name", "title", "all_rows", "totals")}
+    return about | {"rows": [dict(zip(table.names, row, strict=True)) for row in _plain_rows(table)]}
 
 
-def as_csv(sheet: Sheet) -> bytes:
-    """Encode a sheet as CSV (RFC 4180, UTF-8), with an apostrophe before what may be a formula."""
+def as_csv(table: ReportTable) -> bytes:
+    """Encode a table as CSV (RFC 4180, UTF-8), with an apostrophe before what may be a formula."""
     text = io.StringIO(newline="")
-    csv.writer(text).writerows([sheet.names, *(map(_cell, row) for row in _plain_rows(sheet))])
+    csv.writer(text).writerows([table.names, *(map(_cell, row) for row in _plain_rows(table))])
     return text.getvalue().encode()
 
 
@@ -135,13 +135,13 @@ def iso(microseconds: int) -> str | None:
     return None if when is None else when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _plain_rows(sheet: Sheet) -> Iterator[list[Value]]:
-    for row in sheet.rows:
-        yield [_plain(value, column.kind) for column, value in zip(sheet.columns, row, strict=True)]
+def _plain_rows(table: ReportTable) -> Iterator[list[Value]]:
+    for row in table.rows:
+        yield [_plain(value, column.kind) for column, value in zip(table.columns, row, strict=True)]
 
 
-def _plain(value: Value, kind: Kind) -> Value:
-    if kind is Kind.TIME and isinstance(value, int):
+def _plain(value: Value, kind: ValueKind) -> Value:
+    if kind is ValueKind.TIME and isinstance(value, int):
         return iso(value)
     return round(value, 6) if isinstance(value, float) else value
 

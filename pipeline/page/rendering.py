@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from .files import as_csv
-from .sheet import Sheet, plural, shown
+from .tables import ReportTable, plural, shown
 
 _TEMPLATES = Path(__file__).parents[1]
 """A template's name is its path from here: `page/base.html`, `report/report.html`."""
@@ -40,9 +40,9 @@ def _environment() -> Environment:
     return environment
 
 
-def _csv_address(sheet: Sheet) -> str:
-    """Return a sheet as CSV within an address, so that a page that was mailed has it, too."""
-    return f"data:text/csv;charset=utf-8;base64,{b64encode(as_csv(sheet)).decode()}"
+def _csv_address(table: ReportTable) -> str:
+    """Return a table as CSV within an address, so that a page that was mailed has it, too."""
+    return f"data:text/csv;charset=utf-8;base64,{b64encode(as_csv(table)).decode()}"
 
 
 def _digest(text: str) -> str:

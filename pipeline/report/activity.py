@@ -1,6 +1,6 @@
-"""The changes that are asked for: how many, when, by whom, about what and with which client; and
-the nodes that pass them on. What has few values is counted together, for all questions; only time,
-and the topics, of which there may be as many as events, are counted apart.
+"""Questions about requested changes: how many, when, by whom, of which topic and with which client;
+and which nodes forward them. Columns with few values share one GROUP BY; time and topic names have
+their own.
 """
 
 from collections.abc import Mapping
@@ -8,26 +8,26 @@ from typing import Any
 
 from ..page.charts import Panel, bars_over_time
 from ..page.drawing import Plot, Series
-from ..page.sheet import count, moment, plural, share
-from .facts import COUNT, Fact
-from .question import NOTHING_ASKED, Part, Question, Report, label_of, named, ranking, times
-from .sheets import Asked, different
+from ..page.tables import count, moment, plural, share
+from .aggregates import COUNT, Aggregate
+from .question import NOTHING_ASKED, BarSegment, Report, ReportQuestion, label_of, named, ranking, times
+from .table_queries import TableQuery, different
 
 PARTS = (
-    Part("applied", "carried out", "s0"),
-    Part("validated", "only validated", "s4"),
-    Part("refused", "refused by a policy", "s5"),
-    Part("errors", "in error", "s7"),
-    Part("unknown", "in doubt", "s3"),
+    BarSegment("applied", "carried out", "s0"),
+    BarSegment("validated", "only validated", "s4"),
+    BarSegment("refused", "refused by a policy", "s5"),
+    BarSegment("errors", "in error", "s7"),
+    BarSegment("unknown", "in doubt", "s3"),
 )
-CHANGES = Fact(
+CHANGES = Aggregate(
     "changes",
     ("cluster_id", "principal", "api", "operation", "software", "received_node", "way", "outcome"),
     {"changes": COUNT, "last": "max(time)"},
 )
 """The changes, counted by all that has few values."""
-BY_TIME = Fact("changes_by_time", ("step", "outcome"), {"changes": COUNT})
-TOPICS = Fact(
+BY_TIME = Aggregate("changes_by_time", ("step", "outcome"), {"changes": COUNT})
+TOPICS = Aggregate(
     "topics",
     ("cluster_id", "name AS topic", "outcome"),
     {"changes": COUNT, "last": "max(time)"},
@@ -52,21 +52,21 @@ _COLUMNS = " ".join(_OUTCOMES)
 _SUMS = ", ".join(f"{_sum(condition)} AS {name}" for name, condition in _OUTCOMES.items())
 
 
-def _by(keys: str, name: str, title: str, *, fact: str = "changes", principals: bool = False) -> Asked:
+def _by(keys: str, name: str, title: str, *, aggregate: str = "changes", principals: bool = False) -> TableQuery:
     """Ask for the outcomes by some keys, and for how many principals there were."""
     listed = ", ".join(keys.split())
     people = f"{different('principal')} AS principals, " if principals else ""
-    return Asked(
+    return TableQuery(
         name,
         title,
         f"{keys} {_COLUMNS} {'principals ' if principals else ''}last",
-        f"SELECT {listed}, {_SUMS}, {people}max(last) AS last FROM {fact} GROUP BY ALL",
+        f"SELECT {listed}, {_SUMS}, {people}max(last) AS last FROM {aggregate} GROUP BY ALL",
         f"asked DESC, {listed}",
     )
 
 
 def _over_time_answer(report: Report) -> str:
-    by_api, steps, step = report.sheet("activity_by_api"), report.sheet("activity_over_time"), report.axis.step
+    by_api, steps, step = report.table("activity_by_api"), report.table("activity_over_time"), report.axis.step
     asked, applied = by_api.totals["asked"], by_api.totals["applied"]
     if not asked:
         return NOTHING_ASKED
@@ -82,9 +82,9 @@ def _over_time_answer(report: Report) -> str:
     return text
 
 
-def _most(report: Report, sheet: str, name: str, did: str, of: str) -> str:
+def _most(report: Report, table: str, name: str, did: str, of: str) -> str:
     """Say who did most; of several clusters, the cluster's name stands first."""
-    found = report.sheet(sheet)
+    found = report.table(table)
     if not found.rows:
         return NOTHING_ASKED
     first, every = found.records[0], found.totals["asked"]
@@ -98,27 +98,27 @@ def _most(report: Report, sheet: str, name: str, did: str, of: str) -> str:
 
 
 def _clients_answer(report: Report) -> str:
-    sheet = report.sheet("activity_by_client")
-    known = [row for row in sheet.records if row["software"]]
-    if not sheet.rows:
+    table = report.table("activity_by_client")
+    known = [row for row in table.records if row["software"]]
+    if not table.rows:
         return NOTHING_ASKED
     if not known:
         return "No client sent its name."
-    unknown = sum(row["asked"] for row in sheet.records if not row["software"])
+    unknown = sum(row["asked"] for row in table.records if not row["software"])
     text = f"Most often {named(known[0]['software'])}, {times(known[0]['asked'])}."
     return text + (
-        f" Of {share(unknown / sheet.totals['asked'])} of the changes the client is unknown." if unknown else ""
+        f" Of {share(unknown / table.totals['asked'])} of the changes the client is unknown." if unknown else ""
     )
 
 
 def _forwarding_answer(report: Report) -> str:
-    sheet = report.sheet("forwarding_by_node")
-    changes, forwarded = sheet.totals["changes"], sheet.totals["forwarded"]
+    table = report.table("forwarding_by_node")
+    changes, forwarded = table.totals["changes"], table.totals["forwarded"]
     if not changes:
         return NOTHING_ASKED
     if not forwarded:
         return "Nothing: all changes arrived at the controller itself."
-    most = max(sheet.records, key=lambda row: int(row["forwarded"]))
+    most = max(table.records, key=lambda row: int(row["forwarded"]))
     return (
         f"{count(forwarded)} of {plural(changes, 'change')} ({share(forwarded / changes)}) reached the controller by way of another node. "
         f"{_node(report, most)} forwarded most, {count(most['forwarded'])}."
@@ -130,20 +130,20 @@ def _node(report: Report, row: Mapping[str, Any]) -> str:
 
 
 def _drawn_over_time(report: Report) -> Plot | None:
-    sheet, axis = report.sheet("activity_over_time"), report.axis
-    series = [Series(part.label, part.colour, sheet.values(part.column)) for part in PARTS if sheet.totals[part.column]]
+    table, axis = report.table("activity_over_time"), report.axis
+    series = [Series(part.label, part.colour, table.values(part.column)) for part in PARTS if table.totals[part.column]]
     panel = Panel(f"Changes, by {axis.step}", series)
     return bars_over_time("activity", axis.starts, panel) if series else None
 
 
-OVER_TIME = Question(
+OVER_TIME = ReportQuestion(
     "activity",
     "How many changes are requested, and when?",
     _over_time_answer,
     _drawn_over_time,
     (
         _by("api operation", "activity_by_api", "Changes by API"),
-        Asked(
+        TableQuery(
             "activity_over_time",
             "Changes over time, by {step}",
             f"time {_COLUMNS}",
@@ -154,7 +154,7 @@ OVER_TIME = Question(
     ),
     note="A change is one element of a request: one topic, or one resource's configs.",
 )
-BY_PRINCIPAL = Question(
+BY_PRINCIPAL = ReportQuestion(
     "principals",
     "Who requests changes?",
     lambda report: _most(
@@ -163,14 +163,14 @@ BY_PRINCIPAL = Question(
     ranking("principals", "activity_by_principal", lambda _, row: label_of(row["principal"]), *PARTS),
     (_by("principal", "activity_by_principal", "Changes by principal"),),
 )
-BY_TOPIC = Question(
+BY_TOPIC = ReportQuestion(
     "topics",
     "Which topics are changed most?",
     lambda report: _most(report, "activity_by_topic", "topic", "was named in requests", "of {} topics"),
     ranking("topics", "activity_by_topic", lambda report, row: row["topic"] + report.of_cluster(row), *PARTS),
-    (_by("cluster_id topic", "activity_by_topic", "Changes by topic", fact="topics"),),
+    (_by("cluster_id topic", "activity_by_topic", "Changes by topic", aggregate="topics"),),
 )
-FORWARDING = Question(
+FORWARDING = ReportQuestion(
     "forwarding",
     "How much is forwarded, and by which node?",
     _forwarding_answer,
@@ -178,11 +178,11 @@ FORWARDING = Question(
         "forwarding",
         "forwarding_by_node",
         _node,
-        Part("local", "decided where it arrived", "s0"),
-        Part("forwarded", "forwarded to the controller", "s1"),
+        BarSegment("local", "decided where it arrived", "s0"),
+        BarSegment("forwarded", "forwarded to the controller", "s1"),
     ),
     (
-        Asked(
+        TableQuery(
             "forwarding_by_node",
             "Changes by the node that the client was connected to",
             "cluster_id received_node changes local forwarded share",
@@ -194,7 +194,7 @@ FORWARDING = Question(
     ),
     note="Every node takes every change, and forwards it to the controller unless it is the controller itself.",
 )
-BY_CLIENT = Question(
+BY_CLIENT = ReportQuestion(
     "clients",
     "Which clients send requests?",
     _clients_answer,

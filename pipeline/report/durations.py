@@ -1,17 +1,17 @@
-"""The durations of changes: counted in buckets by the tasks, which are added up to percentiles
+"""The question about durations: tasks count them in buckets, from which percentiles are computed
 here.
 
-A duration is from the request's arrival at the node that decided until the change was safe in the
-store. A percentile is less than 1 % off, and below 128 us exact; and it is the same however the
-events are dealt out.
+A duration is the time from the request's arrival at the node that decided it until the store had
+the change. A percentile is exact below 128 us and within 1 % above, whatever the division into
+tasks.
 """
 
 from ..page.charts import Panel, lines_over_time
 from ..page.drawing import Plot, Series
-from ..page.sheet import duration, plural
-from .facts import COUNT, Fact
-from .question import Question, Report
-from .sheets import Asked
+from ..page.tables import duration, plural
+from .aggregates import COUNT, Aggregate
+from .question import Report, ReportQuestion
+from .table_queries import TableQuery
 
 COLUMNS = "changes p50_us p90_us p99_us slowest_us"
 """The columns that `percentiles` gives."""
@@ -51,14 +51,14 @@ def percentiles(keys: str, counted: str) -> str:
 LATENCIES = {"changes": COUNT, "slowest": "max(greatest(latency_us, 0))"}
 _APPLIED = "rows WHERE outcome = 'applied'"
 BUCKET = f"{bucket('latency_us')} AS bucket"
-BY_STEP = Fact("latencies_by_step", ("step", "way", BUCKET), LATENCIES, _APPLIED)
-BY_OPERATION = Fact("latencies_by_operation", ("cluster_id", "operation", "way", BUCKET), LATENCIES, _APPLIED)
+BY_STEP = Aggregate("latencies_by_step", ("step", "way", BUCKET), LATENCIES, _APPLIED)
+BY_OPERATION = Aggregate("latencies_by_operation", ("cluster_id", "operation", "way", BUCKET), LATENCIES, _APPLIED)
 
 
 def _answer(report: Report) -> str:
     every = percentiles("way", "(SELECT * REPLACE ('all' AS way) FROM latencies_by_operation)")
     by_way = f"{percentiles('way', 'latencies_by_operation')} UNION ALL BY NAME {every}"
-    asked = report.facts.execute(f"SELECT way, changes, p50_us, p99_us FROM ({by_way})").fetchall()
+    asked = report.aggregates.execute(f"SELECT way, changes, p50_us, p99_us FROM ({by_way})").fetchall()
     found = {way: figures for way, *figures in asked}
     if not found:
         return "No change was carried out."
@@ -72,10 +72,10 @@ def _answer(report: Report) -> str:
 
 
 def _drawn(report: Report) -> Plot | None:
-    sheet, axis = report.sheet("durations_over_time"), report.axis
+    table, axis = report.table("durations_over_time"), report.axis
     series = []
     for way, (label, colour) in _WAYS.items():
-        found = {row["time"]: row for row in sheet.records if row["way"] == way}
+        found = {row["time"]: row for row in table.records if row["way"] == way}
         for name in ("p50_us", "p99_us") if found else ():
             # a logarithmic axis has no place for 0
             values = [max(found[start][name], 1) if start in found else None for start in axis.starts[:-1]]
@@ -84,20 +84,20 @@ def _drawn(report: Report) -> Plot | None:
     return lines_over_time("durations", axis.starts, [panel]) if series else None
 
 
-DURATIONS = Question(
+DURATIONS = ReportQuestion(
     "durations",
     "How long do changes take?",
     _answer,
     _drawn,
     (
-        Asked(
+        TableQuery(
             "durations_by_operation",
             "How long changes took, by operation",
             f"cluster_id operation way {COLUMNS}",
             percentiles("cluster_id, operation, way", "latencies_by_operation"),
             "cluster_id, operation, way",
         ),
-        Asked(
+        TableQuery(
             "durations_over_time",
             "How long changes took, by {step}",
             f"time way {COLUMNS}",

@@ -1,14 +1,14 @@
-"""The faults of the log: what the ingest found, and the lines that are no events. Such a line may
-hold anything, so the page tells why and where, and not what.
+"""The question about faults of the log: problems that the ingest found, and invalid lines. An
+invalid line may hold anything, so the page shows its file, number and reason, and not its text.
 """
 
 from ..page.charts import bars
 from ..page.drawing import Plot, Series
-from ..page.sheet import count, plural
+from ..page.tables import count, plural
 from ..schemas import Table
-from .facts import COUNT, Fact, Wanted
-from .question import Question, Report, listed, named, times
-from .sheets import Asked
+from .aggregates import COUNT, Aggregate, AggregateRequest
+from .question import Report, ReportQuestion, listed, named, times
+from .table_queries import TableQuery
 
 _MEANINGS = {
     "gap": ("missing event", "missing events", True),
@@ -28,17 +28,17 @@ _MEANINGS = {
 instead.
 """
 
-QUARANTINED = Wanted(
+QUARANTINED = AggregateRequest(
     Table.QUARANTINE,
     "reason file line",
     "FROM source",
-    (Fact("quarantine", ("reason", "file"), {"lines": COUNT, "line": "min(line)"}),),
+    (Aggregate("quarantine", ("reason", "file"), {"lines": COUNT, "line": "min(line)"}),),
 )
 
 
 def _answer(report: Report) -> str:
-    lines = report.sheet("quarantine_by_reason").totals["lines"]
-    parts = [_told(*row) for row in report.sheet("problems_by_kind").rows]
+    lines = report.table("quarantine_by_reason").totals["lines"]
+    parts = [_told(*row) for row in report.table("problems_by_kind").rows]
     if lines:
         parts.append(plural(lines, "invalid line", "invalid lines"))
     return f"The ingest found {listed(parts)}." if parts else "Nothing: each line is an event, and no event is missing."
@@ -52,8 +52,8 @@ def _told(kind: str, problems: int, events: int) -> str:
 
 
 def _drawn(report: Report) -> Plot | None:
-    values = {kind: events for kind, _, events in report.sheet("problems_by_kind").rows}
-    if lines := report.sheet("quarantine_by_reason").totals["lines"]:
+    values = {kind: events for kind, _, events in report.table("problems_by_kind").rows}
+    if lines := report.table("quarantine_by_reason").totals["lines"]:
         values["invalid lines"] = lines
     if not values:
         return None
@@ -61,20 +61,20 @@ def _drawn(report: Report) -> Plot | None:
     return bars("faults", list(values), [Series("", "s5", numbers)], list(map(count, numbers)))
 
 
-FAULTS = Question(
+FAULTS = ReportQuestion(
     "faults",
     "Which problems does the log have?",
     _answer,
     _drawn,
     (
-        Asked(
+        TableQuery(
             "problems",
             "Problems",
             "kind text cluster_id epoch first_sequence last_sequence events file",
             "SELECT * REPLACE (coalesce(events, 0) AS events) FROM problems",
             "cluster_id, epoch, first_sequence, last_sequence, kind, file, text",
         ),
-        Asked(
+        TableQuery(
             "quarantine_by_reason",
             "Invalid lines",
             "reason lines files file line",
@@ -82,7 +82,7 @@ FAULTS = Question(
             "lines DESC, reason",
             {"file": "First file"},
         ),
-        Asked(
+        TableQuery(
             "problems_by_kind",
             "Problems by kind",
             "kind problems events",

@@ -1,18 +1,18 @@
-"""The growth of topics and partitions over time, and the prefixes of names that grow most.
+"""The question about growth: topics and partitions over time, and the prefixes of names that grow
+most.
 
-Counted are the topics that clients see. What a cluster had when its log began is no growth;
-and where events are missing, a topic that was there stays counted until an event shows it again, or
-the next snapshot says what is there.
+Only topics that clients see are counted. Topics from before the log began are no growth. Where
+events are missing, a topic stays counted until an event or a snapshot shows its state.
 """
 
 from ..page.charts import Panel, lines_over_time
 from ..page.drawing import REST, Plot, Series, series_colour
-from ..page.sheet import count, plural
+from ..page.tables import count, plural
 from ..schemas import Table
-from .facts import Fact, Wanted
-from .question import Question, Report, named
+from .aggregates import Aggregate, AggregateRequest
+from .question import Report, ReportQuestion, named
 from .selection import Selection
-from .sheets import Asked
+from .table_queries import TableQuery
 
 BEFORE = -1
 """The step of all that was before the axis."""
@@ -27,21 +27,23 @@ STATES = """
     SELECT *, {'epoch': from_epoch, 'sequence': from_sequence} AS begun, {'epoch': until_epoch, 'sequence': until_sequence} AS until,
         coalesce(until_cause = 'gap', false) AS lost FROM source
 """
-"""The states of topics, with the places where each began and ended."""
+"""The states of topics, with the positions where each began and ended."""
 
-FIRST_CHANGES = Fact(
+FIRST_CHANGES = Aggregate(
     "first_changes",
     ("cluster_id",),
     {"first": "min(begun)"},
     "rows WHERE from_cause != 'snapshot' AND NOT marked_for_deletion",
 )
-"""The place at which each cluster's topics changed first; what snapshots showed until then was
+"""The position at which each cluster's topics changed first; what snapshots showed until then was
 there before.
 """
-TOLD = Fact("told", ("cluster_id", "begun"), {"time": "min(from_time)"}, "rows WHERE from_cause = 'snapshot'")
-LOST = Fact("lost", ("cluster_id", "topic", "partitions", "until"), {}, "rows WHERE lost AND NOT marked_for_deletion")
+TOLD = Aggregate("told", ("cluster_id", "begun"), {"time": "min(from_time)"}, "rows WHERE from_cause = 'snapshot'")
+LOST = Aggregate(
+    "lost", ("cluster_id", "topic", "partitions", "until"), {}, "rows WHERE lost AND NOT marked_for_deletion"
+)
 """The topics that were there where events are missing."""
-FOLLOWED = Fact(
+FOLLOWED = Aggregate(
     "followed",
     LOST.keys,
     {"next": "min({'begun': begun, 'step': first_step})"},
@@ -53,7 +55,7 @@ FOLLOWED = Fact(
 """The beginning of the next state that is known of a lost topic; if it is marked for deletion,
 clients see it no longer.
 """
-COURSES = Fact(
+COURSES = Aggregate(
     "courses",
     ("cluster_id", "prefix", "step"),
     {
@@ -68,10 +70,10 @@ COURSES = Fact(
         ) WHERE NOT marked_for_deletion
     )""",
 )
-BEGUN = Wanted(Table.TOPIC_HISTORY, COLUMNS, STATES, (FIRST_CHANGES, TOLD, LOST))
+BEGUN = AggregateRequest(Table.TOPIC_HISTORY, COLUMNS, STATES, (FIRST_CHANGES, TOLD, LOST))
 
 
-def grown(selection: Selection) -> Wanted:
+def grown(selection: Selection) -> AggregateRequest:
     """Return what is counted after BEGUN was: topics by the steps where states began and ended."""
     axis, given = selection.axis, (FIRST_CHANGES.name, LOST.name)
     states = f"""
@@ -80,8 +82,8 @@ def grown(selection: Selection) -> Wanted:
                 ELSE {axis.clamped("epoch_us(from_time)")} END AS first_step
         FROM ({STATES}) AS states LEFT JOIN first_changes USING (cluster_id)
     """
-    tables = {name: selection.facts.table(name).to_arrow_table() for name in given}
-    return Wanted(Table.TOPIC_HISTORY, COLUMNS, states, (COURSES, FOLLOWED), tables)
+    tables = {name: selection.aggregates.table(name).to_arrow_table() for name in given}
+    return AggregateRequest(Table.TOPIC_HISTORY, COLUMNS, states, (COURSES, FOLLOWED), tables)
 
 
 def sum_up_growth(selection: Selection) -> None:
@@ -90,15 +92,15 @@ def sum_up_growth(selection: Selection) -> None:
     each step, and `prefixes`.
     """
     axis = selection.axis
-    selection.facts.execute(f"""
-        CREATE TABLE snapshots AS SELECT cluster_id, place, {axis.clamped("epoch_us(time)")} AS step FROM (
-            SELECT cluster_id, {{'epoch': epoch, 'sequence': 0}} AS place, began AS time FROM controller_epochs WHERE begins_with_snapshot
+    selection.aggregates.execute(f"""
+        CREATE TABLE snapshots AS SELECT cluster_id, position, {axis.clamped("epoch_us(time)")} AS step FROM (
+            SELECT cluster_id, {{'epoch': epoch, 'sequence': 0}} AS position, began AS time FROM controller_epochs WHERE begins_with_snapshot
             UNION ALL FROM told
         );
         INSERT INTO courses SELECT cluster_id, {PREFIX}, min(earliest).step, -1, -partitions, 0, 0 FROM (
             SELECT * REPLACE ({{'epoch': next.begun.epoch, 'step': next.step}} AS next) FROM followed
-            UNION ALL SELECT lost.*, {{'epoch': place.epoch, 'step': step}} FROM lost
-            ASOF JOIN snapshots ON lost.cluster_id = snapshots.cluster_id AND until <= place
+            UNION ALL SELECT lost.*, {{'epoch': position.epoch, 'step': step}} FROM lost
+            ASOF JOIN snapshots ON lost.cluster_id = snapshots.cluster_id AND until <= position
         ) AS ends(cluster_id, topic, partitions, until, earliest) GROUP BY cluster_id, topic, partitions, until;
         CREATE TABLE prefixes AS SELECT cluster_id, prefix,
             sum(if(step < 0, topics, 0)) AS topics_before, sum(if(step < {axis.steps}, topics, 0)) AS topics,
@@ -115,7 +117,7 @@ def sum_up_growth(selection: Selection) -> None:
 
 
 def _answer(report: Report) -> str:
-    by_cluster, by_prefix = report.sheet("growth_by_cluster"), report.sheet("growth_by_prefix")
+    by_cluster, by_prefix = report.table("growth_by_cluster"), report.table("growth_by_prefix")
     sums = {**by_cluster.totals, **by_prefix.totals}
     if not by_prefix.rows:
         return "There was no topic."
@@ -138,8 +140,8 @@ def _from_to(what: str, before: int, after: int) -> str:
 
 
 def _drawn(report: Report) -> Plot | None:
-    largest = report.sheet("growth_by_cluster").cut(REST)
-    over_time = report.sheet("growth_over_time").records
+    largest = report.table("growth_by_cluster").cut(REST)
+    over_time = report.table("growth_over_time").records
     if not largest.rows:
         return None
     names = largest.values("cluster_id")
@@ -159,13 +161,13 @@ def _drawn(report: Report) -> Plot | None:
     return lines_over_time("growth", report.axis.starts, panels, at_ends=True)
 
 
-GROWTH = Question(
+GROWTH = ReportQuestion(
     "growth",
     "What grows?",
     _answer,
     _drawn,
     (
-        Asked(
+        TableQuery(
             "growth_by_cluster",
             "Growth by cluster",
             f"cluster_id {SIZES}",
@@ -174,14 +176,14 @@ GROWTH = Question(
             "partitions DESC, cluster_id",
             compares=True,
         ),
-        Asked(
+        TableQuery(
             "growth_by_prefix",
             "Growth by prefix of the name",
             f"cluster_id prefix growth {SIZES} created deleted",
             "SELECT *, partitions - partitions_before AS growth FROM prefixes",
             "growth DESC, created DESC, cluster_id, prefix",
         ),
-        Asked(
+        TableQuery(
             "growth_over_time",
             "Topics and partitions, by {step}",
             "cluster_id time topics partitions",

@@ -1,6 +1,5 @@
-"""Runs `minicontroller pipeline report`: all questions, in their order, as one document for
-programs and one page for people. The figures are on the disk before the page is made, so whatever
-goes wrong with a drawing costs no hour of counting.
+"""Runs `minicontroller pipeline report`: writes all questions as a JSON document, CSV files and a
+page. The figures are written before the page is drawn, so an error in a drawing loses none of them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,28 +10,28 @@ from pyspark.sql import SparkSession
 
 from ..delta import Tables
 from ..location import Location
-from ..page.files import Files, as_csv, as_json, plain_sheet
+from ..page.files import Files, as_csv, as_json, plain_table
 from ..page.rendering import render
-from ..page.sheet import Kind, count, moment, plural, share, shown
+from ..page.tables import ValueKind, count, moment, plural, share, shown
 from ..progress import Stages
 from ..schemas import Table
 from .activity import BY_CLIENT, BY_PRINCIPAL, BY_TIME, BY_TOPIC, CHANGES, FORWARDING, OVER_TIME, TOPICS
-from .controllers import CONTROLLERS, NEAR_CHANGES, find_reigns
+from .aggregates import AggregateRequest
+from .controllers import CONTROLLERS, NEAR_CHANGES, find_controller_epochs
 from .durations import BY_OPERATION, BY_STEP, DURATIONS
-from .facts import Wanted
 from .faults import FAULTS, QUARANTINED
 from .growth import BEGUN, GROWTH, grown, sum_up_growth
 from .objections import OBJECTIONS, WOULD_BE_REFUSED, note_rules
 from .question import Report
 from .refusals import ERRORS, FINDINGS, REFUSALS, REFUSED, WARNINGS
 from .selection import COLUMNS, Selection
-from .sheets import Asked
+from .table_queries import TableQuery
 
 SCHEMA_VERSION = 1
 """The version of the JSON document: a name in it never gets another meaning."""
 ROWS_ON_THE_PAGE = 10
 STAGES = 2
-CLUSTERS = Asked(
+CLUSTERS = TableQuery(
     "clusters",
     "Clusters",
     "cluster_id events changes first last",
@@ -78,19 +77,21 @@ def make(selection: Selection, progress: Stages, rules: Sequence[str] = ()) -> R
     with progress.stage("counting events"):
         selection.count(selection.days, BEGUN, QUARANTINED)
     selection.load(Table.PROBLEMS, Table.CONTROLLER_EPOCHS)
-    near = {"places": find_reigns(selection)}
-    facts = (CHANGES, BY_TIME, TOPICS, REFUSED, OBJECTIONS, ERRORS, FINDINGS, BY_STEP, BY_OPERATION, NEAR_CHANGES)
+    near = {"positions": find_controller_epochs(selection)}
+    aggregates = (CHANGES, BY_TIME, TOPICS, REFUSED, OBJECTIONS, ERRORS, FINDINGS, BY_STEP, BY_OPERATION, NEAR_CHANGES)
     with progress.stage("changes", events=selection.number):
-        selection.count(Wanted(Table.EVENTS, COLUMNS, selection.decisions, facts, near), grown(selection))
+        selection.count(
+            AggregateRequest(Table.EVENTS, COLUMNS, selection.decisions, aggregates, near), grown(selection)
+        )
     sum_up_growth(selection)
-    note_rules(selection.facts, rules)
+    note_rules(selection.aggregates, rules)
     return Report(selection, QUESTIONS, CLUSTERS)
 
 
 def save_figures(report: Report, files: Files) -> None:
     files.save(files.json, as_json(document(report)))
-    for sheet in report.sheets:
-        files.save(files.csv_folder / f"{sheet.name}.csv", as_csv(sheet))
+    for table in report.tables:
+        files.save(files.csv_folder / f"{table.name}.csv", as_csv(table))
 
 
 def document(report: Report) -> dict[str, Any]:
@@ -111,11 +112,11 @@ def document(report: Report) -> dict[str, Any]:
                 "name": question.name,
                 "title": question.title,
                 "answer": question.answer(report),
-                "tables": [sheet.name for sheet in question.sheets(report)],
+                "tables": [table.name for table in question.tables(report)],
             }
             for question in report.questions
         ],
-        "tables": {sheet.name: plain_sheet(sheet) for sheet in report.sheets},
+        "tables": {table.name: plain_table(table) for table in report.tables},
     }
 
 
@@ -126,7 +127,7 @@ def save_page(report: Report, files: Files) -> None:
         "report/report.html",
         report=report,
         parts=parts,
-        on_page=lambda sheet: sheet.cut(ROWS_ON_THE_PAGE).telling(*untold),
+        on_page=lambda table: table.cut(ROWS_ON_THE_PAGE).telling(*untold),
         figures=list(_figures(report)),
         period=_period(report),
         csv=files.csv_folder.name,
@@ -137,14 +138,14 @@ def save_page(report: Report, files: Files) -> None:
 
 def _figures(report: Report) -> Iterator[tuple[str, str, str]]:
     """Yield the figures at the top of the page: what, how much, and whether it is bad."""
-    totals = {sheet.name: sheet.totals for sheet in report.sheets}
+    totals = {table.name: table.totals for table in report.tables}
     changes, refused = totals["clusters"]["changes"], totals["refusals_by_rule"]["refused"]
     yield "Requested changes", count(changes), ""
-    yield "Refused by policies", share(refused / changes) if changes else shown(None, Kind.SHARE), ""
+    yield "Refused by policies", share(refused / changes) if changes else shown(None, ValueKind.SHARE), ""
     yield "Would be refused", count(totals["would_be_refused_by_rule"]["would_be_refused"]), ""
     yield "Topics at the end", count(totals["growth_by_cluster"]["topics"]), ""
     yield "Partitions at the end", count(totals["growth_by_cluster"]["partitions"]), ""
-    yield "Changes of controllers", count(report.sheet("controller_changes").all_rows), ""
+    yield "Changes of controllers", count(report.table("controller_changes").all_rows), ""
     wrong = totals["problems_by_kind"]["problems"] + totals["quarantine_by_reason"]["lines"]
     yield "Faults of the log", count(wrong), "bad" if wrong else ""
 

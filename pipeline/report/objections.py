@@ -1,16 +1,16 @@
-"""The changes that would be refused: a rule or a policy objected to them, and its objection was not
-enforced. What `audit/outcomes.py` says of one event is asked here of many. All rules are listed,
-those that never fired with zero.
+"""The question about changes that would be refused: a rule or a policy objected, and the objection
+was not enforced. The SQL applies the definition of `audit/outcomes.py`. Rules that never objected
+are listed with zero.
 """
 
 from collections.abc import Sequence
 
 import pyarrow as pa
 
-from ..page.sheet import count, plural, share
-from .facts import COUNT, Fact, Facts, last_event
-from .question import NOTHING_ASKED, Part, Question, Report, label_of, named, ranking, times
-from .sheets import Asked, different
+from ..page.tables import count, plural, share
+from .aggregates import COUNT, Aggregate, AggregateDatabase, last_event
+from .question import NOTHING_ASKED, BarSegment, Report, ReportQuestion, label_of, named, ranking, times
+from .table_queries import TableQuery, different
 
 OBJECTION = """
     CASE WHEN error_code != 0 THEN NULL
@@ -24,7 +24,7 @@ OBJECTION = """
 """The query for the rule that objects to a change that was not refused, and what it says; without a
 name where nothing could judge the change.
 """
-OBJECTIONS = Fact(
+OBJECTIONS = Aggregate(
     "objections",
     ("principal", "objection.rule AS rule", "cluster_id", "resource", "name"),
     {"changes": COUNT, "applied": "count_if(outcome = 'applied')", "event": last_event("objection.text")},
@@ -38,13 +38,13 @@ _COUNTED = f"sum(changes) AS would_be_refused, sum(applied) AS applied, {_LAST}"
 _COLUMNS = "would_be_refused applied"
 
 
-def note_rules(facts: Facts, names: Sequence[str]) -> None:
-    """Have the names of the rules in force among the facts."""
-    facts.from_arrow(pa.table({"rule": pa.array(names, pa.string())})).create(IN_FORCE)
+def note_rules(aggregates: AggregateDatabase, names: Sequence[str]) -> None:
+    """Have the names of the rules in force among the aggregates."""
+    aggregates.from_arrow(pa.table({"rule": pa.array(names, pa.string())})).create(IN_FORCE)
 
 
 def _answer(report: Report) -> str:
-    by_rule, by_principal = report.sheet("would_be_refused_by_rule"), report.sheet("would_be_refused_by_principal")
+    by_rule, by_principal = report.table("would_be_refused_by_rule"), report.table("would_be_refused_by_principal")
     asked = report.clusters.totals["changes"]
     if not asked:
         return NOTHING_ASKED
@@ -62,13 +62,13 @@ def _answer(report: Report) -> str:
     )
 
 
-def _by(keys: str, name: str, title: str, *, more: str = "", where: str = "", on_page: bool = True) -> Asked:
+def _by(keys: str, name: str, title: str, *, more: str = "", where: str = "", on_page: bool = True) -> TableQuery:
     """Ask for the objections by some keys, and how many different values the columns of `more`
     have.
     """
     listed = ", ".join(keys.split())
     others = "".join(f", {different(column)} AS {counted}" for column, counted in _pairs(more))
-    return Asked(
+    return TableQuery(
         name,
         title,
         f"{keys} {_COLUMNS} {' '.join(counted for _, counted in _pairs(more))} last message",
@@ -83,7 +83,7 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     return [(column, counted) for column, counted in (each.split() for each in text.split(",") if each)]
 
 
-WOULD_BE_REFUSED = Question(
+WOULD_BE_REFUSED = ReportQuestion(
     "would_be_refused",
     "Who would be refused if all rules were enforced?",
     _answer,
@@ -91,7 +91,7 @@ WOULD_BE_REFUSED = Question(
         "would_be_refused",
         "would_be_refused_by_principal",
         lambda _, row: label_of(row["principal"]),
-        Part("would_be_refused", "would be refused", "s3"),
+        BarSegment("would_be_refused", "would be refused", "s3"),
     ),
     (
         _by(
@@ -119,7 +119,7 @@ WOULD_BE_REFUSED = Question(
             more="rule rules,name names",
             on_page=False,
         ),
-        Asked(
+        TableQuery(
             "rules",
             "All rules",
             "rule refused would_be_refused last",

@@ -1,5 +1,5 @@
-"""A report, its questions, and what answers each of them: a sentence, which holds without the plot,
-a plot, which is drawn after the sheets were written, and sheets.
+"""A report and its questions. A question is answered by a sentence that stands alone, a plot, which
+is drawn after the tables were written, and report tables.
 """
 
 import unicodedata
@@ -10,9 +10,9 @@ from typing import Any
 from ...audit.event import NOT_AUTHENTICATED
 from ..page.charts import bars
 from ..page.drawing import Plot, Series
-from ..page.sheet import Sheet, Value, count, plural, shortened
+from ..page.tables import ReportTable, Value, count, plural, shortened
 from .selection import Selection
-from .sheets import Asked
+from .table_queries import TableQuery
 
 BARS = 10
 NOTHING_ASKED = "No changes were requested."
@@ -22,25 +22,25 @@ _ISOLATED = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
 
 
 class Report:
-    """The counts of a selection, as sheets."""
+    """The tables of a selection, and the questions that they answer."""
 
-    def __init__(self, selection: Selection, questions: Sequence["Question"], *more: Asked) -> None:
-        self.selection, self.axis, self.facts = selection, selection.axis, selection.facts
+    def __init__(self, selection: Selection, questions: Sequence["ReportQuestion"], *more: TableQuery) -> None:
+        self.selection, self.axis, self.aggregates = selection, selection.axis, selection.aggregates
         self.questions = questions
         asked = (*more, *(each for question in questions for each in question.asked))
-        self._sheets = {each.name: each.of(self.facts, self.axis.step) for each in asked}
+        self._sheets = {each.name: each.of(self.aggregates, self.axis.step) for each in asked}
 
-    def sheet(self, name: str) -> Sheet:
+    def table(self, name: str) -> ReportTable:
         return self._sheets[name]
 
     @property
-    def sheets(self) -> list[Sheet]:
-        """All sheets, in the order in which they are told."""
-        return [self.clusters, *(sheet for each in self.questions for sheet in each.sheets(self))]
+    def tables(self) -> list[ReportTable]:
+        """All tables in the order of the report."""
+        return [self.clusters, *(table for each in self.questions for table in each.tables(self))]
 
     @property
-    def clusters(self) -> Sheet:
-        return self.sheet("clusters")
+    def clusters(self) -> ReportTable:
+        return self.table("clusters")
 
     def of_cluster(self, row: Mapping[str, Any]) -> str:
         """Name the row's cluster, which goes without saying unless there are several."""
@@ -48,29 +48,29 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Question:
+class ReportQuestion:
     name: str
     title: str
     answer: Callable[[Report], str]
     draw: Callable[[Report], Plot | None]
-    asked: Sequence[Asked]
+    asked: Sequence[TableQuery]
     note: str = ""
     """How the figures are to be read."""
 
-    def shown(self, report: Report) -> list[Sheet]:
-        """Return the sheets for people."""
-        sheets = [(each, report.sheet(each.name)) for each in self.asked if each.on_page]
-        return [sheet for each, sheet in sheets if sheet.all_rows > 1 or not each.compares]
+    def shown(self, report: Report) -> list[ReportTable]:
+        """Return the tables for people."""
+        tables = [(each, report.table(each.name)) for each in self.asked if each.on_page]
+        return [table for each, table in tables if table.all_rows > 1 or not each.compares]
 
-    def sheets(self, report: Report) -> list[Sheet]:
-        """Return all sheets, and first those for people."""
+    def tables(self, report: Report) -> list[ReportTable]:
+        """Return all tables, and first those for people."""
         shown = self.shown(report)
-        return [*shown, *(sheet for each in self.asked if (sheet := report.sheet(each.name)) not in shown)]
+        return [*shown, *(table for each in self.asked if (table := report.table(each.name)) not in shown)]
 
 
 @dataclass(frozen=True)
-class Part:
-    """A column of a sheet, as a part of a bar."""
+class BarSegment:
+    """A column of a table, as a part of a bar."""
 
     column: str
     label: str
@@ -83,12 +83,12 @@ class Part:
 
 
 def ranking(
-    name: str, sheet: str, label: Callable[[Report, Mapping[str, Any]], str], *parts: Part
+    name: str, table: str, label: Callable[[Report, Mapping[str, Any]], str], *parts: BarSegment
 ) -> Callable[[Report], Plot | None]:
-    """Return what plots a bar for each of the first rows of a sheet, and counts the others."""
+    """Return what plots a bar for each of the first rows of a table, and counts the others."""
 
     def draw(report: Report) -> Plot | None:
-        first = report.sheet(sheet).cut(BARS)
+        first = report.table(table).cut(BARS)
         series = [Series(part.label, part.colour, [part.of(row) for row in first.records]) for part in parts]
         sums = [count(sum(part.of(row) for part in parts)) for row in first.records]
         rest = rest_of(first, sum(part.of(first.of_others) for part in parts))
@@ -99,9 +99,9 @@ def ranking(
     return draw
 
 
-def rest_of(sheet: Sheet, others: int) -> str:
-    """Describe the rows of a sheet without a bar."""
-    return f"and {plural(sheet.others, 'other')}: {count(others)}" if sheet.others else ""
+def rest_of(table: ReportTable, others: int) -> str:
+    """Describe the rows of a table without a bar."""
+    return f"and {plural(table.others, 'other')}: {count(others)}" if table.others else ""
 
 
 def label_of(name: Value) -> str:

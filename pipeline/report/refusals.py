@@ -1,28 +1,28 @@
-"""The refusals of policies by principal and by rule, with the reasons, and what rules find without
-refusing. A refusal is a policy's: it said no, or it failed. What was refused without one is told
-apart.
+"""Questions about refusals by principal and by rule with their reasons, and about findings that
+refused nothing. A refusal is a policy's verdict or its failure; errors without a policy have a
+table of their own.
 """
 
 from ..page.charts import bars
 from ..page.drawing import REST, Plot, Series, series_colour
-from ..page.sheet import count, plural, share
-from .facts import COUNT, Fact, last_event
-from .question import BARS, NOTHING_ASKED, Part, Question, Report, label_of, named, ranking, rest_of, times
-from .sheets import Asked, different
+from ..page.tables import count, plural, share
+from .aggregates import COUNT, Aggregate, last_event
+from .question import BARS, NOTHING_ASKED, BarSegment, Report, ReportQuestion, label_of, named, ranking, rest_of, times
+from .table_queries import TableQuery, different
 
-REFUSED = Fact(
+REFUSED = Aggregate(
     "refused",
     ("principal", "blamed AS rule", "name"),
     {"changes": COUNT, "broken": "count_if(outcome = 'broken')", "event": last_event("policy_message")},
     "rows WHERE outcome IN ('refused', 'broken')",
 )
-ERRORS = Fact(
+ERRORS = Aggregate(
     "errors",
     ("error", "operation", "principal"),
     {"changes": COUNT, "event": last_event("message")},
     "rows WHERE outcome = 'error'",
 )
-FINDINGS = Fact(
+FINDINGS = Aggregate(
     "findings",
     ("finding.rule AS rule", "finding.action AS action", "principal", "name"),
     {"findings": COUNT, "applied": "count_if(outcome = 'applied')", "event": last_event("finding.message")},
@@ -36,7 +36,7 @@ _PRINCIPALS = f"{different('principal')} AS principals"
 
 
 def _refusals_answer(report: Report) -> str:
-    by_principal, by_rule = report.sheet("refusals_by_principal"), report.sheet("refusals_by_rule")
+    by_principal, by_rule = report.table("refusals_by_principal"), report.table("refusals_by_rule")
     decided, refused, failed = report.clusters.totals["changes"], by_rule.totals["refused"], by_rule.totals["failed"]
     if not decided:
         return NOTHING_ASKED
@@ -58,12 +58,12 @@ def _refusals_answer(report: Report) -> str:
 
 
 def _refusals_drawn(report: Report) -> Plot | None:
-    people = report.sheet("refusals_by_principal").cut(BARS)
-    rules = report.sheet("refusals_by_rule").cut(REST)
+    people = report.table("refusals_by_principal").cut(BARS)
+    rules = report.table("refusals_by_rule").cut(REST)
     if not rules.rows:
         return None
     who, totals = people.values("principal"), people.values("refused")
-    counts = {row[:2]: row[2] for row in report.sheet("refusals_by_principal_and_rule").rows}
+    counts = {row[:2]: row[2] for row in report.table("refusals_by_principal_and_rule").rows}
     series = [
         Series(label_of(rule), series_colour(index), [counts.get((name, rule), 0) for name in who])
         for index, rule in enumerate(rules.values("rule"))
@@ -77,27 +77,27 @@ def _refusals_drawn(report: Report) -> Plot | None:
 
 
 def _warnings_answer(report: Report) -> str:
-    sheet = report.sheet("warnings_by_rule")
-    if not sheet.rows:
+    table = report.table("warnings_by_rule")
+    if not table.rows:
         return "Nothing: no rule had a finding that refused nothing."
-    findings, applied = sheet.totals["findings"], sheet.totals["applied"]
-    rule, action, most = sheet.rows[0][:3]
+    findings, applied = table.totals["findings"], table.totals["applied"]
+    rule, action, most = table.rows[0][:3]
     who = f"“{named(rule)}” ({named(action)})"
-    if sheet.all_rows == 1:
+    if table.all_rows == 1:
         text = f"Only {who} had findings that refused nothing: {times(findings)}."
     else:
-        text = f"{plural(sheet.all_rows, 'rule')} had {plural(findings, 'finding')} that refused nothing. "
+        text = f"{plural(table.all_rows, 'rule')} had {plural(findings, 'finding')} that refused nothing. "
         text += f"Most are by {who}: {count(most)}."
     return f"{text} {share(applied / findings)} of these changes were carried out."
 
 
-REFUSALS = Question(
+REFUSALS = ReportQuestion(
     "refusals",
     "Who is refused, by which rule, and why?",
     _refusals_answer,
     _refusals_drawn,
     (
-        Asked(
+        TableQuery(
             "refusals_by_principal_and_rule",
             "Refusals by principal and rule",
             "principal rule refused last message",
@@ -105,21 +105,21 @@ REFUSALS = Question(
             "FROM refused GROUP BY principal, rule",
             "of_principal DESC, principal, refused DESC, rule",
         ),
-        Asked(
+        TableQuery(
             "refusals_by_rule",
             "Refusals by rule",
             "rule refused failed principals names last message",
             f"SELECT rule, {_REFUSED}, sum(broken) AS failed, {_PRINCIPALS}, {_NAMES} FROM refused GROUP BY ALL",
             "refused DESC, rule",
         ),
-        Asked(
+        TableQuery(
             "errors",
             "Errors without a policy",
             "error operation changes principals last message",
             f"SELECT error, operation, sum(changes) AS changes, count(*) AS principals, {_LAST} FROM errors GROUP BY ALL",
             "changes DESC, error, operation",
         ),
-        Asked(
+        TableQuery(
             "refusals_by_principal",
             "Refusals by principal",
             "principal refused rules names last message",
@@ -131,7 +131,7 @@ REFUSALS = Question(
     note="A policy refused these changes, or failed. Changes that were refused without a policy, because they were invalid or not "
     "authorized, are in the last table.",
 )
-WARNINGS = Question(
+WARNINGS = ReportQuestion(
     "warnings",
     "What do rules warn of?",
     _warnings_answer,
@@ -139,11 +139,11 @@ WARNINGS = Question(
         "warnings",
         "warnings_by_rule",
         lambda _, row: f"{row['rule']} ({row['action']})",
-        Part("applied", "carried out", "s0"),
-        Part("findings", "not carried out", "s7", less="applied"),
+        BarSegment("applied", "carried out", "s0"),
+        BarSegment("findings", "not carried out", "s7", less="applied"),
     ),
     (
-        Asked(
+        TableQuery(
             "warnings_by_rule",
             "Findings by rule",
             "rule action findings applied principals names last message",

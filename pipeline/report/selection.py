@@ -1,5 +1,5 @@
-"""The selection that a report is about: a stretch of time, some clusters, and their events. Time
-selects events, and orders none. What was decided has one outcome, which all questions share.
+"""The selection of a report: a period, some clusters, and their events. Times select events but do
+not order them. Each decision has one outcome, which all questions share.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from ..delta import Tables
 from ..failures import PipelineError
 from ..periods import Axis, Spread, axis, worth_showing
 from ..schemas import CLUSTER, Table
-from .facts import COUNT, Fact, Wanted, connection, facts_of
+from .aggregates import COUNT, Aggregate, AggregateRequest, compute_aggregates, connection
 
 
 class NothingSelectedError(PipelineError):
@@ -24,7 +24,7 @@ _OUTCOME = """
     CASE WHEN effect != 'none' THEN effect WHEN error_code = 0 THEN 'validated' WHEN enforced = false THEN 'error'
     WHEN decision = 'violated' THEN 'refused' WHEN decision = 'broken' THEN 'broken' ELSE 'error' END
 """
-DAYS = Fact(
+DAYS = Aggregate(
     "days",
     ("cluster_id", "day"),
     {"first": "min(time)", "last": "max(time)", "events": COUNT, "decisions": "count_if(kind = 'decision')"},
@@ -37,7 +37,7 @@ COLUMNS = (
 
 
 class Selection:
-    """The events that a report is about, and the facts that were counted of them. Times are
+    """The events that a report is about, and the aggregates that were counted of them. Times are
     microseconds since 1970: `since` is within, `until` is not. No clusters means all.
     """
 
@@ -51,12 +51,14 @@ class Selection:
         clusters: Sequence[str] = (),
     ) -> None:
         self.since, self.until, self.clusters = since, until, tuple(dict.fromkeys(clusters))
-        self.facts = connection()
+        self.aggregates = connection()
         self._spark, self._tables, self._snapshots = spark, tables.location, tables.snapshots()
 
-    def count(self, *wanted: Wanted) -> None:
+    def count(self, *wanted: AggregateRequest) -> None:
         """Count what is wanted of the clusters' rows in one go. Raises OSError, Spark's errors."""
-        facts_of(self._spark, self._tables, [(each, self.files(each.table)) for each in wanted], self.facts)
+        compute_aggregates(
+            self._spark, self._tables, [(each, self.files(each.table)) for each in wanted], self.aggregates
+        )
 
     def files(self, table: Table) -> list[DataFile]:
         """Return a table's files that may have rows of the clusters and, of events, the period."""
@@ -68,12 +70,12 @@ class Selection:
         ]
 
     def load(self, *tables: Table) -> None:
-        """Have some small tables among the facts, with the rows of the clusters, or of none."""
+        """Copy small tables to the aggregates: the rows of the clusters, and rows without one."""
         for table in tables:
             found = dataset(self._tables, table, self.files(table))
             if self.clusters:
                 found = found.filter(ds.field(CLUSTER).is_null() | ds.field(CLUSTER).isin(self.clusters))
-            self.facts.from_arrow(found.to_table()).create(table.value)
+            self.aggregates.from_arrow(found.to_table()).create(table.value)
 
     def _may_hold(self, file: DataFile) -> bool:
         low, high = file.low.get("time"), file.high.get("time")
@@ -108,14 +110,14 @@ class Selection:
         """
 
     @property
-    def days(self) -> Wanted:
+    def days(self) -> AggregateRequest:
         """The counts that are needed before anything is known of the selection."""
-        return Wanted(Table.EVENTS, "cluster_id day time kind", self.events, (DAYS,))
+        return AggregateRequest(Table.EVENTS, "cluster_id day time kind", self.events, (DAYS,))
 
     @cached_property
     def _days(self) -> list[Spread]:
         """How the events of each cluster and day are spread."""
-        days = self.facts.execute("SELECT first, last, events FROM days ORDER BY ALL")
+        days = self.aggregates.execute("SELECT first, last, events FROM days ORDER BY ALL")
         return [Spread(*row) for row in days.fetchall()]
 
     @property
@@ -124,10 +126,10 @@ class Selection:
 
     @cached_property
     def axis(self) -> Axis:
-        """The axis of the time of nearly all events, whose steps the facts get as a table."""
+        """The axis of the time of nearly all events, whose steps the aggregates get as a table."""
         found = axis(*worth_showing(self._days)) if self._days else axis(self.since or 0, self.since or 0)
         steps = "SELECT unnest(range($1))::INTEGER AS step, unnest($2::BIGINT[]) AS time"
-        self.facts.execute(f"CREATE TABLE steps AS {steps}", (found.steps, found.starts[:-1]))
+        self.aggregates.execute(f"CREATE TABLE steps AS {steps}", (found.steps, found.starts[:-1]))
         return found
 
     @property

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from minicontroller.audit.event import Decision, Effect
-from minicontroller.pipeline.backtest.recorded import AsRecorded
+from minicontroller.pipeline.backtest.recorded import RecordedTimeline
 from tests.audit.logs import decisions_in, events_in, found, replayed
 from tests.pipeline.backtest.asking import in_rules, told
 from tests.pipeline.backtest.slicing import backtested
@@ -73,8 +73,8 @@ def test_the_policy_judges_what_the_java_client_asks_for(tmp_path: Path) -> None
     events = events_in(log)
     rows = ((3, 2), (2, 3))
     assert {name: state.replicas for name, state in replayed(events).topics.items()} == {"ledger": rows, "free": rows}
-    assert backtested(events, in_rules(tmp_path, IN_FORCE), AsRecorded())[0] == []
-    differences, tally = backtested(events, in_rules(tmp_path, IN_FORCE + STRICTER), AsRecorded())
+    assert backtested(events, in_rules(tmp_path, IN_FORCE), RecordedTimeline())[0] == []
+    differences, tally = backtested(events, in_rules(tmp_path, IN_FORCE + STRICTER), RecordedTimeline())
     assert told(differences, lambda each: (each.operation, each.rule)) == [
         ("other-message", "free", ("alter_partition_reassignments", "replication")),  # two rules deny it now
         ("newly-denied", "free", ("alter_partition_reassignments", "stay")),

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from minicontroller.audit.event import Decision
-from minicontroller.pipeline.backtest.counterfactual import Otherwise
-from minicontroller.pipeline.backtest.recorded import AsRecorded
-from minicontroller.pipeline.backtest.worlds import Asked as Replayed
-from minicontroller.pipeline.backtest.worlds import World
+from minicontroller.pipeline.backtest.counterfactual import Counterfactual
+from minicontroller.pipeline.backtest.recorded import RecordedTimeline
+from minicontroller.pipeline.backtest.timelines import PolicyQuestion as Replayed
+from minicontroller.pipeline.backtest.timelines import Timeline
 from minicontroller.policies import (
     AlterBrokerConfigsRequest,
     AlterTopicRequest,
@@ -366,8 +366,8 @@ class Keeping(TopicManagementPolicy):
         self.asked.append(request)
 
 
-@pytest.mark.parametrize("world", [AsRecorded, Otherwise])
-async def test_what_was_asked_about_a_broker_can_be_asked_again(world: type[World], tmp_path: Path) -> None:
+@pytest.mark.parametrize("world", [RecordedTimeline, Counterfactual])
+async def test_what_was_asked_about_a_broker_can_be_asked_again(world: type[Timeline], tmp_path: Path) -> None:
     """The audit log has everything that the policy saw of a broker, so that a back-test asks the
     same question.
     """

@@ -57,11 +57,11 @@ PROGRAM = """
 import json
 import sys
 
-from minicontroller.pipeline import spreading
+from minicontroller.pipeline import parallel
 from minicontroller.pipeline.commands import pipeline
 from minicontroller.pipeline.session import spark_session
 
-spreading.SMALL = 0  # so that Spark does what little there is, too
+parallel.SMALL = 0  # so that Spark does what little there is, too
 with spark_session(sys.argv[1], settings=json.loads(sys.argv[2])):
     for command in sys.argv[3:]:
         print(command, flush=True)
@@ -69,9 +69,9 @@ with spark_session(sys.argv[1], settings=json.loads(sys.argv[2])):
 """
 SUBMITTED = """
 from minicontroller.cli.main import main
-from minicontroller.pipeline import spreading
+from minicontroller.pipeline import parallel
 
-spreading.SMALL = 0
+parallel.SMALL = 0
 main()
 """
 RESULTS = ("report.json", "page.json", "page-differences.ndjson")

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
-from minicontroller.pipeline.commands import failures_told
+from minicontroller.pipeline.commands import failures_reported
 from minicontroller.pipeline.database import connected
 from minicontroller.pipeline.location import Location
 
@@ -27,7 +27,7 @@ def test_what_the_driver_cannot_do_is_a_sentence() -> None:
     """Such as a disk that is full while a report is merged: no command shows a trace of it."""
     with (
         pytest.raises(click.ClickException) as caught,
-        failures_told(Location.local(Path("tables"))),
+        failures_reported(Location.local(Path("tables"))),
         connected() as found,
     ):
         found.sql("SELECT error('too much')").fetchall()

@@ -19,8 +19,18 @@ from hypothesis import strategies as st
 
 from minicontroller.pipeline.page.charts import Panel, bars, bars_over_time, lines_over_time
 from minicontroller.pipeline.page.drawing import COLOURS, SERIES, Plot, Series, series_colour
-from minicontroller.pipeline.page.files import Files, UnwritableError, as_csv, as_json, plain_sheet
-from minicontroller.pipeline.page.sheet import Column, Kind, Sheet, Value, duration, moment, share, shortened, shown
+from minicontroller.pipeline.page.files import Files, UnwritableError, as_csv, as_json, plain_table
+from minicontroller.pipeline.page.tables import (
+    Column,
+    ReportTable,
+    Value,
+    ValueKind,
+    duration,
+    moment,
+    share,
+    shortened,
+    shown,
+)
 
 HOSTILE = (
     "</svg><script>alert(1)</script>",
@@ -32,14 +42,14 @@ HOSTILE = (
     "x" * 249,
 )
 COLUMNS = (
-    Column("who", "Who", Kind.NAME),
-    Column("refused", "Refused", Kind.COUNT, sums=True),
-    Column("last", "Last", Kind.TIME),
+    Column("who", "Who", ValueKind.NAME),
+    Column("refused", "Refused", ValueKind.COUNT, sums=True),
+    Column("last", "Last", ValueKind.TIME),
 )
 
 
-def a_sheet(*rows: tuple[Value, ...]) -> Sheet:
-    return Sheet("sheet", "A sheet", COLUMNS, rows)
+def a_table(*rows: tuple[Value, ...]) -> ReportTable:
+    return ReportTable("table", "A table", COLUMNS, rows)
 
 
 # ------------------------------------------------------------------ values
@@ -88,15 +98,15 @@ def test_a_shortened_name_keeps_both_ends(name: str, width: int) -> None:
     assert len(short) <= max(width, 0)
     if "…" in short and "…" not in name:
         head, _, tail = short.partition("…")
-        whole = shown(name, Kind.NAME)
+        whole = shown(name, ValueKind.NAME)
         assert whole.startswith(head) and whole.endswith(tail)
 
 
 def test_the_rest_of_a_long_table_is_counted() -> None:
     """Whatever is cut off is told with its sums, however often it is cut."""
-    sheet = a_sheet(*((f"u{number}", number, None) for number in range(10)))
-    assert (sheet.others, sheet.of_others) == (0, {"refused": 0})
-    short = sheet.cut(8).cut(3)
+    table = a_table(*((f"u{number}", number, None) for number in range(10)))
+    assert (table.others, table.of_others) == (0, {"refused": 0})
+    short = table.cut(8).cut(3)
     assert (short.others, short.of_others) == (7, {"refused": 42})
 
 
@@ -104,17 +114,20 @@ def test_a_table_on_the_page_has_the_columns_that_tell_something() -> None:
     """Those of nothing but zeros go, unless only names would be left: then zeros are
     what it tells.
     """
-    assert a_sheet(("a", 1, None)).telling().columns == COLUMNS[:2]
-    assert a_sheet(("a", 0, None)).telling().columns == COLUMNS
+    assert a_table(("a", 1, None)).telling().columns == COLUMNS[:2]
+    assert a_table(("a", 0, None)).telling().columns == COLUMNS
 
 
 def test_a_caller_without_a_name_is_not_authenticated() -> None:
     """A principal that is null is shown as the caller who is not authenticated, and its column is
     never left out as empty.
     """
-    columns = (COLUMNS[0], Column("principal", "Principal", Kind.PRINCIPAL), COLUMNS[1])
-    assert Sheet("sheet", "A sheet", columns, [("a", None, 0)]).telling().columns == columns[:2]
-    assert (shown(None, Kind.PRINCIPAL), shown("User:alice", Kind.PRINCIPAL)) == ("(not authenticated)", "User:alice")
+    columns = (COLUMNS[0], Column("principal", "Principal", ValueKind.PRINCIPAL), COLUMNS[1])
+    assert ReportTable("table", "A table", columns, [("a", None, 0)]).telling().columns == columns[:2]
+    assert (shown(None, ValueKind.PRINCIPAL), shown("User:alice", ValueKind.PRINCIPAL)) == (
+        "(not authenticated)",
+        "User:alice",
+    )
 
 
 # ------------------------------------------------------------------ files
@@ -127,7 +140,7 @@ def test_csv_gives_back_what_went_in_and_no_formula(rows: list[tuple[Value, ...]
     """A reader of CSV gets each text, with an apostrophe before it where a spreadsheet would
     calculate (P-3).
     """
-    read = list(csv.reader(io.StringIO(as_csv(a_sheet(*rows)).decode(), newline="")))
+    read = list(csv.reader(io.StringIO(as_csv(a_table(*rows)).decode(), newline="")))
     assert read[0] == ["who", "refused", "last"]
     for row, (name, refused, _) in zip(read[1:], rows, strict=True):
         assert row[0].removeprefix("'") == str(name).removeprefix("'")
@@ -140,7 +153,7 @@ def test_csv_gives_back_what_went_in_and_no_formula(rows: list[tuple[Value, ...]
 def test_json_has_names_as_they_are() -> None:
     """Nothing is escaped but what JSON escapes, and times are in UTC."""
     rows = [(name, 1, 1_767_225_600_123_000) for name in HOSTILE]
-    read = json.loads(as_json(plain_sheet(a_sheet(*rows))))
+    read = json.loads(as_json(plain_table(a_table(*rows))))
     assert [row["who"] for row in read["rows"]] == list(HOSTILE)
     assert read["rows"][0]["last"] == "2026-01-01T00:00:00.123Z"
     assert (read["all_rows"], read["totals"]) == (len(HOSTILE), {"refused": len(HOSTILE)})
@@ -153,10 +166,10 @@ def test_results_stand_beside_the_page(tmp_path: Path) -> None:
     files = Files(tmp_path / "q1.html")
     for _ in range(2):
         files.save(files.json, b"{}")
-        files.save(files.csv_folder / "sheet.csv", as_csv(a_sheet()))
+        files.save(files.csv_folder / "table.csv", as_csv(a_table()))
         files.save(files.out, b"<html>")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["q1-csv", "q1.html", "q1.json"]
-    assert [path.name for path in files.csv_folder.iterdir()] == ["sheet.csv"]
+    assert [path.name for path in files.csv_folder.iterdir()] == ["table.csv"]
     assert files.misplaced == []
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from minicontroller.pipeline.progress import Amount, Stages, told
-from minicontroller.pipeline.spreading import by_workers
+from minicontroller.pipeline.parallel import map_on_workers
+from minicontroller.pipeline.progress import Amount, Stages, progress_text
 from tests.support.waiting import until
 
 WITHIN_SECONDS = 120.0
@@ -21,9 +21,9 @@ TASKS = 4
 
 def test_what_is_told() -> None:
     """Only what is known: amounts, how many in a second, and an estimate once a part is done."""
-    assert told(Amount(), 4.0, None) == told(Amount(), 4.0, 0.0) == ""
-    assert told(Amount(50_000), 4.0, None) == ", 50,000 events, 12,500 a second"
-    assert told(Amount(0, 3_000_000), 2.0, 0.25) == ", 3.0 MB, 1.5 MB a second, 0:00:06 left"
+    assert progress_text(Amount(), 4.0, None) == progress_text(Amount(), 4.0, 0.0) == ""
+    assert progress_text(Amount(50_000), 4.0, None) == ", 50,000 events, 12,500 a second"
+    assert progress_text(Amount(0, 3_000_000), 2.0, 0.25) == ", 3.0 MB, 1.5 MB a second, 0:00:06 left"
 
 
 @given(st.integers(0, 10**12), st.integers(0, 10**12), st.integers(0, 10**12), st.integers(0, 10**12))
@@ -42,7 +42,7 @@ def waits(piece: tuple[Path, int]) -> None:
 def at_work(spark: SparkSession, end: Path) -> Iterator[None]:
     """Spark has done the first of its tasks, and the others end with the block."""
     pieces = [(end, number) for number in range(TASKS)]
-    thread = Thread(target=by_workers, args=(spark, waits, pieces, end))
+    thread = Thread(target=map_on_workers, args=(spark, waits, pieces, end))
     thread.start()
     try:
         yield

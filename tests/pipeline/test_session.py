@@ -17,14 +17,14 @@ from click import ClickException
 from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
-from minicontroller.pipeline.commands import failures_told, pipeline
+from minicontroller.pipeline.commands import failures_reported, pipeline
 from minicontroller.pipeline.ending import remove
 from minicontroller.pipeline.failures import first_line
 from minicontroller.pipeline.ingest.batches import EVENT_BYTES
 from minicontroller.pipeline.java_classes import archive
 from minicontroller.pipeline.location import Location
+from minicontroller.pipeline.parallel import SMALL
 from minicontroller.pipeline.schemas import Table
-from minicontroller.pipeline.spreading import SMALL
 from tests.audit.logs import a_log, write
 from tests.cli.command import call
 from tests.pipeline.backtest.asking import in_python
@@ -385,8 +385,8 @@ def test_a_table_that_cannot_be_read(spark: SparkSession, tmp_path: Path) -> Non
     stays what it is.
     """
     (tmp_path / "a.parquet").write_text("nonsense, but long enough")
-    with pytest.raises(ClickException) as raised, failures_told(Location.local(tmp_path)):
+    with pytest.raises(ClickException) as raised, failures_reported(Location.local(tmp_path)):
         spark.read.schema("a int").parquet(str(tmp_path)).count()
     assert raised.value.message.startswith(f"Spark failed: file:{tmp_path}/a.parquet is not a Parquet file.")
-    with pytest.raises(ValueError, match="mine"), failures_told(Location.local(tmp_path)):
+    with pytest.raises(ValueError, match="mine"), failures_reported(Location.local(tmp_path)):
         raise ValueError("mine")

@@ -15,13 +15,13 @@ from minicontroller.audit.event import (
 )
 from minicontroller.audit.replay import Replay
 from minicontroller.pipeline.backtest.candidate import Candidate, read_candidate
-from minicontroller.pipeline.backtest.counterfactual import Otherwise
-from minicontroller.pipeline.backtest.recorded import AsRecorded
-from minicontroller.pipeline.backtest.replaying import ALWAYS, NOWHERE, Backtest, Place, Window
+from minicontroller.pipeline.backtest.counterfactual import Counterfactual
+from minicontroller.pipeline.backtest.recorded import RecordedTimeline
+from minicontroller.pipeline.backtest.replaying import ALWAYS, NOWHERE, Backtest, Position, Window
 from minicontroller.pipeline.backtest.slices import Bucket, Piece, planned
 from minicontroller.pipeline.backtest.tally import Tally
+from minicontroller.pipeline.backtest.timelines import Timeline
 from minicontroller.pipeline.backtest.verdicts import Difference
-from minicontroller.pipeline.backtest.worlds import World
 
 Outcome = tuple[list[Difference], Tally]
 
@@ -33,25 +33,25 @@ def candidate(policy: str, *settings: str) -> Candidate:
 def backtested(
     events: Sequence[AuditEvent],
     candidate: Candidate,
-    world: World | None = None,
+    timeline: Timeline | None = None,
     *,
-    after: Place = NOWHERE,
+    after: Position = NOWHERE,
     window: Window = ALWAYS,
 ) -> Outcome:
     """In one go."""
-    with candidate.watched() as watched:
-        backtest = Backtest(watched, world, after=after, window=window)
+    with candidate.sandboxed() as sandbox:
+        backtest = Backtest(sandbox, timeline, after=after, window=window)
         differences = [found for event in events if (found := backtest.feed(event)) is not None]
     tally = backtest.tally()
-    if isinstance(world, Otherwise) and events:
-        world.tell(tally, events[-1].cluster_id)
+    if isinstance(timeline, Counterfactual) and events:
+        timeline.tell(tally, events[-1].cluster_id)
     return differences, tally
 
 
-def otherwise(events: Sequence[AuditEvent], candidate: Candidate) -> tuple[list[Difference], Otherwise]:
+def otherwise(events: Sequence[AuditEvent], candidate: Candidate) -> tuple[list[Difference], Counterfactual]:
     """History as it would have been."""
-    world = Otherwise()
-    return backtested(events, candidate, world)[0], world
+    timeline = Counterfactual()
+    return backtested(events, candidate, timeline)[0], timeline
 
 
 def sliced(
@@ -66,7 +66,7 @@ def sliced(
     how many slices those were.
     """
     plan = planned(list(buckets(events, bucket_events, window)), slice_events=slice_events)
-    known: dict[Place, Mapping[str, RecordedState]] = {}
+    known: dict[Position, Mapping[str, RecordedState]] = {}
     replay = Replay()
     for event in events:
         known[event.epoch, event.sequence - 1] = replay.topics
@@ -76,8 +76,8 @@ def sliced(
     for each in plan:
         share = [event for piece in each.pieces for event in within(piece, events)]
         topics = None if each.after == NOWHERE else known[each.after]
-        world = AsRecorded(topics) if slice_events is not None else Otherwise(topics)
-        found, counted = backtested(share, candidate, world, after=each.after, window=window)
+        timeline = RecordedTimeline(topics) if slice_events is not None else Counterfactual(topics)
+        found, counted = backtested(share, candidate, timeline, after=each.after, window=window)
         differences += found
         tally.add(counted)
     return (differences, tally), len(plan)
@@ -89,9 +89,9 @@ def within(piece: Piece, events: Sequence[AuditEvent]) -> Sequence[AuditEvent]:
 
 
 def buckets(
-    events: Sequence[AuditEvent], size: int, window: Window = ALWAYS, files: Mapping[Place, str] | None = None
+    events: Sequence[AuditEvent], size: int, window: Window = ALWAYS, files: Mapping[Position, str] | None = None
 ) -> Iterator[Bucket]:
-    """As `looking` finds them in the tables' files, if each event lies in one of these."""
+    """As `scanning` finds them in the tables' files, if each event lies in one of these."""
     shares: dict[tuple[int, int], list[AuditEvent]] = {}
     requests: dict[tuple[int, int], list[int]] = {}
     for event in events:

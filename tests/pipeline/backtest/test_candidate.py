@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.pipeline.backtest.apart import read_apart
-from minicontroller.pipeline.backtest.candidate import Candidate, CandidateError, Found, read_candidate
+from minicontroller.pipeline.backtest.candidate import Candidate, CandidateError, LoadedCandidate, read_candidate
+from minicontroller.pipeline.backtest.isolated_loading import load_isolated
 from minicontroller.policies.judging import Judge
 from minicontroller.policies.loading import build_policy
 from minicontroller.policies.rules.reading import read_rule_files
@@ -42,8 +42,8 @@ class Candidate(TopicManagementPolicy):
 
 
 def ask(candidate: Candidate, topic: str = "t") -> Verdict:
-    with candidate.watched() as watched:
-        return watched.ask(create(topic), cluster())
+    with candidate.sandboxed() as sandbox:
+        return sandbox.ask(create(topic), cluster())
 
 
 @pytest.fixture(name="folder")
@@ -95,8 +95,8 @@ def test_a_candidate_travels_as_bytes(folder: Path, tmp_path_factory: pytest.Tem
         "from minicontroller.policies.states import ClusterSnapshot, requested_state\n"
         "candidate = pickle.loads(pathlib.Path('candidate').read_bytes())\n"
         "request = CreateTopicRequest(topic='t', principal=None, requested_state=requested_state([[1]]))\n"
-        "with candidate.watched() as watched:\n"
-        "    verdict = watched.ask(request, ClusterSnapshot())\n"
+        "with candidate.sandboxed() as sandbox:\n"
+        "    verdict = sandbox.ask(request, ClusterSnapshot())\n"
         "print(verdict.message)\n"
     )
     said = subprocess.run([sys.executable, "-c", program], cwd=elsewhere, capture_output=True, text=True, check=True)
@@ -189,7 +189,7 @@ def test_what_is_wrong_is_told_in_a_sentence(policy: str, settings: list[str], s
 
 def test_too_much_to_send_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A policy that reads a large file beside it has to keep that elsewhere."""
-    monkeypatch.setattr("minicontroller.pipeline.backtest.travelling.MAX_BYTES", 100)
+    monkeypatch.setattr("minicontroller.pipeline.backtest.policy_packaging.MAX_BYTES", 100)
     (tmp_path / "candidate.py").write_text(
         HEAD + f"X = '{'x' * 100}'\nclass Candidate(TopicManagementPolicy):\n    pass\n"
     )
@@ -197,7 +197,7 @@ def test_too_much_to_send_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         read_candidate(f"{tmp_path}/candidate.py:Candidate")
 
 
-def unsteady(tmp_path: Path, text: str) -> Found:
+def unsteady(tmp_path: Path, text: str) -> LoadedCandidate:
     (tmp_path / "candidate.py").write_text(HEAD + text + "\n\nclass Candidate(TopicManagementPolicy):\n    pass\n")
     return read_candidate(f"{tmp_path}/candidate.py:Candidate")
 
@@ -221,7 +221,7 @@ def unsteady(tmp_path: Path, text: str) -> Found:
 )
 def test_code_that_looks_unsteady_is_named(text: str, said: str, tmp_path: Path) -> None:
     """A look at the names that its modules use, with file and line."""
-    assert unsteady(tmp_path, text).suspicions == (f"{tmp_path}/candidate.py:{said}",)
+    assert unsteady(tmp_path, text).nondeterministic_calls == (f"{tmp_path}/candidate.py:{said}",)
 
 
 def test_code_that_looks_steady_is_not_named(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_code_that_looks_steady_is_not_named(tmp_path: Path) -> None:
         "import time, random\nfrom datetime import datetime, UTC\n\ndef f(request, time, open_, randomly):\n"
         "    self = randomly\n    return datetime.fromtimestamp(request.time_ms, UTC), self.open('x'), open_('y'), request.random.choice\n"
     )
-    assert unsteady(tmp_path, text).suspicions == ()
+    assert unsteady(tmp_path, text).nondeterministic_calls == ()
 
 
 def test_what_is_read_elsewhere_is_named(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -249,7 +249,7 @@ def test_what_is_read_elsewhere_is_named(tmp_path: Path, tmp_path_factory: pytes
 def test_the_sample_policy_is_a_candidate() -> None:
     """What the documentation shows can be tried, and looks steady."""
     found = read_candidate(f"{ROOT}/config/policy.py:PlatformPolicy")
-    assert (found.suspicions, found.reads) == ((), ())
+    assert (found.nondeterministic_calls, found.reads) == ((), ())
     assert ask(found.candidate, "T").decision.value == "violated"
 
 
@@ -266,14 +266,16 @@ DEEDS = {
 
 def test_a_policy_that_ends_its_process_is_told(tmp_path: Path) -> None:
     """Whatever a policy does while it is loaded, the command goes on and knows."""
-    for number, (deed, said) in enumerate(DEEDS.items()):
+    for number, (side_effect, said) in enumerate(DEEDS.items()):
         file = tmp_path / f"policy_{number}.py"
-        file.write_text(f"{HEAD}import os, signal, sys\n{deed}\nclass Candidate(TopicManagementPolicy):\n    pass\n")
+        file.write_text(
+            f"{HEAD}import os, signal, sys\n{side_effect}\nclass Candidate(TopicManagementPolicy):\n    pass\n"
+        )
         try:
-            told = "" if read_apart(f"{file}:Candidate").names == ["Candidate"] else "another"
+            told = "" if load_isolated(f"{file}:Candidate").names == ["Candidate"] else "another"
         except CandidateError as error:
             told = str(error)
-        assert said in told and bool(said) == bool(told), deed
+        assert said in told and bool(said) == bool(told), side_effect
 
 
 def test_a_policy_that_forks_or_wants_all_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

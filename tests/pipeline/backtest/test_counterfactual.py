@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from minicontroller.audit.event import Decision, Effect, EntityChange, NamedState
-from minicontroller.pipeline.backtest.counterfactual import NO_ID, Otherwise
-from minicontroller.pipeline.backtest.recorded import AsRecorded
+from minicontroller.pipeline.backtest.counterfactual import NO_ID, Counterfactual
+from minicontroller.pipeline.backtest.recorded import RecordedTimeline
 from minicontroller.pipeline.backtest.replaying import Window
-from minicontroller.pipeline.backtest.worlds import Moot
+from minicontroller.pipeline.backtest.timelines import NotApplicable
 from tests.audit.logs import a_state
 from tests.pipeline.backtest.asking import at_most, in_python, in_rules, names, protecting, told
 from tests.pipeline.backtest.by_words import FAILED, History, denied
@@ -24,19 +24,19 @@ def test_what_follows_a_denied_creation_is_moot(tmp_path: Path) -> None:
     """
     history = History().create("bad").adjust("bad", {"retention.ms": "5"}).grow("bad", 3).delete("bad").remove("bad")
     history.create("good").adjust("good", {"retention.ms": "5"})
-    differences, world = otherwise(history.events, names(tmp_path, "good"))
+    differences, timeline = otherwise(history.events, names(tmp_path, "good"))
     assert told(differences) == [("newly-denied", "bad"), *[("moot", "bad")] * 3]
     assert differences[1].candidate.message == "There would be no topic bad."
-    assert list(world.parted()) == []
-    assert dict(world.topics) == history.topics
+    assert list(timeline.parted()) == []
+    assert dict(timeline.topics) == history.topics
 
 
 def test_what_would_not_be_there_is_told(tmp_path: Path) -> None:
     """At the end it is known which topics would be missing, and the others are as they are."""
     history = History().create("bad").create("good").alter("good", {"retention.ms": "1"})
-    _, world = otherwise(history.events, names(tmp_path, "good"))
-    assert list(world.parted()) == [("bad", "missing")]
-    assert dict(world.topics) == {"good": history.topics["good"]}
+    _, timeline = otherwise(history.events, names(tmp_path, "good"))
+    assert list(timeline.parted()) == [("bad", "missing")]
+    assert dict(timeline.topics) == {"good": history.topics["good"]}
 
 
 def test_a_denied_deletion_leaves_the_topic(tmp_path: Path) -> None:
@@ -52,11 +52,11 @@ def test_a_denied_deletion_leaves_the_topic(tmp_path: Path) -> None:
         .adjust("kept", {"retention.ms": "7"})
     )
     candidate = in_rules(tmp_path, "[[rule]]\nname = 'keep'\noperations = ['delete']\ncondition = 'false'\n")
-    differences, world = otherwise(history.events, candidate)
+    differences, timeline = otherwise(history.events, candidate)
     assert told(differences) == [("newly-denied", "kept"), ("moot", "kept")]
-    assert world.topics["kept"].configs == {"retention.ms": "7"}
-    assert len(world.topics["kept"].replicas) == 2
-    assert list(world.parted()) == [("kept", "otherwise")]
+    assert timeline.topics["kept"].configs == {"retention.ms": "7"}
+    assert len(timeline.topics["kept"].replicas) == 2
+    assert list(timeline.parted()) == [("kept", "otherwise")]
 
 
 def test_a_newly_allowed_creation_takes_place(tmp_path: Path) -> None:
@@ -64,10 +64,10 @@ def test_a_newly_allowed_creation_takes_place(tmp_path: Path) -> None:
     it.
     """
     history = History().create("large", 9, policy=denied("too large")).create("large", 2)
-    differences, world = otherwise(history.events, at_most(tmp_path, 9))
+    differences, timeline = otherwise(history.events, at_most(tmp_path, 9))
     assert told(differences) == [("newly-allowed", "large"), ("moot", "large")]
-    assert len(world.topics["large"].replicas) == 9
-    assert world.topics["large"].topic_id == NO_ID
+    assert len(timeline.topics["large"].replicas) == 9
+    assert timeline.topics["large"].topic_id == NO_ID
 
 
 def test_a_newly_allowed_deletion_is_complete_at_once(tmp_path: Path) -> None:
@@ -75,9 +75,9 @@ def test_a_newly_allowed_deletion_is_complete_at_once(tmp_path: Path) -> None:
     are moot.
     """
     history = History().create("old").delete("old", policy=denied("never")).grow("old", 4)
-    differences, world = otherwise(history.events, at_most(tmp_path, 99))
+    differences, timeline = otherwise(history.events, at_most(tmp_path, 99))
     assert told(differences) == [("newly-allowed", "old"), ("moot", "old")]
-    assert dict(world.topics) == {}
+    assert dict(timeline.topics) == {}
 
 
 def test_partitions_are_counted_from_where_the_topic_would_be(tmp_path: Path) -> None:
@@ -96,19 +96,19 @@ def test_partitions_are_counted_from_where_the_topic_would_be(tmp_path: Path) ->
                 raise PolicyViolation(f"{before} to {after}")
         """,
     )
-    differences, world = otherwise(history.events, candidate)
+    differences, timeline = otherwise(history.events, candidate)
     assert told(differences, lambda each: each.candidate.message) == [
         ("newly-denied", "t", "2 to 6"),
         ("newly-denied", "t", "2 to 8"),
     ]
     assert differences[1].before is not None and len(differences[1].before.replicas) == 2
     larger = History().create("t", 2).grow("t", 6, policy=denied("no")).grow("t", 4)
-    differences, world = otherwise(larger.events, at_most(tmp_path, 99))
+    differences, timeline = otherwise(larger.events, at_most(tmp_path, 99))
     assert told(differences, lambda each: each.candidate.message) == [
         ("newly-allowed", "t", None),
         ("moot", "t", "t would have 6 partitions already."),
     ]
-    assert len(world.topics["t"].replicas) == 6
+    assert len(timeline.topics["t"].replicas) == 6
 
 
 def test_configs_are_set_where_the_topic_would_be(tmp_path: Path) -> None:
@@ -123,24 +123,24 @@ def test_configs_are_set_where_the_topic_would_be(tmp_path: Path) -> None:
     history = (
         History().create("t", configs={"a": "1"}).adjust("t", {"a": "7", "b": "2"}).adjust("t", {"c": "3", "b": None})
     )
-    differences, world = otherwise(history.events, candidate)
+    differences, timeline = otherwise(history.events, candidate)
     assert told(differences) == [("newly-denied", "t")]
-    assert world.topics["t"].configs == {"a": "1", "c": "3"}
+    assert timeline.topics["t"].configs == {"a": "1", "c": "3"}
     history.alter("t", {"d": "4"})
     assert otherwise(history.events, candidate)[1].topics["t"].configs == {"d": "4"}
 
 
 def test_a_quota_counts_what_would_be_there(tmp_path: Path) -> None:
     """The third topic is denied, and so is the fourth; after a deletion that happened in both
-    worlds there is room again.
+    timelines there is room again.
     """
     history = (
         History().create("a.1").create("a.2").create("a.3").create("a.4").delete("a.1").remove("a.1").create("a.5")
     )
     candidate = in_rules(tmp_path, "[[quota]]\nowned = 'a.*'\nmax_topics = 2\n")
-    differences, world = otherwise(history.events, candidate)
+    differences, timeline = otherwise(history.events, candidate)
     assert told(differences) == [("newly-denied", "a.3"), ("newly-denied", "a.4")]
-    assert sorted(world.topics) == ["a.2", "a.5"]
+    assert sorted(timeline.topics) == ["a.2", "a.5"]
 
 
 def test_what_was_refused_before_the_policy_had_its_turn(tmp_path: Path) -> None:
@@ -164,9 +164,9 @@ def test_elements_of_a_validated_batch_see_each_other(tmp_path: Path) -> None:
         history.create(f"a.{element + 1}", validate_only=True, element=element, elements=3)
     history.create("a.9")
     candidate = in_rules(tmp_path, "[[quota]]\nowned = 'a.*'\nmax_topics = 3\n")
-    differences, world = otherwise(history.events, candidate)
+    differences, timeline = otherwise(history.events, candidate)
     assert told(differences) == [("newly-denied", "a.3")]
-    assert sorted(world.topics) == ["a.0", "a.9"]
+    assert sorted(timeline.topics) == ["a.0", "a.9"]
 
 
 def test_a_validated_batch_in_parts_goes_on_after_others(tmp_path: Path) -> None:
@@ -182,8 +182,8 @@ def test_a_validated_batch_in_parts_goes_on_after_others(tmp_path: Path) -> None
     )
     history.create("a.3", validate_only=True, element=3, elements=4, request=7).create("a.4")
     candidate = in_rules(tmp_path, "[[quota]]\nowned = 'a.*'\nmax_topics = 3\n")
-    for world in (None, Otherwise()):
-        differences, _ = backtested(history.events, candidate, world)
+    for timeline in (None, Counterfactual()):
+        differences, _ = backtested(history.events, candidate, timeline)
         assert [each.topic for each in differences] == ["a.2", "a.7", "a.3"]
 
 
@@ -193,29 +193,29 @@ def test_what_others_write_happens_in_both_worlds(tmp_path: Path) -> None:
     """
     candidate = names(tmp_path, "good")
     history = History().create("bad").observe("bad", a_state(7)).observe("theirs", a_state(2))
-    differences, world = otherwise(history.events, candidate)
+    differences, timeline = otherwise(history.events, candidate)
     assert told(differences) == [("newly-denied", "bad")]
-    assert dict(world.topics) == {"theirs": a_state(2)}
+    assert dict(timeline.topics) == {"theirs": a_state(2)}
     history.observe("theirs", None)
     assert not otherwise(history.events, candidate)[1].topics
 
 
 def test_a_snapshot_changes_what_others_changed_and_nothing_else(tmp_path: Path) -> None:
-    """With a new controller the other world goes on, and takes over what changed while
+    """With a new controller the other timeline goes on, and takes over what changed while
     none looked.
     """
     history = History().create("bad").create("good").become("new", a_state(3)).elect().create("good.2")
-    differences, world = otherwise(history.events, names(tmp_path, r"good.*"))
+    differences, timeline = otherwise(history.events, names(tmp_path, r"good.*"))
     assert told(differences) == [("newly-denied", "bad")]
-    assert sorted(world.topics) == ["good", "good.2", "new"]
+    assert sorted(timeline.topics) == ["good", "good.2", "new"]
 
 
 def test_a_change_that_failed_fails_there_as_well(tmp_path: Path) -> None:
     """What the policy allowed and the store refused is no change, whoever allows it."""
     history = History().create("t", effect=Effect.NONE, error_code=7, error="REQUEST_TIMED_OUT").create("t")
-    differences, world = otherwise(history.events, at_most(tmp_path, 9))
+    differences, timeline = otherwise(history.events, at_most(tmp_path, 9))
     assert differences == []
-    assert dict(world.topics) == history.topics
+    assert dict(timeline.topics) == history.topics
 
 
 def test_what_was_assumed_is_assumed_of_topics_that_did_not_part(tmp_path: Path) -> None:
@@ -231,9 +231,9 @@ def test_what_was_assumed_is_assumed_of_topics_that_did_not_part(tmp_path: Path)
 def test_a_protected_topic_stays_whatever_is_asked(tmp_path: Path) -> None:
     """Everything that is denied leaves no trace, however often it is asked for."""
     history = History().create("p").adjust("p", {"a": "1"}).adjust("p", {"a": "2"}).grow("p", 2).delete("p").remove("p")
-    differences, world = otherwise(history.events, protecting(tmp_path, "p"))
+    differences, timeline = otherwise(history.events, protecting(tmp_path, "p"))
     assert told(differences) == [("newly-denied", "p")] * 4
-    assert world.topics["p"].configs == {}
+    assert timeline.topics["p"].configs == {}
 
 
 def test_a_question_that_cannot_be_asked_is_no_verdict(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_a_question_that_cannot_be_asked_is_no_verdict(tmp_path: Path) -> None:
     )
     differences, _ = otherwise(history.events, candidate)
     assert told(differences) == [("newly-denied", "bad"), ("moot", "bad")]
-    assert Moot("no-topic", "") != Moot("topic-exists", "")
+    assert NotApplicable("no-topic", "") != NotApplicable("topic-exists", "")
 
 
 def test_a_reassignment_follows_the_candidate(tmp_path: Path) -> None:
@@ -260,13 +260,13 @@ def test_a_reassignment_follows_the_candidate(tmp_path: Path) -> None:
     """
     text = "[[replication]]\nmin = {}\noperations = 'reassign'\n"
     history = History().create("t", 2).reassign("t", {1: (2, 3)}).settle("t", {1: (2, 3)})
-    differences, world = otherwise(history.events, in_rules(tmp_path, text.format(3)))
+    differences, timeline = otherwise(history.events, in_rules(tmp_path, text.format(3)))
     assert told(differences) == [("newly-denied", "t")]
-    assert world.topics["t"].replicas == ((1,), (1,))
+    assert timeline.topics["t"].replicas == ((1,), (1,))
     refused = History().create("t", 2).reassign("t", {1: (2, 3)}, policy=denied("no")).grow("t", 3)
-    differences, world = otherwise(refused.events, in_rules(tmp_path, text.format(2)))
+    differences, timeline = otherwise(refused.events, in_rules(tmp_path, text.format(2)))
     assert told(differences) == [("newly-allowed", "t")]
-    assert world.topics["t"].replicas == ((1,), (2, 3), (1,))
+    assert timeline.topics["t"].replicas == ((1,), (2, 3), (1,))
 
 
 def test_a_deletion_of_records_leaves_the_topic(tmp_path: Path) -> None:
@@ -276,13 +276,13 @@ def test_a_deletion_of_records_leaves_the_topic(tmp_path: Path) -> None:
         tmp_path,
         "[[partitions]]\nmax = 2\n[[protected_topics]]\ntopics = 't'\noperations = 'delete_records'\n",
     )
-    differences, world = otherwise(history.events, candidate)
+    differences, timeline = otherwise(history.events, candidate)
     assert told(differences, lambda each: each.candidate.message) == [
         ("newly-denied", "t", "4 partitions are more than 2."),
         ("moot", "t", "t would have only 2 partitions."),
         ("newly-denied", "t", "t is protected: User:alice may not delete records of it."),
     ]
-    assert not world.topics["t"].marked_for_deletion
+    assert not timeline.topics["t"].marked_for_deletion
 
 
 def test_what_was_denied_and_not_enforced_took_place(tmp_path: Path) -> None:
@@ -294,21 +294,21 @@ def test_what_was_denied_and_not_enforced_took_place(tmp_path: Path) -> None:
     history.delete("u", **observed).remove("u").adjust("v", {"a": "1"})
     history.create("w", **{**observed, **FAILED}).create("w", 2)
     for window in (Window(), Window(since_ms=history.events[-3].time_ms)):
-        differences, tally = backtested(history.events, at_most(tmp_path, 9), Otherwise(), window=window)
+        differences, tally = backtested(history.events, at_most(tmp_path, 9), Counterfactual(), window=window)
         assert (told(differences), tally.by("not-asked")) == ([], {"INVALID_CONFIG": 1})
         assert not tally.by("parted")
-    differences, world = otherwise(history.events, names(tmp_path, "v"))
+    differences, timeline = otherwise(history.events, names(tmp_path, "v"))
     assert told(differences)[-1] == ("newly-denied", "w")
-    assert list(world.parted()) == [("t", "missing"), ("w", "missing")]
+    assert list(timeline.parted()) == [("t", "missing"), ("w", "missing")]
 
 
 def test_what_kafka_would_have_refused_first_does_not_happen(tmp_path: Path) -> None:
     """A gateway asks its policy before the cluster, and knows some of the cluster's own checks."""
     exists: dict[str, Any] = {"policy": denied("no"), "error": "TOPIC_ALREADY_EXISTS", "error_code": 36}
     history = History().create("t", 2).create("t", 5, **exists)
-    differences, world = otherwise(history.events, at_most(tmp_path, 9))
+    differences, timeline = otherwise(history.events, at_most(tmp_path, 9))
     assert told(differences) == [("newly-allowed", "t")]
-    assert dict(world.topics) == history.topics
+    assert dict(timeline.topics) == history.topics
 
 
 def test_outside_of_the_time_what_was_refused_stays_refused(tmp_path: Path) -> None:
@@ -323,19 +323,19 @@ def test_outside_of_the_time_what_was_refused_stays_refused(tmp_path: Path) -> N
         .adjust("t", {"c": "1"}, policy=denied("no"))
     )
     window = Window(until_ms=history.events[-2].time_ms)
-    world = Otherwise()
+    timeline = Counterfactual()
     text = "[[rule]]\nname = 'no a'\noperations = ['alter']\ncondition = '!(\"a\" in after.configs)'\n"
-    differences, _ = backtested(history.events, in_rules(tmp_path, text), world, window=window)
+    differences, _ = backtested(history.events, in_rules(tmp_path, text), timeline, window=window)
     assert told(differences) == [("newly-denied", "t")]
-    assert world.topics["t"].configs == {"b": "1"}
+    assert timeline.topics["t"].configs == {"b": "1"}
 
 
 def test_after_a_loss_a_topic_is_as_its_event_says(tmp_path: Path) -> None:
     """It is not compared with what was last known of it, which is older."""
     history = History().create("t")
     history.drop(1).become("t", None).create("t", 3)
-    _, world = otherwise(history.events, at_most(tmp_path, 9))
-    assert list(world.parted()) == []
+    _, timeline = otherwise(history.events, at_most(tmp_path, 9))
+    assert list(timeline.parted()) == []
 
 
 def test_what_no_policy_was_asked_about_is_not_asked(tmp_path: Path) -> None:
@@ -344,8 +344,8 @@ def test_what_no_policy_was_asked_about_is_not_asked(tmp_path: Path) -> None:
     refused: dict[str, Any] = {"asked_ms": None, "policy": None, "error": "INVALID_CONFIG", "error_code": 40}
     history = History().decide_entity("broker", "1", entity, {"a": "1"}, **refused)
     candidate = in_rules(tmp_path, "[[rule]]\nname = 'no'\noperations = ['alter_broker']\ncondition = 'false'\n")
-    for world in (Otherwise(), AsRecorded()):
-        differences, tally = backtested(history.events, candidate, world)
+    for timeline in (Counterfactual(), RecordedTimeline()):
+        differences, tally = backtested(history.events, candidate, timeline)
         assert differences == []
         assert tally.by("not-asked") == {"INVALID_CONFIG": 1}
 
@@ -363,9 +363,9 @@ def test_a_change_of_unknown_effect_does_not_happen_if_it_is_denied(tmp_path: Pa
     doubtful: dict[str, Any] = {"effect": Effect.UNKNOWN, "error": "NONE", "error_code": 0}
     history = History().create("bad", **doubtful).become("bad", a_state(1)).create("good", **doubtful)
     history.become("good", a_state(2)).elect().create("late", **doubtful).observe("late", a_state(1))
-    differences, world = otherwise(history.events, names(tmp_path, "good"))
+    differences, timeline = otherwise(history.events, names(tmp_path, "good"))
     assert told(differences) == [("newly-denied", "bad"), ("newly-denied", "late")]
-    assert dict(world.topics) == {"good": a_state(2)}
+    assert dict(timeline.topics) == {"good": a_state(2)}
     history.observe("late", None).observe("late", a_state(3))
     assert sorted(otherwise(history.events, names(tmp_path, "good"))[1].topics) == ["good", "late"]
 
@@ -375,8 +375,8 @@ def test_an_operation_of_a_later_version_is_told(tmp_path: Path) -> None:
     *events, last = History().create("t").grow("t", 2).events
     assert isinstance(last, Decision)
     events.append(msgspec.structs.replace(last, operation="shrink_topic"))
-    for world in (Otherwise(), AsRecorded()):
-        differences, tally = backtested(events, names(tmp_path, "t"), world)
+    for timeline in (Counterfactual(), RecordedTimeline()):
+        differences, tally = backtested(events, names(tmp_path, "t"), timeline)
         assert differences == []
         assert tally.by("unknown-operation") == {"shrink_topic": 1}
         assert tally.of("asked") == 1

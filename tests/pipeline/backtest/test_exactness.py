@@ -180,7 +180,7 @@ def life(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 def plain(outcome: Outcome) -> tuple[object, ...]:
     differences, tally = outcome
-    return differences, dict(tally.counts), tally.notes, tally.deeds
+    return differences, dict(tally.counts), tally.notes, tally.side_effects
 
 
 def test_the_policy_that_was_in_force_differs_in_nothing(life: Life) -> None:
@@ -232,10 +232,10 @@ def test_slices_of_any_candidate_say_what_one_says(seed: int, tmp_path: Path) ->
 
 
 def test_history_as_it_would_have_been_is_as_it_was_under_the_same_policy(life: Life) -> None:
-    """With what was decided then, the other world is the recorded one, to the last topic: nothing
-    is moot, and nothing parts.
+    """With the recorded decisions the counterfactual timeline is the recorded one, to the last
+    topic: nothing is moot, and nothing parts.
     """
     events, candidate = life
-    differences, world = otherwise(events, candidate)
+    differences, timeline = otherwise(events, candidate)
     assert differences == []
-    assert list(world.parted()) == []
+    assert list(timeline.parted()) == []

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from minicontroller.audit.event import RecordedState
-from minicontroller.pipeline.backtest.existing import Existing, Now, Refused, refused
+from minicontroller.pipeline.backtest.existing import Existing, LogEnd, Refused, refused
 from tests.audit.logs import a_state
 from tests.pipeline.backtest.asking import at_most, in_python, in_rules
 
-NOW = Now("cluster", 3, 1_767_225_600_000)
+NOW = LogEnd("cluster", 3, 1_767_225_600_000)
 
 
 def asked(candidate: object, **topics: RecordedState | Existing) -> list[Refused]:
@@ -15,8 +15,8 @@ def asked(candidate: object, **topics: RecordedState | Existing) -> list[Refused
         name.replace("_", "."): state if isinstance(state, Existing) else Existing(name.replace("_", "."), state)
         for name, state in topics.items()
     }
-    with candidate.watched() as watched:  # type: ignore[attr-defined]
-        return list(refused(watched, there, NOW))
+    with candidate.sandboxed() as sandbox:  # type: ignore[attr-defined]
+        return list(refused(sandbox, there, NOW))
 
 
 def test_topics_that_would_be_refused_are_listed_in_order(tmp_path: Path) -> None:

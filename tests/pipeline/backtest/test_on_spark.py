@@ -17,14 +17,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from minicontroller.audit.event import AuditEvent
-from minicontroller.pipeline.backtest.candidate import Candidate, Found
+from minicontroller.pipeline.backtest.candidate import Candidate, LoadedCandidate
 from minicontroller.pipeline.backtest.command import backtest
-from minicontroller.pipeline.backtest.counterfactual import Otherwise
+from minicontroller.pipeline.backtest.counterfactual import Counterfactual
 from minicontroller.pipeline.backtest.replaying import ALWAYS, Window
-from minicontroller.pipeline.backtest.running import BacktestError, Wish
-from minicontroller.pipeline.backtest.summary import Summary
+from minicontroller.pipeline.backtest.running import BacktestError, BacktestRequest
+from minicontroller.pipeline.backtest.summary import BacktestSummary
+from minicontroller.pipeline.backtest.texts import answer
 from minicontroller.pipeline.backtest.verdicts import Difference
-from minicontroller.pipeline.backtest.wording import answer
 from minicontroller.pipeline.delta import Tables
 from minicontroller.pipeline.ingest.state import Ledger, copied
 from minicontroller.pipeline.location import Location
@@ -63,10 +63,11 @@ class Tried:
 
     def found(
         self, out: Path, candidate: Candidate, slice_events: int | None = None, **wish: object
-    ) -> tuple[Summary, Files]:
+    ) -> tuple[BacktestSummary, Files]:
         files = Files(out)
-        wished = Wish(candidate=candidate, slice_events=slice_events, bucket_events=4, **({"window": ALWAYS} | wish))  # type: ignore[arg-type]
-        return backtest(self.spark, self.tables, Found(candidate, (), ()), wished, files), files
+        asked: dict[str, Any] = {"window": ALWAYS} | wish
+        request = BacktestRequest(candidate=candidate, slice_events=slice_events, bucket_events=4, **asked)
+        return backtest(self.spark, self.tables, LoadedCandidate(candidate, (), ()), request, files), files
 
 
 def a_history() -> History:
@@ -93,7 +94,7 @@ def expected(
     """Without Spark."""
     differences: list[Difference] = []
     for events in tried.clusters:
-        differences += backtested(events, candidate, Otherwise() if counterfactual else None, window=window)[0]
+        differences += backtested(events, candidate, Counterfactual() if counterfactual else None, window=window)[0]
     return differences
 
 

@@ -4,19 +4,19 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 
 from minicontroller.pipeline.backtest.plots import COLOURS, differences_over_time, plotted, refusals_over_time
-from minicontroller.pipeline.backtest.verdicts import Kind as Difference
-from minicontroller.pipeline.page.sheet import Column, Kind, Sheet
+from minicontroller.pipeline.backtest.verdicts import DifferenceKind as Difference
+from minicontroller.pipeline.page.tables import Column, ReportTable, ValueKind
 
 COLUMNS = (
-    Column("day", "Day", Kind.NAME),
-    Column("newly_denied", "Newly denied", Kind.COUNT, sums=True),
-    Column("moot", "Moot", Kind.COUNT, sums=True),
-    Column("requests", "Requests", Kind.COUNT, sums=True),
+    Column("day", "Day", ValueKind.NAME),
+    Column("newly_denied", "Newly denied", ValueKind.COUNT, sums=True),
+    Column("moot", "Moot", ValueKind.COUNT, sums=True),
+    Column("requests", "Requests", ValueKind.COUNT, sums=True),
 )
 
 
-def days(rows: Sequence[tuple[str, int, int, int]], columns: Sequence[Column] = COLUMNS) -> Sheet:
-    return Sheet("by_day", "Days", tuple(columns), list(rows))
+def days(rows: Sequence[tuple[str, int, int, int]], columns: Sequence[Column] = COLUMNS) -> ReportTable:
+    return ReportTable("by_day", "Days", tuple(columns), list(rows))
 
 
 def test_a_day_without_requests_has_its_place() -> None:
@@ -59,13 +59,13 @@ def test_nothing_to_draw() -> None:
     """One day is told by the table, and without differences there is no plot."""
     assert differences_over_time(days([("2026-03-01", 3, 1, 10)])) is None
     assert differences_over_time(days([], COLUMNS)) is None
-    plain = Sheet("by_day", "Days", (COLUMNS[0], COLUMNS[3]), [("2026-03-01", 10), ("2026-03-02", 10)])
+    plain = ReportTable("by_day", "Days", (COLUMNS[0], COLUMNS[3]), [("2026-03-01", 10), ("2026-03-02", 10)])
     assert differences_over_time(plain) is None
 
 
-def denied(rows: Sequence[tuple[str, str, int]]) -> Sheet:
-    columns = (COLUMNS[0], Column("rule", "Rule", Kind.NAME), COLUMNS[1])
-    return Sheet("denied_by_rule", "Newly denied, by rule and day", columns, list(rows))
+def denied(rows: Sequence[tuple[str, str, int]]) -> ReportTable:
+    columns = (COLUMNS[0], Column("rule", "Rule", ValueKind.NAME), COLUMNS[1])
+    return ReportTable("denied_by_rule", "Newly denied, by rule and day", columns, list(rows))
 
 
 def test_the_names_with_the_most_refusals_have_colours() -> None:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from minicontroller.audit.event import AuditEvent, Decision, NamedState, encode
+from minicontroller.pipeline.backtest.batches import ColumnarReplay
 from minicontroller.pipeline.backtest.candidate import Candidate
 from minicontroller.pipeline.backtest.encoded import Encoded
-from minicontroller.pipeline.backtest.lots import Sieve
 from minicontroller.pipeline.backtest.prefilter import UNKNOWN, Prefilter, asked, prefilter_of
 from minicontroller.pipeline.backtest.reading import tables_of
 from minicontroller.pipeline.backtest.replaying import ALWAYS, Backtest, Window
@@ -152,10 +152,10 @@ def said_of(
     folder: Path, events: list[AuditEvent], candidate: Candidate, window: Window, *, is_sifted: bool
 ) -> tuple[list[Difference], str]:
     """In columns and by carrying, or by looking at each event."""
-    with candidate.watched() as watched:
-        backtest = Backtest(watched, window=window)
+    with candidate.sandboxed() as sandbox:
+        backtest = Backtest(sandbox, window=window)
         if is_sifted:
-            sieve, piece = Sieve(watched, window), written(folder / "events.parquet", events)
+            sieve, piece = ColumnarReplay(sandbox, window), written(folder / "events.parquet", events)
             found = [each for table in tables_of([piece], sieve.columns) for each in sieve.differences(backtest, table)]
         else:
             found = [each for event in events if (each := backtest.feed(event, encode(event))) is not None]
@@ -222,8 +222,8 @@ def test_a_class_is_asked_the_same(
 
 def settled_by(folder: Path, events: list[AuditEvent], rules: str) -> list[str | None]:
     """What the rules say of each request; None where it is left to the judge."""
-    with in_rules(folder, rules).watched() as watched:
-        prefilter = prefilter_of(watched)
+    with in_rules(folder, rules).sandboxed() as sandbox:
+        prefilter = prefilter_of(sandbox)
         assert isinstance(prefilter, Prefilter)
         [table] = tables_of([written(folder / "events.parquet", events)], prefilter.columns)
         numbers = prefilter.sift(table, Encoded(table), asked(table)).opinions.tolist()

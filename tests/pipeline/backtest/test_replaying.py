@@ -11,10 +11,10 @@ import pytest
 
 from minicontroller.audit.event import AuditEvent, Decision, EntityChange, PolicyDecision, RuleFinding, encode
 from minicontroller.audit.replay import Replay
-from minicontroller.pipeline.backtest.counterfactual import Otherwise
+from minicontroller.pipeline.backtest.counterfactual import Counterfactual
 from minicontroller.pipeline.backtest.lines import ASKED_ABOUT, request_of, step_of
 from minicontroller.pipeline.backtest.replaying import Window
-from minicontroller.pipeline.backtest.verdicts import Kind
+from minicontroller.pipeline.backtest.verdicts import DifferenceKind
 from tests.pipeline.backtest.asking import at_most, in_python, in_rules, names, told
 from tests.pipeline.backtest.by_words import BEGAN_MS, History, broken, denied
 from tests.pipeline.backtest.slicing import backtested
@@ -119,8 +119,8 @@ def test_brokers_and_loggers_are_put_to_the_candidate(tmp_path: Path) -> None:
         "    if 'log.cleaner.threads' in request.before and request.config_operation_kinds == {'log.cleaner.threads': 'delete'}:\n"
         "        raise PolicyViolation('no')\n",
     )
-    for world in (None, Otherwise()):
-        differences, tally = backtested(history.events, candidate, world)
+    for timeline in (None, Counterfactual()):
+        differences, tally = backtested(history.events, candidate, timeline)
         assert told(differences) == [("newly-denied", "logger 1"), ("newly-denied", "broker 1")]
         assert tally.by("other-resource") == {}
 
@@ -155,8 +155,8 @@ def test_administration_is_put_to_a_candidate_that_judges_it(tmp_path: Path) -> 
     history.administer("delete_groups", "group", "g", {}, policy=None)
     history.administer("offset_commit", "group", "g", {"t-0": "1"}, policy=denied("no", "then"))
     history.refuse("Topic:LITERAL:c", "INVALID_REQUEST", resource="acl", operation="create_acls", api="CreateAcls")
-    for world in (None, Otherwise()):
-        differences, tally = backtested(history.events, in_rules(tmp_path, NO_ACLS), world)
+    for timeline in (None, Counterfactual()):
+        differences, tally = backtested(history.events, in_rules(tmp_path, NO_ACLS), timeline)
         assert told(differences, lambda each: each.rule) == [
             ("newly-denied", "acl Topic:LITERAL:a", "protected_operations"),
             ("newly-denied", "client_quota user=y", "slow"),
@@ -174,7 +174,7 @@ def test_an_election_of_a_topic_that_would_not_be_there_is_moot(tmp_path: Path) 
     rules = "[[protected_operations]]\noperations = 'elect_leaders'\n[[partitions]]\nmax = 1\n"
     history = History().create("t").create("u", 2).alter("t", {"a": "1"})
     history.administer("elect_leaders", "topic", "t", {}).administer("elect_leaders", "topic", "u", {}).delete("t")
-    differences, _ = backtested(history.events, in_rules(tmp_path, rules), Otherwise())
+    differences, _ = backtested(history.events, in_rules(tmp_path, rules), Counterfactual())
     assert told(differences) == [("newly-denied", "u"), ("newly-denied", "t"), ("moot", "u")]
 
 
@@ -288,7 +288,7 @@ def test_a_message_with_something_hidden_in_it_is_compared_as_far_as_it_is_shown
 
 def test_kinds_have_the_names_that_the_command_takes() -> None:
     """Names are written in files and read by others."""
-    assert [kind.value for kind in Kind] == [
+    assert [kind.value for kind in DifferenceKind] == [
         "newly-denied", "newly-allowed", "other-message", "broken", "timed-out", "recorded-broken", "moot",
     ]  # fmt: skip
 

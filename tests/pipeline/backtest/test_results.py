@@ -17,13 +17,13 @@ import pytest
 
 from minicontroller.audit.event import AuditEvent
 from minicontroller.pipeline.backtest import running, workers
-from minicontroller.pipeline.backtest.candidate import Candidate, Found
+from minicontroller.pipeline.backtest.candidate import Candidate, LoadedCandidate
 from minicontroller.pipeline.backtest.page import page
 from minicontroller.pipeline.backtest.replaying import ALWAYS, NOWHERE
 from minicontroller.pipeline.backtest.results import ON_THE_PAGE, ROW_GROUP, Results, write_differences
-from minicontroller.pipeline.backtest.running import Wish
+from minicontroller.pipeline.backtest.running import BacktestRequest
 from minicontroller.pipeline.backtest.slices import Slice
-from minicontroller.pipeline.backtest.summary import Summary, summarized
+from minicontroller.pipeline.backtest.summary import BacktestSummary, summarize
 from minicontroller.pipeline.backtest.terminal import print_summary
 from minicontroller.pipeline.backtest.workers import Failure, Job, Task, answer, replay
 from minicontroller.pipeline.page.files import Files
@@ -44,11 +44,13 @@ def answers(candidate: Candidate, events: Sequence[AuditEvent], folder: Path) ->
     return list(running.answers([folder / "answers" / name]))
 
 
-def made(tmp_path: Path, candidate: Candidate, answered: Sequence[pa.RecordBatch]) -> tuple[Summary, str]:
+def made(tmp_path: Path, candidate: Candidate, answered: Sequence[pa.RecordBatch]) -> tuple[BacktestSummary, str]:
     files = Files(tmp_path / "page.html")
     results = Results()
     write_differences(results.read(answered), files)
-    summary = summarized(Found(candidate, (), ()), Wish(candidate=candidate, window=ALWAYS), ["c"], results)
+    summary = summarize(
+        LoadedCandidate(candidate, (), ()), BacktestRequest(candidate=candidate, window=ALWAYS), ["c"], results
+    )
     return summary, page(summary, results, files).decode()
 
 

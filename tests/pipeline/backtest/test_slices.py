@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from minicontroller.audit.event import AuditEvent, Decision, Effect
 from minicontroller.audit.replay import Replay
 from minicontroller.pipeline.backtest.candidate import Candidate
-from minicontroller.pipeline.backtest.counterfactual import Otherwise
+from minicontroller.pipeline.backtest.counterfactual import Counterfactual
 from minicontroller.pipeline.backtest.replaying import NOWHERE, Window
 from minicontroller.pipeline.backtest.slices import Bucket, Piece, Slice, good_size, planned
-from minicontroller.pipeline.backtest.worlds import Asked
+from minicontroller.pipeline.backtest.timelines import PolicyQuestion
 from minicontroller.policies.interface import ClusterState
 from tests.audit.logs import a_state
 from tests.pipeline.backtest.asking import in_rules
@@ -147,7 +147,7 @@ def test_history_as_it_would_have_been_is_one_slice(
     events = [msgspec.structs.replace(each, time_ms=each.time_ms + wrong[each.epoch]) for each in a_life(seed)]
     window = Window(BEGAN_MS + 1000 * since, BEGAN_MS + 1000 * until)
     wanted = [number for number, event in enumerate(events, 1) if window.has(event.time_ms)]
-    whole = backtested(events[: max(wanted, default=0)], candidate, Otherwise(), window=window)
+    whole = backtested(events[: max(wanted, default=0)], candidate, Counterfactual(), window=window)
     parts, slices = sliced(events, candidate, None, window=window, bucket_events=bucket_events)
     assert slices == bool(wanted)
     assert parts[0] == whole[0]
@@ -160,7 +160,7 @@ def test_who_decides_as_the_policy_did_changes_nothing(seed: int) -> None:
     """Whatever happened and was lost: history as it would have been is then the recorded one, in
     its topics and in what policies are asked.
     """
-    recorded, otherwise, last = Replay(), Otherwise(), NOWHERE
+    recorded, otherwise, last = Replay(), Counterfactual(), NOWHERE
     for event in a_life(seed):
         if event.sequence != (last[1] + 1 if event.epoch == last[0] else 1):
             recorded.lost()
@@ -170,7 +170,7 @@ def test_who_decides_as_the_policy_did_changes_nothing(seed: int) -> None:
             then, now = recorded.question(event), otherwise.question(event)
             assert (then is None) == (now is None)
             if then is not None:
-                assert isinstance(now, Asked)
+                assert isinstance(now, PolicyQuestion)
                 assert (now.request, shown(now.cluster)) == (then[0], shown(then[1]))
                 otherwise.decided(event, allowed=event.policy is None or event.policy.decision == "allowed")
         assert list(otherwise.apply(event)) == list(recorded.apply(event))

@@ -8,8 +8,8 @@ import pytest
 from minicontroller.audit.event import AuditEvent, Decision, RecordedState
 from minicontroller.audit.replay import Replay
 from minicontroller.pipeline.backtest.reading import UnreadableTableError
-from minicontroller.pipeline.backtest.replaying import Place
-from minicontroller.pipeline.backtest.topics import looked_into, may_tell, states_after, topics_today
+from minicontroller.pipeline.backtest.replaying import Position
+from minicontroller.pipeline.backtest.topics import check_readable, may_tell, states_after, topics_today
 from minicontroller.pipeline.datafiles import DataFile
 from minicontroller.pipeline.schemas import Table
 from tests.pipeline.backtest.by_words import History
@@ -39,7 +39,7 @@ def by_cluster(ingested: Ingested) -> Mapping[str, Sequence[DataFile]]:
     return found
 
 
-def replayed(events: Sequence[AuditEvent]) -> Iterator[tuple[Place, Mapping[str, RecordedState]]]:
+def replayed(events: Sequence[AuditEvent]) -> Iterator[tuple[Position, Mapping[str, RecordedState]]]:
     """The topics after each event; a gap ends all that was known."""
     replay, last = Replay(), (0, 0)
     for event in events:
@@ -99,6 +99,6 @@ def test_a_state_arrives_as_it_was(tmp_path: Path) -> None:
 
 def test_a_file_that_is_gone_is_told(tmp_path: Path) -> None:
     """An ingest takes files away; what to do stands in the sentence."""
-    for ask in (lambda files: list(topics_today(files)), looked_into):
+    for ask in (lambda files: list(topics_today(files)), check_readable):
         with pytest.raises(UnreadableTableError, match=r"changed during the run .*gone\.parquet.*: run it again"):
             ask([str(tmp_path / "gone.parquet")])

@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 
 from minicontroller.pipeline.datafiles import dataset
 from minicontroller.pipeline.delta import Tables
-from minicontroller.pipeline.ingest.batches import take
+from minicontroller.pipeline.ingest.batches import ingest_batch
 from minicontroller.pipeline.ingest.files import Read, listing, next_reads
-from minicontroller.pipeline.ingest.run import Summary, ingest
+from minicontroller.pipeline.ingest.run import IngestSummary, ingest
 from minicontroller.pipeline.ingest.state import Ledger, State
 from minicontroller.pipeline.location import Location
 from minicontroller.pipeline.schemas import Table
@@ -40,11 +40,11 @@ def ingest_here(tables: Place, *folders: Place, batch_bytes: int = BATCH_BYTES) 
         found, ledger.state.files, given=given, max_bytes=batch_bytes, piece_bytes=min(batch_bytes, PIECE_BYTES)
     ):
         given.update(reads)
-        take(ledger, _dealt, reads, PIECE_BYTES)
+        ingest_batch(ledger, _dealt, reads, PIECE_BYTES)
     return ledger.state
 
 
-def ingest_on(spark: SparkSession, tables: Place, folders: Sequence[Place], **options: Any) -> Summary:
+def ingest_on(spark: SparkSession, tables: Place, folders: Sequence[Place], **options: Any) -> IngestSummary:
     """Ingest on Spark."""
     return ingest(spark, located(tables), [*map(located, folders)], **options)
 

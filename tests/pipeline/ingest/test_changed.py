@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicontroller.audit.event import encode
+from minicontroller.pipeline.ingest.derived import problem_rows
 from minicontroller.pipeline.ingest.digests import BLOCK_BYTES, Digest, Hashing, block_begin
 from minicontroller.pipeline.ingest.files import listing, next_reads
 from minicontroller.pipeline.ingest.leftovers import leftovers, note_leftovers
-from minicontroller.pipeline.ingest.problems import problem_rows
 from minicontroller.pipeline.ingest.state import State
 from minicontroller.pipeline.location import Location
 from minicontroller.pipeline.schemas import Table

@@ -32,9 +32,9 @@ from minicontroller.audit.event import (
 )
 from minicontroller.pipeline.ingest.columns import SCHEMA, columns
 from minicontroller.pipeline.ingest.limits import INT_MAX, LONG_MAX, MAX_CLUSTER_ID, MAX_MS, MIN_MS, NO_VALUE
-from minicontroller.pipeline.ingest.places import Run
-from minicontroller.pipeline.ingest.report import Mark, Stretch
-from minicontroller.pipeline.ingest.stretches import marks_of, stretch_on
+from minicontroller.pipeline.ingest.sequence_ranges import SequenceRange
+from minicontroller.pipeline.ingest.staging import extend_ranges, markers_in
+from minicontroller.pipeline.ingest.staging_result import Marker, StagedRange
 from tests.audit.logs import a_creation, a_log, a_state
 from tests.pipeline.ingest.json_lines import a_line
 
@@ -167,39 +167,39 @@ def _fits(value: Any, type_: pa.DataType) -> bool:
 def test_stretches_and_marks_are_those_of_the_events(seeds: list[tuple[int, int]]) -> None:
     """Taken from columns, block by block, they are those that one finds event by event."""
     lines = [a_line(Random(seed), 0.0) for seed, _ in seeds]
-    found: list[Stretch] = []
-    expected: list[Stretch] = []
+    found: list[StagedRange] = []
+    expected: list[StagedRange] = []
     for read in (0, 1):
         some = [line for line, (_, number) in zip(lines, seeds, strict=True) if number == read]
         for begin in range(0, len(some), 3):
             block = columns(some[begin : begin + 3])
-            stretch_on(found, block.rows, read)
+            extend_ranges(found, block.rows, read)
             bad = {each.number for each in block.bad}
             events = [decode(line) for index, line in enumerate(some[begin : begin + 3]) if index not in bad]
             for event in events:
                 _add(expected, event, read)
-            assert list(marks_of(block.rows)) == [mark for event in events for mark in _marks(event)]
+            assert list(markers_in(block.rows)) == [marker for event in events for marker in _markers(event)]
     assert found == expected
 
 
-def _add(stretches: list[Stretch], event: AuditEvent, read: int) -> None:
-    last = stretches[-1] if stretches else None
-    place = (event.cluster_id, event.epoch, event.sequence, read)
-    if last is None or (last.cluster_id, last.epoch, last.run.last + 1, last.read) != place:
-        run = Run(event.sequence, event.sequence, event.time_ms, event.time_ms)
+def _add(ranges: list[StagedRange], event: AuditEvent, read: int) -> None:
+    last = ranges[-1] if ranges else None
+    position = (event.cluster_id, event.epoch, event.sequence, read)
+    if last is None or (last.cluster_id, last.epoch, last.range.last + 1, last.read) != position:
+        span = SequenceRange(event.sequence, event.sequence, event.time_ms, event.time_ms)
         begins = event.sequence == 1 and isinstance(event, SnapshotBegin)
-        last = Stretch(event.cluster_id, event.epoch, run, event.decided_node, 0, begins, read)
-        stretches.append(last)
-    last.run.last, last.run.last_ms = event.sequence, event.time_ms
+        last = StagedRange(event.cluster_id, event.epoch, span, event.decided_node, 0, begins, read)
+        ranges.append(last)
+    last.range.last, last.range.last_ms = event.sequence, event.time_ms
     last.decisions += isinstance(event, Decision)
 
 
-def _marks(event: AuditEvent) -> list[Mark]:
-    place = (event.cluster_id, event.epoch, event.sequence)
+def _markers(event: AuditEvent) -> list[Marker]:
+    position = (event.cluster_id, event.epoch, event.sequence)
     if isinstance(event, Dropped):
-        return [Mark(*place, "dropped", event.time_ms, event.reason, event.first_sequence, event.last_sequence)]
+        return [Marker(*position, "dropped", event.time_ms, event.reason, event.first_sequence, event.last_sequence)]
     if isinstance(event, SnapshotBegin | SnapshotEnd):
-        return [Mark(*place, str(event.__struct_config__.tag), event.time_ms)]
+        return [Marker(*position, str(event.__struct_config__.tag), event.time_ms)]
     return []
 
 
@@ -233,7 +233,7 @@ def test_no_event_at_all(lines: list[bytes]) -> None:
     assert block.rows.num_rows == 0
     assert block.rows.schema == SCHEMA
     assert len(block.bad) == len(lines)
-    found: list[Stretch] = []
-    stretch_on(found, block.rows, 0)
+    found: list[StagedRange] = []
+    extend_ranges(found, block.rows, 0)
     assert found == []
-    assert list(marks_of(block.rows)) == []
+    assert list(markers_in(block.rows)) == []

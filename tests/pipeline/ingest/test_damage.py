@@ -28,9 +28,9 @@ from minicontroller.pipeline.delta import (
     Tables,
     TablesError,
 )
-from minicontroller.pipeline.ingest.anew import clear
 from minicontroller.pipeline.ingest.files import listing
 from minicontroller.pipeline.ingest.leftovers import Leftovers, leftovers
+from minicontroller.pipeline.ingest.rebuilding import clear_tables
 from minicontroller.pipeline.ingest.state import Ledger, copied
 from minicontroller.pipeline.location import Location
 from minicontroller.pipeline.schemas import Table
@@ -71,7 +71,7 @@ def begun(tables: Path) -> Ledger:
 
 
 def cleared(tables: Path, audit: Path) -> None:
-    clear(Tables(Location.local(tables)), listing([Location.local(audit)]))
+    clear_tables(Tables(Location.local(tables)), listing([Location.local(audit)]))
 
 
 def assert_whole(tables: Path, epochs: int = 2) -> None:

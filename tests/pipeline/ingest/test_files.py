@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from minicontroller.audit.event import encode
 from minicontroller.audit.verifying import Verification
-from minicontroller.pipeline.ingest.batches import note, shares
-from minicontroller.pipeline.ingest.files import Progress, Read, listing
+from minicontroller.pipeline.ingest.batches import note, work_units
+from minicontroller.pipeline.ingest.files import FileProgress, Read, listing
 from minicontroller.pipeline.ingest.leftovers import leftovers, note_leftovers
-from minicontroller.pipeline.ingest.report import Reached, Report
+from minicontroller.pipeline.ingest.staging_result import ReadProgress, StagingResult
 from minicontroller.pipeline.ingest.state import State
 from minicontroller.pipeline.location import Location
 from minicontroller.pipeline.schemas import Table
@@ -284,12 +284,12 @@ def test_how_far_a_moved_file_was_read() -> None:
     """It is known under its new name once a part was read, whatever the parts, and until then under
     its old one.
     """
-    state = State(files={"a/x": Progress(10, highest=10)})
+    state = State(files={"a/x": FileProgress(10, highest=10)})
     parts = [Read("b/x", begin, begin + 10, former="a/x") for begin in (10, 20)]
-    note(state, Report(0, reached=[Reached(parts[0], 10, 0, "Permission denied")]))
-    assert state.files == {"a/x": Progress(10, highest=10)}
-    note(state, Report(0, reached=[Reached(each, each.end, 0) for each in parts]))
-    assert state.files == {"b/x": Progress(30, highest=30)}
+    note(state, StagingResult(0, progress=[ReadProgress(parts[0], 10, 0, "Permission denied")]))
+    assert state.files == {"a/x": FileProgress(10, highest=10)}
+    note(state, StagingResult(0, progress=[ReadProgress(each, each.end, 0) for each in parts]))
+    assert state.files == {"b/x": FileProgress(30, highest=30)}
 
 
 def test_a_compressed_file_that_became_shorter_is_read_again(tmp_path: Path) -> None:
@@ -348,10 +348,10 @@ def test_compressed_in_several_pieces(tmp_path: Path, ending: str) -> None:
     assert len(places(tmp_path / "tables")) == 6
 
 
-def test_shares_are_about_equal() -> None:
+def test_work_units_are_about_equal() -> None:
     """Each read is in one share, in order, and no share is half a read away from its size."""
     reads = [Read("a", begin, begin + size) for begin, size in ((0, 30), (30, 3), (33, 64), (97, 1), (98, 22))]
-    found = shares(reads * 10, 240)
+    found = work_units(reads * 10, 240)
     assert [read for share in found for read in share.reads] == reads * 10
     assert [share.number for share in found] == [*range(5)]
     assert all(abs(sum(read.size for read in share.reads) - 240) <= 64 for share in found)

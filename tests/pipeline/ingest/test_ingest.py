@@ -21,8 +21,8 @@ from minicontroller.audit.files import audit_files
 from minicontroller.pipeline.datafiles import dataset
 from minicontroller.pipeline.delta import APPLICATION, MANY, ChangedMeanwhileError, TablesError
 from minicontroller.pipeline.delta import Tables as DeltaTables
-from minicontroller.pipeline.ingest.command import told
-from minicontroller.pipeline.ingest.run import IngestError, Summary
+from minicontroller.pipeline.ingest.command import summary_lines
+from minicontroller.pipeline.ingest.run import IngestError, IngestSummary
 from minicontroller.pipeline.ingest.state import Ledger, copied
 from minicontroller.pipeline.location import Location
 from minicontroller.pipeline.schemas import Table
@@ -82,10 +82,10 @@ def filled_fixture(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 
 def test_everything_is_counted(filled: Filled) -> None:
     """The summary tells what was new, double, missing, in quarantine, torn and unfinished."""
-    assert filled.summary == Summary(
+    assert filled.summary == IngestSummary(
         files=12, events=63, duplicates=10 + 2, quarantined=1, missing=2 + 1, conflicts=1, torn=1, pending=1
     )
-    text = "\n".join(told(filled.summary))
+    text = "\n".join(summary_lines(filled.summary))
     for part in (
         "63 new events from 12 files.",
         "12 events more than once",
@@ -161,7 +161,7 @@ def test_late_files_fill_gaps(spark: SparkSession, tmp_path: Path) -> None:
     assert ingest_on(spark, tmp_path / "tables", [audit]).missing == 2
     write(audit / "older.ndjson", a_log(4, epoch=2))
     write(audit / "filler.ndjson", log[4:6])
-    assert ingest_on(spark, tmp_path / "tables", [audit]) == Summary(files=4, events=8)
+    assert ingest_on(spark, tmp_path / "tables", [audit]) == IngestSummary(files=4, events=8)
     everything = tmp_path / "everything"
     ingest_on(spark, everything, [audit])
     for table in (Table.CONTROLLER_EPOCHS, Table.PROBLEMS, Table.TOPIC_HISTORY):
@@ -274,7 +274,7 @@ def test_nothing_to_read(spark: SparkSession, tmp_path: Path) -> None:
     write(audit / "a.ndjson", an_empty_snapshot())
     ingest_on(spark, tmp_path / "tables", [audit])
     (audit / "a.ndjson").unlink()
-    assert ingest_on(spark, tmp_path / "tables", [audit]) == Summary()
+    assert ingest_on(spark, tmp_path / "tables", [audit]) == IngestSummary()
 
 
 def test_a_state_that_cannot_be_used(tmp_path: Path) -> None:

@@ -91,11 +91,11 @@ SCRIPT = textwrap.dedent(
     import sys
     from pathlib import Path
     from tests.pipeline.ingest.local import ingest_on
-    from minicontroller.pipeline import spreading
+    from minicontroller.pipeline import parallel
     from minicontroller.pipeline.session import spark_session
     from tests.pipeline.conftest import SMALL
 
-    spreading.SMALL = 0  # so that Spark does what little there is, too
+    parallel.SMALL = 0  # so that Spark does what little there is, too
     with spark_session("local[2]", settings=SMALL) as spark:
         ingest_on(spark, Path(sys.argv[2]), [Path(sys.argv[1])], batch_bytes=20_000)
     """

@@ -16,7 +16,7 @@ from minicontroller.audit.event import MAX_LINE_BYTES
 from minicontroller.audit.lines import KEPT_BYTES
 from minicontroller.pipeline.ingest.files import TO_THE_END, Read
 from minicontroller.pipeline.ingest.lines import Reader
-from minicontroller.pipeline.ingest.report import Reached
+from minicontroller.pipeline.ingest.staging_result import ReadProgress
 
 CHUNK = 8
 
@@ -90,4 +90,4 @@ def test_a_part_that_no_line_ends_before(data: bytes, begin: int, is_whole: bool
     part = data[begin : None if is_whole else begin + 5]
     assert told == (part[: part.rfind(b"\n") + 1] if goes_on else b"")
     assert reader.consumed == (begin + len(told) if goes_on else 0)
-    assert Reached(read, reader.consumed, reader.rest).size == len(told)
+    assert ReadProgress(read, reader.consumed, reader.rest).size == len(told)

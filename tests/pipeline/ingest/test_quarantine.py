@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from minicontroller.audit.event import MAX_LINE_BYTES, AuditEvent, Dropped, NamedState, Removal, SnapshotTopics, encode
 from minicontroller.audit.lines import KEPT_BYTES
 from minicontroller.audit.reading import read
-from minicontroller.pipeline.ingest.report import MAX_REASON
+from minicontroller.pipeline.ingest.staging_result import MAX_REASON
 from minicontroller.pipeline.schemas import Table
 from tests.audit.logs import a_creation, a_log, a_state, stamp
 from tests.pipeline.ingest.local import ingest_here, places, rows_of

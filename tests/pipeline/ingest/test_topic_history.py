@@ -29,9 +29,9 @@ from minicontroller.pipeline.datafiles import DataFile, NewFile, dataset
 from minicontroller.pipeline.delta import Tables
 from minicontroller.pipeline.ingest import topic_history
 from minicontroller.pipeline.ingest.columns import event_rows
-from minicontroller.pipeline.ingest.places import Run, add
-from minicontroller.pipeline.ingest.state import ClusterState, EpochState
-from minicontroller.pipeline.ingest.stretches import marks_of
+from minicontroller.pipeline.ingest.sequence_ranges import SequenceRange, add
+from minicontroller.pipeline.ingest.staging import markers_in
+from minicontroller.pipeline.ingest.state import ClusterLogState, EpochState
 from minicontroller.pipeline.ingest.topic_history import MOST_SMALL, Sizes, Stale, changes
 from minicontroller.pipeline.location import Location
 from minicontroller.pipeline.schemas import Table
@@ -164,7 +164,7 @@ class Ingested:
         self._sizes = sizes
         self.location = Location.local(folder)
         self.tables = Tables(self.location)
-        self.clusters: dict[str, ClusterState] = {}
+        self.clusters: dict[str, ClusterLogState] = {}
 
     def take(self, logs: Mapping[str, Sequence[AuditEvent]]) -> None:
         """Bring events of some clusters into the tables, and then the topic history up to date."""
@@ -190,12 +190,12 @@ class Ingested:
         return self.tables.snapshot(Table.TOPIC_HISTORY).files
 
     def _written(self, name: str, log: Sequence[AuditEvent]) -> DataFile:
-        cluster = self.clusters.setdefault(name, ClusterState())
+        cluster = self.clusters.setdefault(name, ClusterLogState())
         rows = event_rows([encode(replace(event, cluster_id=name)).strip() for event in log])
-        cluster.marks += marks_of(rows)
+        cluster.markers += markers_in(rows)
         for event in log:
             epoch = cluster.epochs.setdefault(event.epoch, EpochState(1))
-            add(epoch.runs, Run(event.sequence, event.sequence, event.time_ms, event.time_ms))
+            add(epoch.ranges, SequenceRange(event.sequence, event.sequence, event.time_ms, event.time_ms))
         file = NewFile(self.location, Table.EVENTS, name)
         file.write(rows.select(Table.EVENTS.in_files.names))
         return file.finish()

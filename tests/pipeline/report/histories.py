@@ -23,7 +23,7 @@ from minicontroller.audit.event import (
 from minicontroller.audit.outcomes import would_be_refused
 from minicontroller.pipeline.delta import Tables
 from minicontroller.pipeline.location import Location
-from minicontroller.pipeline.page.sheet import Sheet
+from minicontroller.pipeline.page.tables import ReportTable
 from minicontroller.pipeline.progress import Stages
 from minicontroller.pipeline.report.making import STAGES, make
 from minicontroller.pipeline.report.question import Report
@@ -70,9 +70,9 @@ def answer(report: Report, question: str) -> str:
     return next(each.answer(report) for each in report.questions if each.name == question)
 
 
-def rows(sheet: Sheet, *names: str) -> list[tuple[Any, ...]]:
+def rows(table: ReportTable, *names: str) -> list[tuple[Any, ...]]:
     """Some of its columns."""
-    return list(zip(*(sheet.values(name) for name in names), strict=True))
+    return list(zip(*(table.values(name) for name in names), strict=True))
 
 
 def a_reign(epoch: int, topics: dict[str, RecordedState] | None = None, **values: Any) -> list[AuditEvent]:

@@ -133,16 +133,16 @@ def test_what_a_long_table_leaves_out_is_counted(decades: Report) -> None:
     """It has its first thousand rows; how many there are, and what they add up to, is told of all
     (P-3).
     """
-    sheet = decades.sheet("activity_by_topic")
-    assert (len(sheet.rows), sheet.all_rows) == (1000, 2031)
-    assert (sheet.totals["asked"], sheet.of_others["asked"]) == (2031, 1031)
+    table = decades.table("activity_by_topic")
+    assert (len(table.rows), table.all_rows) == (1000, 2031)
+    assert (table.totals["asked"], table.of_others["asked"]) == (2031, 1031)
 
 
 def test_a_clock_that_is_behind_is_told(decades: Report) -> None:
     """The next controller's first event is before the last one of the one before: by how much, and
     that it is the clock (P-3).
     """
-    assert decades.sheet("controller_changes").values("silence_us") == [-40_000_000]
+    assert decades.table("controller_changes").values("silence_us") == [-40_000_000]
     assert "passed in the median" in answer(decades, "controllers")
     assert "Once the clock of the next was behind." in answer(decades, "controllers")
 
@@ -151,8 +151,8 @@ def test_what_was_there_is_no_growth(decades: Report) -> None:
     """Topics that a cluster had when its log began are before its first step, not in it; as is what
     came, by its clock, in 1970.
     """
-    assert rows(decades.sheet("growth_by_cluster"), "topics_before", "partitions_before") == [(3, 8)]
-    assert rows(decades.sheet("growth_over_time"), "topics", "partitions")[0] == (4, 9)
+    assert rows(decades.table("growth_by_cluster"), "topics_before", "partitions_before") == [(3, 8)]
+    assert rows(decades.table("growth_over_time"), "topics", "partitions")[0] == (4, 9)
 
 
 def test_what_is_wrong_with_the_log_is_told(decades: Report, tmp_path: Path) -> None:

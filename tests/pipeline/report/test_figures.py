@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from minicontroller.audit.event import AuditEvent, Decision
 from minicontroller.audit.replay import Replay
-from minicontroller.pipeline.page.sheet import Sheet
+from minicontroller.pipeline.page.tables import ReportTable
 from minicontroller.pipeline.report.durations import bucket, percentiles
 from minicontroller.pipeline.report.question import Report
 from tests.pipeline.report.histories import (
@@ -60,17 +60,17 @@ def newest(events: list[Decision]) -> Decision:
     return max(events, key=lambda event: (event.time_ms, event.cluster_id, event.epoch, event.sequence))
 
 
-def counted(sheet: Sheet, *keys: str) -> dict[Any, tuple[Any, ...]]:
-    return {row[0] if len(keys) == 1 else row[: len(keys)]: row[len(keys) :] for row in rows(sheet, *keys, *OUTCOMES)}
+def counted(table: ReportTable, *keys: str) -> dict[Any, tuple[Any, ...]]:
+    return {row[0] if len(keys) == 1 else row[: len(keys)]: row[len(keys) :] for row in rows(table, *keys, *OUTCOMES)}
 
 
-def is_sorted(sheet: Sheet, name: str) -> bool:
-    values = sheet.values(name)
+def is_sorted(table: ReportTable, name: str) -> bool:
+    values = table.values(name)
     return values == sorted(values, reverse=True)
 
 
 @pytest.mark.parametrize(
-    ("sheet", "keys", "key"),
+    ("table", "keys", "key"),
     [
         ("activity_by_principal", ("principal",), lambda event: event.principal),
         ("activity_by_api", ("api", "operation"), lambda event: (event.api, event.operation)),
@@ -79,12 +79,12 @@ def is_sorted(sheet: Sheet, name: str) -> bool:
     ],
 )
 def test_activity_is_counted_by_outcome(
-    report: Report, sheet: str, keys: tuple[str, ...], key: Callable[[Decision], Any]
+    report: Report, table: str, keys: tuple[str, ...], key: Callable[[Decision], Any]
 ) -> None:
     """Each change is counted once, with what became of it, under who asked, by which API and
     client, and about what (P-3).
     """
-    found = report.sheet(sheet)
+    found = report.table(table)
     assert counted(found, *keys) == {name: outcomes(events) for name, events in by(key).items()}
     assert found.totals == dict(zip(OUTCOMES, outcomes(DECISIONS), strict=True))
     assert is_sorted(found, "asked")
@@ -95,7 +95,7 @@ def test_activity_is_counted_by_outcome(
 
 def test_of_several_clusters_topics_and_nodes_are_told_with_theirs(report: Report) -> None:
     """The same name may stand for two topics, and the same id for two nodes (P-3)."""
-    cluster, topic = rows(report.sheet("activity_by_topic"), "cluster_id", "topic")[0]
+    cluster, topic = rows(report.table("activity_by_topic"), "cluster_id", "topic")[0]
     assert answer(report, "topics").startswith(f"{topic} of {cluster} was named in requests most often")
     plot = next(question for question in report.questions if question.name == "topics").draw(report)
     assert plot is not None and f">{topic} of {cluster}<" in plot.wide
@@ -104,11 +104,11 @@ def test_of_several_clusters_topics_and_nodes_are_told_with_theirs(report: Repor
 
 def test_activity_over_time_has_every_step(report: Report) -> None:
     """Each step between the first and the last event has its row, and their sum is all."""
-    sheet, starts = report.sheet("activity_over_time"), report.selection.axis.starts
-    assert sheet.values("time") == starts[:-1]
-    for row, begin, end in zip(rows(sheet, *OUTCOMES), starts, starts[1:], strict=False):
+    table, starts = report.table("activity_over_time"), report.selection.axis.starts
+    assert table.values("time") == starts[:-1]
+    for row, begin, end in zip(rows(table, *OUTCOMES), starts, starts[1:], strict=False):
         assert row == outcomes([event for event in DECISIONS if begin <= event.time_ms * 1000 < end])
-    assert sheet.totals["asked"] == len(DECISIONS)
+    assert table.totals["asked"] == len(DECISIONS)
 
 
 def test_refusals_are_counted_by_rule_and_by_principal(report: Report) -> None:
@@ -117,23 +117,23 @@ def test_refusals_are_counted_by_rule_and_by_principal(report: Report) -> None:
     """
     refused = [event for event in DECISIONS if outcome(event) == "refused"]
     rules = by(blamed, refused)
-    assert {row[0]: row[1:] for row in rows(report.sheet("refusals_by_rule"), "rule", "refused", "failed")} == {
+    assert {row[0]: row[1:] for row in rows(report.table("refusals_by_rule"), "rule", "refused", "failed")} == {
         rule: (len(events), sum(event.policy is not None and event.policy.decision == "broken" for event in events))
         for rule, events in rules.items()
     }
     for rule, people, names, at, message in rows(
-        report.sheet("refusals_by_rule"), "rule", "principals", "names", "last", "message"
+        report.table("refusals_by_rule"), "rule", "principals", "names", "last", "message"
     ):
         assert people == len({event.principal for event in rules[rule]})
         assert names == len({event.name for event in rules[rule]})
         assert at == last(rules[rule])
         policy = newest(rules[rule]).policy
         assert policy is not None and message == policy.message
-    pairs = report.sheet("refusals_by_principal_and_rule")
+    pairs = report.table("refusals_by_principal_and_rule")
     assert {row[:2]: row[2] for row in rows(pairs, "principal", "rule", "refused")} == {
         key: len(events) for key, events in by(lambda event: (event.principal, blamed(event)), refused).items()
     }
-    people = report.sheet("refusals_by_principal")
+    people = report.table("refusals_by_principal")
     assert dict(rows(people, "principal", "refused")) == {
         name: len(events) for name, events in by(lambda event: event.principal, refused).items()
     }
@@ -143,7 +143,7 @@ def test_refusals_are_counted_by_rule_and_by_principal(report: Report) -> None:
 def test_what_was_refused_without_a_policy_is_apart(report: Report) -> None:
     """Errors are counted by their name, and are no refusals."""
     wrong = [event for event in DECISIONS if outcome(event) == "errors"]
-    assert rows(report.sheet("errors"), "error", "operation", "changes", "message") == [
+    assert rows(report.table("errors"), "error", "operation", "changes", "message") == [
         ("TOPIC_ALREADY_EXISTS", "create_topic", len(wrong), "It is there.")
     ]
 
@@ -157,9 +157,9 @@ def test_findings_that_refuse_nothing_are_counted(report: Report) -> None:
         for event in DECISIONS
         for finding in (event.policy.findings if event.policy else ())
     )
-    sheet = report.sheet("warnings_by_rule")
-    assert {row[:2]: row[2] for row in rows(sheet, "rule", "action", "findings")} == found
-    assert sheet.values("applied") == sheet.values("findings")
+    table = report.table("warnings_by_rule")
+    assert {row[:2]: row[2] for row in rows(table, "rule", "action", "findings")} == found
+    assert table.values("applied") == table.values("findings")
 
 
 def test_what_would_be_refused_is_counted(report: Report) -> None:
@@ -171,20 +171,20 @@ def test_what_would_be_refused_is_counted(report: Report) -> None:
     wanted = [event for event in DECISIONS if id(event) in found]
     assert {event.enforced for event in wanted} == {True, False}
     pairs = by(lambda event: (event.principal, found[id(event)][0]), wanted)
-    sheet = report.sheet("would_be_refused_by_principal_and_rule")
+    table = report.table("would_be_refused_by_principal_and_rule")
     columns = ("principal", "rule", "would_be_refused", "applied", "last", "message")
-    for principal, rule, number, applied, at, message in rows(sheet, *columns):
+    for principal, rule, number, applied, at, message in rows(table, *columns):
         events = pairs.pop((principal, rule))
         assert (number, at) == (len(events), last(events))
         assert applied == sum(outcome(event) == "applied" for event in events)
         assert message == found[id(newest(events))][1]
     assert not pairs
     for name, key in (("rule", lambda event: found[id(event)][0]), ("principal", lambda event: event.principal)):
-        counts = dict(rows(report.sheet(f"would_be_refused_by_{name}"), name, "would_be_refused"))
+        counts = dict(rows(report.table(f"would_be_refused_by_{name}"), name, "would_be_refused"))
         assert counts == Counter(map(key, wanted))
-    topics = rows(report.sheet("would_be_refused_by_topic"), "cluster_id", "name", "would_be_refused")
+    topics = rows(report.table("would_be_refused_by_topic"), "cluster_id", "name", "would_be_refused")
     assert {row[:2]: row[2] for row in topics} == Counter((event.cluster_id, event.name) for event in wanted)
-    rules = {row[0]: row[1:] for row in rows(report.sheet("rules"), "rule", "refused", "would_be_refused", "last")}
+    rules = {row[0]: row[1:] for row in rows(report.table("rules"), "rule", "refused", "would_be_refused", "last")}
     assert rules.pop("never") == (0, 0, None)
     refused = Counter(blamed(event) for event in DECISIONS if outcome(event) == "refused")
     would = Counter(rule for rule, _ in found.values())
@@ -204,11 +204,11 @@ def test_growth_follows_the_topics(report: Report) -> None:
         expected = [sizes_at(own, end) for end in starts[1:]]
         found = [
             row[1:]
-            for row in rows(report.sheet("growth_over_time"), "cluster_id", "topics", "partitions")
+            for row in rows(report.table("growth_over_time"), "cluster_id", "topics", "partitions")
             if row[0] == cluster
         ]
         assert found == expected
-    prefixes = report.sheet("growth_by_prefix")
+    prefixes = report.table("growth_by_prefix")
     assert prefixes.totals["partitions"] == sum(
         sizes_at([e for e in EVENTS if e.cluster_id == c], starts[-1])[1] for c in CLUSTERS
     )
@@ -238,16 +238,16 @@ def test_durations_are_those_of_what_was_carried_out(report: Report) -> None:
         return ways[-1 if event.received_node == -1 else int(event.received_node == event.decided_node)]
 
     groups = by(lambda event: (event.cluster_id, event.operation, way(event)), done)
-    sheet = report.sheet("durations_by_operation")
-    assert rows(sheet, "cluster_id", "operation", "way") == sorted(groups)
+    table = report.table("durations_by_operation")
+    assert rows(table, "cluster_id", "operation", "way") == sorted(groups)
     for key, figures in zip(
-        sorted(groups), rows(sheet, "changes", "p50_us", "p90_us", "p99_us", "slowest_us"), strict=True
+        sorted(groups), rows(table, "changes", "p50_us", "p90_us", "p99_us", "slowest_us"), strict=True
     ):
         values = sorted(event.latency_us for event in groups[key])
         assert (figures[0], figures[4]) == (len(values), values[-1])
         for percent, value in zip((50, 90, 99), figures[1:4], strict=True):
             assert value == pytest.approx(values[-(-len(values) * percent // 100) - 1], rel=0.01)
-    assert sum(report.sheet("durations_over_time").values("changes")) == len(done)
+    assert sum(report.table("durations_over_time").values("changes")) == len(done)
 
 
 def test_forwarding_is_counted_by_the_node_that_was_asked(report: Report) -> None:
@@ -257,7 +257,7 @@ def test_forwarding_is_counted_by_the_node_that_was_asked(report: Report) -> Non
     known = [event for event in DECISIONS if event.received_node != -1]
     assert {
         row[:2]: row[2:]
-        for row in rows(report.sheet("forwarding_by_node"), "cluster_id", "received_node", "local", "forwarded")
+        for row in rows(report.table("forwarding_by_node"), "cluster_id", "received_node", "local", "forwarded")
     } == {
         key: (local := sum(event.received_node == event.decided_node for event in events), len(events) - local)
         for key, events in by(lambda event: (event.cluster_id, event.received_node), known).items()
@@ -268,9 +268,9 @@ def test_changes_of_controllers_are_told(report: Report) -> None:
     """Each with the nodes, the time without events, and what was carried out in the first minute
     (P-3).
     """
-    sheet = report.sheet("controller_changes")
+    table = report.table("controller_changes")
     for cluster, epoch, began, before, node, silence, first, slowest in rows(
-        sheet, "cluster_id", "epoch", "began", "node_before", "node", "silence_us", "first_minute", "slowest_us"
+        table, "cluster_id", "epoch", "began", "node_before", "node", "silence_us", "first_minute", "slowest_us"
     ):
         own = [event for event in EVENTS if (event.cluster_id, event.epoch) == (cluster, epoch)]
         earlier = [event for event in EVENTS if (event.cluster_id, event.epoch) == (cluster, epoch - 1)]
@@ -283,8 +283,8 @@ def test_changes_of_controllers_are_told(report: Report) -> None:
             if outcome(event) == "applied" and event.time_ms * 1000 < began + 60_000_000
         ]
         assert (first, slowest) == (len(near), max(event.latency_us for event in near))
-    assert sheet.all_rows == 6
-    around = report.sheet("durations_around_controller_changes")
+    assert table.all_rows == 6
+    around = report.table("durations_around_controller_changes")
     assert around.values("seconds") == list(range(-60, 60, 5))
 
 
@@ -321,5 +321,5 @@ def test_every_table_is_documented(report: Report) -> None:
         if line.startswith("| `")
     ]
     assert {cells[0][0]: cells[-1] for cells in told} == {
-        sheet.name: [column.name for column in sheet.columns] for sheet in report.sheets
+        table.name: [column.name for column in table.columns] for table in report.tables
     }

@@ -94,9 +94,9 @@ def test_a_topic_counts_once_where_events_are_missing(report: Report) -> None:
     """What was there stays counted until an event shows it again, or the next snapshot tells what
     is there; a deletion counts off what was seen (P-3).
     """
-    sizes = rows(report.sheet("growth_by_cluster"), "cluster_id", "topics_before", "topics")
+    sizes = rows(report.table("growth_by_cluster"), "cluster_id", "topics_before", "topics")
     assert {row[0]: row[1:] for row in sizes if row[0] in SIZES} == SIZES
-    over_time = rows(report.sheet("growth_over_time"), "cluster_id", "topics", "partitions")
+    over_time = rows(report.table("growth_over_time"), "cluster_id", "topics", "partitions")
     assert all(topics <= 3 and partitions == 2 * topics for name, topics, partitions in over_time if name in SIZES)
 
 
@@ -104,9 +104,9 @@ def test_all_that_is_told_of_growth_agrees(report: Report) -> None:
     """Prefixes add up to their cluster, and the sentence says the same (P-3)."""
     sums = ("topics_before", "topics", "partitions_before", "partitions")
     added = defaultdict[str, list[int]](lambda: [0, 0, 0, 0])
-    for name, *figures in rows(report.sheet("growth_by_prefix"), "cluster_id", *sums):
+    for name, *figures in rows(report.table("growth_by_prefix"), "cluster_id", *sums):
         added[name] = [held + figure for held, figure in zip(added[name], figures, strict=True)]
-    by_cluster = report.sheet("growth_by_cluster")
+    by_cluster = report.table("growth_by_cluster")
     assert {row[0]: list(row[1:]) for row in rows(by_cluster, "cluster_id", *sums)} == added
     before, after = by_cluster.totals["topics_before"], by_cluster.totals["topics"]
     assert answer(report, "growth").startswith(f"Topics went from {before} to {after}, ")
@@ -117,7 +117,7 @@ def test_growth_is_that_of_the_topic_history(report: Report, tables: Path) -> No
     until the next one of its topic, or the next snapshot, whichever is first in the log.
     """
     lives = [life for name in range(1, RANDOM + 1) for life in lives_of(f"random {name}", tables)]
-    found = rows(report.sheet("growth_over_time"), "cluster_id", "time", "topics", "partitions")
+    found = rows(report.table("growth_over_time"), "cluster_id", "time", "topics", "partitions")
     ends = dict(pairwise(report.selection.axis.starts))
     for cluster, time, *figures in found:
         there = [

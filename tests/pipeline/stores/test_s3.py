@@ -15,10 +15,10 @@ from pyarrow.fs import FileSelector
 from minicontroller.audit.event import encode
 from minicontroller.pipeline.datafiles import batches
 from minicontroller.pipeline.delta import ChangedMeanwhileError, Tables, TablesError
-from minicontroller.pipeline.ingest.anew import clear
 from minicontroller.pipeline.ingest.batches import StagingError
 from minicontroller.pipeline.ingest.files import Read, listing
 from minicontroller.pipeline.ingest.lines import Reader
+from minicontroller.pipeline.ingest.rebuilding import clear_tables
 from minicontroller.pipeline.ingest.state import State, check
 from minicontroller.pipeline.location import READ_AHEAD_BYTES, File, Location, output_stream, reason
 from minicontroller.pipeline.probing import probe
@@ -171,7 +171,7 @@ def test_status_and_tables_made_anew(bucket: Bucket, tmp_path: Path) -> None:
     ingest_here(bucket.tables, bucket.audit)
     told = call("pipeline", "status", "--tables", str(bucket.tables), folder=tmp_path)
     assert f"{bucket.audit}: everything is read." in told.stdout, told
-    clear(Tables(bucket.tables), listing([bucket.audit]))
+    clear_tables(Tables(bucket.tables), listing([bucket.audit]))
     assert Tables(bucket.tables).snapshot(Table.EVENTS).files == ()
     ingest_here(bucket.tables, bucket.audit)
     assert places(bucket.tables) == PLACES

@@ -1,8 +1,8 @@
-"""All audit files read again, in place of what the tables hold.
+"""Removes the tables for `ingest --anew`, which reads all audit files again.
 
-Rule: nothing is removed unless this program made it and every file that was ever read lies in the
-folders, so no event is lost. A mark says that the removal has begun: until it is over, nobody takes
-what is left for the tables.
+It removes only tables of this program, and only if every audit file that was ever read is in the
+folders, so no event is lost. An object marks the removal: while it exists, other runs refuse what
+is left of the tables.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ from pyarrow import fs
 from ..delta import CLEARING, OLD_STATE, Tables, TablesError
 from ..location import output_stream
 from ..schemas import Table
-from .files import Found, lasting_name
+from .files import AuditFile, lasting_name
 from .state import loaded, states
 
 
@@ -24,7 +24,7 @@ class _OldState(msgspec.Struct):
     files: dict[str, object] = {}
 
 
-def clear(tables: Tables, found: Mapping[str, Found]) -> None:
+def clear_tables(tables: Tables, found: Mapping[str, AuditFile]) -> None:
     """Remove the tables, whose audit files were all `found`. Raises TablesError, OSError."""
     tables.check_folders()
     filesystem = tables.location.filesystem()

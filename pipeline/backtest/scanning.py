@@ -1,7 +1,7 @@
-"""Finds out what a history holds, bucket by bucket, from a few columns of the table `events`.
+"""Scans a few columns of the table `events`, and summarizes each bucket of the history: where its
+events are, and where a slice may begin.
 
-Rule: file by file, so memory is that of one file's few columns; then what files have of the same
-bucket, or of the same request, is put together.
+It reads one file at a time, then merges the buckets and requests that several files share.
 """
 
 from collections.abc import Iterable
@@ -84,7 +84,7 @@ def buckets_of(files: EventFiles, window: Window, bucket_events: int) -> list[pa
     return found
 
 
-def together(found: Iterable[pa.Table]) -> list[Bucket]:
+def merged_buckets(found: Iterable[pa.Table]) -> list[Bucket]:
     """Join the buckets of several files, in the order of the log and each once."""
     if not (tables := list(found)):
         return []

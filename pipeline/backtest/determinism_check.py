@@ -1,8 +1,7 @@
-"""A look at a policy's code for what makes an answer hang on something else than the question:
-clocks, chance, networks, files, the environment.
+"""Searches a policy's code for names whose results differ between runs: clocks, random numbers,
+networks, files, the environment.
 
-Rule: a look at names, as they were imported, and nothing is run. It finds what is written plainly;
-a policy can hide such things, and one that hides them is not found.
+It resolves imported names and runs nothing, so it finds no use that the code hides.
 """
 
 import ast
@@ -29,9 +28,9 @@ CALLS: Mapping[str, str] = {
 """Names, each with what code does that uses it or a name within it."""
 
 
-def suspicions(folders: Mapping[str, Mapping[str, bytes]]) -> tuple[str, ...]:
-    """List what in the modules of the folders looks unsteady, in the order of files and lines, each
-    name once a line.
+def nondeterministic_calls(folders: Mapping[str, Mapping[str, bytes]]) -> tuple[str, ...]:
+    """List the uses of such names in the modules of the folders as `FILE:LINE: NAME REASON`, in the
+    order of files and lines, each name once a line.
     """
     found = {
         (f"{folder}/{name}", *suspicion)

@@ -7,8 +7,8 @@ import pytest
 
 from minicontroller.audit.event import encode
 from minicontroller.pipeline.delta import Tables, TablesError
-from minicontroller.pipeline.ingest.anew import clear
 from minicontroller.pipeline.ingest.files import listing
+from minicontroller.pipeline.ingest.rebuilding import clear_tables
 from minicontroller.pipeline.ingest.state import Ledger
 from minicontroller.pipeline.location import Location
 from tests.audit.logs import CLUSTER, a_log, write
@@ -27,7 +27,7 @@ def audit(tmp_path: Path) -> Path:
 
 
 def cleared(tables: Path, audit: Path) -> None:
-    clear(Tables(Location.local(tables)), listing([Location.local(audit)]))
+    clear_tables(Tables(Location.local(tables)), listing([Location.local(audit)]))
 
 
 def test_tables_of_this_form(tmp_path: Path, audit: Path) -> None:

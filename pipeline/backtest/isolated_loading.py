@@ -1,9 +1,9 @@
-"""A candidate with Python code, loaded in a process of its own: whatever the code does while it is
-imported and configured, the command goes on, and says so. As the program of that process:
-`python -m minicontroller.pipeline.backtest.apart FILE` reads what is asked for from standard input.
+"""Loads a candidate with Python code in a process of its own, so that code which ends or blocks its
+process only fails the load. That process runs this module, with the request on standard input:
+`python -m minicontroller.pipeline.backtest.isolated_loading FILE`.
 
-Rule: only an answer that lies in FILE when the process has ended well is one. A process that ends
-otherwise, or takes too long, is a failure.
+The process writes its answer to FILE and exits with DONE. Any other exit code, and a timeout, are
+failures.
 """
 
 import os
@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from ...policies.loading import names_class
-from .candidate import CandidateError, Found, limited_memory, named, read_candidate
+from .candidate import CandidateError, LoadedCandidate, limited_memory, named, read_candidate
 
 LOAD_SECONDS = 60.0
 """How long a policy may take to be imported and configured, as at a node."""
@@ -27,7 +27,7 @@ DONE = 3
 """The exit code of a process that has answered; a policy that ends it has hardly this one."""
 
 
-class Ask(msgspec.Struct, frozen=True):
+class LoadRequest(msgspec.Struct, frozen=True):
     """What is asked for, and the folders in which the command's own process looks for modules."""
 
     policy: str
@@ -35,11 +35,11 @@ class Ask(msgspec.Struct, frozen=True):
     searched: tuple[str, ...]
 
 
-def read_apart(policy: str, settings: Sequence[str] = ()) -> Found:
+def load_isolated(policy: str, settings: Sequence[str] = ()) -> LoadedCandidate:
     """Read the argument POLICY and the options `--set KEY=VALUE`. Raises CandidateError."""
     if not names_class(named(policy, settings)):
         return read_candidate(policy, settings)
-    ask = Ask(policy, tuple(settings), tuple(sys.path))
+    ask = LoadRequest(policy, tuple(settings), tuple(sys.path))
     with TemporaryDirectory(prefix="minicontroller-policy-", ignore_cleanup_errors=True) as folder:
         file = Path(folder) / "answer"
         command = [sys.executable, "-P", "-m", __spec__.name, str(file)]
@@ -55,7 +55,7 @@ def read_apart(policy: str, settings: Sequence[str] = ()) -> Found:
             raise CandidateError(
                 f"{policy} ended the process that loads it ({_how(process.returncode)}): it must only define a policy."
             )
-        answer = msgspec.msgpack.decode(file.read_bytes(), type=Found | str)
+        answer = msgspec.msgpack.decode(file.read_bytes(), type=LoadedCandidate | str)
     if isinstance(answer, str):
         raise CandidateError(answer)
     return answer
@@ -68,9 +68,9 @@ def _how(code: int) -> str:
 def main() -> None:
     """Answer, and end without the exit handlers that the policy may have left."""
     owner = os.getpid()
-    ask = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Ask)
+    ask = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=LoadRequest)
     sys.path[:] = ask.searched
-    answer: Found | str
+    answer: LoadedCandidate | str
     try:
         with limited_memory():
             answer = read_candidate(ask.policy, ask.settings)

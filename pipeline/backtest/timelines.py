@@ -1,6 +1,5 @@
-"""The questions that a back-test asks of the course of events, recorded or counterfactual.
-
-Rule: the same questions for history as it was and for history as it would have been.
+"""The interface of a timeline, which a back-test replays: the recorded one or the counterfactual
+one, and what it answers about a request.
 """
 
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from ...audit.event import AuditEvent, Decision, RecordedState, Requested
 from ...policies.interface import ClusterState, JudgedRequest
 
 
-class Asked(msgspec.Struct, frozen=True):
+class PolicyQuestion(msgspec.Struct, frozen=True):
     """A request, and the cluster, that a candidate is asked about."""
 
     request: JudgedRequest
@@ -22,22 +21,22 @@ class Asked(msgspec.Struct, frozen=True):
     requested: Requested | None = None
 
 
-class Moot(msgspec.Struct, frozen=True):
-    """The reason why a recorded request would be impossible, or another one, in this world."""
+class NotApplicable(msgspec.Struct, frozen=True):
+    """The reason why a recorded request is impossible in the counterfactual timeline (moot)."""
 
     why: str
     """`no-topic`, `topic-exists`, `partitions`, `no-partition` or `unknown-request`."""
     text: str
 
 
-class World(Protocol):
-    """The course of events, as far as a candidate can see it."""
+class Timeline(Protocol):
+    """The states of a cluster's topics, event by event, as the candidate sees them."""
 
     @property
     def is_known(self) -> bool:
         """Whether all topics are known."""
 
-    def question(self, event: Decision) -> Asked | Moot | None:
+    def question(self, event: Decision) -> PolicyQuestion | NotApplicable | None:
         """Return what to ask about a decision that has not been applied yet; None if the policy is
         not asked about it.
         """
@@ -57,9 +56,7 @@ class World(Protocol):
         """Note the JSON of what the event that was applied last made of its topic."""
 
     def apply(self, event: AuditEvent) -> Iterator[str]:
-        """Go on to the moment after the event, and yield sentences about what contradicts what is
-        known.
-        """
+        """Apply the next event, and yield a sentence for each contradiction."""
 
     def lost(self) -> None:
         """Note that events are missing at this point."""

@@ -1,9 +1,9 @@
-"""Counts what a report needs of the tables: partial counts in Spark's tasks, merged to facts at the
-driver.
+"""Aggregates the tables for a report: Spark's tasks compute partial aggregates, and the driver adds
+them up.
 
-Figures are sums, lowest and highest values only, so counts of parts add up to the counts of the
-whole, however the files are dealt out. Different values are counted by keeping them as keys, and
-percentiles by buckets (`durations.py`). A task holds one file's rows at a time.
+Figures are sums, minima and maxima, so the result does not depend on the division into tasks.
+Distinct values are counted by using them as keys, and percentiles by buckets (`durations.py`). A
+task holds the rows of one file at a time.
 """
 
 from collections import defaultdict
@@ -19,8 +19,8 @@ from pyspark.sql import SparkSession
 from ..database import connected
 from ..datafiles import DataFile, dataset, unreadable
 from ..location import Location
+from ..parallel import map_on_workers, parallelism
 from ..schemas import CLUSTER, Table
-from ..spreading import by_workers, parallelism
 
 TASKS = 4
 """How many tasks there are for each processor, so that none waits long for another."""
@@ -29,13 +29,13 @@ COUNT = "count(*)"
 
 
 def last_event(text: str) -> str:
-    """Return the figure of a group's last event: its place, with a column's value there."""
-    places = ", ".join(f"'{name}': {name}" for name in ("time", "cluster_id", "epoch", "sequence"))
-    return f"max({{{places}, 'text': {text}}})"
+    """Return the figure for a group's last event: its time and position, and a column's value."""
+    positions = ", ".join(f"'{name}': {name}" for name in ("time", "cluster_id", "epoch", "sequence"))
+    return f"max({{{positions}, 'text': {text}}})"
 
 
-class Fact(msgspec.Struct, frozen=True):
-    """Figures of the rows of a table, by keys."""
+class Aggregate(msgspec.Struct, frozen=True):
+    """An aggregate: figures of a table's rows by keys; partial aggregates can be added."""
 
     name: str
     keys: tuple[str, ...]
@@ -49,16 +49,16 @@ class Fact(msgspec.Struct, frozen=True):
         figures = [f"{figure} AS {name}" for name, figure in self.figures.items()]
         return f"SELECT {', '.join((*self.keys, *figures))} FROM {self.rows} GROUP BY ALL"
 
-    def merged(self, facts: "Facts", counted: Sequence[pa.Table]) -> duckdb.DuckDBPyRelation:
-        """Put together what was counted of parts."""
+    def merged(self, aggregates: "AggregateDatabase", counted: Sequence[pa.Table]) -> duckdb.DuckDBPyRelation:
+        """Add up partial aggregates."""
         merged = [key.rpartition(" AS ")[2] for key in self.keys]
         for name, figure in self.figures.items():
             kind = figure.partition("(")[0]
             merged.append(f"{kind}({name}) AS {name}" if kind in {"min", "max"} else f"sum({name})::BIGINT AS {name}")
-        return facts.from_arrow(pa.concat_tables(counted)).aggregate(", ".join(merged))
+        return aggregates.from_arrow(pa.concat_tables(counted)).aggregate(", ".join(merged))
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class AggregateRequest(msgspec.Struct, frozen=True):
     """The counts that are wanted of a table: of the rows that the query `view` makes of `source`,
     which has the columns that are named. `given` are small tables, which the query may name, too.
     """
@@ -66,37 +66,40 @@ class Wanted(msgspec.Struct, frozen=True):
     table: Table
     columns: str
     view: str
-    facts: tuple[Fact, ...]
+    aggregates: tuple[Aggregate, ...]
     given: Mapping[str, pa.Table] = {}
 
 
-Facts = duckdb.DuckDBPyConnection
-"""A connection that holds a table for each fact."""
+AggregateDatabase = duckdb.DuckDBPyConnection
+"""A connection that holds a table for each aggregate."""
 
 
-def facts_of(
-    spark: SparkSession, tables: Location, wanted: Sequence[tuple[Wanted, Sequence[DataFile]]], facts: Facts
+def compute_aggregates(
+    spark: SparkSession,
+    tables: Location,
+    wanted: Sequence[tuple[AggregateRequest, Sequence[DataFile]]],
+    aggregates: AggregateDatabase,
 ) -> None:
-    """Count what is wanted of files, as tables of `facts`. Raises OSError and Spark's errors."""
+    """Compute aggregates of files as tables of `aggregates`. Raises OSError, Spark's errors."""
     most = TASKS * parallelism(spark)
     pieces = [(each, share) for each, files in wanted for share in shares(files, most)]
     counted = defaultdict[str, list[pa.Table]](list)
-    for answer in by_workers(spark, partial(count, tables), pieces, tables):
+    for answer in map_on_workers(spark, partial(aggregate_files, tables), pieces, tables):
         for name, found in answer.items():
             counted[name].append(found)
-    for fact in chain.from_iterable(each.facts for each, _ in wanted):
-        fact.merged(facts, counted[fact.name]).create(fact.name)
+    for aggregate in chain.from_iterable(each.aggregates for each, _ in wanted):
+        aggregate.merged(aggregates, counted[aggregate.name]).create(aggregate.name)
 
 
 def shares(files: Sequence[DataFile], most: int) -> list[list[DataFile]]:
-    """Deal files out, the largest first, to shares of about one size; no files are one share."""
+    """Divide files into at most `most` groups of about equal size, at least one."""
     ordered = sorted(files, key=lambda file: (-file.size, file.path))
     number = max(1, min(most, len(ordered)))
     return [ordered[first::number] for first in range(number)]
 
 
-def count(tables: Location, piece: tuple[Wanted, Sequence[DataFile]]) -> dict[str, pa.Table]:
-    """Count what is wanted of some files, and return the facts by name."""
+def aggregate_files(tables: Location, piece: tuple[AggregateRequest, Sequence[DataFile]]) -> dict[str, pa.Table]:
+    """Compute the partial aggregates of some files, by name."""
     wanted, files = piece
     counted = defaultdict[str, list[pa.Table]](list)
     with connection() as found:
@@ -105,17 +108,20 @@ def count(tables: Location, piece: tuple[Wanted, Sequence[DataFile]]) -> dict[st
         for held in [[file] for file in files] or [[]]:
             found.register("source", _read(tables, wanted, held))
             found.execute(f"CREATE OR REPLACE TEMP VIEW rows AS {wanted.view}")
-            for fact in wanted.facts:
-                counted[fact.name].append(found.sql(fact.counted()).to_arrow_table())
-        return {fact.name: fact.merged(found, counted[fact.name]).to_arrow_table() for fact in wanted.facts}
+            for aggregate in wanted.aggregates:
+                counted[aggregate.name].append(found.sql(aggregate.counted()).to_arrow_table())
+        return {
+            aggregate.name: aggregate.merged(found, counted[aggregate.name]).to_arrow_table()
+            for aggregate in wanted.aggregates
+        }
 
 
-def connection() -> Facts:
-    """Open an empty database, which sorts null below all."""
+def connection() -> AggregateDatabase:
+    """Open an empty database that sorts null below all values."""
     return connected(default_null_order="nulls_first_on_asc_last_on_desc")
 
 
-def _read(tables: Location, wanted: Wanted, files: Sequence[DataFile]) -> pa.Table:
+def _read(tables: Location, wanted: AggregateRequest, files: Sequence[DataFile]) -> pa.Table:
     """Read the columns that are wanted; texts stay the dictionaries as which they are stored, which
     takes a third of the time and of the memory. Raises OSError.
     """

@@ -76,12 +76,12 @@ def test_what_a_policy_prints_is_gone(tmp_path: Path, capfd: pytest.CaptureFixtu
     """Nothing of it reaches anybody, and that it prints is told."""
     body = "import sys, logging\nprint('x' * 5)\nprint('y', file=sys.stderr)\nlogging.getLogger('p').error('z')"
     differences, tally = backtested(histories(), in_python(tmp_path, code(body)))
-    assert (differences, tally.deeds) == ([], {"prints; the output is discarded"})
+    assert (differences, tally.side_effects) == ([], {"prints; the output is discarded"})
     assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(
-    ("body", "deed"),
+    ("body", "side_effect"),
     [
         ("open('/etc/hostname').close()", "opens /etc/hostname"),
         ("import socket\nsocket.socket().connect_ex(('127.0.0.1', 9))", "uses the network: ('127.0.0.1', 9)"),
@@ -93,10 +93,10 @@ def test_what_a_policy_prints_is_gone(tmp_path: Path, capfd: pytest.CaptureFixtu
     ids=["file", "socket", "name", "process", "shell", "random"],
 )
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
-def test_what_a_policy_does_besides_judging_is_told(body: str, deed: str, tmp_path: Path) -> None:
+def test_what_a_policy_does_besides_judging_is_told(body: str, side_effect: str, tmp_path: Path) -> None:
     """Files, networks, processes and chance: the answer may hang on them, so they are named."""
     _, tally = backtested(histories(70), in_python(tmp_path, code(body)))
-    assert deed in tally.deeds
+    assert side_effect in tally.side_effects
 
 
 def test_a_late_import_is_no_deed(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_late_import_is_no_deed(tmp_path: Path) -> None:
     body = "import late, wave\nif request.topic == late.NAME:\n    raise PolicyViolation('late')"
     differences, tally = backtested(histories(), in_python(tmp_path, code(body)))
     assert told(differences) == [("newly-denied", "t.1")]
-    assert tally.deeds == set()
+    assert tally.side_effects == set()
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,13 @@
-"""The results of a back-test in sentences, which are the same on the terminal and on the page.
-
-What the history lacks, and what may make the candidate answer otherwise tomorrow, is said whether
-it is asked for or not.
+"""The sentences of a back-test's result, for the terminal and the page: the answer, what the
+history lacks, and what makes the candidate's verdicts unsteady.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..page.sheet import Kind as Holds
-from ..page.sheet import count, plural, shown
-from .summary import Summary
-from .verdicts import Kind
+from ..page.tables import ValueKind as Holds
+from ..page.tables import count, plural, shown
+from .summary import BacktestSummary
+from .verdicts import DifferenceKind
 
 ABOUT = {
     "gap": "Events are missing before this one",
@@ -30,14 +28,14 @@ MOOT = {
 }
 
 
-def answer(summary: Summary) -> str:
+def answer(summary: BacktestSummary) -> str:
     """Say in a sentence what the back-test has shown."""
     asked, kinds, moot = summary.history["asked"], summary.totals["differences"], summary.totals["moot"]
     if not asked and not summary.differences:
         return "No policy judges any request of this time."
     if not summary.differences:
         return f"{plural(asked, 'request')}: the candidate gives each the verdict that it had."
-    denied, allowed = kinds[Kind.NEWLY_DENIED.value], kinds[Kind.NEWLY_ALLOWED.value]
+    denied, allowed = kinds[DifferenceKind.NEWLY_DENIED.value], kinds[DifferenceKind.NEWLY_ALLOWED.value]
     text = f"Of {plural(asked, 'request')} the candidate would deny {count(denied)} that passed, and allow {count(allowed)} that were denied."
     if allowed:
         text += " Kafka might still have refused the newly allowed requests; the log cannot show that."
@@ -47,7 +45,7 @@ def answer(summary: Summary) -> str:
     return text
 
 
-def lacks(summary: Summary) -> Iterator[str]:
+def lacks(summary: BacktestSummary) -> Iterator[str]:
     """Say what the history lacks, and what that means for the result."""
     history = summary.history
     if observed := history["observed"]:
@@ -84,7 +82,7 @@ def lacks(summary: Summary) -> Iterator[str]:
         yield f"Neither the recorded policy nor the candidate judges these: {_counts(operations)}."
 
 
-def steadiness(summary: Summary) -> Iterator[str]:
+def steadiness(summary: BacktestSummary) -> Iterator[str]:
     """Say what may make the candidate answer otherwise another time."""
     tried, totals = summary.candidate, summary.totals
     if totals["errors"]:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicontroller.pipeline.backtest.looking import EventFiles, buckets_of, together
 from minicontroller.pipeline.backtest.replaying import Window
+from minicontroller.pipeline.backtest.scanning import EventFiles, buckets_of, merged_buckets
 from tests.pipeline.backtest.by_words import CLUSTER
 from tests.pipeline.backtest.files import written
 from tests.pipeline.backtest.slicing import buckets
@@ -36,6 +36,8 @@ def test_buckets_are_found_in_any_files(
         written(folder / f"{edges[number]}.parquet", share)
     cut = chance.randrange(len(shares) + 1)
     halves = (tuple(shares)[:cut], tuple(shares)[cut:])
-    found = together(table for half in halves for table in buckets_of(EventFiles(CLUSTER, half), window, bucket_events))
+    found = merged_buckets(
+        table for half in halves for table in buckets_of(EventFiles(CLUSTER, half), window, bucket_events)
+    )
     files = {(event.epoch, event.sequence): file for file, share in shares.items() for event in share}
     assert found == list(buckets(events, bucket_events, window, files))

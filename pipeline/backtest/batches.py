@@ -1,9 +1,8 @@
-"""A lot of consecutive events, replayed: what the candidate says is compared and counted in
-columns, and where columns tell what it says, it is not even asked.
+"""Replays batches of consecutive events, and compares and counts verdicts in columns. Where the
+columns determine the candidate's verdict, the candidate is not asked.
 
-Rule: the result is the same as if each event were put to the candidate by itself. Each event is
-applied to the topics in its order, so what the candidate is asked, and what contradicts what, is
-the same as well.
+The result is the same as if the candidate were asked about each event. Each event is applied to the
+topics in its order, so questions and contradictions are the same, too.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,11 +16,11 @@ from ...audit.event import Effect, RuleFinding
 from ...policies.rules.vocabulary import ADMIN
 from ...policies.verdict import Verdict
 from .encoded import Encoded, Flags, Numbers, flags, within
-from .prefilter import COLUMNS, UNKNOWN, OfCode, Prefilter, asked, prefilter_of
+from .prefilter import COLUMNS, UNKNOWN, CodePrefilter, Prefilter, asked, prefilter_of
 from .reading import decoded, lines_of, numbers_of
 from .replaying import DAY_MS, Backtest, Settled, Window
-from .verdicts import NO_POLICY, Difference, Opinion, Outcome, difference_between, opinion, passed
-from .watching import Watched
+from .sandbox import Sandbox
+from .verdicts import NO_POLICY, ComparedVerdicts, Difference, Opinion, difference_between, opinion, passed
 
 CHANGES = pa.array(["removal", "observed"])
 """Events that change a topic, and that no policy was asked about."""
@@ -49,21 +48,21 @@ def one_by_one(backtest: Backtest, table: pa.Table) -> Iterator[Difference]:
             yield difference
 
 
-class Sieve:
-    """Puts a candidate's opinions on the events of some time beside the recorded ones."""
+class ColumnarReplay:
+    """Compares a candidate's verdicts on the events of a window with the recorded ones."""
 
-    def __init__(self, watched: Watched, window: Window) -> None:
-        self._watched = watched
+    def __init__(self, sandbox: Sandbox, window: Window) -> None:
+        self._sandbox = sandbox
         self._window = window
-        self._prefilter = prefilter_of(watched)
+        self._prefilter = prefilter_of(sandbox)
         self.columns = tuple(sorted(READ.union(self._prefilter.columns)))
-        """The names of the columns that the sieve needs, for `encoded.projection`."""
+        """The names of the columns that the replay needs, for `encoded.projection`."""
 
     def differences(self, backtest: Backtest, table: pa.Table) -> Iterator[Difference]:
         """Put the next events to a candidate, and yield where it differs. Raises
         UnreadableTableError.
         """
-        lot = _Lot(self._watched, self._prefilter, table, self._window)
+        lot = _Batch(self._sandbox, self._prefilter, table, self._window)
         ways = zip(lines_of(table), lot.is_light, lot.differs, lot.is_asked, strict=True)
         for number, (line, is_light, differs, is_asked) in enumerate(ways):
             if is_light and backtest.carries(line):
@@ -72,7 +71,7 @@ class Sieve:
                 judge = self._prefilter.judge(lot.doubts[number])
                 if is_asked and (question := backtest.question(line)) is not None:
                     verdict = backtest.ask(question, judge)
-                    outcome = lot.compared(number, verdict, self._watched.timed_out)
+                    outcome = lot.compared(number, verdict, self._sandbox.timed_out)
                     difference = backtest.answered(question, verdict, outcome, line)
                 else:
                     lot.leaves_out(number)
@@ -82,11 +81,11 @@ class Sieve:
         backtest.count(lot.settled(), lot.unasked())
 
 
-class _Lot:
+class _Batch:
     """Consecutive events in columns, and the outcomes of the requests among them."""
 
-    def __init__(self, watched: Watched, prefilter: Prefilter | OfCode, table: pa.Table, window: Window) -> None:
-        self._names = watched.names
+    def __init__(self, sandbox: Sandbox, prefilter: Prefilter | CodePrefilter, table: pa.Table, window: Window) -> None:
+        self._names = sandbox.names
         self._encoded = encoded = Encoded(table)
         times, is_failed = numbers_of(table, "time") // 1000, _failed(table)
         is_asked = asked(table) & ~is_failed
@@ -96,7 +95,7 @@ class _Lot:
         self._then, recorded = _recorded(encoded, table, np.flatnonzero(is_told))
         opinions, doubts = prefilter.sift(table, encoded, is_asked)
         is_settled = is_told & (opinions != UNKNOWN)
-        self._outcome: list[Outcome] = []
+        self._outcome: list[ComparedVerdicts] = []
         self._numbers: dict[object, int] = {}
         """The numbers of outcomes, by the recorded opinion and the candidate's verdict."""
         outcomes, differs = np.full(table.num_rows, UNKNOWN), np.zeros(table.num_rows, np.bool_)
@@ -126,14 +125,14 @@ class _Lot:
         pairs, which = np.unique(recorded * len(opinions) + now, return_inverse=True)
         for number, of_candidate in (divmod(pair, len(opinions)) for pair in pairs.tolist()):
             then, other = self._then[number], opinions[of_candidate]
-            self._outcome.append(Outcome(then, other, difference_between(then, other)))
+            self._outcome.append(ComparedVerdicts(then, other, difference_between(then, other)))
         return which
 
-    def outcome(self, number: int) -> Outcome:
+    def outcome(self, number: int) -> ComparedVerdicts:
         """Return the outcome of an event's request."""
         return self._outcome[self._outcomes[number]]
 
-    def compared(self, number: int, verdict: Verdict, timed_out: bool) -> Outcome:
+    def compared(self, number: int, verdict: Verdict, timed_out: bool) -> ComparedVerdicts:
         """Compare the candidate's verdict on an event with the recorded one."""
         of = self._recorded[number]
         is_plain = verdict.message is None and not verdict.findings
@@ -142,7 +141,7 @@ class _Lot:
         if found is None:
             found = self._numbers[key] = len(self._outcome)
             then, now = self._then[of], opinion(verdict, names=self._names)
-            self._outcome.append(Outcome(then, now, difference_between(then, now, timed_out=timed_out)))
+            self._outcome.append(ComparedVerdicts(then, now, difference_between(then, now, timed_out=timed_out)))
         self._outcomes[number] = found
         return self._outcome[found]
 

@@ -1,10 +1,9 @@
-"""A policy in Python under watch while it is asked: how long it takes, and what it does besides
-judging.
+"""The sandbox in which a candidate in Python is asked: it limits the time of a verdict, discards
+output and records side effects.
 
-Rule: a policy is asked in place, without a thread, and comes back within its time limit wherever
-Python can interrupt it: in Python code, in sleeps and in waits, not within a foreign function that
-never looks up. What it prints is thrown away. What it opens, connects to or starts is noted,
-because the answer may then be another one tomorrow, or on another machine.
+The policy runs in this thread. A signal interrupts it at its time limit in Python code, sleeps and
+waits, but not within a native function. Files that it opens, connections and processes are
+recorded, because its verdict may depend on them.
 """
 
 import io
@@ -31,13 +30,11 @@ TIME_ZONES = ("zoneinfo", "tzdata")
 Listener = Callable[[str, tuple[Any, ...]], None]
 
 
-class Watched:
-    """A policy that is asked by one thread, with a time limit, while what else it does is noted."""
+class Sandbox:
+    """Asks a policy from one thread, with a time limit, and records its side effects."""
 
     def __init__(self, judge: Judge, *, timeout_ms: int, names: Mapping[str, str] | None = None) -> None:
-        """Watch a judge; `names` tells where the policy's files are now, and where
-        they came from.
-        """
+        """Prepare to ask a judge; `names` maps folders of unpacked files to the original ones."""
         self._judge = judge
         self._owner = os.getpid()
         self.names = names or {}
@@ -50,7 +47,7 @@ class Watched:
         """
         self.timed_out = False
         """Whether the last question took too long."""
-        self.deeds: set[str] = set()
+        self.side_effects: set[str] = set()
         """Descriptions of what the policy did besides judging, while it was asked."""
         self._allowed = judge.verdict((), None, ALLOWED)
         self.rules = judge.rules
@@ -61,7 +58,7 @@ class Watched:
         self.asks = judge.asks
 
     @contextmanager
-    def watching(self) -> Iterator[None]:
+    def running(self) -> Iterator[None]:
         """Ask the policy within this block. Only the first thread has a time limit, since only that
         one gets signals.
         """
@@ -69,15 +66,15 @@ class Watched:
             yield
             return
         _watch_process()
-        lost, numbers = _Lost(), random.getstate()
+        lost, numbers = _DiscardedOutput(), random.getstate()
         out = io.TextIOWrapper(io.BufferedWriter(lost), encoding="utf-8", errors="replace", write_through=True)
         with redirect_stdout(out), redirect_stderr(out), self._clock():
             yield
             out.flush()
         if lost.written:
-            self.deeds.add("prints; the output is discarded")
+            self.side_effects.add("prints; the output is discarded")
         if random.getstate() != numbers:
-            self.deeds.add("uses Python's random generator")
+            self.side_effects.add("uses Python's random generator")
 
     def ask(self, request: JudgedRequest, cluster: ClusterState) -> Verdict:
         """Ask the policy and return its verdict. Raises nothing of the policy's."""
@@ -138,7 +135,7 @@ class Watched:
             return
         left = self._deadline - time.monotonic()
         self._tick(left if left > 0 else self._seconds)
-        if left > 0 or (frame is not None and frame.f_code is Watched._said.__code__):
+        if left > 0 or (frame is not None and frame.f_code is Sandbox._said.__code__):
             return  # there is time left, it is not begun yet, or it is over already
         if self.timed_out:
             _insist(frame)
@@ -146,9 +143,9 @@ class Watched:
         raise _TooLateError
 
     def _note(self, event: str, arguments: tuple[Any, ...]) -> None:
-        deed = deed_of(event, arguments)
-        if deed is not None:
-            self.deeds.add(deed)
+        side_effect = side_effect_of(event, arguments)
+        if side_effect is not None:
+            self.side_effects.add(side_effect)
 
 
 class _TooLateError(BaseException):
@@ -158,7 +155,7 @@ class _TooLateError(BaseException):
 def _insist(frame: FrameType | None) -> None:
     """Interrupt a policy that catches everything again, at the next line that it comes to."""
     sys.settrace(_raise)
-    while frame is not None and frame.f_code is not Watched._said.__code__:  # noqa: SLF001 - it is of this module
+    while frame is not None and frame.f_code is not Sandbox._said.__code__:  # noqa: SLF001 - it is of this module
         frame.f_trace = _raise
         frame = frame.f_back
 
@@ -172,7 +169,7 @@ def _raise(_frame: FrameType, event: str, _argument: Any) -> Any:
     return _raise
 
 
-class _Lost(io.RawIOBase):
+class _DiscardedOutput(io.RawIOBase):
     """A stream that counts what is written to it, and drops it."""
 
     written = 0
@@ -188,12 +185,12 @@ class _Lost(io.RawIOBase):
 # ------------------------------------------------------------------ what a process does
 
 _listener: Listener | None = None
-_is_watched = False
+_is_sandbox = False
 
 
 @contextmanager
-def listening(listener: Listener) -> Iterator[None]:
-    """Let `listener` hear within the block what this process does (`sys.addaudithook`)."""
+def audit_events_to(listener: Listener) -> Iterator[None]:
+    """Call `listener` for each audit event of this process in the block (`sys.addaudithook`)."""
     global _listener  # noqa: PLW0603 - a process has one audit hook for good
     _watch_process()
     _listener = listener
@@ -204,10 +201,10 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 def _watch_process() -> None:
-    global _is_watched  # noqa: PLW0603 - a hook cannot be taken away again
-    if not _is_watched:
+    global _is_sandbox  # noqa: PLW0603 - a hook cannot be taken away again
+    if not _is_sandbox:
         sys.addaudithook(_hear)
-        _is_watched = True
+        _is_sandbox = True
 
 
 def _hear(event: str, arguments: tuple[Any, ...]) -> None:
@@ -223,8 +220,8 @@ def opened(event: str, arguments: tuple[Any, ...]) -> str | None:
     return None if path.endswith(SOURCES) or any(word in path for word in TIME_ZONES) else path
 
 
-def deed_of(event: str, arguments: tuple[Any, ...]) -> str | None:
-    """Name what an event does, if a judgement must not depend on it."""
+def side_effect_of(event: str, arguments: tuple[Any, ...]) -> str | None:
+    """Describe an audit event that a verdict must not depend on; None for any other event."""
     path = opened(event, arguments)
     if path is not None:
         return f"opens {path}"

@@ -1,9 +1,8 @@
-"""The files by which tasks tell each other of topics: runs, which are Arrow's, in the order of the
-topics' buckets.
+"""Sorted runs: Arrow files with states of topics in the order of the topics' buckets, by which the
+tasks of one stage pass them to the next.
 
-Rule: a run is small enough to be sorted in memory, and a task reads of it little more than its
-portion. Runs lie in the table's folder, where no commit names them, so what a crash leaves of them
-is vacuumed.
+A run is small enough to be sorted in memory, and a task reads little more of it than its portion.
+Runs are in the table's folder without a commit, so vacuuming removes those that a crash leaves.
 """
 
 from bisect import bisect_left, bisect_right
@@ -16,14 +15,14 @@ import pyarrow as pa
 
 from ..location import Location, output_stream
 from ..schemas import Table
-from .topic_states import TOLD
+from .topic_states import STATES
 
 BATCH_ROWS = 2048
 FOLDER = Table.TOPIC_HISTORY.value
 BUCKETS = 1 << 64
 
 
-class Run(NamedTuple):
+class SortedRun(NamedTuple):
     """A file of what is told of topics of one cluster."""
 
     cluster_id: str
@@ -42,19 +41,19 @@ class Portion(NamedTuple):
     last: int
 
 
-def written(tables: Location, cluster_id: str, told: pa.RecordBatch) -> Run:
+def write_run(tables: Location, cluster_id: str, told: pa.RecordBatch) -> SortedRun:
     """Write a run of rows with the columns TOLD, in the order of the buckets. Raises OSError."""
     path = f"{FOLDER}/{uuid4().hex}.arrow"
     options = pa.ipc.IpcWriteOptions(compression="lz4")
-    with output_stream(tables, path) as stream, pa.ipc.new_file(stream, TOLD, options=options) as file:
+    with output_stream(tables, path) as stream, pa.ipc.new_file(stream, STATES, options=options) as file:
         file.write_table(pa.Table.from_batches([told]), max_chunksize=BATCH_ROWS)
-    return Run(cluster_id, path, told.nbytes, told.column("bucket").to_numpy()[::BATCH_ROWS].tolist())
+    return SortedRun(cluster_id, path, told.nbytes, told.column("bucket").to_numpy()[::BATCH_ROWS].tolist())
 
 
-def taken(tables: Location, run: Run, portion: Portion, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def read_portion(tables: Location, run: SortedRun, portion: Portion, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield columns, with `bucket`, of the rows of a portion out of a run. Raises OSError."""
     first = max(bisect_left(run.buckets, portion.first) - 1, 0)
-    options = pa.ipc.IpcReadOptions(included_fields=[TOLD.get_field_index(name) for name in names])
+    options = pa.ipc.IpcReadOptions(included_fields=[STATES.get_field_index(name) for name in names])
     with tables.filesystem().open_input_file(run.path) as stream:
         file = pa.ipc.open_file(stream, options=options)
         for number in range(first, bisect_right(run.buckets, portion.last)):

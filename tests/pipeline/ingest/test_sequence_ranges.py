@@ -5,14 +5,14 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicontroller.pipeline.ingest.places import Run, add, gaps, within
+from minicontroller.pipeline.ingest.sequence_ranges import SequenceRange, add, gaps, within
 
 PLACES = st.tuples(st.integers(1, 40), st.integers(0, 6)).map(lambda each: (each[0], each[0] + each[1]))
 
 
-def a_run(first: int, last: int) -> Run:
+def a_run(first: int, last: int) -> SequenceRange:
     """Its times are its places."""
-    return Run(first, last, first, last)
+    return SequenceRange(first, last, first, last)
 
 
 @given(st.lists(PLACES), PLACES)
@@ -20,7 +20,7 @@ def test_runs_are_a_set(added: list[tuple[int, int]], asked: tuple[int, int]) ->
     """Whatever is added in whatever order: the runs are the numbers, in order, never touching, with
     the times of their ends.
     """
-    runs: list[Run] = []
+    runs: list[SequenceRange] = []
     for each in added:
         add(runs, a_run(*each))
     numbers = {number for first, last in added for number in range(first, last + 1)}

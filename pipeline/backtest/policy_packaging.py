@@ -1,8 +1,8 @@
-"""The files of a policy in Python, on their way to the workers that ask it.
+"""Packages the files of a policy in Python, and unpacks them at Spark's workers.
 
-Rule: what travels is what the policy imports from its own folder, and what it reads there while it
-is loaded. What is installed does not: it has to be installed there as well. Wherever a policy is
-loaded, it is loaded anew, and nothing that it imported from its folder stays.
+A package has the modules that the policy imports from its own folder, and the files that it reads
+there while it is loaded. Installed libraries are not packaged; every worker needs them. A policy is
+always imported afresh, and the modules of its folder are unloaded afterwards.
 """
 
 import ast
@@ -29,7 +29,7 @@ OURS = "minicontroller"
 MODULES = ("/__init__.py", ".py", *EXTENSION_SUFFIXES)
 """The endings of a module's file after its name."""
 
-Files = dict[str, bytes]
+FileContents = dict[str, bytes]
 """The content of a part of a folder, by paths within it."""
 
 
@@ -41,7 +41,7 @@ def is_file(spec: str) -> bool:
     return place.endswith(".py") or "/" in place
 
 
-def absolute(spec: str) -> str:
+def absolute_spec(spec: str) -> str:
     """Return the name of a class, with the absolute path of its file if it is named by one."""
     place, _, name = spec.strip().rpartition(":")
     return f"{Path(place).resolve()}:{name}" if is_file(spec) else spec.strip()
@@ -60,7 +60,7 @@ def folder_of(spec: str) -> str | None:
     return str(Path(found).resolve().parent)
 
 
-def packed(spec: str, folder: str, read: Iterable[str], imported: Iterable[str]) -> Files:
+def packaged(spec: str, folder: str, read: Iterable[str], imported: Iterable[str]) -> FileContents:
     """Return the files of a folder that must travel with a class which read these files and
     imported these modules when it was loaded. Raises PolicyLoadError.
     """
@@ -78,7 +78,7 @@ def packed(spec: str, folder: str, read: Iterable[str], imported: Iterable[str])
 
 
 @contextmanager
-def unpacked(folders: Mapping[str, Files], searched: Iterable[str]) -> Iterator[Mapping[str, Path]]:
+def unpackaged(folders: Mapping[str, FileContents], searched: Iterable[str]) -> Iterator[Mapping[str, Path]]:
     """Unpack the files of each folder on this machine for the time of the block, and yield where.
     Modules are looked for first in the folders that are `searched`, and forgotten after the block.
     """
@@ -91,13 +91,13 @@ def unpacked(folders: Mapping[str, Files], searched: Iterable[str]) -> Iterator[
                 file = places[folder] / name
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(data)
-        with forgotten_after([str(place) for place in places.values()]):
+        with imports_forgotten([str(place) for place in places.values()]):
             sys.path[:0] = [str(places[folder]) for folder in searched]
             yield places
 
 
 @contextmanager
-def forgotten_after(folders: Collection[str]) -> Iterator[Collection[str]]:
+def imports_forgotten(folders: Collection[str]) -> Iterator[Collection[str]]:
     """Forget, after the block, what was imported from these folders within it. The block gets the
     names of the modules that are known before.
     """

@@ -1,30 +1,30 @@
-"""The sheets of a report: what their columns are called, and how they are asked of the facts. The
-order of rows is total, so that the same tables give the same sheet: names begin with null, and
-numbers that fall end with it (`facts.connection`).
+"""The queries for the tables of a report, and the titles of their columns. The order of rows is
+total, so that the same aggregates give the same table: null comes first in ascending order and last
+in descending order (`aggregates.connection`).
 """
 
 from collections.abc import Mapping
 
 import msgspec
 
-from ..page.sheet import Column, Kind, Sheet
-from .facts import Facts
+from ..page.tables import Column, ReportTable, ValueKind
+from .aggregates import AggregateDatabase
 
 MOST_ROWS = 1000
-"""How many rows a sheet has at most, unless it has to have all: whoever wants more asks the tables
+"""How many rows a table has at most, unless it has to have all: whoever wants more asks the tables
 themselves.
 """
 
 _KINDS = {
-    Kind.NAME: "action api cluster_id error file kind name operation prefix rule software topic",
-    Kind.PRINCIPAL: "principal",
-    Kind.TEXT: "message reason text way",
-    Kind.COUNT: "applied asked changes created deleted errors events failed files findings first_minute forwarded growth lines local missing "
+    ValueKind.NAME: "action api cluster_id error file kind name operation prefix rule software topic",
+    ValueKind.PRINCIPAL: "principal",
+    ValueKind.TEXT: "message reason text way",
+    ValueKind.COUNT: "applied asked changes created deleted errors events failed files findings first_minute forwarded growth lines local missing "
     "names partitions partitions_before principals problems refused rules topics topics_before unknown validated would_be_refused",
-    Kind.SHARE: "share",
-    Kind.MICROSECONDS: "p50_us p90_us p99_us silence_us slowest_us",
-    Kind.TIME: "began first last time",
-    Kind.NUMBER: "epoch first_sequence last_sequence line node node_before received_node seconds",
+    ValueKind.SHARE: "share",
+    ValueKind.MICROSECONDS: "p50_us p90_us p99_us silence_us slowest_us",
+    ValueKind.TIME: "began first last time",
+    ValueKind.NUMBER: "epoch first_sequence last_sequence line node node_before received_node seconds",
 }
 _NO_SUMS = {"files", "names", "principals", "rules"}
 """Counts of different values, which cannot be added."""
@@ -40,10 +40,10 @@ _TITLE_OF = dict(title.split(": ") for title in _TITLES.split("; "))
 _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split()}
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """A sheet, as it is asked of the facts: the query gives its columns, and others to sort by. In
-    the title `{step}` stands for the axis' step; `titles` are those of columns that are called
-    otherwise here than in all other sheets.
+class TableQuery(msgspec.Struct, frozen=True):
+    """A report table and the query that computes it from aggregates. The query also gives the
+    columns of `order`. In the title, `{step}` is replaced by the axis' step; `titles` replace the
+    usual titles of columns.
     """
 
     name: str
@@ -54,27 +54,27 @@ class Asked(msgspec.Struct, frozen=True):
     titles: Mapping[str, str] = {}
     most: int | None = MOST_ROWS
     on_page: bool = True
-    """Whether people see the sheet; one that is long, and shown by a plot, is for programs only."""
+    """Whether people see the table; one that is long, and shown by a plot, is for programs only."""
     compares: bool = False
     """Whether a single row tells people nothing."""
 
-    def of(self, facts: Facts, step: str) -> Sheet:
-        """Return the first rows, while all are counted."""
+    def of(self, aggregates: AggregateDatabase, step: str) -> ReportTable:
+        """Run the query, and return its first rows with the number and the sums of all rows."""
         columns = tuple(self._column(name) for name in self.columns.split())
         summed = [column.name for column in columns if column.sums]
-        facts.execute(f"CREATE OR REPLACE TEMP TABLE asked AS {self.query}")
+        aggregates.execute(f"CREATE OR REPLACE TEMP TABLE asked AS {self.query}")
         names = ", ".join(column.name for column in columns)
         limit = "" if self.most is None else f" LIMIT {self.most}"
-        first = facts.execute(f"SELECT {names} FROM asked ORDER BY {self.order}{limit}").fetchall()
+        first = aggregates.execute(f"SELECT {names} FROM asked ORDER BY {self.order}{limit}").fetchall()
         sums = ", ".join(("count(*)", *(f"coalesce(sum({name}), 0)" for name in summed)))
-        [(number, *totals)] = facts.execute(f"SELECT {sums} FROM asked").fetchall()
+        [(number, *totals)] = aggregates.execute(f"SELECT {sums} FROM asked").fetchall()
         totals_by_name = dict(zip(summed, totals, strict=True))
-        return Sheet(self.name, self.title.format(step=step), columns, first, number, totals_by_name)
+        return ReportTable(self.name, self.title.format(step=step), columns, first, number, totals_by_name)
 
     def _column(self, name: str) -> Column:
         title = self.titles.get(name) or _TITLE_OF.get(name) or name.capitalize().replace("_", " ")
         kind = _KIND_OF[name]
-        return Column(name, title, kind, sums=kind is Kind.COUNT and name not in _NO_SUMS)
+        return Column(name, title, kind, sums=kind is ValueKind.COUNT and name not in _NO_SUMS)
 
 
 def different(column: str) -> str:

@@ -1,6 +1,5 @@
-"""A table for people: its columns say what kind of value they hold, and page, JSON and CSV follow
-from that. A sheet holds values as they are; how they look is decided where they are shown: for eyes
-here, for programs in `files.py`.
+"""Report tables, which are rendered as HTML, JSON and CSV by the kinds of their columns. A table
+holds plain values; this module formats them for people, and `files.py` for programs.
 """
 
 import unicodedata
@@ -18,7 +17,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NOTHING = "\N{EN DASH}"
 
 
-class Kind(Enum):
+class ValueKind(Enum):
     """The kind of the values of a column. A name is somebody else's; a principal is null for a
     caller who is not authenticated; a share is between 0 and 1; a time is in microseconds since
     1970; and a number is one that names something: a node, an epoch, a line.
@@ -35,23 +34,23 @@ class Kind(Enum):
 
     @property
     def is_number(self) -> bool:
-        return self not in {Kind.TEXT, Kind.NAME, Kind.PRINCIPAL}
+        return self not in {ValueKind.TEXT, ValueKind.NAME, ValueKind.PRINCIPAL}
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a sheet: programs call it `name`, which stays; people read `title`."""
+    """A column of a table: programs call it `name`, which stays; people read `title`."""
 
     name: str
     title: str
-    kind: Kind
+    kind: ValueKind
     sums: bool = False
     """Whether the values of several rows may be added."""
 
 
 @dataclass(frozen=True)
-class Sheet:
-    """A table for people and programs: its first rows, while `all_rows` and `totals` count all."""
+class ReportTable:
+    """The first rows of a table; `all_rows` and `totals` are those of the whole table."""
 
     name: str
     title: str
@@ -66,12 +65,12 @@ class Sheet:
             object.__setattr__(self, "all_rows", len(self.rows))
             object.__setattr__(self, "totals", self._sums)
 
-    def cut(self, rows: int) -> "Sheet":
-        """Return the sheet with only its first rows; all are still counted."""
+    def cut(self, rows: int) -> "ReportTable":
+        """Return the table with only its first rows; all are still counted."""
         return replace(self, rows=self.rows[:rows])
 
-    def telling(self, *besides: str) -> "Sheet":
-        """Return the sheet without some columns, and without those of zeros and nulls, which tell
+    def telling(self, *besides: str) -> "ReportTable":
+        """Return the table without some columns, and without those of zeros and nulls, which tell
         nothing but of a caller; the first one stays, and all do if no other would.
         """
         left = [column for column in self.columns if column.name not in besides]
@@ -83,12 +82,12 @@ class Sheet:
 
     @property
     def others(self) -> int:
-        """How many rows are not in the sheet."""
+        """How many rows are not in the table."""
         return self.all_rows - len(self.rows)
 
     @property
     def of_others(self) -> dict[str, int]:
-        """The sums of the rows that are not in the sheet."""
+        """The sums of the rows that are not in the table."""
         return {name: total - self._sums[name] for name, total in self.totals.items()}
 
     @property
@@ -106,7 +105,7 @@ class Sheet:
         return [row[index] for row in self.rows]
 
     def _tells(self, column: Column) -> bool:
-        return column.kind is Kind.PRINCIPAL or any(self.values(column.name)) or bool(self.totals.get(column.name))
+        return column.kind is ValueKind.PRINCIPAL or any(self.values(column.name)) or bool(self.totals.get(column.name))
 
     @property
     def _sums(self) -> dict[str, int]:
@@ -114,10 +113,10 @@ class Sheet:
         return {name: sum(value or 0 for value in self.values(name)) for name in added}
 
 
-def shown(value: Value, kind: Kind) -> str:
+def shown(value: Value, kind: ValueKind) -> str:
     """Write a value as text, with escapes for what a terminal or a page would obey."""
     if value is None:
-        return NOT_AUTHENTICATED if kind is Kind.PRINCIPAL else NOTHING
+        return NOT_AUTHENTICATED if kind is ValueKind.PRINCIPAL else NOTHING
     if isinstance(value, str):
         return escaped(value) or NOTHING
     return _WRITTEN[kind](value) if kind in _WRITTEN else str(value)
@@ -181,11 +180,11 @@ def _width(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
 
 
-_WRITTEN: Mapping[Kind, Callable[[Any], str]] = {
-    Kind.COUNT: count,
-    Kind.SHARE: share,
-    Kind.MICROSECONDS: duration,
-    Kind.TIME: moment,
+_WRITTEN: Mapping[ValueKind, Callable[[Any], str]] = {
+    ValueKind.COUNT: count,
+    ValueKind.SHARE: share,
+    ValueKind.MICROSECONDS: duration,
+    ValueKind.TIME: moment,
 }
 
 

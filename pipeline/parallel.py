@@ -1,9 +1,9 @@
-"""Work that Spark deals out to its workers, a piece to each task.
+"""Maps a function over pieces of work on Spark's workers, one piece to a task.
 
-Rule: only DataFrames are used, so that Spark Connect does as well. Spark may do a piece twice, even
-at the same time: what a task writes has a name of its own, and nobody looks at it before its answer
-is there. What goes wrong with files comes back as an answer, because between processes exceptions
-lose what they mean, and Spark would try again what fails.
+It uses DataFrames only, so it also works with Spark Connect. Spark may run a task twice, even at
+the same time: a task writes files under unique names, and the driver reads only those that an
+answer names. An OSError comes back as an answer, because Spark would retry an exception and lose
+its type.
 """
 
 import pickle
@@ -20,8 +20,8 @@ from .failures import lost
 Piece = TypeVar("Piece")
 Answer = TypeVar("Answer")
 
-Deal = Callable[..., list[Any]]
-"""A function that deals out tasks: `by_workers` of some session and place."""
+ParallelMap = Callable[..., list[Any]]
+"""`map_on_workers` for one session and location."""
 NUMBERED = "number long, answer binary"
 SMALL = 10_000
 """How many events at most are gone through without Spark: a job takes a second, however little
@@ -31,7 +31,7 @@ FOR_ALL_CORES = 1 << 20
 """How many rows it takes for each core to get some."""
 
 
-def by_workers(
+def map_on_workers(
     spark: SparkSession,
     work: Callable[[Piece], Answer],
     pieces: Sequence[Piece],

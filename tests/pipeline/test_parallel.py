@@ -11,20 +11,22 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
 from minicontroller.pipeline.failures import first_line, is_sparks
-from minicontroller.pipeline.spreading import SMALL, by_workers, parallelism
+from minicontroller.pipeline.parallel import SMALL, map_on_workers, parallelism
 
 MEGABYTE = 1 << 20
 
 
 def test_answers_come_in_the_order_of_their_pieces(spark: SparkSession) -> None:
     """There are more pieces than cores, and Python objects are answered as they are."""
-    assert by_workers(spark, lambda piece: (piece, {piece}), range(7), "here") == [(n, {n}) for n in range(7)]
-    assert by_workers(spark, str, [], "here") == []
+    assert map_on_workers(spark, lambda piece: (piece, {piece}), range(7), "here") == [(n, {n}) for n in range(7)]
+    assert map_on_workers(spark, str, [], "here") == []
 
 
 def test_little_is_done_without_a_job(spark: SparkSession) -> None:
     """Pieces with few events are worked on in this process, in order; with more, by the workers."""
-    processes = [by_workers(spark, lambda _: os.getpid(), [1, 2], "here", events=each) for each in (SMALL, SMALL + 1)]
+    processes = [
+        map_on_workers(spark, lambda _: os.getpid(), [1, 2], "here", events=each) for each in (SMALL, SMALL + 1)
+    ]
     assert processes[0] == [os.getpid()] * 2
     assert os.getpid() not in processes[1]
 
@@ -32,7 +34,7 @@ def test_little_is_done_without_a_job(spark: SparkSession) -> None:
 def test_large_pieces_and_large_answers(spark: SparkSession) -> None:
     """Megabytes go to the workers and come back, whatever Spark's limit of a batch."""
     pieces = [bytes([number]) * MEGABYTE for number in range(12)]
-    assert by_workers(spark, bytes.swapcase, pieces, "here") == [piece.swapcase() for piece in pieces]
+    assert map_on_workers(spark, bytes.swapcase, pieces, "here") == [piece.swapcase() for piece in pieces]
 
 
 def test_an_error_of_a_file_is_one_at_the_driver(spark: SparkSession, tmp_path: Path) -> None:
@@ -40,10 +42,10 @@ def test_an_error_of_a_file_is_one_at_the_driver(spark: SparkSession, tmp_path: 
     file.
     """
     with pytest.raises(FileNotFoundError) as missing:
-        by_workers(spark, Path.read_bytes, [tmp_path / "a", tmp_path / "b"], tmp_path)
+        map_on_workers(spark, Path.read_bytes, [tmp_path / "a", tmp_path / "b"], tmp_path)
     assert (missing.value.filename, missing.value.strerror) == (str(tmp_path / "a"), os.strerror(errno.ENOENT))
     with pytest.raises(OSError, match="is slow today") as raised:
-        by_workers(spark, _complain, [1], tmp_path)
+        map_on_workers(spark, _complain, [1], tmp_path)
     assert raised.value.filename == str(tmp_path)
 
 
@@ -54,7 +56,7 @@ def _complain(_piece: int) -> None:
 def test_a_mistake_is_a_failure_of_spark(spark: SparkSession) -> None:
     """What is no error of a file is Spark's to tell."""
     with pytest.raises(PythonException, match="invalid literal"):
-        by_workers(spark, int, ["no number"], "here")
+        map_on_workers(spark, int, ["no number"], "here")
 
 
 def test_the_number_of_tasks_at_once(spark: SparkSession) -> None:
@@ -69,9 +71,9 @@ def needs_a_module(_piece: int) -> None:
 def test_what_workers_lack_is_told_with_what_to_do(spark: SparkSession) -> None:
     """A module that is not installed there; and a process that the system ends."""
     with pytest.raises(PythonException) as lacking:
-        by_workers(spark, needs_a_module, [1], "here")
+        map_on_workers(spark, needs_a_module, [1], "here")
     assert first_line(lacking.value).startswith("Spark's workers have no Python module not_on_the_workers: install")
     with pytest.raises(Exception, match="exited unexpectedly") as ended:
-        by_workers(spark, lambda signal_: os.kill(os.getpid(), signal_), [signal.SIGKILL], "here")
+        map_on_workers(spark, lambda signal_: os.kill(os.getpid(), signal_), [signal.SIGKILL], "here")
     assert is_sparks(ended.value)
     assert "run fewer tasks at the same time" in first_line(ended.value)

@@ -1,7 +1,6 @@
-"""The program itself, on its way to workers that do not have it.
-
-Rule: what travels is the Python code that workers import, as it runs here, in one zip. Libraries do
-not travel: they have parts for one kind of machine and have to be installed there.
+"""Packages the program for workers that do not have it: one zip with the Python code that workers
+import. Installed libraries are not packaged, because they may hold native code; every worker needs
+them.
 """
 
 from pathlib import Path
