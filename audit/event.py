@@ -442,6 +442,5 @@ def _unknown(version: int) -> UnknownSchemaError:
 
 
 def as_plain(event: AuditEvent) -> dict[str, Any]:
-    """Return an event as the plain values of its JSON."""
     plain: dict[str, Any] = msgspec.to_builtins(event)
     return plain

@@ -366,5 +366,4 @@ def operands_of(event: Decision) -> Mapping[str, str | None] | None:
 
 
 def named(topics: Mapping[str, RecordedState]) -> tuple[NamedState, ...]:
-    """Return topics with their names, in the order of the names."""
     return tuple(NamedState(topic=name, state=topics[name]) for name in sorted(topics))

@@ -56,7 +56,6 @@ class ReplayedTopics:
         return counts
 
     def changed(self, name: str, state: RecordedState | None) -> "ReplayedTopics":
-        """Return the topics with one of them in this state, or without it if `state` is None."""
         before = self.states.get(name)
         if state is None and before is None:
             return self

@@ -157,7 +157,6 @@ class Topic(msgspec.Struct, frozen=True, gc=False):
         )
 
     def with_configs(self, configs: Mapping[str, str], version: int) -> "Topic":
-        """Return the topic with these configs, in this version of their znode."""
         return msgspec.structs.replace(self, configs=configs, config_version=version)
 
     def has_configs(self, configs: Mapping[str, str], version: int) -> bool:

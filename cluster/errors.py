@@ -72,7 +72,6 @@ class Mistakes:
         self.sentences: list[str] = []
 
     def note(self, sentence: str) -> None:
-        """Note a mistake, once."""
         if sentence not in self.sentences:
             self.sentences.append(sentence)
 
@@ -88,7 +87,6 @@ class Mistakes:
             return instead
 
     def end(self) -> None:
-        """Raise ConfigurationError if there are mistakes."""
         if self.sentences:
             raise ConfigurationError("\n".join(self.sentences))
 

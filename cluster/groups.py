@@ -98,7 +98,6 @@ class Group(msgspec.Struct, frozen=True, eq=False):
         return empty.with_stored({**older, **stored})
 
     def placed(self) -> Iterator[tuple[Place, CommittedOffset]]:
-        """Yield all offsets with their places."""
         return _placed(self.offsets)
 
     def at(self, place: Place) -> CommittedOffset | None:
@@ -143,7 +142,6 @@ class Group(msgspec.Struct, frozen=True, eq=False):
         )
 
     def without_offsets(self, topic: str, partitions: Iterable[int]) -> "Group":
-        """Return the group without its offsets in these partitions of a topic."""
         return self._edited({(topic, index): None for index in partitions if self.at((topic, index)) is not None})
 
     def kept(self, topics: Mapping[str, Topic], *, since_ms: int) -> "Group":

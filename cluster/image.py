@@ -65,7 +65,6 @@ class Image(msgspec.Struct, frozen=True):
         return self.topics.get(name)
 
     def partition(self, name: str, index: int) -> Partition | None:
-        """Return a partition of the topic of this name; None if there is no such one."""
         topic = self.topics.get(name)
         return None if topic is None else topic.partition(index)
 
@@ -78,7 +77,6 @@ class Image(msgspec.Struct, frozen=True):
         return (broker for _, broker in sorted(self.brokers.items()) if not broker.shutting_down)
 
     def live_ids(self) -> frozenset[int]:
-        """Return the ids of the brokers that can be elected."""
         return frozenset(broker_id for broker_id, broker in self.brokers.items() if not broker.shutting_down)
 
     def is_live(self, broker_id: int) -> bool:
@@ -145,15 +143,12 @@ class Image(msgspec.Struct, frozen=True):
         return self.with_topics(changed) if changed else self
 
     def with_configs(self, entity: str, configs: EntityConfigs) -> "Image":
-        """Return the image with these configs of one entity."""
         return msgspec.structs.replace(self, configs=_with(self.configs, entity, configs))
 
     def with_acls(self, pattern: ResourcePattern, acls: AclEntries) -> "Image":
-        """Return the image with these ACLs of one resource pattern."""
         return msgspec.structs.replace(self, acls=_with(self.acls, pattern, acls))
 
     def with_token(self, token_id: str, token: DelegationToken | None) -> "Image":
-        """Return the image with this delegation token, or without it."""
         return msgspec.structs.replace(self, tokens=_with(self.tokens, token_id, token))
 
     def with_group(self, name: str, group: Group | None) -> "Image":

@@ -136,7 +136,6 @@ def remove(folder: Path) -> None:
 
 
 def children(process: int) -> list[int]:
-    """Return the processes that a process has started and that are there."""
     found = list[int]()
     with suppress(OSError):  # it has ended
         for task in Path(f"/proc/{process}/task").iterdir():

@@ -64,7 +64,6 @@ def lost() -> Iterator[None]:
 
 
 def is_sparks(error: BaseException) -> bool:
-    """Whether Spark failed, or the connection to it."""
     return isinstance(error, SparkLostError) or type(error).__module__.startswith(("pyspark", "py4j"))
 
 

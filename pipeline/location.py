@@ -140,7 +140,6 @@ class File:
         return io.BufferedReader(ahead)
 
     def exists(self) -> bool:
-        """Whether the file is there. Raises OSError."""
         return bool(self.folder.filesystem().get_file_info(self.name).is_file)
 
     def __str__(self) -> str:

@@ -49,7 +49,6 @@ class Axis:
 
     @property
     def has_days(self) -> bool:
-        """Whether no step is shorter than a day."""
         return self.starts[1] - self.starts[0] >= DAY
 
     def column(self, time: str) -> str:

@@ -65,16 +65,14 @@ class Rules(Protocol):
     """
 
     @property
-    def name(self) -> str:
-        """The names of the rule files."""
+    def name(self) -> str: ...
 
     @property
     def hash(self) -> str:
         """The SHA-256 of their content, in hexadecimal."""
 
     @property
-    def rule_actions(self) -> Mapping[str, RuleAction]:
-        """The action of each rule by its name, in the order of the rules."""
+    def rule_actions(self) -> Mapping[str, RuleAction]: ...
 
     @property
     def warnings(self) -> Sequence[str]:
@@ -88,8 +86,7 @@ class Rules(Protocol):
     def judged_apis(self) -> frozenset[str]:
         """Kafka's names of the APIs whose `AdminRequest`s a rule judges."""
 
-    def judge(self, request: JudgedRequest, cluster: ClusterState) -> tuple[Finding, ...]:
-        """Return what the rules have against the request."""
+    def judge(self, request: JudgedRequest, cluster: ClusterState) -> tuple[Finding, ...]: ...
 
 
 class PolicyDescription(msgspec.Struct, frozen=True):
@@ -148,7 +145,6 @@ class Verdicts:
     def verdict(
         self, findings: tuple[Finding, ...], fault: str | None, said: PolicyReply, seconds: float = 0.0
     ) -> Verdict:
-        """Return the verdict that follows from the findings and the reply."""
         decision, message = said
         if fault is not None:
             decision, message = PolicyOutcome.BROKEN, fault

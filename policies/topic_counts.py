@@ -22,7 +22,6 @@ class Held(NamedTuple):
 
 
 def total(partitions: Iterable[int]) -> Held:
-    """Count topics and their partitions one by one."""
     counted = list(partitions)
     return Held(len(counted), sum(counted))
 

@@ -29,7 +29,6 @@ class ApiRow(msgspec.Struct, frozen=True):
 
 
 def apis() -> list[ApiRow]:
-    """Return all APIs that are spoken, by key."""
     return [
         ApiRow(int(row.key), row.name, row.min_version, row.max_version, row.flexible_from)
         for _, row in sorted(KAFKA.items())

@@ -37,8 +37,7 @@ class TlsOfListener(Protocol):
     name: str
     """The name of the listener."""
 
-    def server_context(self) -> ssl.SSLContext:
-        """Return the context for connections that are made to the listener."""
+    def server_context(self) -> ssl.SSLContext: ...
 
     def client_context(self) -> ssl.SSLContext:
         """Return the context for connections to such listeners of other nodes."""

@@ -27,12 +27,10 @@ class TokenKey:
 
 
 def token_key(config: NodeConfig) -> TokenKey | None:
-    """Return the configured key, or None if there is none, so that there are no tokens."""
     secrets = (config.optional_string(name) for name in KEY_NAMES)
     secret = next((each for each in secrets if each is not None), "")
     return TokenKey(secret) if secret else None
 
 
 def token_password(token_hmac: bytes) -> str:
-    """Return the password with which a client logs in by a token of this HMAC."""
     return base64.b64encode(token_hmac).decode()

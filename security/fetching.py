@@ -70,7 +70,6 @@ def _can_be_asked(url: str) -> bool:
 
 
 def file_of(url: str) -> Path | None:
-    """Return the file that an address names, or None if it names none."""
     parts = urlsplit(url)
     return Path(unquote(parts.path)) if parts.scheme == "file" else None
 
@@ -134,7 +133,6 @@ def _why(error: BaseException) -> str:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and what caused it, the first cause last."""
     while error is not None:
         yield error
         error = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error.__cause__

@@ -117,7 +117,6 @@ def _claims(part: str) -> dict[str, Any]:
 
 
 def _time(value: object) -> float | None:
-    """Return a time of a token, or None for what is none."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not -LAST_SECOND <= value <= LAST_SECOND:
         return None
     return value

@@ -21,7 +21,6 @@ def key_of_mechanism(config: NodeConfig, listener: str, key: str, mechanism: str
 
 
 def is_of_nodes(config: NodeConfig, listener: str, mechanism: str) -> bool:
-    """Return whether nodes log in to each other at this listener by this mechanism."""
     return (
         listener in {config.inter_broker_listener.name, config.control_plane_listener.name}
         and config.string("sasl.mechanism.inter.broker.protocol") == mechanism

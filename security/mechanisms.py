@@ -81,7 +81,6 @@ def listener_mechanisms(config: NodeConfig, listener: str, sources: LoginSources
 
 
 def listener_mechanism(config: NodeConfig, listener: str, name: str, sources: LoginSources) -> Mechanism:
-    """Return one mechanism of a listener. Raises ConfigurationError."""
     if name not in LOGIN_MODULES:
         raise ConfigurationError(
             f"sasl.enabled.mechanisms: {name} is not offered by this version, which knows {', '.join(LOGIN_MODULES)}."

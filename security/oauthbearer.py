@@ -57,5 +57,4 @@ class BearerExchange:
 
 
 def bearer_mechanism(keys: TokenKeys, rules: TokenRules, clock: Callable[[], float]) -> Mechanism:
-    """Return the mechanism for a listener."""
     return TokenCheck(keys, rules, clock).exchange

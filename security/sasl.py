@@ -144,7 +144,6 @@ class SaslSession:
         return list(self._mechanisms)
 
     def begin_node_proof(self, mechanism: str, start: Mechanism) -> None:
-        """Begin the proof between nodes."""
         self.attempted, self._exchange = mechanism, start()
         self.state, self.raw_tokens = SaslState.EXCHANGE, False
 

@@ -136,7 +136,6 @@ class ScramExchange:
 
 
 def scram_mechanism(mechanism: str, source: CredentialSource, decoy_key: Callable[[], bytes]) -> Mechanism:
-    """Return a mechanism of `HASHES` for a listener."""
     return ScramServer(mechanism, source, decoy_key).exchange
 
 

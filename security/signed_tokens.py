@@ -147,7 +147,6 @@ def _public_key(fields: Mapping[str, Any]) -> PublicKey | None:
 
 
 def _signed_content(token: str, keys: TokenKeys) -> bytes:
-    """Return the content of a token that one of the keys signed."""
     header = _header(token)
     with _without_warnings():
         for key in keys.named(header.kid)[:MOST_TRIED_KEYS]:

@@ -100,7 +100,6 @@ def make_server_context(text: Text, read: Read) -> tuple[ssl.SSLContext, KeyStor
 
 
 def checks_names(text: Text) -> bool:
-    """Return whether the certificate of a server has to name it."""
     algorithm = text(NAME_CHECK)
     if algorithm.lower() not in ("", "https"):
         raise TlsFault(NAME_CHECK, "is https, or empty for no look at the names in certificates")
@@ -116,7 +115,6 @@ def _limit(context: ssl.SSLContext, text: Text) -> None:
 
 
 def words(text: str) -> list[str]:
-    """Return the elements of a list."""
     return [word for word in (word.strip() for word in text.split(",")) if word]
 
 

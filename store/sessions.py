@@ -27,12 +27,10 @@ class Absence:
 
 
 async def wait_connected(store: Store) -> None:
-    """Wait until the session is connected."""
     await _wait(store, lambda state: state is SessionState.CONNECTED)
 
 
 async def wait_expired(store: Store, session_id: int) -> None:
-    """Wait until the session with this id is over."""
     await _wait(store, lambda state: state is SessionState.EXPIRED or store.session_id != session_id)
 
 

@@ -55,7 +55,6 @@ class TlsLayer:
         return True
 
     def outgoing(self) -> bytes:
-        """Return what has to be sent now."""
         return self._outgoing.read()
 
     def encrypt(self, data: bytes) -> bytes:

@@ -19,7 +19,6 @@ class WatchTable:
         """Watches that a change of the list of children or a deletion calls."""
 
     def take(self, path: str, change: ZnodeChange) -> list[Watch]:
-        """Remove and return the watches that this change calls."""
         if change is ZnodeChange.CHILDREN:
             woken = self.children.pop(path, None)
         elif change is ZnodeChange.DELETED:

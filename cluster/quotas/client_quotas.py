@@ -54,7 +54,6 @@ class ClientQuotas:
             _put(self._mutation_rates, key, quotas.get(CONTROLLER_MUTATION_RATE))
 
     def mutation_limit(self, user: str, client_id: str) -> Limit | None:
-        """Return the limit of changes of topics for this user and client; None if there is none."""
         rates = self._mutation_rates
         if not rates:
             return None

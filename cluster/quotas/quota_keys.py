@@ -40,7 +40,6 @@ MAX_NUMBER = 64
 
 
 def keys_of(entity_types: frozenset[str]) -> Mapping[str, KeyType]:
-    """Return the quotas that an entity of these types may have."""
     return OF_ADDRESSES if IP in entity_types else OF_CLIENTS
 
 

@@ -21,7 +21,6 @@ class TokenBucket:
         self._last_ms = 0
 
     def level(self, rate: float, burst: float, now_ms: int) -> float:
-        """Return how many tokens there are now."""
         self._tokens = min(burst, self._tokens + rate * (now_ms - self._last_ms) / 1000)
         self._last_ms = now_ms
         return self._tokens

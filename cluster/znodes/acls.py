@@ -79,13 +79,11 @@ CHANGE_READER = msgspec.json.Decoder(ExtendedAclChange)
 
 
 def acl_path(pattern: Pattern) -> str:
-    """Return where the ACLs of a pattern lie."""
     root = LITERAL_ROOT if pattern.pattern_type is PatternType.LITERAL else PREFIXED_ROOT
     return f"{root}/{TYPE_NAMES[pattern.resource_type]}/{pattern.name}"
 
 
 def pattern_at(path: str) -> Pattern | None:
-    """Return the pattern whose ACLs lie at this path, if any do."""
     for root, pattern_type in ((PREFIXED_ROOT, PatternType.PREFIXED), (LITERAL_ROOT, PatternType.LITERAL)):
         if path.startswith(f"{root}/"):
             kind, _, name = path.removeprefix(f"{root}/").partition("/")
@@ -144,7 +142,6 @@ def decode_literal_acl_change(data: bytes | None) -> Pattern:
 
 
 def decode_extended_acl_change(data: bytes | None) -> Pattern:
-    """Decode a notification below `EXTENDED_CHANGES`."""
     change = read("the notification", data, CHANGE_READER)
     pattern_type = READ_PATTERN_TYPES.get(change.pattern_type.lower())
     if change.version != 1 or pattern_type is None:

@@ -36,7 +36,6 @@ def sanitized(name: str) -> str:
 
 
 def unsanitized(name: str) -> str:
-    """Return the name that was escaped for a path."""
     return unquote_plus(name)
 
 

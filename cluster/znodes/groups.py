@@ -77,7 +77,6 @@ OFFSET_READER = msgspec.json.Decoder(OffsetZnode)
 
 
 def name_of(group_id: str) -> str:
-    """Return the name of the znode of a group."""
     name = SPECIAL.get(group_id) or sanitized(group_id)
     if len(name) <= MAX_NAME:
         return name

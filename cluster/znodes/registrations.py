@@ -65,7 +65,6 @@ def _endpoint_text(endpoint: Endpoint) -> str:
 
 
 def decode_broker_id(name: str) -> int:
-    """Decode the broker id in the name of a child of `/brokers/ids`."""
     if not BROKER_ID.fullmatch(name) or int(name) > MAX_INT:
         raise MalformedZnodeError(f"{name!r:.80} is no broker's id")
     return int(name)

@@ -86,7 +86,6 @@ def encode_token_change(token_id: str) -> bytes:
 
 
 def decode_token_change(data: bytes | None) -> str:
-    """Decode a notification to the id of the token."""
     try:
         token_id = (data or b"").decode()
     except UnicodeDecodeError as error:

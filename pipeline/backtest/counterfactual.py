@@ -55,7 +55,6 @@ class Counterfactual:
 
     @property
     def topics(self) -> Mapping[str, RecordedState]:
-        """The topics as they would be now."""
         return self._other.topics
 
     def lost(self) -> None:

@@ -65,7 +65,6 @@ def flags(column: pa.Array | pa.ChunkedArray) -> Flags:
 
 
 def within(times: Numbers, window: Window) -> Flags:
-    """Return which times lie within the window, as `Window.has` says."""
     found = np.ones(len(times), np.bool_)
     if window.since_ms is not None:
         found &= times >= window.since_ms
@@ -112,7 +111,6 @@ class Encoded:
         self._known: dict[str, tuple[Numbers, list[Any]]] = {}
 
     def add(self, name: str, values: Numbers) -> None:
-        """Add a column of numbers."""
         self._table = self._table.append_column(name, pa.array(values))
 
     def combinations(self, names: Sequence[str], rows: Numbers) -> tuple[list[tuple[Any, ...]], Numbers]:

@@ -167,7 +167,6 @@ def _lines(difference: Difference, event: Decision) -> Iterator[Line]:
 
 
 def _first(partitions: Iterable[str], number: int) -> str:
-    """List the first of so many partitions."""
     text = "  ".join(islice(partitions, PARTITIONS))
     return text + (f"  and {number - PARTITIONS} more" if number > PARTITIONS else "")
 

@@ -187,7 +187,6 @@ _kept: dict[tuple[object, ...], Prefilter] = {}
 
 
 def prefilter_of(sandbox: Sandbox) -> Prefilter | CodePrefilter:
-    """Return the prefilter of a candidate."""
     rules = sandbox.rules
     if not isinstance(rules, RuleSet) or sandbox.has_code:
         return CodePrefilter(sandbox)

@@ -190,7 +190,6 @@ class Backtest:
             self._tally.counts["not-asked", error] += count
 
     def tally(self) -> Tally:
-        """Return the tally of all events that were taken."""
         whole = Tally()
         whole.add(self._tally)
         whole.side_effects |= self._sandbox.side_effects
@@ -395,6 +394,5 @@ def hidden_in(event: Decision) -> tuple[str, ...]:
 
 
 def described(opinion: Opinion) -> str:
-    """Describe an opinion in a few words."""
     lines = (opinion.message or "").strip().splitlines()
     return f"{opinion.decision}{f' ({lines[-1].strip()[:200]})' if lines else ''}"

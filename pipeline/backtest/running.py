@@ -114,7 +114,6 @@ class Backtesting:
         return tuple(self._named(Table.TOPIC_HISTORY, file) for file in files if after is None or may_tell(file, after))
 
     def _named(self, table: Table, file: DataFile) -> str:
-        """Return the path or address of a file of a table."""
         return self._tables.folder(table).child(file.path).uri
 
     def _shares(self, count: int) -> list[EventFiles]:

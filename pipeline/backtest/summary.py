@@ -197,7 +197,6 @@ def _by(tally: Tally, name: str, title: str, nameless: str = "", *, asked: bool 
 
 
 def _counts(tally: Tally, about: str) -> Mapping[tuple[str, ...], Counter[str]]:
-    """Return what was counted by names, and then by what was counted of them."""
     counts = defaultdict[tuple[str, ...], Counter[str]](Counter)
     for (what, *names), number in tally.beginning(about):
         counts[tuple(names)][what] = number

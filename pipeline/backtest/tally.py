@@ -50,7 +50,6 @@ class Tally:
         return {rest[0]: count for rest, count in self.beginning(*key) if len(rest) == 1}
 
     def beginning(self, *key: str) -> Iterator[tuple[tuple[str, ...], int]]:
-        """Yield the rest of all keys that begin so."""
         length = len(key)
         yield from sorted((found[length:], count) for found, count in self.counts.items() if found[:length] == key)
 

@@ -33,8 +33,7 @@ class Timeline(Protocol):
     """The states of a cluster's topics, event by event, as the candidate sees them."""
 
     @property
-    def is_known(self) -> bool:
-        """Whether all topics are known."""
+    def is_known(self) -> bool: ...
 
     def question(self, event: Decision) -> PolicyQuestion | NotApplicable | None:
         """Return what to ask about a decision that has not been applied yet; None if the policy is

@@ -161,7 +161,6 @@ def difference_between(then: Opinion, now: Opinion, *, timed_out: bool = False) 
 
 
 def rule_behind(then: Opinion, now: Opinion) -> str:
-    """Return the rule that a difference is attributed to."""
     if now.rule or then.rule or now.decision != then.decision:
         return now.rule or then.rule
     others = [finding.rule for finding in now.findings if finding not in then.findings]

@@ -54,7 +54,6 @@ def times(milliseconds: Sequence[int | None]) -> pa.Array:
 
 
 def states(*columns: Sequence[Text]) -> Iterator[pa.StructArray]:
-    """Make columns of topics' states."""
     return arrays_of(RecordedState | None, _states, *columns)
 
 

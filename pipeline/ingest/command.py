@@ -44,7 +44,6 @@ def run_command(
 
 
 def summary_lines(summary: IngestSummary) -> list[str]:
-    """Return the lines that describe a run."""
     lines = [
         f"{plural(number, what)} {text}."
         for number, what, text in (

@@ -47,7 +47,6 @@ class ComparedFiles(NamedTuple):
 
 
 def files_to_compare(repeated: Sequence[DataFile], there: Sequence[DataFile]) -> list[ComparedFiles]:
-    """Return the files to compare, cluster by cluster."""
     known = of_clusters(there)
     return [
         ComparedFiles(

@@ -49,7 +49,6 @@ def _replace(ledger: Ledger, table: Table, rows: Iterable[dict[str, Any]]) -> No
 
 
 def _epoch_rows(state: State) -> Iterator[dict[str, Any]]:
-    """Yield the rows of the table of epochs, in order."""
     for cluster_id, cluster in sorted(state.clusters.items()):
         for number, epoch in sorted(cluster.epochs.items()):
             if not epoch.ranges:
@@ -85,7 +84,6 @@ Problem = tuple[str, str, int, int, int]
 
 
 def problem_rows(state: State) -> Iterator[dict[str, Any]]:
-    """Yield the rows of the table of problems, in order."""
     nothing = dict.fromkeys(Table.PROBLEMS.schema.names)
     for cluster_id, cluster in sorted(state.clusters.items()):
         for kind, text, epoch, first, last in _of_cluster(cluster):

@@ -31,7 +31,6 @@ class Digest(msgspec.Struct, frozen=True, array_like=True):
 
 
 def block_begin(offset: int) -> int:
-    """Return where the block begins that has this byte."""
     return offset - offset % BLOCK_BYTES
 
 
@@ -62,6 +61,5 @@ class Hashing:
 
     @property
     def marked(self) -> Digest:
-        """The digest at the last mark."""
         blocks, block = self._marked
         return Digest(f"{blocks % _ALL:x}", block.hexdigest()[: 2 * HASH_BYTES])

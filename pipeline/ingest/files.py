@@ -238,7 +238,6 @@ def base_name(name: str) -> str:
 
 
 def is_read(file: AuditFile, progress: FileProgress) -> bool:
-    """Whether all of a file was read, and it was not changed since."""
     return file.tag == progress.tag and (file.is_compressed or file.size == progress.consumed)
 
 

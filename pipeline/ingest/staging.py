@@ -80,7 +80,6 @@ class _Stager:
             files.finish()
 
     def _take(self, block: LineBlock, index: int) -> Sequence[InvalidLine]:
-        """Take the events of a block, and return the lines that are none."""
         if block.is_too_long:
             return [InvalidLine(0, TOO_LONG, line) for line in block.lines]
         rows, bad = columns(block.lines)

@@ -71,7 +71,6 @@ class ClusterLogState(msgspec.Struct):
     """The lowest position that was added after the topic history was last brought up to date."""
 
     def events_from(self, position: Position) -> int:
-        """Count the events at or after a position."""
         begin, sequence = position
         return sum(
             max(0, span.last + 1 - (span.first if number > begin else max(span.first, sequence)))
@@ -263,5 +262,4 @@ class _Form(msgspec.Struct):
 
 
 def copied(state: State) -> State:
-    """Return a copy of a state, to be changed."""
     return msgspec.json.decode(msgspec.json.encode(state), type=State)

@@ -67,7 +67,6 @@ class Stale(NamedTuple):
 
     @classmethod
     def since(cls, position: Position, cluster: ClusterLogState) -> Self:
-        """Return what is stale where `position` is the first one that is new."""
         found = segment_boundaries(cluster)
         begin = begin_of_change(position, found)
         return cls(begin, found, cluster.events_from(begin))
@@ -124,7 +123,6 @@ def _changed(files: Sequence[DataFile], begin: Position, small_bytes: int) -> li
 
 
 def _reaches(file: DataFile, position: Position, prefix: str = "") -> bool:
-    """Whether a file may have a position from `position` on."""
     epoch, sequence = (file.high.get(f"{prefix}{name}") for name in ("epoch", "sequence"))
     return epoch is None or sequence is None or (int(epoch), int(sequence)) >= position
 

@@ -224,6 +224,5 @@ def _rows(begun: pa.RecordBatch, ends: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _first_lengths(lists: pa.ListArray, lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the length of the first list in each list of lists, and 0 for an empty one."""
     inner = np.append(lists.flatten().value_lengths().to_numpy(), 0)
     return np.where(lengths > 0, inner[np.cumsum(lengths) - lengths], 0)

@@ -70,7 +70,6 @@ Draw = Callable[["Figure", PlotSize], None]
 
 
 def series_colour(index: int) -> str:
-    """Return the colour role of a series by its number."""
     return f"s{min(index, REST)}"
 
 

@@ -87,7 +87,6 @@ class ReportTable:
 
     @property
     def of_others(self) -> dict[str, int]:
-        """The sums of the rows that are not in the table."""
         return {name: total - self._sums[name] for name, total in self.totals.items()}
 
     @property
@@ -100,7 +99,6 @@ class ReportTable:
         return [dict(zip(self.names, row, strict=True)) for row in self.rows]
 
     def values(self, name: str) -> list[Any]:
-        """Return the values of one column."""
         index = self.names.index(name)
         return [row[index] for row in self.rows]
 

@@ -151,7 +151,6 @@ def _figures(report: Report) -> Iterator[tuple[str, str, str]]:
 
 
 def _period(report: Report) -> str:
-    """Return the period of the events, or the one that was asked for."""
     clusters, selection = report.clusters, report.selection
     if clusters.rows:
         first, last = min(clusters.values("first")), max(clusters.values("last"))

@@ -39,7 +39,6 @@ _COLUMNS = "would_be_refused applied"
 
 
 def note_rules(aggregates: AggregateDatabase, names: Sequence[str]) -> None:
-    """Have the names of the rules in force among the aggregates."""
     aggregates.from_arrow(pa.table({"rule": pa.array(names, pa.string())})).create(IN_FORCE)
 
 

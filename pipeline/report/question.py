@@ -35,7 +35,6 @@ class Report:
 
     @property
     def tables(self) -> list[ReportTable]:
-        """All tables in the order of the report."""
         return [self.clusters, *(table for each in self.questions for table in each.tables(self))]
 
     @property
@@ -58,12 +57,10 @@ class ReportQuestion:
     """How the figures are to be read."""
 
     def shown(self, report: Report) -> list[ReportTable]:
-        """Return the tables for people."""
         tables = [(each, report.table(each.name)) for each in self.asked if each.on_page]
         return [table for each, table in tables if table.all_rows > 1 or not each.compares]
 
     def tables(self, report: Report) -> list[ReportTable]:
-        """Return all tables, and first those for people."""
         shown = self.shown(report)
         return [*shown, *(table for each in self.asked if (table := report.table(each.name)) not in shown)]
 

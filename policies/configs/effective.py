@@ -78,5 +78,4 @@ def defaults_with(configs: Mapping[str, str], defaults: Mapping[str, str]) -> Ma
 
 
 def differing_from_kafka(defaults: Mapping[str, str]) -> Mapping[str, str]:
-    """Return those defaults that differ from Kafka's."""
     return MappingProxyType({name: text for name, text in defaults.items() if KAFKA_DEFAULTS.get(name) != text})

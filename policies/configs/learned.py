@@ -15,7 +15,6 @@ LEARNED: dict[str, KeyType] = {}
 
 
 def learn(keys: Mapping[str, KeyType]) -> bool:
-    """Remember keys; return whether any was new."""
     new = dict(_new(keys))
     LEARNED.update(new)
     return bool(new)

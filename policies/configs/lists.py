@@ -11,14 +11,12 @@ from collections.abc import Iterator
 
 
 def appended(value: str, operand: str) -> str:
-    """Return the value after APPEND of the operand."""
     elements = _elements(value)
     present = frozenset(elements)
     return ",".join(elements + [each for each in operand_elements(operand) if each not in present])
 
 
 def subtracted(value: str, operand: str) -> str:
-    """Return the value after SUBTRACT of the operand."""
     return ",".join(_without(_elements(value), operand_elements(operand)))
 
 

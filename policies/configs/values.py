@@ -71,7 +71,6 @@ def parse_value(name: str, kind: KeyType, text: str) -> Value:
 
 
 def render_value(value: Value) -> str | None:
-    """Render a value as Kafka does in DescribeConfigs; None for no value."""
     match value:
         case None:
             return None

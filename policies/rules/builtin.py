@@ -36,7 +36,6 @@ CREATE_OR_ALTER = ("create", "alter")
 
 
 def read_name_pattern(table: TomlTable, name: str) -> Rule:
-    """Read a `[[name_pattern]]`: the names of new topics."""
     scope = read_scope(table, name, ("create",))
     pattern = table.text("pattern")
     speaks_of_user = pattern is not None and USER in pattern
@@ -70,7 +69,6 @@ def read_name_pattern(table: TomlTable, name: str) -> Rule:
 
 
 def read_partitions(table: TomlTable, name: str) -> Rule:
-    """Read a `[[partitions]]`: how many partitions a topic may have."""
     rule = _limits(table, name, "partition", CREATE_OR_ALTER, _partition_counts, reads=PARTITIONS)
     return msgspec.structs.replace(rule, reads_of_existing=frozenset({PARTITIONS_BEFORE}))
 

@@ -20,7 +20,6 @@ class EngineText:
         self._edits.append((begin, end, words))
 
     def rewritten(self) -> str:
-        """Return the text with all replacements."""
         text = self._text
         for start, end, words in sorted(self._edits, reverse=True):
             text = f"{text[:start]}{words}{text[end:]}"

@@ -166,7 +166,6 @@ def _judge(
 
 
 def _message(expression: Expression, facts: Facts) -> str | None:
-    """Return the text of the message expression; None if the expression fails."""
     try:
         message = expression.value(facts)
     except Exception:  # noqa: BLE001 - the request is refused in any case, with another message

@@ -47,7 +47,6 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def operation_of(request: JudgedRequest) -> str:
-    """Return the operation of a request, one of OPERATIONS."""
     if isinstance(request, AdminRequest):
         return OPERATION_OF_KIND[request.kind] if request.api in CONFIG_APIS else OPERATION_OF_API[request.api]
     if isinstance(request, AlterTopicRequest) and request.reassignments is not None:
@@ -120,7 +119,6 @@ class Facts:
 
     @property
     def cancelled(self) -> frozenset[int]:
-        """The partitions whose reassignment is cancelled."""
         return frozenset(partition for partition, row in (self.reassignments or {}).items() if row is None)
 
     @property

@@ -120,7 +120,6 @@ def _takes_all(rest: Sequence[Part]) -> bool:
 
 
 def _escaped(text: str) -> str:
-    """Escape a text for a regular expression."""
     return "".join(
         character if character.isalnum() or character == "_" else f"\\x{{{ord(character):x}}}" for character in text
     )

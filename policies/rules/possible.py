@@ -93,7 +93,6 @@ def impossible_regex(pattern: str, allowed: frozenset[str]) -> str | None:
 
 
 def topic(text: str) -> str | None:
-    """Whether a text can be the name of a topic."""
     if text in {"", ".", ".."} or len(text) > MAX_TOPIC:
         return "is the name of no topic"
     return part_of_topic(text)
@@ -110,7 +109,6 @@ def topic_regex(pattern: str) -> str | None:
 
 
 def topic_pattern(pattern: str) -> str | None:
-    """Whether a pattern of a rule can match a topic."""
     if (fault := placeholder(pattern)) is not None:
         return fault
     if is_regex(pattern):
@@ -119,7 +117,6 @@ def topic_pattern(pattern: str) -> str | None:
 
 
 def host(text: str) -> str | None:
-    """Whether a text can be the address of a client."""
     if (fault := part_of_host(text)) is not None:
         return fault
     try:
@@ -152,7 +149,6 @@ def host_pattern(pattern: str) -> str | None:
 
 
 def principal(text: str) -> str | None:
-    """Whether a text can be a principal."""
     kind, colon, _ = text.partition(":")
     if not colon:
         return f"can match no principal: write it with its type, as {USER_TYPE}{text}"
@@ -162,12 +158,10 @@ def principal(text: str) -> str | None:
 
 
 def beginning_of_principal(text: str) -> str | None:
-    """Whether a principal can begin with a text."""
     return None if not text or USER_TYPE.startswith(text) else principal(text)
 
 
 def principal_pattern(pattern: str) -> str | None:
-    """Whether a pattern of a rule can match a principal."""
     if is_regex(pattern):
         literal = LITERAL_REGEX.fullmatch(pattern)
         return None if literal is None else principal(literal["text"])

@@ -11,7 +11,6 @@ from .ruleset import RuleSet, load_rules
 
 
 def read_rule_files(paths: Sequence[Path]) -> RuleSet:
-    """Read the rules of these files. Raises RuleFileError."""
     return rules_of((path, _content(path)) for path in paths)
 
 

@@ -56,7 +56,6 @@ class RuleSet:
 
     @property
     def rule_actions(self) -> Mapping[str, RuleAction]:
-        """The action of each rule by its name, in the order of the rules."""
         return {rule.name: rule.action for rule in self.rules}
 
     @property
@@ -82,7 +81,6 @@ class RuleSet:
         return frozenset(judged)
 
     def judge(self, request: JudgedRequest, cluster: ClusterState) -> tuple[Finding, ...]:
-        """Return the objections of the rules to the request, in the order of the rules."""
         facts = Facts(request, cluster)
         findings: list[Finding] = []
         for rule in self._by_operation[facts.operation]:

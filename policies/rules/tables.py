@@ -131,7 +131,6 @@ class TomlTable:
         return chosen
 
     def choice(self, key: str, known: Collection[str]) -> str | None:
-        """Read one of the known values."""
         chosen = self.text(key)
         if chosen is not None and chosen not in known:
             self.note(f"{key} is {chosen!r}, but must be {' or '.join(known)}", key)
@@ -175,7 +174,6 @@ class TomlTable:
         return None if values is None else TomlTable(values, (*self.path, key), self._mistakes)
 
     def tables(self, key: str) -> "Sequence[TomlTable]":
-        """Read the tables `[[key]]`, or the single table `[key]`."""
         self._known.add(key)
         value = self._values.get(key, [])
         if isinstance(value, dict):

@@ -124,7 +124,6 @@ it asks whether the field exists. Names in expressions must not contain it.
 
 
 def entry_of(variable: str, field: str, key: str, ending: str = "") -> tuple[str, str]:
-    """Return the pair (variable, field) of the entry of a map."""
     return variable, f"{field}{FLAT}{key.encode().hex()}{ending}"
 
 

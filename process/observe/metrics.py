@@ -169,8 +169,7 @@ class AuditState(Protocol):
         """The number of requests that were refused because the log could not be written."""
 
     @property
-    def syncs(self) -> int:
-        """The number of fsyncs."""
+    def syncs(self) -> int: ...
 
 
 class NodeMetrics:

@@ -103,7 +103,6 @@ def redact(text: str, secrets: Collection[str], *, at_least: int = MIN_SECRET_CH
 
 
 def _parts(secret: str, at_least: int) -> Iterator[str]:
-    """Yield a secret and its quoted parts."""
     quoted = (match[1] or match[2] or "" for match in QUOTED.finditer(secret))
     return (part for part in (secret, *quoted) if len(part) >= at_least)
 

@@ -53,7 +53,6 @@ def key_of_variable(variable: str) -> str:
 
 
 def variable_of_key(key: str) -> str:
-    """Return the variable that sets a key."""
     return PREFIX + key.replace("_", "__").replace("-", "___").replace(".", "_").upper()
 
 

@@ -42,6 +42,5 @@ def fault_of_change(before: NodeConfig, configs: Mapping[str, str]) -> str | Non
 
 
 def added_listeners(before: NodeConfig, after: NodeConfig) -> list[ConfiguredListener]:
-    """Return the listeners of `after` that have to be opened if those of `before` are open."""
     present = {listener.address for listener in before.listeners}
     return [listener for listener in after.listeners if listener.address not in present]

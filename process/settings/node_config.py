@@ -211,13 +211,11 @@ class NodeConfig:
         return None if has_own else section_of(self.jaas_sections, listener)
 
     def dialect(self, listener: str) -> str:
-        """Return the dialect of a listener, `kafka` or `kip`."""
         name = f"listener.dialect.{listener}"
         return self.string(name if name in self.static else name.lower())
 
     @cached_property
     def listeners(self) -> tuple[ConfiguredListener, ...]:
-        """The listeners. Raises ListenerFault."""
         protocols = parse_protocol_map(self.string(PROTOCOLS))
         return make_listeners(self.string(LISTENERS), self.optional_string(ADVERTISED), protocols)
 
@@ -254,13 +252,11 @@ class NodeConfig:
         return {listener.address for listener in self.listeners if listener.name in names}
 
     def names_between_nodes(self) -> set[str]:
-        """Return the names of the listeners at which nodes meet."""
         between = self.string("inter.broker.listener.name") or self.string("security.inter.broker.protocol")
         return {name.upper() for name in (between, self.string("control.plane.listener.name")) if name}
 
     @cached_property
     def inter_broker_listener(self) -> ConfiguredListener:
-        """The listener on which nodes connect to each other."""
         named = self.string("inter.broker.listener.name") or self.string("security.inter.broker.protocol")
         return self._listener(named)
 

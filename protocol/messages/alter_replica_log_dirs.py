@@ -19,7 +19,6 @@ class AlterReplicaLogDirsRequest(WireStruct):
 
     @property
     def topics(self) -> list[AlterReplicaLogDirTopic]:
-        """The topics of all directories."""
         return [topic for directory in self.dirs for topic in directory.topics]
 
 
