@@ -74,7 +74,7 @@ def test_a_report_on_one_event_counts_one(spark: SparkSession, tmp_path: Path) -
     assert (
         answer(report, "activity") == "1 change was requested, and 0 % of them carried out. 100 % came by CreateTopics."
     )
-    assert answer(report, "principals") == "(not authenticated) alone asked: once."
+    assert answer(report, "principals") == "(not authenticated) alone requested changes: once."
     assert answer(report, "growth") == "There was no topic."
     assert answer(report, "controllers") == "It did not change: node 1 was the controller."
     assert answer(report, "clients") == "Most often confluent-kafka-python/2.6, once."
