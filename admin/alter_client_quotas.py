@@ -11,7 +11,7 @@ from ..protocol.messages.alter_client_quotas import (
     AlteredClientQuotas,
     ClientQuotaAlteration,
 )
-from ..protocol.messages.describe_client_quotas import ClientQuotaEntity
+from ..protocol.messages.describe_client_quotas import DescribedQuotaEntity
 from .changes import RequestedChange
 from .permissions import Permission
 from .spec import Changes, Rows, Spec, copied
@@ -24,12 +24,12 @@ KIND = "client_quota"
 NamedEntity = tuple[tuple[str, str | None], ...]
 
 
-def entity_of(entity: Iterable[ClientQuotaEntity]) -> NamedEntity:
+def entity_of(entity: Iterable[DescribedQuotaEntity]) -> NamedEntity:
     """Return the types and names of an entity. If a type is named twice, the last one counts."""
     return tuple({each.entity_type: each.entity_name for each in entity}.items())
 
 
-def entity_name(entity: Iterable[ClientQuotaEntity]) -> str:
+def entity_name(entity: Iterable[DescribedQuotaEntity]) -> str:
     """Return the name of an entity, whatever it holds: `user=alice,client-id=<default>`."""
     return ",".join(
         f"{kind}={layout.DEFAULT_ENTITY if name is None else sanitized(name)}" for kind, name in entity_of(entity)

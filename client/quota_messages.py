@@ -14,7 +14,7 @@ from ..protocol.messages.describe_client_quotas import (
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
 )
-from ..protocol.messages.describe_client_quotas import ClientQuotaEntity as NamedEntity
+from ..protocol.messages.describe_client_quotas import DescribedQuotaEntity as NamedEntity
 from ..protocol.schema import WireStruct
 from .errors import AdminError
 from .model import ClientQuotaEntity, ClientQuotaFilterComponent, Results, result_of

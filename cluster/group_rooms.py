@@ -21,24 +21,24 @@ OPERATORS_SHARE = 4
 """One part in so many of the room, and of the number of groups, is for operators alone."""
 
 
-class Room(msgspec.Struct, frozen=True):
+class GroupRoom(msgspec.Struct, frozen=True):
     """The room that the groups of one owner, or all groups, take in the store."""
 
     size: int = 0
     groups: int = 0
 
-    def plus(self, group: Group, sign: int) -> "Room":
-        return Room(self.size + sign * group.size, self.groups + sign)
+    def plus(self, group: Group, sign: int) -> "GroupRoom":
+        return GroupRoom(self.size + sign * group.size, self.groups + sign)
 
 
-NO_ROOM = Room()
+NO_ROOM = GroupRoom()
 
 
-def check_room(rooms: Mapping[str, Room], before: Group | None, after: Group, *, is_operator: bool) -> None:
+def check_room(rooms: Mapping[str, GroupRoom], before: Group | None, after: Group, *, is_operator: bool) -> None:
     """Check that there is room for a group as it is to be, given the rooms of all owners as they
     are. Operators may take all there is. Raises INVALID_COMMIT_OFFSET_SIZE.
     """
-    grown = Room(after.size - (0 if before is None else before.size), int(before is None))
+    grown = GroupRoom(after.size - (0 if before is None else before.size), int(before is None))
     if grown.size <= 0:
         return  # as most commits, which set offsets again that are there
     owned, all_rooms = rooms.get(after.header.owner, NO_ROOM), rooms.values()

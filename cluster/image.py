@@ -15,7 +15,7 @@ from immutables import Map
 from ..policies.topic_counts import TopicCounts
 from ..protocol.acls import ResourcePattern
 from .entities import NO_TOPIC_ID, AclEntries, Broker, DelegationToken, EntityConfigs, Partition, Topic
-from .group_rooms import NO_ROOM, Room
+from .group_rooms import NO_ROOM, GroupRoom
 from .groups import Group
 from .topic_names import NameIndex
 
@@ -56,7 +56,7 @@ class Image(msgspec.Struct, frozen=True):
     """The delegation tokens by id. Known to the controller's image only."""
     groups: Map[str, Group] = Map()
     """The groups by the name of their znode. Known to the controller's image only."""
-    rooms: Map[str, Room] = Map()
+    rooms: Map[str, GroupRoom] = Map()
     """The room that groups take in the store, by the principal that owns them, for those that own
     any.
     """

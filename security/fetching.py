@@ -29,7 +29,7 @@ class Limits(msgspec.Struct, frozen=True):
     max_bytes: int
 
 
-class Question(msgspec.Struct, frozen=True):
+class HttpRequest(msgspec.Struct, frozen=True):
     """One request to an address."""
 
     url: str
@@ -80,7 +80,7 @@ def shown(url: str) -> str:
     return parts.path if parts.scheme == "file" else f"{parts.scheme}://{parts.hostname}"
 
 
-async def ask(question: Question, limits: Limits) -> Answer:
+async def ask(question: HttpRequest, limits: Limits) -> Answer:
     """Return the answer to a question, whatever its status is. Raises FetchError."""
     import httpcore  # slow to import, and most processes fetch nothing
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import trio
 
-from .fetching import FetchError, Limits, Question, ask, file_of, is_address, shown
+from .fetching import FetchError, HttpRequest, Limits, ask, file_of, is_address, shown
 from .signed_tokens import MAX_KEY_SET_BYTES, KeySetError, PublicKey, read_key_set
 
 log = logging.getLogger("minicontroller.oauthbearer")
@@ -92,7 +92,7 @@ class IssuerKeys:
         if self._file is not None:
             return _content(self._file)  # as small as the node's own files
         try:
-            answer = await ask(Question(self._settings.url), LIMITS)
+            answer = await ask(HttpRequest(self._settings.url), LIMITS)
         except FetchError as error:
             raise KeySetError(str(error)) from None
         if answer.status != OK:

@@ -18,7 +18,7 @@ import trio
 from ..process.settings.watched_files import Content, Contents, WatchedFiles
 from ..protocol.errors import ProtocolError
 from .credentials import Tokens
-from .fetching import FetchError, Limits, Question, ask, file_of, shown
+from .fetching import FetchError, HttpRequest, Limits, ask, file_of, shown
 from .login_token import (
     LoginToken,
     LoginTokenError,
@@ -52,7 +52,7 @@ class ClientSecret(msgspec.Struct, frozen=True):
     by `sasl.oauthbearer.header.urlencode`.
     """
 
-    def question(self, url: str) -> Question:
+    def question(self, url: str) -> HttpRequest:
         """Return the request for a token by the grant of client credentials (RFC 6749)."""
         encoded = quote_plus if self.is_url_encoded else str
         proof = base64.b64encode(f"{encoded(self.client_id)}:{encoded(self.secret)}".encode()).decode()
@@ -62,7 +62,7 @@ class ClientSecret(msgspec.Struct, frozen=True):
             ("Cache-Control", "no-cache"),
         )
         scope = f"&scope={quote_plus(self.scope)}" if self.scope else ""
-        return Question(url, "POST", headers, f"grant_type=client_credentials{scope}".encode())
+        return HttpRequest(url, "POST", headers, f"grant_type=client_credentials{scope}".encode())
 
     def __repr__(self) -> str:
         return f"ClientSecret({self.client_id!r})"

@@ -10,14 +10,14 @@ from msgspec import Struct
 from .content import BrokerId, Int, read, write
 
 
-class TopicPartition(Struct, frozen=True):
+class NotifiedPartition(Struct, frozen=True):
     topic: str
     partition: Int
 
 
 class IsrChange(Struct):
     version: Int
-    partitions: list[TopicPartition]
+    partitions: list[NotifiedPartition]
 
 
 class LogDirEvent(Struct):
@@ -31,12 +31,12 @@ ISR_CHANGE_READER = msgspec.json.Decoder(IsrChange)
 LOG_DIR_EVENT_READER = msgspec.json.Decoder(LogDirEvent)
 
 
-def encode_isr_change(partitions: Iterable[TopicPartition]) -> bytes:
+def encode_isr_change(partitions: Iterable[NotifiedPartition]) -> bytes:
     """Encode the notification of a broker before Kafka 2.7 that has changed an ISR by itself."""
     return write(IsrChange(1, list(partitions)))
 
 
-def decode_isr_change(data: bytes | None) -> list[TopicPartition]:
+def decode_isr_change(data: bytes | None) -> list[NotifiedPartition]:
     return read("the notification", data, ISR_CHANGE_READER).partitions
 
 

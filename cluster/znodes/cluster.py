@@ -42,7 +42,7 @@ class Features(Struct):
     features: dict[str, FinalizedFeature] = {}
 
 
-class ProducerIds(Struct):
+class ProducerIdBlock(Struct):
     """The content of `/latest_producer_id_block`."""
 
     version: Int
@@ -54,7 +54,7 @@ class ProducerIds(Struct):
 CLUSTER_ID_READER = msgspec.json.Decoder(ClusterId)
 CONTROLLER_READER = msgspec.json.Decoder(ControllerZnode)
 FEATURE_READER = msgspec.json.Decoder(Features)
-PRODUCER_IDS_READER = msgspec.json.Decoder(ProducerIds)
+PRODUCER_IDS_READER = msgspec.json.Decoder(ProducerIdBlock)
 
 
 def encode_cluster_id(cluster_id: str) -> bytes:
@@ -97,7 +97,7 @@ def finalized_features(data: bytes | None) -> dict[str, int]:
 
 
 def encode_producer_ids(broker_id: int, first: int, last: int) -> bytes:
-    return write(ProducerIds(1, broker_id, str(first), str(last)))
+    return write(ProducerIdBlock(1, broker_id, str(first), str(last)))
 
 
 def decode_producer_ids(data: bytes) -> int:

@@ -8,14 +8,14 @@ from msgspec import Struct
 from .content import Int, Text, read
 
 
-class Row(Struct):
+class ElectionRow(Struct):
     topic: Text
     partition: Int
 
 
 class PreferredReplicaElection(Struct):
     version: Int = 1
-    partitions: list[Row] = []
+    partitions: list[ElectionRow] = []
 
 
 READER = msgspec.json.Decoder(PreferredReplicaElection)

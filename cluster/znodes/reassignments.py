@@ -13,7 +13,7 @@ SubmittedReassignments = dict[tuple[str, int], tuple[int, ...]]
 """The wanted replicas by topic and partition."""
 
 
-class Row(Struct, forbid_unknown_fields=True):
+class ReassignmentRow(Struct, forbid_unknown_fields=True):
     topic: Text
     partition: Int
     replicas: Replicas
@@ -21,7 +21,7 @@ class Row(Struct, forbid_unknown_fields=True):
 
 class ReassignPartitions(Struct, forbid_unknown_fields=True):
     version: Int = 1
-    partitions: list[Row] = []
+    partitions: list[ReassignmentRow] = []
 
 
 READER = msgspec.json.Decoder(ReassignPartitions)
@@ -36,4 +36,6 @@ def decode_reassignments(data: bytes | None) -> SubmittedReassignments:
 
 
 def encode_reassignments(wanted: Mapping[tuple[str, int], tuple[int, ...]]) -> bytes:
-    return write(ReassignPartitions(partitions=[Row(*partition, replicas) for partition, replicas in wanted.items()]))
+    return write(
+        ReassignPartitions(partitions=[ReassignmentRow(*partition, replicas) for partition, replicas in wanted.items()])
+    )

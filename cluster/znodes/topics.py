@@ -32,7 +32,7 @@ def uuid_bytes(text: str) -> bytes:
     return value
 
 
-class Assignment(Struct, kw_only=True):
+class AssignmentZnode(Struct, kw_only=True):
     partitions: dict[int, Replicas]
     topic_id: str | UnsetType | None = UNSET
     adding_replicas: dict[int, Replicas] = {}
@@ -40,14 +40,14 @@ class Assignment(Struct, kw_only=True):
     version: Int = 1
 
 
-ASSIGNMENT_READER = msgspec.json.Decoder(Assignment)
+ASSIGNMENT_READER = msgspec.json.Decoder(AssignmentZnode)
 
 
 def encode_topic(topic: Topic) -> bytes:
     """Encode a topic in version 3. A topic without an id, from before Kafka 2.8, gets none."""
     partitions = topic.partitions
     return write(
-        Assignment(
+        AssignmentZnode(
             partitions={i: partitions[i].replicas for i in partition_order(len(partitions))},
             topic_id=UNSET if topic.topic_id == NO_TOPIC_ID else uuid_text(topic.topic_id),
             adding_replicas=_moving({i: each.adding_replicas for i, each in enumerate(partitions)}),

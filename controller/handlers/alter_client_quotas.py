@@ -24,7 +24,7 @@ from ...protocol.messages.alter_client_quotas import (
     ClientQuotaAlteration,
     ClientQuotaOperation,
 )
-from ...protocol.messages.describe_client_quotas import ClientQuotaEntity
+from ...protocol.messages.describe_client_quotas import DescribedQuotaEntity
 from .entity_changes import EntityEdit, change_entities
 from .node import Node
 
@@ -45,7 +45,7 @@ async def handle(node: Node, context: RequestContext, request: AlterClientQuotas
             AlteredClientQuotas(
                 error_code=change.code,
                 error_message=change.message,
-                entity=[ClientQuotaEntity(entity_type=kind, entity_name=name) for kind, name in entity],
+                entity=[DescribedQuotaEntity(entity_type=kind, entity_name=name) for kind, name in entity],
             )
             for entity, change in rows
         ]

@@ -19,8 +19,8 @@ from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,
+    AlterPartitionResult,
     PartitionData,
-    PartitionResult,
     TopicData,
     TopicResult,
 )
@@ -66,7 +66,7 @@ def _take_back(result: TopicResult, element: Element) -> None:
     """
     assert element.refusal is not None
     result.partitions = [
-        PartitionResult(
+        AlterPartitionResult(
             partition_index=partition.partition_index, error_code=partition.error_code or element.refusal.code
         )
         for partition in result.partitions
@@ -82,13 +82,13 @@ def _alter_topic(
         try:
             partition = _judged(draft.image, topic, wanted, by_id, old_version)
         except Refusal as refusal:
-            results.append(PartitionResult(partition_index=wanted.partition_index, error_code=refusal.code))
+            results.append(AlterPartitionResult(partition_index=wanted.partition_index, error_code=refusal.code))
             continue
         assert topic is not None
         if partition is not topic.partitions[wanted.partition_index]:
             accepted[wanted.partition_index] = partition
         results.append(
-            PartitionResult(
+            AlterPartitionResult(
                 partition_index=wanted.partition_index,
                 leader_id=partition.leader,
                 leader_epoch=partition.leader_epoch,

@@ -20,11 +20,11 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.describe_client_quotas import (
     ClientQuotaComponent,
-    ClientQuotaEntity,
     ClientQuotaEntry,
     ClientQuotaValue,
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
+    DescribedQuotaEntity,
 )
 from .node import Node
 
@@ -117,7 +117,7 @@ def _order(key: EntityKey) -> list[tuple[str, bool, str]]:
 
 def _entry(key: EntityKey, quotas: Mapping[str, float]) -> ClientQuotaEntry:
     return ClientQuotaEntry(
-        entity=[ClientQuotaEntity(entity_type=kind, entity_name=name) for kind, name in key],
+        entity=[DescribedQuotaEntity(entity_type=kind, entity_name=name) for kind, name in key],
         values=[ClientQuotaValue(key=name, value=value) for name, value in sorted(quotas.items())],
     )
 

@@ -17,7 +17,7 @@ from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
-    PartitionReassignment,
+    OngoingReassignment,
     RequestedTopic,
     TopicReassignment,
 )
@@ -57,7 +57,7 @@ def _row(topic: Topic, indexes: Iterable[int]) -> TopicReassignment:
     return TopicReassignment(
         name=topic.name,
         partitions=[
-            PartitionReassignment(
+            OngoingReassignment(
                 partition_index=index,
                 replicas=list(partition.replicas),
                 adding_replicas=list(partition.adding_replicas),
@@ -70,7 +70,7 @@ def _row(topic: Topic, indexes: Iterable[int]) -> TopicReassignment:
 
 def _named(topic: RequestedTopic) -> TopicReassignment:
     """Return the row of a topic as a refused request has it: Kafka repeats what was asked for."""
-    partitions = [PartitionReassignment(partition_index=index) for index in topic.partition_indexes]
+    partitions = [OngoingReassignment(partition_index=index) for index in topic.partition_indexes]
     return TopicReassignment(name=topic.name, partitions=partitions)
 
 

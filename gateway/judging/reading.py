@@ -17,7 +17,7 @@ from ...process.settings.node_config import NOTHING, ConfigSource, NodeConfig
 from ...process.settings.topic_configs import TOPIC_KEYS, differing_defaults
 from ...protocol.config_resources import ResourceType
 from ...protocol.messages.describe_configs import DescribeConfigsResult
-from ...protocol.messages.list_partition_reassignments import ListPartitionReassignmentsResponse, PartitionReassignment
+from ...protocol.messages.list_partition_reassignments import ListPartitionReassignmentsResponse, OngoingReassignment
 from ...protocol.messages.metadata import MetadataResponseBroker, MetadataResponseTopic
 
 KEYS_OF_NEW_TOPICS = frozenset(
@@ -48,7 +48,7 @@ KEY_TYPES = frozenset(map(int, KeyType))
 MOST_PARTITIONS = 1_000_000
 """A partition's number above this is no partition's, and would only take memory."""
 
-Moves = Mapping[str, Mapping[int, PartitionReassignment]]
+Moves = Mapping[str, Mapping[int, OngoingReassignment]]
 """The reassignments that are under way, by topic and partition."""
 NO_MOVES: Moves = MappingProxyType({})
 
@@ -89,7 +89,7 @@ def exists(row: MetadataResponseTopic) -> bool:
 def topic_of(
     row: MetadataResponseTopic,
     configs: Mapping[str, str],
-    moves: Mapping[int, PartitionReassignment],
+    moves: Mapping[int, OngoingReassignment],
     before: Topic | None,
 ) -> Topic:
     """Return the topic that a row of Metadata describes, with its own configs and the reassignments

@@ -1,7 +1,7 @@
 """AlterClientQuotas (49) sets and removes the quotas of users, clients and addresses."""
 
 from ..schema import Int16, Int32, WireStruct, message
-from .describe_client_quotas import ClientQuotaEntity
+from .describe_client_quotas import DescribedQuotaEntity
 
 
 class ClientQuotaOperation(WireStruct):
@@ -11,7 +11,7 @@ class ClientQuotaOperation(WireStruct):
 
 
 class ClientQuotaAlteration(WireStruct):
-    entity: list[ClientQuotaEntity] = []
+    entity: list[DescribedQuotaEntity] = []
     ops: list[ClientQuotaOperation] = []
 
 
@@ -24,7 +24,7 @@ class AlterClientQuotasRequest(WireStruct):
 class AlteredClientQuotas(WireStruct):
     error_code: Int16 = 0
     error_message: str | None = None
-    entity: list[ClientQuotaEntity] = []
+    entity: list[DescribedQuotaEntity] = []
 
 
 @message(49, "response", versions=(0, 1), flexible=1)

@@ -32,7 +32,7 @@ class AlterPartitionRequest(WireStruct):
     topics: list[TopicData] = []
 
 
-class PartitionResult(WireStruct):
+class AlterPartitionResult(WireStruct):
     partition_index: Int32 = 0
     error_code: Int16 = 0
     leader_id: Int32 = 0
@@ -45,7 +45,7 @@ class PartitionResult(WireStruct):
 class TopicResult(WireStruct):
     topic_name: Annotated[str, until(1), ignorable] = ""
     topic_id: Annotated[Uuid, since(2), ignorable] = ZERO_UUID
-    partitions: list[PartitionResult] = []
+    partitions: list[AlterPartitionResult] = []
 
 
 @message(56, "response", versions=(0, 3), flexible=0)

@@ -3,7 +3,7 @@
 from ..schema import Int8, Int16, Int32, WireStruct, message
 
 
-class ClientQuotaEntity(WireStruct):
+class DescribedQuotaEntity(WireStruct):
     entity_type: str = ""
     entity_name: str | None = None
 
@@ -26,7 +26,7 @@ class ClientQuotaValue(WireStruct):
 
 
 class ClientQuotaEntry(WireStruct):
-    entity: list[ClientQuotaEntity] = []
+    entity: list[DescribedQuotaEntity] = []
     values: list[ClientQuotaValue] = []
 
 

@@ -14,7 +14,7 @@ class ListPartitionReassignmentsRequest(WireStruct):
     topics: list[RequestedTopic] | None = None
 
 
-class PartitionReassignment(WireStruct):
+class OngoingReassignment(WireStruct):
     partition_index: Int32 = 0
     replicas: list[Int32] = []
     adding_replicas: list[Int32] = []
@@ -23,7 +23,7 @@ class PartitionReassignment(WireStruct):
 
 class TopicReassignment(WireStruct):
     name: str = ""
-    partitions: list[PartitionReassignment] = []
+    partitions: list[OngoingReassignment] = []
 
 
 @message(46, "response", versions=(0, 0), flexible=0)

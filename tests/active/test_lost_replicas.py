@@ -99,7 +99,7 @@ async def test_a_state_that_is_read_anew_says_nothing_of_it(
     await cluster.until(lambda: all_see(cluster, "t", (2,)))
     entry = await other.get(layout.partition_state_path("t", 0))
     assert entry is not None
-    notification = broker_notifications.encode_isr_change([broker_notifications.TopicPartition("t", 0)])
+    notification = broker_notifications.encode_isr_change([broker_notifications.NotifiedPartition("t", 0)])
     await other.commit(
         [
             SetData(layout.partition_state_path("t", 0), entry.data, entry.stat.version),

@@ -80,7 +80,7 @@ async def test_an_isr_that_a_leader_wrote_is_read_and_told(
             controller_epoch=partition.controller_epoch,
         )
     )
-    notification = broker_notifications.encode_isr_change([broker_notifications.TopicPartition("t", 0)])
+    notification = broker_notifications.encode_isr_change([broker_notifications.NotifiedPartition("t", 0)])
     await other.commit(
         [
             SetData(layout.partition_state_path("t", 0), shrunk, 0),

@@ -29,7 +29,7 @@ from minicontroller.protocol.messages.describe_configs import (
 from minicontroller.protocol.messages.envelope import EnvelopeResponse
 from minicontroller.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsResponse,
-    PartitionReassignment,
+    OngoingReassignment,
     TopicReassignment,
 )
 from minicontroller.protocol.messages.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
@@ -77,7 +77,7 @@ class Cluster(FakeNode):
         )
 
     def _moves(self, _request: object) -> ListPartitionReassignmentsResponse:
-        row = PartitionReassignment(replicas=[1], adding_replicas=[1])
+        row = OngoingReassignment(replicas=[1], adding_replicas=[1])
         return ListPartitionReassignmentsResponse(topics=[TopicReassignment(name="t", partitions=[row])])
 
     async def _serve(self, stream: trio.abc.Stream) -> None:

@@ -10,9 +10,9 @@ from minicontroller.protocol.messages.alter_client_quotas import (
 )
 from minicontroller.protocol.messages.describe_client_quotas import (
     ClientQuotaComponent,
-    ClientQuotaEntity,
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
+    DescribedQuotaEntity,
 )
 from tests.handlers.ruling import Ruling
 
@@ -26,7 +26,7 @@ def entry(entity: Names | Sequence[tuple[str, str | None]], ops: dict[str, float
     """One entity and its operations; None removes a quota."""
     named = entity.items() if isinstance(entity, dict) else entity
     return ClientQuotaAlteration(
-        entity=[ClientQuotaEntity(entity_type=kind, entity_name=name) for kind, name in named],
+        entity=[DescribedQuotaEntity(entity_type=kind, entity_name=name) for kind, name in named],
         ops=[
             ClientQuotaOperation(key=key, value=0.0 if value is None else value, remove=value is None)
             for key, value in ops.items()

@@ -13,9 +13,9 @@ from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,
+    AlterPartitionResult,
     BrokerState,
     PartitionData,
-    PartitionResult,
     TopicData,
 )
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
@@ -61,7 +61,7 @@ async def ask(cluster: Ruling, request: AlterPartitionRequest, version: int) -> 
     return answer
 
 
-async def outcome(cluster: Ruling, version: int, wish: PartitionData, **how: Any) -> PartitionResult:
+async def outcome(cluster: Ruling, version: int, wish: PartitionData, **how: Any) -> AlterPartitionResult:
     answer = await ask(cluster, altering(cluster, version, wish, **how), version)
     assert answer.error_code == 0
     ((row,),) = [topic.partitions for topic in answer.topics]

@@ -51,7 +51,7 @@ from minicontroller.protocol.messages.delete_records import (
     DeleteRecordsTopic,
 )
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from minicontroller.protocol.messages.describe_client_quotas import ClientQuotaEntity, DescribeClientQuotasRequest
+from minicontroller.protocol.messages.describe_client_quotas import DescribeClientQuotasRequest, DescribedQuotaEntity
 from minicontroller.protocol.messages.describe_cluster import DescribeClusterRequest
 from minicontroller.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from minicontroller.protocol.messages.describe_groups import DescribeGroupsRequest
@@ -400,7 +400,7 @@ async def test_replicas_are_moved_by_those_who_may_alter_the_cluster(autojump_cl
 async def test_quotas_are_shown_and_changed_by_those_who_may(autojump_clock: object) -> None:
     """DescribeConfigs on the cluster shows them; AlterConfigs, which implies it, changes them."""
     entry = ClientQuotaAlteration(
-        entity=[ClientQuotaEntity(entity_type="user", entity_name="a")],
+        entity=[DescribedQuotaEntity(entity_type="user", entity_name="a")],
         ops=[ClientQuotaOperation(key="request_percentage", value=1.0)],
     )
     rights = {AclOperation.DESCRIBE_CONFIGS: (31, 0), AclOperation.ALTER_CONFIGS: (0, 0), AclOperation.READ: (31, 31)}

@@ -8,7 +8,7 @@ import pytest
 from trio.testing import wait_all_tasks_blocked
 
 from minicontroller.cluster import group_rooms
-from minicontroller.cluster.group_rooms import Room
+from minicontroller.cluster.group_rooms import GroupRoom
 from minicontroller.cluster.znodes import groups
 from minicontroller.controller.apis import APIS
 from minicontroller.protocol.acls import CLUSTER_NAME, AclOperation, AclResourceType
@@ -273,7 +273,7 @@ async def test_offsets_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(group_rooms, "MAX_GROUPS", 1)
         assert await commit(cluster, "h", {0: 1}) == too_large
         ((owner, room),) = cluster.image.rooms.items()
-        assert room == Room(cluster.image.groups["g"].size, 1) and owner == "User:ANONYMOUS"
+        assert room == GroupRoom(cluster.image.groups["g"].size, 1) and owner == "User:ANONYMOUS"
         monkeypatch.setattr(group_rooms, "MAX_BYTES", room.size)
         assert await commit(cluster, "g", {1: 1}) == too_large
         assert await commit(cluster, "g", {0: 2**62}) == [0]

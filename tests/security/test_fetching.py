@@ -11,7 +11,7 @@ import trio
 from trio.testing import MockClock
 
 from minicontroller.process.observe.logs import use_format
-from minicontroller.security.fetching import FetchError, Limits, Question, ask, is_address
+from minicontroller.security.fetching import FetchError, HttpRequest, Limits, ask, is_address
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 LIMITS = Limits(5, 5, 1000)
@@ -64,7 +64,7 @@ async def test_an_answer_without_end_is_not_waited_for(
     async with sending(start, part, pause) as url:
         began = trio.current_time()
         with pytest.raises(FetchError) as raised:
-            await ask(Question(url), LIMITS)
+            await ask(HttpRequest(url), LIMITS)
         assert str(raised.value) == fault
         assert trio.current_time() - began <= LIMITS.connect_seconds + LIMITS.read_seconds
 
@@ -73,7 +73,7 @@ async def test_a_handshake_without_end_is_no_connection(autojump_clock: MockCloc
     """Who connects and then speaks no TLS is not waited for longer than for a connection."""
     async with sending(b"", b"", 1.0) as url:
         with pytest.raises(FetchError, match="no connection was made within 5 seconds"):
-            await ask(Question(url.replace("http", "https")), LIMITS)
+            await ask(HttpRequest(url.replace("http", "https")), LIMITS)
 
 
 async def test_no_log_has_what_is_sent(monkeypatch: pytest.MonkeyPatch, autojump_clock: MockClock) -> None:
@@ -85,7 +85,7 @@ async def test_no_log_has_what_is_sent(monkeypatch: pytest.MonkeyPatch, autojump
     try:
         use_format("human")
         async with sending(HEAD + b"Set-Cookie: planted\r\nContent-Length: 2\r\n\r\nok", b"", 1.0) as url:
-            answer = await ask(Question(url, "POST", [("Authorization", "planted")], b"planted"), LIMITS)
+            answer = await ask(HttpRequest(url, "POST", [("Authorization", "planted")], b"planted"), LIMITS)
         logging.getLogger("minicontroller").debug("still shown")
     finally:
         root.setLevel(level)

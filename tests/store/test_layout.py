@@ -263,7 +263,7 @@ def test_a_controller_of_a_kraft_quorum_is_seen() -> None:
 
 def test_notifications_of_brokers_are_read() -> None:
     """What brokers before 2.7 tell of their ISRs, and any broker of a failed log directory."""
-    partitions = [broker_notifications.TopicPartition("a", 0), broker_notifications.TopicPartition("b", 7)]
+    partitions = [broker_notifications.NotifiedPartition("a", 0), broker_notifications.NotifiedPartition("b", 7)]
     data = broker_notifications.encode_isr_change(partitions)
     assert data == b'{"version":1,"partitions":[{"topic":"a","partition":0},{"topic":"b","partition":7}]}'
     assert broker_notifications.decode_isr_change(data) == partitions

@@ -31,7 +31,7 @@ from minicontroller.protocol.messages.alter_user_scram_credentials import (
 )
 from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from minicontroller.protocol.messages.describe_client_quotas import ClientQuotaEntity
+from minicontroller.protocol.messages.describe_client_quotas import DescribedQuotaEntity
 from minicontroller.protocol.messages.elect_leaders import (
     ElectLeadersRequest,
     ElectLeadersResponse,
@@ -134,7 +134,7 @@ def test_outcomes_follow_names_and_not_the_order_of_rows() -> None:
     assert outcomes(deletion, ApiKey.ALTER_USER_SCRAM_CREDENTIALS, AlterUserScramCredentialsResponse(results=rows)) == {
         name: [code] for name, code in users.items()
     }
-    entities = [[ClientQuotaEntity("user", name), ClientQuotaEntity("client-id", None)] for name in ("q1", "q2")]
+    entities = [[DescribedQuotaEntity("user", name), DescribedQuotaEntity("client-id", None)] for name in ("q1", "q2")]
     limits = AlterClientQuotasRequest(entries=[ClientQuotaAlteration(entity=each) for each in entities])
     answer = AlterClientQuotasResponse(
         entries=[
