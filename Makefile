@@ -24,7 +24,7 @@ zookeeper: $(VENV)/.dev java
 MEASURED := $(BIN)/python -m tests.support.measured $(MAKE) --no-print-directory
 
 test: $(VENV)/.dev java chromium promtool
-	@$(MEASURED) style beside-types TESTS="spark-classes unit"
+	@$(MEASURED) style beside-types TESTS="java-classes unit"
 
 # A quick check while you work: the linters, and the tests that start no large program and take little time.
 check: $(VENV)/.dev
@@ -104,10 +104,11 @@ java:
 	       && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq default-jre-headless; } \
 	  || { echo "The tests run a real ZooKeeper: please install a Java runtime, 17 or newer (Debian: apt install default-jre-headless)." >&2; exit 1; }
 
-# Every Spark that starts before Spark's classes are in the cache writes them there when it ends, which takes 25 seconds of a processor.
-.PHONY: spark-classes
-spark-classes: $(VENV)/.dev java
+# Spark and Kafka start for half of the processor time when their classes are in the cache; every Spark that starts before writes them when it ends, which takes 25 seconds.
+.PHONY: java-classes
+java-classes: $(VENV)/.dev java
 	@$(BIN)/python -m tests.support.spark
+	@$(BIN)/python -m tests.support.kafka_classes || echo "The classes of Kafka are not kept; its tests take longer."
 
 # The page is tested in a real browser.
 .PHONY: chromium

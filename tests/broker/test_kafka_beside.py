@@ -29,6 +29,7 @@ from minicontroller.protocol.acls import (
     ResourcePattern,
 )
 from minicontroller.security.scram_credentials import credential_text, derived_credential
+from tests.support.java import java
 from tests.support.kafka import KafkaCluster, kafka_libs
 from tests.support.maven import needs_maven
 from tests.support.ports import free_port
@@ -147,7 +148,7 @@ async def our_node(zookeeper: ZooKeeperServer, kafka: KafkaBeside, nursery: trio
 @pytest.fixture(name="asked")
 def java_client(kafka: KafkaBeside, node: Node, tmp_path: Path) -> Iterator[Asked]:
     errors = tmp_path / "errors"
-    command = ["java", "-XX:TieredStopAtLevel=1", "-Dfile.encoding=UTF-8", "-cp", f"{kafka_libs()}/*"]
+    command = java(kafka_libs(), "-Dfile.encoding=UTF-8")
     command += [str(Path(__file__).parent / "Beside.java"), kafka.secured]
     pipe = subprocess.PIPE
     with (

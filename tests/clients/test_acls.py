@@ -32,6 +32,7 @@ from kafka.errors import ClusterAuthorizationFailedError
 
 from tests.faults.tree import Tree
 from tests.support.cluster import MiniCluster, running_cluster, unlike_kafka
+from tests.support.java import java
 from tests.support.kafka import kafka_libs
 from tests.support.maven import VERSIONS, java_tests_hold, needs_maven, time_to_download
 from tests.support.nodes import JAAS, WITH_A_LISTENER_FOR_NODES, running_nodes
@@ -90,7 +91,7 @@ class Guarded:
 
     def kafka_acls(self, *words: str) -> str:
         """Return the output of Kafka's tool, which writes to ZooKeeper itself."""
-        command = ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{kafka_libs()}/*", "kafka.admin.AclCommand"]
+        command = [*java(kafka_libs()), "kafka.admin.AclCommand"]
         command += ["--authorizer-properties", f"zookeeper.connect={self.zookeeper}", *words]
         run = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
         assert run.returncode == 0, run.stderr

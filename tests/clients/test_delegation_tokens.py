@@ -14,6 +14,7 @@ from minicontroller.controller.node.app import RunningNode, run_node
 from minicontroller.controller.node.process import open_zookeeper
 from minicontroller.process.settings.loading import config_from_mapping
 from tests.broker.test_kafka_beside import KAFKA_ID, KafkaBeside
+from tests.support.java import java
 from tests.support.kafka import kafka_libs
 from tests.support.maven import needs_maven
 from tests.support.nodes import JAAS
@@ -73,7 +74,7 @@ class Both:
 @pytest.fixture(name="java")
 def java_client(tmp_path: Path) -> Iterator[JavaClient]:
     errors, pipe = tmp_path / "errors", subprocess.PIPE
-    command = ["java", "-XX:TieredStopAtLevel=1", "-Dfile.encoding=UTF-8", "-cp", f"{kafka_libs()}/*", str(PROGRAM)]
+    command = [*java(kafka_libs(), "-Dfile.encoding=UTF-8"), str(PROGRAM)]
     with (
         errors.open("w") as log,
         subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=log, text=True, encoding="utf-8") as process,

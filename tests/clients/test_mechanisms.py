@@ -29,6 +29,7 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 from minicontroller.security.scram_credentials import credential_text, derived_credential
 from tests.faults.tree import Tree
 from tests.support.cluster import unlike_kafka
+from tests.support.java import java
 from tests.support.kafka import kafka_libs
 from tests.support.maven import needs_maven, time_to_download
 from tests.support.nodes import JAAS, WITH_A_LISTENER_FOR_NODES, running_nodes
@@ -240,7 +241,7 @@ def test_a_user_is_known_to_every_node_with_the_answer(secured: Secured) -> None
 
 def kafka_configs(*arguments: str) -> str:
     """Kafka's own tool for users, as kafka-configs.sh runs it."""
-    command = ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{kafka_libs()}/*", "kafka.admin.ConfigCommand", *arguments]
+    command = [*java(kafka_libs()), "kafka.admin.ConfigCommand", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=TOOL_SECONDS, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -14,6 +14,7 @@ from tests.audit.logs import decisions_in, events_in, found, replayed
 from tests.pipeline.backtest.asking import in_rules, told
 from tests.pipeline.backtest.slicing import backtested
 from tests.support.cluster import running_cluster
+from tests.support.java import java
 from tests.support.kafka import kafka_libs
 from tests.support.maven import needs_maven
 
@@ -84,7 +85,7 @@ def test_the_policy_judges_what_the_java_client_asks_for(tmp_path: Path) -> None
 
 
 def asked_by_java(bootstrap: str) -> Sequence[str]:
-    command = ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{kafka_libs()}/*", str(PROGRAM), bootstrap]
+    command = [*java(kafka_libs()), str(PROGRAM), bootstrap]
     run = subprocess.run(command, capture_output=True, text=True, timeout=JAVA_SECONDS, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
     return run.stdout.splitlines()

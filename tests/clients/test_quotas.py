@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 
 from tests.support.cluster import Cluster, unlike_kafka
+from tests.support.java import java
 from tests.support.kafka import kafka_libs
 from tests.support.maven import needs_maven, time_to_download
 from tests.support.waiting import until
@@ -82,7 +83,7 @@ def configs(cluster: Cluster) -> Callable[..., str]:
 
 
 def kafka_configs(address: str, *arguments: str) -> str:
-    command = ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{kafka_libs()}/*", "kafka.admin.ConfigCommand"]
+    command = [*java(kafka_libs()), "kafka.admin.ConfigCommand"]
     command += ["--bootstrap-server", address, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=TOOL_SECONDS, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -16,7 +16,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.support.gateway import GatewayProcess
-from tests.support.kafka import SHORT_LIVED, KafkaProcesses, kafka_libs
+from tests.support.java import java
+from tests.support.kafka import KafkaProcesses, kafka_libs
 from tests.support.kafka_kraft import KRAFT, NEWEST_VERSION, Kafka
 from tests.support.maven import needs_maven
 from tests.support.ports import free_port
@@ -142,15 +143,9 @@ class Transactions:
         admin.create_topics([NewTopic(topic, 2, 2)])[topic].result(PATIENCE_SECONDS)
         settings = folder / "client.properties"
         settings.write_text(f"bootstrap.servers={bootstrap}\n")
-        java = [
-            "java",
-            *SHORT_LIVED,
-            "-cp",
-            f"{kafka_libs(NEWEST_VERSION)}/*",
-            str(TESTS / "java" / "clients" / "Load.java"),
-        ]
+        program = str(TESTS / "java" / "clients" / "Load.java")
         self._process = subprocess.Popen(
-            [*java, str(settings), topic],
+            [*java(kafka_libs(NEWEST_VERSION)), program, str(settings), topic],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -15,7 +15,8 @@ from confluent_kafka import KafkaException
 
 from tests.cli.command import call, end, running
 from tests.support.cluster import READY
-from tests.support.kafka import SHORT_LIVED, kafka_libs
+from tests.support.java import SHORT_LIVED
+from tests.support.kafka import kafka_libs
 from tests.support.kafka_kraft import NEWEST_VERSION
 from tests.support.maven import needs_maven
 from tests.support.ports import free_port

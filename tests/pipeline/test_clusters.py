@@ -76,6 +76,7 @@ main()
 """
 RESULTS = ("report.json", "page.json", "page-differences.ndjson")
 WITHIN_SECONDS = 240.0
+PAUSE_SECONDS = 0.1  # a look at all processes takes 14 ms of a processor
 
 
 def a_log(folder: Path, *, events: int = EVENTS, epochs: int = EPOCHS) -> None:
@@ -127,6 +128,7 @@ def results(folder: Path) -> list[bytes]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(5 * WITHIN_SECONDS)  # each of three executors has as long to begin its work
 def test_executors_that_are_killed(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a cluster's two executors one is killed during each command while its Python works: the
     results are those of an undisturbed run. Candidate, neighbour and configuration get there.
@@ -140,7 +142,8 @@ def test_executors_that_are_killed(spark: SparkSession, tmp_path: Path, monkeypa
         assert process.stdout is not None
         for line in process.stdout:
             if line.rstrip() in COMMANDS:
-                os.kill(until(partial(an_executor_at_work, ticks(process.pid), process.pid)), signal.SIGKILL)
+                at_work = partial(an_executor_at_work, ticks(process.pid), process.pid)
+                os.kill(until(at_work, within=WITHIN_SECONDS, pause=PAUSE_SECONDS), signal.SIGKILL)
                 killed += 1
     assert killed == len(COMMANDS)
     assert results(disturbed) == results(quiet)

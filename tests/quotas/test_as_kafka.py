@@ -11,6 +11,7 @@ from minicontroller.cluster.errors import Refusal
 from minicontroller.cluster.quotas.client_quotas import ClientQuotas
 from minicontroller.cluster.quotas.mutation_quota import MutationQuotas
 from minicontroller.cluster.quotas.sampled_rate import SampledRate, Windows
+from tests.support.java import java
 from tests.support.kafka import kafka_libs
 from tests.support.maven import needs_maven
 
@@ -92,7 +93,7 @@ def test_quotas_count_as_kafka_counts() -> None:
     random = Random(599)
     steps = [step for _ in range(WORLDS) for step in World(random).steps()]
     asked = "".join(f"{line}\n" for line, _ in steps)
-    command = ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{kafka_libs()}/*", str(ORACLE)]
+    command = [*java(kafka_libs()), str(ORACLE)]
     run = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
     assert run.returncode == 0, run.stderr[-4000:]
     answers = [(line, answer) for line, answer in steps if answer is not None]

@@ -21,6 +21,7 @@ from minicontroller.protocol.acls import (
 )
 from minicontroller.security.acls import AclIndex
 from minicontroller.security.authorizer import java_address
+from tests.support.java import java
 from tests.support.kafka import kafka_libs
 from tests.support.maven import needs_maven
 
@@ -103,7 +104,7 @@ def test_decisions_are_those_of_kafkas_authorizer() -> None:
 
 
 def ask_kafka(lines: list[str]) -> list[str]:
-    command = ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{kafka_libs()}/*", str(ORACLE)]
+    command = [*java(kafka_libs()), str(ORACLE)]
     text = "\n".join(lines)
     run = subprocess.run(
         command, input=text, capture_output=True, text=True, encoding="utf-8", timeout=LIMIT_SECONDS, check=False

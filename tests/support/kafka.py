@@ -16,6 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO
 
+from tests.support.java import SHORT_LIVED, java
 from tests.support.maven import CACHE, kept
 from tests.support.ports import free_port
 from tests.support.wire import ConnectionEndedError, Login, Wire
@@ -24,7 +25,6 @@ from tests.support.zookeeper import ZooKeeperServer
 KAFKA_VERSION = "3.9.2"
 """The last version with ZooKeeper."""
 START_TIMEOUT_SECONDS = 180.0
-SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")  # a third less to compile and collect until it serves
 PAUSE_SECONDS = 0.1  # between two looks at a process that is starting
 
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -118,8 +118,10 @@ class KafkaProcesses:
     def _java(self, name: str, options: list[str], main: list[str]) -> None:
         log = (self.folder / f"{name}.log").open("wb")
         self._logs.append(log)
-        command = ["java", *self.options, *options, f"-Dlog4j.configuration=file:{self.folder}/log4j.properties"]
-        command += ["-cp", ":".join([f"{kafka_libs(self.version)}/*", *map(str, self.class_path)]), *main]
+        log4j = f"-Dlog4j.configuration=file:{self.folder}/log4j.properties"
+        command = java(kafka_libs(self.version), *options, log4j, tuned=self.options)
+        command[-1] = ":".join([command[-1], *map(str, self.class_path)])
+        command += main
         self.processes[name] = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=self.folder)
 
     def wait_until_complete(self, numbers: set[int]) -> None:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.support.java import java
 from tests.support.kafka import KafkaCluster, KafkaProcesses, kafka_libs
 from tests.support.kafka_kraft import STANDARD_AUTHORIZER, ZOOKEEPER, Kafka, KraftCluster, directory_id, started
 from tests.support.wire import Body, ConnectionEndedError, Wire
@@ -216,7 +217,7 @@ def stored_configs(cluster: KafkaProcesses) -> dict[str, dict[str, str]]:
 def _metadata_records(cluster: KafkaProcesses) -> Iterator[Body]:
     log = cluster.folder / "logs-1" / "__cluster_metadata-0" / "00000000000000000000.log"
     main = DUMPS[cluster.version >= "4.2"]
-    command = ["java", *cluster.options, "-cp", f"{kafka_libs(cluster.version)}/*", main]
+    command = [*java(kafka_libs(cluster.version)), main]
     command += ["--cluster-metadata-decoder", "--files", str(log)]
     for line in subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines():
         if "payload: " in line:

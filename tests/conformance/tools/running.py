@@ -12,7 +12,8 @@ from pathlib import Path
 
 from tests.conformance.tools.call import CLASSES, Call
 from tests.conformance.tools.normal import Normaliser
-from tests.support.kafka import KAFKA_VERSION, SHORT_LIVED, kafka_libs
+from tests.support.java import java
+from tests.support.kafka import KAFKA_VERSION, kafka_libs
 
 PROGRAM = Path(__file__).parents[2] / "java" / "kafka-tools" / "KafkaTools.java"
 RECORDINGS = Path(__file__).parent / "recordings"
@@ -57,13 +58,9 @@ def run(
         for call in calls
     ]
     (folder / "calls.json").write_text(json.dumps(asked))
-    command = ["java", *SHORT_LIVED, "-Duser.timezone=UTC", "-Duser.language=en", "-Duser.country=US"]
-    command += [
-        f"-Dlog4j.configuration=file:{PROGRAM.with_name('log4j.properties')}",
-        "-cp",
-        f"{kafka_libs(version)}/*",
-    ]
-    command += [str(PROGRAM), str(folder / "calls.json")]
+    log4j = f"-Dlog4j.configuration=file:{PROGRAM.with_name('log4j.properties')}"
+    place = ("-Duser.timezone=UTC", "-Duser.language=en", "-Duser.country=US")
+    command = [*java(kafka_libs(version), *place, log4j), str(PROGRAM), str(folder / "calls.json")]
     with (folder / "progress").open("w+") as progress:
         ended = subprocess.run(
             command, stdout=subprocess.PIPE, stderr=progress, text=True, timeout=LIMIT_SECONDS, check=False

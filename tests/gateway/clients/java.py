@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.gateway.clients.worlds import FORBIDDEN, Access
-from tests.support.kafka import SHORT_LIVED, kafka_libs
+from tests.support.java import java
+from tests.support.kafka import kafka_libs
 from tests.support.maven import CACHE, kept
 from tests.support.programs import TESTS
 
@@ -25,8 +26,7 @@ STREAMS = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 def by_java(accesses: Sequence[Access], program: str, libs: Path) -> list[list[str]]:
     """Return the lines that a program of tests/java/clients prints, for each way."""
-    command = ["java", *SHORT_LIVED, f"-Dlog4j.configuration=file:{LOG4J}"]
-    command += ["-cp", f"{libs}/*", str(PROGRAMS / f"{program}.java")]
+    command = [*java(libs, f"-Dlog4j.configuration=file:{LOG4J}"), str(PROGRAMS / f"{program}.java")]
     with tempfile.TemporaryDirectory() as folder:
         for access in accesses:
             file = Path(folder, f"{access.way}.properties")
