@@ -5,6 +5,7 @@ nothing here decides or writes anything.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 import msgspec
 
@@ -108,6 +109,10 @@ class Change(msgspec.Struct):
     """Whether it was carried out although its client got REQUEST_TIMED_OUT."""
     election_type: str | None = None
     """For an election of leaders: `preferred`, `unclean` or `unknown`."""
+
+    @classmethod
+    def of(cls, requested: RequestedChange, **said: Any) -> Self:
+        return cls(**msgspec.structs.asdict(requested), **said)
 
     @property
     def code(self) -> ErrorCode:

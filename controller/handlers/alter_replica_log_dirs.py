@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 
 from ...admin.alter_replica_log_dirs import (
     ALTER_CLUSTER,
-    KIND,
     SPEC,
     Partition,
     Row,
@@ -131,14 +130,7 @@ class MovesPlanner:
         return [self._change(wanted, refusal) for wanted in self.requested]
 
     def _change(self, wanted: RequestedChange, refusal: Refusal | None = None) -> PlannedChange:
-        return PlannedChange(
-            resource=wanted.resource,
-            kind=KIND,
-            operations=wanted.operations,
-            operation_kinds=wanted.operation_kinds,
-            is_done=refusal is None,
-            refusal=refusal,
-        )
+        return PlannedChange.of(wanted, is_done=refusal is None, refusal=refusal)
 
     async def _plan_topic(self, draft: Draft, wanted: RequestedChange) -> PlannedChange:
         change = self._change(wanted, self._refusal(draft.image, wanted.resource))

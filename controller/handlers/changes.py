@@ -289,17 +289,7 @@ async def refused_in_time_slices(context: RequestContext, request: Any, refusal:
 
 
 def _refused(requested: RequestedChange, refusal: Refusal) -> PlannedChange:
-    return PlannedChange(
-        resource=requested.resource,
-        kind=requested.kind,
-        operations=requested.operations,
-        operation_kinds=requested.operation_kinds,
-        reassignments=requested.reassignments,
-        delete_records_offsets=requested.delete_records_offsets,
-        election_type=requested.election_type,
-        refusal=refusal,
-        is_denied=refusal.code in DENIALS,
-    )
+    return PlannedChange.of(requested, refusal=refusal, is_denied=refusal.code in DENIALS)
 
 
 async def record_refused(

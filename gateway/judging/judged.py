@@ -48,17 +48,7 @@ class JudgedPart(msgspec.Struct, eq=False):
 
     @classmethod
     def of(cls, part: Part) -> "JudgedPart":
-        requested = part.requested
-        change = Change(
-            resource=requested.resource,
-            kind=requested.kind,
-            operations=requested.operations,
-            operation_kinds=requested.operation_kinds,
-            reassignments=requested.reassignments,
-            delete_records_offsets=requested.delete_records_offsets,
-            election_type=requested.election_type,
-        )
-        return cls(part, change)
+        return cls(part, Change.of(part.requested))
 
     @property
     def line(self) -> str:
