@@ -79,9 +79,13 @@ def election_type(request: Any) -> str:
 
 
 def configured_resources(request: Any) -> Iterator[RequestedChange]:
-    for resource in request.resources:
-        kind, name = kind_and_name(resource.resource_type, resource.resource_name)
-        yield RequestedChange(name, kind, operands(resource), operation_kinds(resource))
+    return map(configured_resource, request.resources)
+
+
+def configured_resource(resource: Any) -> RequestedChange:
+    """Return the change that a resource of AlterConfigs or IncrementalAlterConfigs asks for."""
+    kind, name = kind_and_name(resource.resource_type, resource.resource_name)
+    return RequestedChange(name, kind, operands(resource), operation_kinds(resource))
 
 
 def requested_changes(spec: Spec, request: Any) -> list[RequestedChange]:

@@ -7,23 +7,17 @@ reported when its event is applied. What the log lacks is never guessed.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
 
 import msgspec
 
 from ..policies.configs.newer_keys import DEAD_LETTERS
 from ..policies.interface import (
     AdminRequest,
-    AlterBrokerConfigsRequest,
-    AlterLoggersRequest,
-    AlterTopicRequest,
-    CreateTopicRequest,
-    DeleteRecordsRequest,
-    DeleteTopicRequest,
     EntityRequest,
     JudgedRequest,
     PolicyRequest,
 )
+from ..policies.requests import RequestBuilder, operands_with_omitted
 from ..policies.rules.vocabulary import ADMIN, OPERATION_OF_KIND
 from ..policies.states import requested_state
 from .event import (
@@ -252,33 +246,36 @@ def entity_request(event: Decision) -> EntityRequest:
     """
     entity = event.entity
     assert entity is not None
-    common: dict[str, Any] = {
-        **_asked_by(event),
-        "broker": event.name,
-        "config_operations": operands_of(event) or {},
-        "config_operation_kinds": event.config_operation_kinds,
-        "before": entity.before,
-        "after": entity.requested,
-    }
+    operands, kinds = operands_of(event) or {}, event.config_operation_kinds
+    asked = _asked_by(event)
     if event.resource == "logger":
-        return AlterLoggersRequest(**common)
-    return AlterBrokerConfigsRequest(
-        **common,
+        return asked.alter_loggers(
+            event.name, entity.before, entity.requested, config_operations=operands, config_operation_kinds=kinds
+        )
+    return asked.alter_broker_configs(
+        event.name,
+        entity.before,
+        entity.requested,
+        config_operations=operands,
+        config_operation_kinds=kinds,
         default_configs_before=entity.default_configs_before,
         default_configs=entity.default_configs,
-        state_may_be_old=event.upstream_cluster_id is not None,
     )
 
 
-def _asked_by(event: Decision) -> dict[str, Any]:
-    return {
-        "principal": event.principal,
-        "client_id": event.client_id,
-        "client_host": event.client_host,
-        "api": event.api,
-        "validate_only": event.validate_only,
-        "time_ms": event.asked_ms,
-    }
+def _asked_by(event: Decision, time_ms: int | None = None) -> RequestBuilder:
+    """Return the builder of the request that a decision is about. `time_ms` stands for the time of
+    the request if the event does not have it.
+    """
+    return RequestBuilder(
+        principal=event.principal,
+        client_id=event.client_id,
+        client_host=event.client_host,
+        api=event.api,
+        validate_only=event.validate_only,
+        time_ms=time_ms if event.asked_ms is None else event.asked_ms,
+        state_may_be_old=event.upstream_cluster_id is not None,
+    )
 
 
 def admin_request(event: Decision) -> AdminRequest | None:
@@ -290,15 +287,13 @@ def admin_request(event: Decision) -> AdminRequest | None:
         return None
     if event.resource == "group_config" and (event.config_operations or {}).get(DEAD_LETTERS):
         return None  # it was judged as the creation of a topic, too, of which the event does not tell
-    asked = AdminRequest(
-        **_asked_by(event),
-        kind=event.resource,
-        name=event.name,
+    return _asked_by(event, event.time_ms).admin(
+        event.resource,
+        event.name,
         config_operations=event.config_operations or {},
         config_operation_kinds=event.config_operation_kinds,
         election_type=event.election_type,
     )
-    return asked if event.asked_ms is not None else msgspec.structs.replace(asked, time_ms=event.time_ms)
 
 
 def is_administration(event: Decision) -> bool:
@@ -323,14 +318,14 @@ def policy_request(event: Decision) -> PolicyRequest | None:
     """Return the request to change a topic, as the policy was given it; None if the event is not
     one of an operation that changes topics and is known here.
     """
-    common = {"topic": event.name, **_asked_by(event)}
+    asked = _asked_by(event)
     if event.operation == DELETE_TOPIC:
         created_ms = event.asked_created_ms
         if created_ms is None and event.before is not None:
             created_ms = event.before.created_ms
-        return DeleteTopicRequest(**common, created_ms=created_ms)
+        return asked.delete_topic(event.name, created_ms=created_ms)
     if event.operation == DELETE_RECORDS:
-        return DeleteRecordsRequest(**common, delete_records_offsets=event.delete_records_offsets or {})
+        return asked.delete_records(event.name, event.delete_records_offsets or {})
     if event.requested is None or event.operation not in {CREATE_TOPIC, *ALTERATIONS}:
         return None
     wanted = requested_state(
@@ -342,14 +337,13 @@ def policy_request(event: Decision) -> PolicyRequest | None:
         default_configs=event.requested.default_configs,
     )
     if event.operation == CREATE_TOPIC:
-        return CreateTopicRequest(**common, requested_state=wanted, automatic=event.api != CREATE_TOPICS)
-    return AlterTopicRequest(
-        **common,
-        requested_state=wanted,
+        return asked.create_topic(event.name, wanted, automatic=event.api != CREATE_TOPICS)
+    return asked.alter_topic(
+        event.name,
+        wanted,
         config_operations=operands_of(event),
         config_operation_kinds=event.config_operation_kinds,
         reassignments=event.reassignments,
-        state_may_be_old=event.upstream_cluster_id is not None,
     )
 
 
@@ -358,11 +352,8 @@ def operands_of(event: Decision) -> Mapping[str, str | None] | None:
     leaving them out; None if the request changes no configs.
     """
     named = event.config_operations
-    return (
-        named
-        if named is None or event.config_operation_kinds is None
-        else dict.fromkeys(event.config_operation_kinds) | named
-    )
+    kinds = event.config_operation_kinds
+    return named if named is None or kinds is None else operands_with_omitted(named, kinds)
 
 
 def named(topics: Mapping[str, RecordedState]) -> tuple[NamedState, ...]:

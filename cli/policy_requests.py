@@ -6,25 +6,22 @@ Rule: omitted values have the plainest defaults.
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from difflib import get_close_matches
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 
 from ..cluster.entities import INTERNAL_TOPICS
 from ..policies.configs.effective import defaults_with
 from ..policies.interface import (
-    AdminRequest,
     AlterBrokerConfigsRequest,
     AlterLoggersRequest,
     AlterTopicRequest,
-    CreateTopicRequest,
-    DeleteRecordsRequest,
-    DeleteTopicRequest,
     JudgedRequest,
     PolicyRequest,
     RequestedTopicState,
     TopicState,
 )
+from ..policies.requests import RequestBuilder
 from ..policies.rules.vocabulary import ELECT_LEADERS, GROUPS, OPERATION_OF_API, OPERATION_OF_KIND, OPERATIONS
 from ..policies.states import requested_state, topic_state
 
@@ -39,11 +36,9 @@ APIS = {
     **{operation: api for api, operation in OPERATION_OF_API.items()},
     **dict.fromkeys(OPERATION_OF_KIND.values(), "IncrementalAlterConfigs"),
 }
-ENTITIES: Mapping[str, type[AlterBrokerConfigsRequest | AlterLoggersRequest]] = {
-    "alter_broker": AlterBrokerConfigsRequest,
-    "alter_loggers": AlterLoggersRequest,
-}
-"""The requests about brokers and their loggers, by operation."""
+ALTER_LOGGERS = "alter_loggers"
+ENTITIES = frozenset({"alter_broker", ALTER_LOGGERS})
+"""The operations on brokers and their loggers."""
 KINDS: Mapping[str, str] = {
     **dict.fromkeys(GROUPS["acls"], "acl"),
     **dict.fromkeys(GROUPS["tokens"], "token"),
@@ -146,64 +141,64 @@ def asked(
     """Return the request to the policy. `before` is its topic as it is, `configs` those of its
     broker, and `defaults` the cluster's defaults of topics. Raises ValueError.
     """
-    common: dict[str, Any] = {
-        "principal": request.principal,
-        "client_id": request.client_id,
-        "client_host": request.client_host,
-        "api": request.api or APIS[request.operation],
-        "validate_only": request.validate_only,
-        "time_ms": None if request.time is None else _ms(request.time),
-    }
     if request.operation in KINDS:
         operands: Mapping[str, str | None] = request.config_operations or {}
         if request.operation in DELETIONS:
             operands = dict.fromkeys(operands)
         elects = request.election_type if request.operation == ELECT_LEADERS else None
-        return AdminRequest(
-            **common,
-            kind=KINDS[request.operation],
-            name=request.resource,
-            config_operations=operands,
-            election_type=elects,
-        )
+        kind = KINDS[request.operation]
+        return _builder(request).admin(kind, request.resource, config_operations=operands, election_type=elects)
     if request.operation in ENTITIES:
-        return _entity_request(request, configs, defaults, common)
-    return _topic_request(request, before, defaults, {**common, "topic": request.topic})
+        return _entity_request(request, configs, defaults)
+    return _topic_request(request, before, defaults)
+
+
+def _builder(request: RequestGiven, api: str = "") -> RequestBuilder:
+    """Return the builder of a request. `api` is what a client would have called if neither the
+    request nor its operation says so.
+    """
+    return RequestBuilder(
+        principal=request.principal,
+        client_id=request.client_id,
+        client_host=request.client_host,
+        api=request.api or api or APIS[request.operation],
+        validate_only=request.validate_only,
+        time_ms=None if request.time is None else _ms(request.time),
+    )
 
 
 def _entity_request(
-    given: RequestGiven, before: Mapping[str, str], defaults: Mapping[str, str], common: Mapping[str, Any]
+    given: RequestGiven, before: Mapping[str, str], defaults: Mapping[str, str]
 ) -> AlterBrokerConfigsRequest | AlterLoggersRequest:
     after = {**before, **(given.config_operations or {})}
     if given.after is not None and given.after.configs is not None:
         after = given.after.configs
     changed: Mapping[str, str | None] = {name: after.get(name) for name in _different(before, after)}
-    made = ENTITIES[given.operation](
-        **common,
-        broker=given.broker,
-        config_operations=given.config_operations or changed,
-        before=before,
-        after=after,
-    )
-    if isinstance(made, AlterLoggersRequest):
-        return made
-    return msgspec.structs.replace(
-        made, default_configs_before=defaults_with(before, defaults), default_configs=defaults_with(after, defaults)
+    operands = given.config_operations or changed
+    if given.operation == ALTER_LOGGERS:
+        return _builder(given).alter_loggers(given.broker, before, after, config_operations=operands)
+    return _builder(given).alter_broker_configs(
+        given.broker,
+        before,
+        after,
+        config_operations=operands,
+        default_configs_before=defaults_with(before, defaults),
+        default_configs=defaults_with(after, defaults),
     )
 
 
-def _topic_request(
-    given: RequestGiven, before: TopicState | None, defaults: Mapping[str, str], common: Mapping[str, Any]
-) -> PolicyRequest:
+def _topic_request(given: RequestGiven, before: TopicState | None, defaults: Mapping[str, str]) -> PolicyRequest:
     if given.operation == "delete":
-        return DeleteTopicRequest(**common, created_ms=None if given.created is None else _ms(given.created))
+        created_ms = None if given.created is None else _ms(given.created)
+        return _builder(given).delete_topic(given.topic, created_ms=created_ms)
     if given.operation == "delete_records":
-        return DeleteRecordsRequest(**common, delete_records_offsets=_by_partition(given.delete_records_offsets))
+        return _builder(given).delete_records(given.topic, _by_partition(given.delete_records_offsets))
     if given.operation == "create":
-        return CreateTopicRequest(**common, requested_state=_after(given, None, defaults), automatic=given.automatic)
+        state = _after(given, None, defaults)
+        return _builder(given).create_topic(given.topic, state, automatic=given.automatic)
     if given.operation == "reassign":
-        return _reassignment(given, before or topic_state([[1]]), defaults, common)
-    return _alteration(given, before or topic_state([[1]]), defaults, common)
+        return _reassignment(given, before or topic_state([[1]]), defaults)
+    return _alteration(given, before or topic_state([[1]]), defaults)
 
 
 def _by_partition(given: Mapping[str, Value]) -> dict[int, Value]:
@@ -213,9 +208,7 @@ def _by_partition(given: Mapping[str, Value]) -> dict[int, Value]:
     return {int(partition): value for partition, value in given.items()}
 
 
-def _reassignment(
-    given: RequestGiven, before: TopicState, defaults: Mapping[str, str], common: Mapping[str, Any]
-) -> AlterTopicRequest:
+def _reassignment(given: RequestGiven, before: TopicState, defaults: Mapping[str, str]) -> AlterTopicRequest:
     """Make the request of a reassignment. A partition whose reassignment is cancelled stays as it
     is, unless `after` says what it will be.
     """
@@ -235,12 +228,10 @@ def _reassignment(
         generated_replica_assignments=False,
         default_configs=defaults,
     )
-    return AlterTopicRequest(**common, requested_state=state, reassignments=wanted)
+    return _builder(given).alter_topic(given.topic, state, reassignments=wanted)
 
 
-def _alteration(
-    given: RequestGiven, before: TopicState, defaults: Mapping[str, str], common: Mapping[str, Any]
-) -> AlterTopicRequest:
+def _alteration(given: RequestGiven, before: TopicState, defaults: Mapping[str, str]) -> AlterTopicRequest:
     """Make the request that a node would make: unless partitions move, it names the changed
     configs.
     """
@@ -250,8 +241,8 @@ def _alteration(
     if operations is None and not moves:
         changed = _different(before.raw_configs, after.raw_configs)
         operations = {name: after.raw_configs.get(name) for name in changed}
-    api = given.api or ("CreatePartitions" if moves else APIS[given.operation])
-    return AlterTopicRequest(**{**common, "api": api}, requested_state=after, config_operations=operations)
+    builder = _builder(given, "CreatePartitions" if moves else "")
+    return builder.alter_topic(given.topic, after, config_operations=operations)
 
 
 def _rows(state: TopicState) -> list[tuple[int, ...]]:

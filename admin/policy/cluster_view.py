@@ -93,15 +93,21 @@ def requested_reassignment(
     topic: Topic, reassignments: Mapping[int, Sequence[int] | None], *, defaults: Mapping[str, str] = NO_CONFIGS
 ) -> RequestedTopicState:
     """Return the topic as it will be once these partitions have the replicas that they are to have.
-    A reassignment that is cancelled leaves the replicas of before it.
+    A reassignment that is cancelled leaves the replicas of before it. Replicas of partitions that
+    the topic does not have come after those of the others.
     """
     rows: list[Sequence[int]] = [partition.replicas for partition in topic.partitions]
+    unknown: list[Sequence[int]] = []
     for index, replicas in reassignments.items():
-        partition = topic.partitions[index]
-        cancelled = tuple(each for each in partition.replicas if each not in partition.adding_replicas)
-        rows[index] = cancelled if replicas is None else replicas
+        partition = topic.partition(index)
+        if partition is None:
+            unknown += [replicas] if replicas else []
+        elif replicas is None:
+            rows[index] = tuple(each for each in partition.replicas if each not in partition.adding_replicas)
+        else:
+            rows[index] = replicas
     return requested_state(
-        rows,
+        [*rows, *unknown],
         configs_for_policies(topic.configs),
         generated_replica_assignments=False,
         default_configs=defaults,

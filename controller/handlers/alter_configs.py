@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...admin.alter_configs import SPEC
 from ...admin.configs.alterations import check_replacement, replace_broker, replace_topic
-from ...admin.requested_changes import operation_kinds
+from ...admin.requested_changes import configured_resource
 from ...network.serving.api import Handler, served
 from ...network.serving.context import RequestContext
 from ...process.time_slices import in_time_slices
@@ -64,10 +64,9 @@ def _alteration(node: Node, resource: AlterConfigsResource) -> Alteration:
     return Alteration(
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
+        requested=configured_resource(resource),
         topic_configs=lambda topic: replace_topic(topic.name, entries, config),
         broker_configs=lambda _before: replace_broker(entries, config, per_broker=per_broker),
-        operations=dict(entries),
-        operation_kinds=operation_kinds(resource),
     )
 
 

@@ -8,6 +8,7 @@ it on. The request's timeout means nothing, as in Kafka.
 
 from collections.abc import Sequence
 
+from ...admin import questions
 from ...admin.alter_partition_reassignments import ALTER_CLUSTER, SPEC
 from ...admin.requested_changes import reassigned_topics
 from ...cluster import reassignment
@@ -16,6 +17,7 @@ from ...cluster.errors import Refusal
 from ...cluster.image import Image
 from ...network.serving.api import served
 from ...network.serving.context import RequestContext
+from ...policies.interface import AlterTopicRequest
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -30,7 +32,7 @@ from .changes import carry_out
 from .entity_changes import refuse_request
 from .node import Node
 from .parts import PartsOfElements
-from .planning import PlannedChange, judge_reassignment
+from .planning import PlannedChange, default_configs, judge_change
 
 NO_PARTITION = Partition(replicas=())
 
@@ -129,11 +131,15 @@ class ReassignmentPlanner:
         return changes
 
     async def _staged(self, draft: Draft, topic: Topic, begun: dict[int, Partition]) -> PlannedChange:
-        change = PlannedChange(
-            resource=topic.name, reassignments={index: self.wanted[topic.name][index] for index in begun}
-        )
+        node, context = self._node, self._context
+        rows = {index: self.wanted[topic.name][index] for index in begun}
+        change = PlannedChange(resource=topic.name, reassignments=rows)
+
+        def question() -> AlterTopicRequest:
+            return questions.reassignment(questions.asked_by(context), topic, rows, default_configs(node, draft.image))
+
         try:
-            await judge_reassignment(self._node, self._context, draft, change, topic)
+            await judge_change(node, context, draft, change, question)
             change.element = stage(draft, topic, begun, draft.image.controller_epoch)
         except Refusal as refusal:
             change.refusal = refusal

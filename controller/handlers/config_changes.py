@@ -13,11 +13,10 @@ from typing import Any, TypeVar
 import msgspec
 from immutables import Map
 
-from ...admin.changes import kind_and_name
+from ...admin import questions
+from ...admin.changes import RequestedChange, kind_and_name
 from ...admin.config_permissions import ALTER_CONFIGS_OF_CLUSTER, ALTER_CONFIGS_OF_TOPIC
-from ...admin.policy.cluster_view import requested
-from ...admin.questions import asked_by
-from ...admin.requested_changes import operands, operation_kinds
+from ...admin.requested_changes import configured_resource
 from ...cluster.entities import NO_ENTITY_CONFIGS, EntityConfigs, Topic
 from ...cluster.errors import Refusal
 from ...cluster.znodes import layout
@@ -25,8 +24,8 @@ from ...cluster.znodes.configs import encode_config, encode_config_change
 from ...network.serving.api import Handler
 from ...network.serving.context import NO_NAMES, RequestContext
 from ...policies.configs.values import java_int
-from ...policies.interface import AlterBrokerConfigsRequest, AlterLoggersRequest, AlterTopicRequest
-from ...process.observe.secrets import configs_for_policies, redact_configs_of
+from ...policies.interface import AlterBrokerConfigsRequest, AlterTopicRequest
+from ...policies.requests import RequestBuilder
 from ...process.time_slices import TimeSlice, in_time_slices
 from ...protocol.config_resources import ResourceType
 from ...protocol.error_codes import ErrorCode
@@ -46,40 +45,22 @@ R = TypeVar("R", bound=Any)
 
 
 class Alteration(msgspec.Struct, frozen=True):
-    """The change of one resource's configs: the requested operations, and functions that apply them
-    to existing configs.
+    """The change of one resource's configs: what is requested, and functions that apply it to
+    existing configs.
     """
 
     resource_type: int
     resource_name: str
+    requested: RequestedChange
     topic_configs: Callable[[Topic], Configs]
     """Returns the new configs of a topic. Raises Refusal."""
     broker_configs: Callable[[Configs], Configs]
     """Returns the new configs of a broker, or of all brokers. Raises Refusal."""
-    operations: Mapping[str, str | None]
-    """The operand of each key, None to delete the key, in the form of Kafka's AlterConfigPolicy."""
-    operation_kinds: Mapping[str, str]
-    """The kind of operation on each key of `operations`: `set`, `delete`, `append`, `subtract`."""
-
     check_before_topic: Callable[[], None] = lambda: None
     """Finds what is refused before it is known that there is no such topic. Raises Refusal."""
 
-    def kinds(self, before: Configs, after: Configs) -> dict[str, str]:
-        """Return the kind of operation on each key, including the keys that AlterConfigs deletes by
-        leaving them out.
-        """
-        return {key: "delete" for key in before if key not in after} | dict(self.operation_kinds)
-
-    def operands(self, kinds: Mapping[str, str]) -> Mapping[str, str | None]:
-        """Return the operand of each key that `kinds` names, as a policy sees it."""
-        return configs_for_policies(dict.fromkeys(kinds) | dict(self.operations))
-
     def changed(self, **said: Any) -> PlannedChange:
-        """Return the `PlannedChange` of this resource, with these further fields."""
-        kind, name = kind_and_name(self.resource_type, self.resource_name)
-        return PlannedChange(
-            resource=name, kind=kind, operations=self.operations, operation_kinds=self.operation_kinds, **said
-        )
+        return PlannedChange.of(self.requested, **said)
 
 
 async def refused_here(
@@ -105,25 +86,18 @@ async def refused_here(
     time_slice = TimeSlice()
     for index, resource in enumerate(resources):
         await time_slice.pause()
-        _, kind, name = names[index]
         try:
             if occurrences[names[index]] > 1:
                 raise Refusal(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
             check(resource)
             if resource.resource_type == ResourceType.CLIENT_METRICS:
-                metrics.append(name)
+                metrics.append(resource.resource_name)
             _check_type(resource.resource_type, loggers=loggers)
             if resource.resource_type == ResourceType.BROKER and resource.resource_name:
                 check_own_id(node, resource.resource_name)
             check_of_type(resource)
         except Refusal as refusal:
-            refused[index] = PlannedChange(
-                resource=name,
-                refusal=refusal,
-                kind=kind,
-                operations=operands(resource),
-                operation_kinds=operation_kinds(resource),
-            )
+            refused[index] = PlannedChange.of(configured_resource(resource), refusal=refusal)
     if metrics and not context.may(ALTER_CONFIGS_OF_CLUSTER):
         text = f"Unexpected resource type CLIENT_METRICS for resource {metrics[0]}"
         raise Refusal(ErrorCode.INVALID_REQUEST, text)
@@ -232,25 +206,15 @@ class AlterationPlanner:
             await judge(
                 self._node,
                 self._context,
-                lambda: AlterLoggersRequest(
-                    **self._asked_by(),
-                    broker=change.resource,
-                    config_operations=redact_configs_of("logger", change.operations or {}),
-                    config_operation_kinds=change.operation_kinds,
-                    before=before,
-                    after=after,
-                ),
+                lambda: questions.loggers(self._asked(), change, before, after),
                 draft,
             )
         except Refusal as refusal:
             change.refusal, change.is_done = refusal, False
         return change
 
-    def _asked_by(self) -> dict[str, Any]:
-        """Return the fields that describe the caller in a request to the policy about a broker."""
-        asked = asked_by(self._context, "", validate_only=self._validate_only)
-        del asked["topic"]
-        return asked
+    def _asked(self) -> RequestBuilder:
+        return questions.asked_by(self._context, validate_only=self._validate_only)
 
     async def _plan_topic(self, draft: Draft, alteration: Alteration) -> PlannedChange:
         name = alteration.resource_name
@@ -267,13 +231,8 @@ class AlterationPlanner:
         after = topic.with_configs(configs, topic.config_version + 1)
 
         def question() -> AlterTopicRequest:
-            kinds = alteration.kinds(topic.configs, configs)
-            return AlterTopicRequest(
-                **asked_by(self._context, name, validate_only=self._validate_only),
-                requested_state=requested(after, defaults=default_configs(self._node, draft.image)),
-                config_operations=alteration.operands(kinds),
-                config_operation_kinds=kinds,
-            )
+            defaults = default_configs(self._node, draft.image)
+            return questions.topic_configs(self._asked(), alteration.requested, topic.configs, after, defaults)
 
         await judge(self._node, self._context, question, draft)
         if self._validate_only:
@@ -299,17 +258,9 @@ class AlterationPlanner:
         self._context.check_cluster(ALTER_CONFIGS_OF_CLUSTER)
 
         def question() -> AlterBrokerConfigsRequest:
-            kinds = alteration.kinds(before.configs, after.configs)
-            return AlterBrokerConfigsRequest(
-                **self._asked_by(),
-                broker=name,
-                config_operations=alteration.operands(kinds),
-                config_operation_kinds=kinds,
-                before=configs_for_policies(before.configs),
-                after=configs_for_policies(after.configs),
-                default_configs_before=self._defaults(draft, name, before.configs),
-                default_configs=self._defaults(draft, name, after.configs),
-            )
+            configs = before.configs, after.configs
+            defaults = self._defaults(draft, name, before.configs), self._defaults(draft, name, after.configs)
+            return questions.broker_configs(self._asked(), alteration.requested, configs, defaults)
 
         await judge(self._node, self._context, question, draft)
         if self._validate_only:

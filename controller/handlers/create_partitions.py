@@ -9,9 +9,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ...admin import questions
 from ...admin.create_partitions import ALTER_TOPIC, SPEC, Assignment, manual_rows
-from ...admin.policy.cluster_view import requested
-from ...admin.questions import asked_by
 from ...cluster import leadership
 from ...cluster.entities import Partition, Topic
 from ...cluster.errors import Refusal
@@ -21,7 +20,6 @@ from ...cluster.znodes import layout
 from ...cluster.znodes.topics import encode_topic
 from ...network.serving.api import served
 from ...network.serving.context import NO_NAMES, RequestContext
-from ...policies.interface import AlterTopicRequest
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -123,13 +121,11 @@ class PartitionsPlanner:
             await judge(
                 self._node,
                 self._context,
-                lambda: AlterTopicRequest(
-                    **asked_by(self._context, wanted.name, validate_only=self._request.validate_only),
-                    requested_state=requested(
-                        after,
-                        defaults=default_configs(self._node, draft.image),
-                        generated_replica_assignments=wanted.assignments is None,
-                    ),
+                lambda: questions.growth(
+                    questions.asked_by(self._context, validate_only=self._request.validate_only),
+                    after,
+                    default_configs(self._node, draft.image),
+                    is_placed=wanted.assignments is None,
                 ),
                 draft,
             )

@@ -11,6 +11,7 @@ from typing import cast
 
 from immutables import Map
 
+from ...admin import questions
 from ...admin.configs.description import DescribedConfig, topic_entries
 from ...admin.create_topics import (
     CLUSTER_METADATA,
@@ -24,8 +25,6 @@ from ...admin.create_topics import (
     check_wanted,
     manual_assignment,
 )
-from ...admin.policy.cluster_view import requested
-from ...admin.questions import asked_by
 from ...cluster import leadership
 from ...cluster.entities import Partition, Topic
 from ...cluster.errors import Refusal
@@ -38,7 +37,6 @@ from ...cluster.znodes.topics import encode_topic
 from ...network.serving.api import served
 from ...network.serving.context import NO_NAMES, RequestContext
 from ...network.serving.long_answers import AT_ONCE
-from ...policies.interface import CreateTopicRequest
 from ...process.settings.node_config import NodeConfig, kept_in_config
 from ...process.settings.topic_configs import validate_topic_configs
 from ...process.time_slices import TimeSlice, in_time_slices
@@ -130,17 +128,15 @@ class CreationPlanner:
         try:
             self._check_entry(wanted)
             self._admitted.add(wanted.name)
-            topic, generated = await self._resolve(draft, wanted)
+            topic, is_placed = await self._resolve(draft, wanted)
             await judge(
                 self._node,
                 self._context,
-                lambda: CreateTopicRequest(
-                    **asked_by(self._context, topic.name, validate_only=self._request.validate_only),
-                    requested_state=requested(
-                        topic,
-                        defaults=default_configs(self._node, draft.image),
-                        generated_replica_assignments=generated,
-                    ),
+                lambda: questions.creation(
+                    questions.asked_by(self._context, validate_only=self._request.validate_only),
+                    topic,
+                    default_configs(self._node, draft.image),
+                    is_placed=is_placed,
                     automatic=self._context.origin.api_key >= 0,
                 ),
                 draft,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from ...admin import questions
 from ...admin.delete_records import DELETE_TOPIC, KNOWS_POLICIES, NO_WATERMARK, SPEC
 from ...admin.requested_changes import topics_with_deleted_records
 from ...cluster.entities import Topic
@@ -34,7 +35,7 @@ from ..active.jobs import Draft
 from .changes import carry_out
 from .node import Node
 from .parts import PartsOfElements
-from .planning import PlannedChange, answered_code, default_configs, denied_in_advance, judge_record_deletion
+from .planning import PlannedChange, answered_code, default_configs, denied_in_advance, judge_change
 
 HIGH_WATERMARK = -1
 """The offset that stands for the end of a partition."""
@@ -159,7 +160,15 @@ class RecordsPlanner:
         if valid:
             change = PlannedChange(resource=name, delete_records_offsets=valid, is_done=not self.validate_only)
             try:
-                await judge_record_deletion(self._node, self._context, draft, change, validate_only=self.validate_only)
+                await judge_change(
+                    self._node,
+                    self._context,
+                    draft,
+                    change,
+                    lambda: questions.asked_by(self._context, validate_only=self.validate_only).delete_records(
+                        name, valid
+                    ),
+                )
             except Refusal as refusal:
                 change.refusal = refusal
             changes.insert(0, change)

@@ -9,15 +9,14 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from ...admin import questions
 from ...admin.delete_topics import DELETE_TOPIC, DESCRIBE_TOPIC, KNOWS_POLICIES, SPEC
-from ...admin.questions import asked_by
 from ...cluster.entities import NO_TOPIC_ID, Topic
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
 from ...cluster.znodes import layout
 from ...network.serving.api import served
 from ...network.serving.context import NO_NAMES, RequestContext
-from ...policies.interface import DeleteTopicRequest
 from ...process.clock import now_ms
 from ...protocol.dry_runs import is_dry_run
 from ...protocol.error_codes import ErrorCode
@@ -163,8 +162,8 @@ class DeletionPlanner:
             await judge(
                 self._node,
                 self._context,
-                lambda: DeleteTopicRequest(
-                    **asked_by(self._context, topic.name, validate_only=self.validate_only), created_ms=created_ms
+                lambda: questions.asked_by(self._context, validate_only=self.validate_only).delete_topic(
+                    topic.name, created_ms=created_ms
                 ),
                 draft,
             )

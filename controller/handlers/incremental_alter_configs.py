@@ -17,7 +17,7 @@ from ...admin.configs.alterations import (
     check_operations,
 )
 from ...admin.incremental_alter_configs import SPEC
-from ...admin.requested_changes import operands, operation_kinds
+from ...admin.requested_changes import configured_resource, operands, operation_kinds
 from ...cluster.errors import Refusal
 from ...network.serving.api import Handler, served
 from ...network.serving.context import RequestContext
@@ -112,10 +112,9 @@ def _alteration(node: Node, resource: AlterConfigsResource) -> Alteration:
     return Alteration(
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
+        requested=configured_resource(resource),
         topic_configs=lambda topic: alter_topic(topic.name, topic.configs, steps, config),
         broker_configs=lambda before: alter_broker(before, steps, config, per_broker=per_broker),
-        operations=operands(resource),
-        operation_kinds=operation_kinds(resource),
         check_before_topic=lambda: check_operations(steps),
     )
 

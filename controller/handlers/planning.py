@@ -6,11 +6,11 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
+from ...admin import questions
 from ...admin.changes import Change, Judgement
 from ...admin.permissions import Permission
-from ...admin.policy.cluster_view import requested_reassignment, view
+from ...admin.policy.cluster_view import view
 from ...admin.policy.runner import PolicyRefusal
-from ...admin.questions import asked_by
 from ...audit.event import NOT_AUTHENTICATED
 from ...cluster.entities import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE, Topic
 from ...cluster.errors import Refusal
@@ -22,13 +22,10 @@ from ...network.serving.long_answers import AT_ONCE
 from ...policies.interface import (
     AdminRequest,
     AlterLoggersRequest,
-    AlterTopicRequest,
-    DeleteRecordsRequest,
     JudgedRequest,
     PolicyRequest,
 )
 from ...process.observe.logs import about
-from ...process.observe.secrets import redact_configs_of
 from ...process.settings.topic_configs import differing_defaults
 from ...process.time_slices import TimeSlice
 from ...protocol.error_codes import ErrorCode
@@ -108,52 +105,12 @@ async def judge(node: Node, context: RequestContext, question: Callable[[], Judg
         raise
 
 
-async def judge_reassignment(
-    node: Node, context: RequestContext, draft: Draft, change: PlannedChange, topic: Topic
-) -> None:
-    """Ask the policy about the `reassignments` of a change, which are the valid ones of one topic,
-    and note its judgement in the change. Raises Refusal.
-    """
-    assert change.reassignments is not None
-    rows = change.reassignments
-    await _judge_change(
-        node,
-        context,
-        draft,
-        change,
-        lambda: AlterTopicRequest(
-            **asked_by(context, topic.name, validate_only=False),
-            requested_state=requested_reassignment(topic, rows, defaults=default_configs(node, draft.image)),
-            reassignments=dict(rows),
-        ),
-    )
-
-
-async def judge_record_deletion(
-    node: Node, context: RequestContext, draft: Draft, change: PlannedChange, *, validate_only: bool = False
-) -> None:
-    """Ask the policy about the `delete_records_offsets` of a change, which are those of one topic,
-    and note its judgement in the change. Raises Refusal.
-    """
-    assert change.delete_records_offsets is not None
-    offsets = dict(change.delete_records_offsets)
-    await _judge_change(
-        node,
-        context,
-        draft,
-        change,
-        lambda: DeleteRecordsRequest(
-            **asked_by(context, change.resource, validate_only=validate_only), delete_records_offsets=offsets
-        ),
-    )
-
-
-async def _judge_change(
+async def judge_change(
     node: Node, context: RequestContext, draft: Draft, change: PlannedChange, question: Callable[[], JudgedRequest]
 ) -> None:
-    """Judge one change. The judgement goes to this change alone, because there may be others with
-    the same resource: one for each error of a topic's other partitions, one for each edit of a
-    user.
+    """Judge one change like `judge`. The judgement goes to this change alone, because there may be
+    others with the same resource: one for each error of a topic's other partitions, one for each
+    edit of a user. Raises Refusal.
     """
     try:
         await judge(node, context, question, draft)
@@ -173,21 +130,12 @@ async def judge_admin(
     """Ask the policy about a valid change of an API that it judges (`judges_api`), and note its
     judgement in the change. Raises Refusal.
     """
-    asked = asked_by(context, "", validate_only=validate_only)
-    del asked["topic"]
-    await _judge_change(
+    await judge_change(
         node,
         context,
         draft,
         change,
-        lambda: AdminRequest(
-            **asked,
-            kind=change.kind,
-            name=change.resource,
-            config_operations=redact_configs_of(change.kind, change.operations or NO_CONFIGS),
-            config_operation_kinds=change.operation_kinds,
-            election_type=change.election_type,
-        ),
+        lambda: questions.administration(questions.asked_by(context, validate_only=validate_only), change),
     )
 
 

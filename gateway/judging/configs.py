@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-from ...admin.changes import RequestedChange
 from ...admin.configs.alterations import IncrementalChange, apply_incremental, check_replacement
 from ...policies.configs.canonical import type_of
 from ...policies.configs.values import KeyType
-from ...process.observe.secrets import configs_for_policies
 from ...process.settings.keys import Key, UpdateMode, key_named
 from ...process.settings.topic_configs import TOPIC_KEYS
 from ...protocol.config_resources import ConfigOperation
@@ -73,14 +71,3 @@ def _newer_key(name: str) -> Key | None:
     """Return a key that Kafka 3.9 does not have, as far as it is known."""
     kind = type_of(name)
     return None if kind is KeyType.UNKNOWN else Key(name, kind, None, None, UpdateMode.CLUSTER_WIDE, "")
-
-
-def kinds_of(before: Configs, after: Configs, change: RequestedChange) -> dict[str, str]:
-    """Return the kind of operation on each key, including the keys that AlterConfigs deletes by
-    leaving them out.
-    """
-    return {key: "delete" for key in before if key not in after} | dict(change.operation_kinds or {})
-
-
-def operands(kinds: Mapping[str, str], change: RequestedChange) -> Mapping[str, str | None]:
-    return configs_for_policies(dict.fromkeys(kinds) | dict(change.operations or {}))

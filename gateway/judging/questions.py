@@ -14,11 +14,10 @@ from typing import Any
 import msgspec
 from immutables import Map
 
+from ...admin import questions
 from ...admin.changes import RequestedChange
 from ...admin.create_topics import check_is_no_metadata, check_name, check_wanted
 from ...admin.description import RequestDescription
-from ...admin.policy.cluster_view import requested, requested_reassignment
-from ...admin.questions import asked_by
 from ...cluster import reassignment
 from ...cluster.entities import NO_TOPIC_ID, Partition, Topic
 from ...cluster.errors import Refusal
@@ -27,24 +26,15 @@ from ...cluster.placement import PlacedBroker, placed_brokers, start_for_new_par
 from ...cluster.random_ids import new_id
 from ...policies.configs.canonical import canonical
 from ...policies.configs.newer_keys import DEAD_LETTERS
-from ...policies.interface import (
-    AdminRequest,
-    AlterBrokerConfigsRequest,
-    AlterLoggersRequest,
-    AlterTopicRequest,
-    CreateTopicRequest,
-    DeleteRecordsRequest,
-    DeleteTopicRequest,
-    JudgedRequest,
-)
-from ...process.observe.secrets import configs_for_policies, redact_configs_of
+from ...policies.interface import JudgedRequest
+from ...policies.requests import RequestBuilder
 from ...protocol.config_resources import ConfigOperation
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.create_partitions import CreatePartitionsTopic
 from ...protocol.messages.create_topics import CreatableTopic
 from ...protocol.messages.delete_topics import DeleteTopicState
 from ...protocol.messages.incremental_alter_configs import AlterConfigsResource as IncrementalResource
-from .configs import Configs, Resource, altered, broker_key, has_changed, kinds_of, operands, stated_form, topic_key
+from .configs import Configs, Resource, altered, broker_key, has_changed, stated_form, topic_key
 from .placement import Placed, added_by_name, by_counts, by_name, unplaceable
 from .reading import ClusterDefaults
 
@@ -101,8 +91,8 @@ class Asker:
         self._validate_only = validate_only
         self._replicas_left = MOST_REPLICAS
 
-    def _by(self, topic: str) -> dict[str, Any]:
-        return asked_by(self._description, topic, validate_only=self._validate_only)
+    def _asked(self) -> RequestBuilder:
+        return questions.asked_by(self._description, validate_only=self._validate_only, state_may_be_old=True)
 
     # ------------------------------------------------------------------ topics
 
@@ -117,10 +107,11 @@ class Asker:
             partitions=tuple(Partition(replicas=replicas) for replicas in placed.rows),
             configs=Map({config.name: config.value for config in wanted.configs if config.value is not None}),
         )
-        generated = not wanted.assignments
-        state = requested(topic, defaults=self._defaults.differing, generated_replica_assignments=generated)
+        is_placed = not wanted.assignments
         return Question(
-            CreateTopicRequest(**self._by(wanted.name), requested_state=state, automatic=automatic),
+            questions.creation(
+                self._asked(), topic, self._defaults.differing, is_placed=is_placed, automatic=automatic
+            ),
             wanted.name,
             lambda _before: topic,
             partial(_is_created, wanted.name, image.topics.get(wanted.name)),
@@ -145,7 +136,7 @@ class Asker:
     def deletion(self, topic: Topic, created_ms: int | None) -> Question:
         """Ask about the deletion of a topic."""
         return Question(
-            DeleteTopicRequest(**self._by(topic.name), created_ms=created_ms),
+            self._asked().delete_topic(topic.name, created_ms=created_ms),
             topic.name,
             lambda now: now and msgspec.structs.replace(now, marked_for_deletion=True),
             partial(_is_other, topic),
@@ -164,11 +155,9 @@ class Asker:
         after = msgspec.structs.replace(
             topic, partitions=topic.partitions + tuple(Partition(replicas=replicas) for replicas in added.rows)
         )
-        state = requested(
-            after, defaults=self._defaults.differing, generated_replica_assignments=wanted.assignments is None
-        )
+        is_placed = wanted.assignments is None
         return Question(
-            AlterTopicRequest(**self._by(topic.name), requested_state=state, state_may_be_old=True),
+            questions.growth(self._asked(), after, self._defaults.differing, is_placed=is_placed),
             topic.name,
             lambda _before: after,
             lambda now: _is_other(topic, now) or len(now.topics[topic.name].partitions) >= wanted.count,
@@ -204,16 +193,7 @@ class Asker:
         )
         moved = [index for index in known if after.partitions[index].replicas != topic.partitions[index].replicas]
         return Question(
-            AlterTopicRequest(
-                **self._by(topic.name),
-                requested_state=requested_reassignment(
-                    _with_rows(topic, [row for index, row in rows.items() if row and index not in known]),
-                    known,
-                    defaults=self._defaults.differing,
-                ),
-                reassignments=rows,
-                state_may_be_old=True,
-            ),
+            questions.reassignment(self._asked(), topic, rows, self._defaults.differing),
             topic.name,
             lambda _before: after,
             partial(_differs_in, topic, moved),
@@ -222,20 +202,11 @@ class Asker:
 
     def record_deletion(self, topic: str, offsets: Mapping[int, int]) -> Question:
         """Ask about the deletion of a topic's records."""
-        return Question(DeleteRecordsRequest(**self._by(topic), delete_records_offsets=dict(offsets)))
+        return Question(self._asked().delete_records(topic, offsets))
 
     def admin(self, change: RequestedChange) -> Question:
         """Ask about a change of something whose state policies do not see."""
-        return Question(
-            AdminRequest(
-                **self._without_topic(),
-                kind=change.kind,
-                name=change.resource,
-                config_operations=redact_configs_of(change.kind, change.operations or {}),
-                config_operation_kinds=change.operation_kinds,
-                election_type=change.election_type,
-            )
-        )
+        return Question(questions.administration(self._asked(), change))
 
     # ------------------------------------------------------------------ configs
 
@@ -256,15 +227,10 @@ class Asker:
         """Ask about a change of a topic's configs. Raises Refusal."""
         configs = Map(altered(topic.configs, resource, topic_key))
         after = msgspec.structs.replace(topic, configs=configs)
-        kinds = kinds_of(topic.configs, configs, change)
+        request = questions.topic_configs(self._asked(), change, topic.configs, after, self._defaults.differing)
+        kinds = request.config_operation_kinds or {}
         return Question(
-            AlterTopicRequest(
-                **self._by(topic.name),
-                requested_state=requested(after, defaults=self._defaults.differing),
-                config_operations=operands(kinds, change),
-                config_operation_kinds=kinds,
-                state_may_be_old=True,
-            ),
+            request,
             topic.name,
             lambda _before: after,
             lambda now: (
@@ -278,19 +244,9 @@ class Asker:
         Refusal.
         """
         after = altered(before, resource, broker_key)
-        kinds = kinds_of(before, after, change)
+        defaults = self._altered_defaults(change.resource, before), self._altered_defaults(change.resource, after)
         return Question(
-            AlterBrokerConfigsRequest(
-                **self._without_topic(),
-                broker=change.resource,
-                config_operations=operands(kinds, change),
-                config_operation_kinds=kinds,
-                before=configs_for_policies(before),
-                after=configs_for_policies(after),
-                default_configs_before=self._altered_defaults(change.resource, before),
-                default_configs=self._altered_defaults(change.resource, after),
-                state_may_be_old=True,
-            ),
+            questions.broker_configs(self._asked(), change, (before, after), defaults),
             stated=stated_form(resource, after),
         )
 
@@ -299,18 +255,13 @@ class Asker:
         operations = change.operations or {}
         after = {**before, **{name: level for name, level in operations.items() if level is not None}}
         return Question(
-            AlterLoggersRequest(
-                **self._without_topic(),
-                broker=change.resource,
-                config_operations=redact_configs_of("logger", operations),
-                config_operation_kinds=change.operation_kinds,
-                before={name: level for name, level in before.items() if name in operations},
-                after={name: level for name, level in after.items() if name in operations},
+            questions.loggers(
+                self._asked(),
+                change,
+                {name: level for name, level in before.items() if name in operations},
+                {name: level for name, level in after.items() if name in operations},
             )
         )
-
-    def _without_topic(self) -> dict[str, Any]:
-        return {name: value for name, value in self._by("").items() if name != "topic"}
 
     def _altered_defaults(self, broker: str, configs: Configs) -> Configs:
         if broker:
@@ -371,12 +322,6 @@ def _first_refusal(image: Image, wanted: CreatableTopic, unplaced: Refusal | Non
 def _reassigned(partition: Partition, wanted: Sequence[int] | None, live: frozenset[int]) -> Partition:
     replicas = reassignment.origin(partition) if wanted is None else tuple(wanted)
     return reassignment.reassign(partition, replicas, live) if replicas else partition
-
-
-def _with_rows(topic: Topic, rows: Sequence[Sequence[int]]) -> Topic:
-    """Return a topic with further partitions that have these replicas."""
-    more = tuple(Partition(replicas=tuple(row)) for row in rows)
-    return msgspec.structs.replace(topic, partitions=topic.partitions + more) if more else topic
 
 
 def _is_other(topic: Topic, image: Image) -> bool:

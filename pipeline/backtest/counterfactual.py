@@ -21,6 +21,7 @@ from ...audit.replay import (
     judged_request,
     same,
 )
+from ...policies.requests import kinds_with_omitted
 from ...policies.rules.vocabulary import ADMIN
 from ...protocol.error_codes import ErrorCode
 from ...text import plural
@@ -242,8 +243,8 @@ def _rewritten(event: Decision, before: RecordedState | None, wanted: Requested 
     """Rewrite a decision for the topic's state here: AlterConfigs then leaves out other configs."""
     kinds = event.config_operation_kinds
     if kinds is not None and event.operation == "alter_configs" and before is not None and wanted is not None:
-        left_out = {key: "delete" for key in before.configs if key not in wanted.configs}
-        kinds = left_out | {key: kinds[key] for key in event.config_operations or {}}
+        named = {key: kinds[key] for key in event.config_operations or {}}
+        kinds = kinds_with_omitted(named, before.configs, wanted.configs)
     return msgspec.structs.replace(event, requested=wanted, config_operation_kinds=kinds)
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from ...audit.event import RecordedState
 from ...audit.replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates
-from ...policies.interface import CreateTopicRequest
+from ...policies.requests import RequestBuilder
 from ...policies.states import requested_state
 from ...policies.verdict import PolicyOutcome
 from .sandbox import Sandbox
@@ -56,9 +56,8 @@ def refused(sandbox: Sandbox, topics: Mapping[str, Existing], now: LogEnd) -> It
         if state.marked_for_deletion:
             continue
         wanted = requested_state(state.replicas, state.configs, internal=state.internal)
-        request = CreateTopicRequest(
-            topic=name, principal=existing.principal, api="CreateTopics", time_ms=now.time_ms, requested_state=wanted
-        )
+        asked = RequestBuilder(principal=existing.principal, api="CreateTopics", time_ms=now.time_ms)
+        request = asked.create_topic(name, wanted)
         verdict = sandbox.ask(request, ReplayedCluster(there.changed(name, None), now.cluster_size, states))
         if verdict.decision is not PolicyOutcome.ALLOWED:
             said = opinion(verdict, names=sandbox.names)

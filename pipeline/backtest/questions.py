@@ -9,16 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ...audit.replay import CREATE_PARTITIONS, CREATE_TOPICS
-from ...policies.interface import (
-    AlterTopicRequest,
-    ClusterState,
-    CreateTopicRequest,
-    DeleteRecordsRequest,
-    DeleteTopicRequest,
-    PolicyRequest,
-    RequestedTopicState,
-    TopicState,
-)
+from ...policies.interface import ClusterState, PolicyRequest, RequestedTopicState, TopicState
+from ...policies.requests import RequestBuilder
 from ...policies.rules.rule import Rule
 from ...policies.rules.vocabulary import FLAT, REASSIGN
 from ...policies.states import requested_state, topic_state
@@ -134,21 +126,21 @@ class SyntheticQuestion:
 
 def _request(operation: str, values: Mapping[str, Any]) -> PolicyRequest:
     common: dict[str, Any] = {"principal": None, **{name: values[name] for name in NAMES if name in values}}
-    common["topic"] = values.get("name", "topic" if PARTITIONS_BEFORE in values else "")
+    asked = RequestBuilder(**common, state_may_be_old=values.get("upstream_cluster_id") is not None)
+    topic = values.get("name", "topic" if PARTITIONS_BEFORE in values else "")
     if operation == "delete":
-        return DeleteTopicRequest(**common)
+        return asked.delete_topic(topic)
     if operation == "delete_records":
-        return DeleteRecordsRequest(**common, delete_records_offsets={})
+        return asked.delete_records(topic, {})
     wanted = _wanted(values)
     if operation == "create":
         automatic = values.get("api", CREATE_TOPICS) != CREATE_TOPICS
-        return CreateTopicRequest(**common, requested_state=wanted, automatic=automatic)
-    return AlterTopicRequest(
-        **common,
-        requested_state=wanted,
+        return asked.create_topic(topic, wanted, automatic=automatic)
+    return asked.alter_topic(
+        topic,
+        wanted,
         config_operations=None if values.get("operation") in {None, CREATE_PARTITIONS} else {},
         reassignments={} if operation == REASSIGN else None,
-        state_may_be_old=values.get("upstream_cluster_id") is not None,
     )
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from tests.structure.figures import Figure, count, total
-from tests.structure.layout import CHANGE_CLASSES, OTHER_MEANINGS, POLICIES, POLICY_INTERFACE
+from tests.structure.layout import CHANGE_CLASSES, OTHER_MEANINGS, POLICY_INTERFACE
 from tests.structure.tree import Module, Tree, assigned_attributes
 
 
@@ -23,14 +23,11 @@ def change_classes(tree: Tree) -> Figure:
 
 
 def policy_requests(tree: Tree) -> Figure:
-    """Find the largest number of modules outside the policies that construct the same request of a
-    policy.
-    """
+    """Find the largest number of modules that construct the same request of a policy."""
     places: dict[str, set[str]] = {}
     for module in tree:
-        if module.folder != POLICIES:
-            for name in _constructed(tree, module):
-                places.setdefault(name, set()).add(module.path)
+        for name in _constructed(tree, module):
+            places.setdefault(name, set()).add(module.path)
     most = max(map(len, places.values()), default=0)
     widest = [paths for paths in places.values() if len(paths) == most]
     return Figure(most, count(path for paths in widest for path in paths).causes)

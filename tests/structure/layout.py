@@ -39,7 +39,6 @@ SLICING_NAMES = frozenset({"are_few", "AT_ONCE"})
 """Names by which a handler decides whether it slices time; so does each name with SLICING_PART."""
 SLICING_PART = "time_slices"
 
-POLICIES = "policies"
 POLICY_INTERFACE = "policies/interface.py"
 """The module with the classes of requests that a policy decides; their names end in `Request`."""
 

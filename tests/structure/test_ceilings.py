@@ -31,7 +31,7 @@ def test_the_measures_see_the_program(program: Tree) -> None:
     """Each place that the layout names exists, and each API has its messages and its handler: what
     moved cannot make a figure small by itself.
     """
-    assert {layout.NODE, layout.POLICIES, *layout.ROLES_BESIDE_THE_NODE} <= program.folders
+    assert {layout.NODE, *layout.ROLES_BESIDE_THE_NODE} <= program.folders
     assert {layout.API_KEYS, layout.POLICY_INTERFACE} <= program.modules.keys()
     assert any(Path(path).name == layout.CLOCK for path in program.modules)
     names = {api.name for api in apis.apis(program)}
