@@ -5,7 +5,6 @@ defaults, because a message with other values there cannot be encoded.
 """
 
 from collections.abc import Collection, Iterator
-from itertools import islice
 from typing import Any
 
 from ..protocol.error_codes import ErrorCode
@@ -13,11 +12,6 @@ from ..protocol.registry import KAFKA
 from ..protocol.schema import WireStruct
 from .bounds import MAX_REPEATED_BYTES
 from .spec import Fields, InnerRows, Rows, Spec
-
-LOOKED_AT = 16
-"""The number of rows of a read's response that are searched for an error. A handler that makes more
-rows notes the first error itself (`long_answers.py`).
-"""
 
 
 def error_answer(spec: Spec, request: Any, version: int, *, code: ErrorCode, message: str | None = None) -> Any:
@@ -111,6 +105,8 @@ def error_codes(spec: Spec, response: Any) -> Iterator[int]:
 
 def _rows_with_codes(rows: Rows, response: Any) -> Iterator[Any]:
     for row in getattr(response, rows.field):
+        if isinstance(row, bytes):
+            continue  # it was encoded, and its error noted
         if rows.inner is None:
             yield row
         else:
@@ -118,7 +114,7 @@ def _rows_with_codes(rows: Rows, response: Any) -> Iterator[Any]:
 
 
 def _inner_rows_with_codes(rows: InnerRows, outer: Any) -> Iterator[Any]:
-    found = getattr(outer, rows.field, ())  # an encoded row has none
+    found = getattr(outer, rows.field)
     if rows.inner is None:
         yield from found
     else:
@@ -131,11 +127,20 @@ def first_error(spec: Spec, response: Any) -> int:
     their errors were noted when they were made.
     """
     code: int = getattr(response, "error_code", 0)
-    if code or spec.rows is None:
-        return code
-    rows = _rows_with_codes(spec.rows, response)
-    for row in rows if spec.changes is not None else islice(rows, LOOKED_AT):
-        code = getattr(row, "error_code", 0)
-        if code:
-            return code
-    return 0
+    rows = spec.rows
+    while rows is not None and not code:
+        for row in _rows_with_codes(rows, response):
+            if row.error_code:
+                return row.error_code  # type: ignore[no-any-return]
+        rows = rows.before
+    return code
+
+
+def first_error_of_row(spec: Spec, field: str, row: Any) -> int:
+    """Return the first error code of one row of a response, from the array with this name."""
+    rows = spec.rows
+    while rows is not None and rows.field != field:
+        rows = rows.before
+    if rows is None or rows.inner is None:
+        return getattr(row, "error_code", 0)
+    return next((each.error_code for each in _inner_rows_with_codes(rows.inner, row) if each.error_code), 0)

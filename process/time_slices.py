@@ -11,11 +11,17 @@ from typing import TypeVar
 
 import trio
 
+from .steps import Steps
+
 T = TypeVar("T")
 
 SLICE_SECONDS = 0.02
 """The length of a time slice. With a few long tasks at once, another connection is still answered
 within a tenth of a second.
+"""
+STEPS_AT_ONCE = 100
+"""The most steps that work may take before it lets other tasks run, and so needs a task itself.
+They are counted and not timed, so that the load does not decide what is answered at once.
 """
 
 
@@ -39,3 +45,24 @@ async def in_time_slices(parts: Iterable[T]) -> list[T]:
         made.append(part)
         await time_slice.pause()
     return made
+
+
+def at_once(steps: Steps[T]) -> T | Steps[T]:
+    """Take the first steps. Return the result, or the steps if they are not over by then."""
+    try:
+        for _ in range(STEPS_AT_ONCE):
+            next(steps)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
+    return steps
+
+
+async def carried_out(steps: Steps[T]) -> T:
+    """Take all steps, letting other tasks run in between, and return the result."""
+    time_slice = TimeSlice()
+    try:
+        while True:
+            next(steps)
+            await time_slice.pause()
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]

@@ -20,7 +20,6 @@ from ...cluster.errors import Refusal
 from ...cluster.image import Image
 from ...network.serving.api import Handler, served
 from ...network.serving.context import RequestContext
-from ...network.serving.long_answers import note
 from ...process.time_slices import TimeSlice
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.alter_replica_log_dirs import (
@@ -70,8 +69,6 @@ async def receive(
                 codes[name, index] = _move(node, path, name, index)
             await time_slice.pause()
     node.log_dirs.forget_all_but(node.cache.image)
-    for error_code in codes.values():
-        note(error_code, context)
     return _response({partition: codes[partition] for partition in wanted}, throttle_time_ms)
 
 

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from functools import partial
-from inspect import isawaitable
 
 from ...cluster.errors import Refusal
-from ...network.serving.api import Handler
+from ...network.serving.api import Handler, response_of
 from ...network.serving.context import RequestContext
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
@@ -23,8 +22,7 @@ async def _create_topics(
     node: Node, handler: Handler, context: RequestContext, request: CreateTopicsRequest
 ) -> CreateTopicsResponse:
     try:
-        answer = handler(node, context, request)
-        response: CreateTopicsResponse = await answer if isawaitable(answer) else answer
+        response: CreateTopicsResponse = await response_of(handler(node, context, request))
     except Refusal as refusal:
         node.decisions.refused(context, request, refusal)
         raise

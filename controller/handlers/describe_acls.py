@@ -1,6 +1,6 @@
 """DescribeAcls (29) returns the ACLs that match a filter, as this node follows them."""
 
-from collections.abc import Awaitable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import cast
 
@@ -9,8 +9,7 @@ from ...admin.permissions import Permission
 from ...network.serving.api import ServedApi
 from ...network.serving.context import RequestContext
 from ...network.serving.kept_rows import Joined
-from ...network.serving.long_answers import AT_ONCE
-from ...process.time_slices import in_time_slices
+from ...process.steps import Steps, one_by_one
 from ...protocol.acls import AccessControlEntry, AclOperation, AclResourceType, ResourcePattern
 from ...protocol.api_keys import ApiKey
 from ...protocol.compiler import encoder
@@ -26,29 +25,28 @@ from .node import Node
 DESCRIBE_CLUSTER = Permission(
     AclOperation.DESCRIBE, AclResourceType.CLUSTER, "CLUSTER_AUTHORIZATION_FAILED for the request"
 )
+KEPT_SINCE = 100  # patterns: answers about more are kept
 VERSIONS_KEPT = 2
 """For so many versions the ACLs of each pattern are kept encoded."""
 AclsOfPattern = tuple[ResourcePattern, Collection[AccessControlEntry]]
 NO_AUTHORIZER = "No Authorizer is configured on the broker"
 
 
-def handle(
-    node: Node, context: RequestContext, request: DescribeAclsRequest
-) -> DescribeAclsResponse | Awaitable[DescribeAclsResponse]:
+def handle(node: Node, context: RequestContext, request: DescribeAclsRequest) -> Steps[DescribeAclsResponse]:
     check_request(context, DESCRIBE_CLUSTER, NO_AUTHORIZER)
     wanted, acls, state = acl_filter(request), node.security.acls, node.security.acl_state
     kept = node.described_acls.get(state, (wanted, context.api_version))
     if kept is not None:
         return _response(kept)
     found = [(pattern, acls[pattern].entries) for pattern in wanted.patterns(acls)]
-    if len(found) <= AT_ONCE:
-        return _response(list(_resources(wanted, found)))
-    return _in_time_slices(node, context, wanted, found, state)
+    if len(found) <= KEPT_SINCE:
+        return _response((yield from one_by_one(_resources(wanted, found))))
+    return (yield from _kept(node, context, wanted, found, state))
 
 
-async def _in_time_slices(
+def _kept(
     node: Node, context: RequestContext, wanted: AclFilter, found: Collection[AclsOfPattern], state: object
-) -> DescribeAclsResponse:
+) -> Steps[DescribeAclsResponse]:
     """Answer with very many ACLs, and keep the answer for those who ask the same of this state."""
     encode = encoder(DescribeAclsResource, context.api_version)
     rows = (
@@ -56,7 +54,7 @@ async def _in_time_slices(
         if wanted.matches_every_entry
         else map(encode, _resources(wanted, found))
     )
-    joined = Joined(await in_time_slices(rows))
+    joined = Joined((yield from one_by_one(rows)))
     node.described_acls.keep(state, (wanted, context.api_version), joined, joined.size)
     return _response(joined)
 

@@ -14,7 +14,7 @@ from ...cluster.quotas.client_quotas import EntityKey
 from ...cluster.znodes.entity_names import CLIENT_ID, IP, USER
 from ...network.serving.api import ServedApi
 from ...network.serving.context import RequestContext
-from ...process.time_slices import in_time_slices
+from ...process.steps import Steps, one_by_one
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
@@ -43,14 +43,14 @@ class Match(IntEnum):
     ANY = 2
 
 
-async def handle(
+def handle(
     node: Node, context: RequestContext, request: DescribeClientQuotasRequest
-) -> DescribeClientQuotasResponse:
+) -> Steps[DescribeClientQuotasResponse]:
     context.check_cluster(DESCRIBE_CONFIGS)
     components = _components(request)
     quotas = node.quotas.clients.all
     matching = [key for key in quotas if _matches(dict(key), components, strict=request.strict)]
-    entries = await in_time_slices(_entry(key, quotas[key]) for key in sorted(matching, key=_order))
+    entries = yield from one_by_one(_entry(key, quotas[key]) for key in sorted(matching, key=_order))
     return DescribeClientQuotasResponse(error_message="", entries=entries)
 
 

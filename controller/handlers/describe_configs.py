@@ -19,11 +19,10 @@ from ...cluster.errors import Refusal
 from ...cluster.topic_names import validate_topic_name
 from ...network.serving.api import ServedApi
 from ...network.serving.context import RequestContext
-from ...network.serving.long_answers import AT_ONCE, note
 from ...policies.configs.values import InvalidValueError, java_int
 from ...process.settings import log_levels
 from ...process.settings.node_config import NodeConfig, kept_in_config
-from ...process.time_slices import in_time_slices
+from ...process.steps import Steps, one_by_one
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.compiler import encoder
@@ -69,9 +68,10 @@ Row = DescribeConfigsResult | bytes
 """A row of the response: an error as a struct, or an encoded result."""
 
 
-def handle(
-    node: Node, context: RequestContext, request: DescribeConfigsRequest
-) -> DescribeConfigsResponse | Awaitable[DescribeConfigsResponse]:
+Answer = Steps[DescribeConfigsResponse | Awaitable["Answer"]]
+
+
+def handle(node: Node, context: RequestContext, request: DescribeConfigsRequest) -> Answer:
     unknown = next((each for each in request.resources if each.resource_type not in _TYPES), None)
     if unknown is not None:
         raise Refusal(
@@ -81,8 +81,7 @@ def handle(
     overrides = _known(node, request)
     if overrides is None:
         return _with_overrides(node, context, request)
-    rows = _rows(node, context, request, overrides)
-    return _response(list(rows)) if len(request.resources) <= AT_ONCE else _response_in_time_slices(rows)
+    return (yield from _response(node, context, request, overrides))
 
 
 def _topics(node: Node, request: DescribeConfigsRequest) -> list[Topic]:
@@ -101,22 +100,19 @@ def _known(node: Node, request: DescribeConfigsRequest) -> Overrides | None:
     return {topic.name: held[topic.name].configs for topic in topics if topic.name in held}
 
 
-async def _with_overrides(
-    node: Node, context: RequestContext, request: DescribeConfigsRequest
-) -> DescribeConfigsResponse:
+async def _with_overrides(node: Node, context: RequestContext, request: DescribeConfigsRequest) -> Answer:
     overrides: Overrides | None = None
     try:
         overrides = await node.topic_overrides.read(_topics(node, request))
     except (StoreUnavailable, SessionExpired) as error:
         log.debug("the configs of topics cannot be read now: %s", error)
-    return await _response_in_time_slices(_rows(node, context, request, overrides))
+    return _response(node, context, request, overrides)
 
 
-async def _response_in_time_slices(rows: Iterator[Row]) -> DescribeConfigsResponse:
-    return _response(await in_time_slices(rows))
-
-
-def _response(rows: Sequence[Row]) -> DescribeConfigsResponse:
+def _response(
+    node: Node, context: RequestContext, request: DescribeConfigsRequest, overrides: Overrides | None
+) -> Steps[DescribeConfigsResponse]:
+    rows = yield from one_by_one(_rows(node, context, request, overrides))
     return DescribeConfigsResponse(results=cast("list[DescribeConfigsResult]", rows))
 
 
@@ -136,18 +132,13 @@ def _rows(
         row = made.get(asked)
         if row is None:
             result = _result(node, request, resource, overrides, context.api_version)
-            note(result.error_code, context)
             row = made[asked] = result if result.error_code else encode(result)
         if isinstance(row, bytes):
             thing = (kind, name if kind == ResourceType.TOPIC else java_int(name))
             if not size.takes(thing, row):
                 row = made[asked] = _too_often(kind, name)
-                note(row.error_code, context)
         yield row
-    for resource in denied:
-        result = _unauthorized(resource)
-        note(result.error_code, context)
-        yield result
+    yield from map(_unauthorized, denied)
 
 
 def _may_describe(context: RequestContext, resource: DescribeConfigsResource) -> bool:

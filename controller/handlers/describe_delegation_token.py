@@ -11,7 +11,7 @@ from ...cluster.entities import DelegationToken
 from ...cluster.errors import Refusal
 from ...network.serving.api import ServedApi
 from ...network.serving.context import RequestContext
-from ...process.time_slices import in_time_slices
+from ...process.steps import Steps, one_by_one
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
@@ -33,9 +33,9 @@ DESCRIBE_TOKENS = Permission(
 Found = tuple[DelegationToken, bytes]
 
 
-async def handle(
+def handle(
     node: Node, context: RequestContext, request: DescribeDelegationTokenRequest
-) -> DescribeDelegationTokenResponse:
+) -> Steps[DescribeDelegationTokenResponse]:
     try:
         check_channel(context)
         check_enabled(node)
@@ -44,7 +44,7 @@ async def handle(
     wanted = None if request.owners is None else {text_of(owner) for owner in request.owners}
     found = [each for each in node.delegation_tokens.all() if wanted is None or not wanted.isdisjoint(_people(each[0]))]
     visible = _visible(context, found)
-    rows = await in_time_slices(_row(*each) for each in found if each[0].token_id in visible)
+    rows = yield from one_by_one(_row(*each) for each in found if each[0].token_id in visible)
     return DescribeDelegationTokenResponse(error_code=ErrorCode.NONE, tokens=rows)
 
 

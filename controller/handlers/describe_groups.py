@@ -4,12 +4,10 @@ Groups have no members: one that has offsets is Empty, and any other is Dead, as
 group that does not exist. The response for a group of another node is NOT_COORDINATOR.
 """
 
-from collections.abc import Awaitable, Iterator
-
 from ...admin.spec import Rows, called
 from ...network.serving.api import ServedApi
 from ...network.serving.context import RequestContext
-from ...network.serving.long_answers import are_few, noted, rows_in_time_slices
+from ...process.steps import Steps
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
@@ -18,34 +16,24 @@ from .groups import DEAD, DESCRIBE_GROUP, EMPTY, group_at, is_coordinated_by
 from .node import Node
 
 
-def handle(
-    node: Node, context: RequestContext, request: DescribeGroupsRequest
-) -> DescribeGroupsResponse | Awaitable[DescribeGroupsResponse]:
-    groups = _groups(node, context, request)
-    if are_few(request.groups):
-        return DescribeGroupsResponse(groups=list(noted(groups, context)))
-    return _in_time_slices(context, groups)
-
-
-async def _in_time_slices(context: RequestContext, groups: Iterator[DescribedGroup]) -> DescribeGroupsResponse:
-    return DescribeGroupsResponse(groups=await rows_in_time_slices(groups, context))
-
-
-def _groups(node: Node, context: RequestContext, request: DescribeGroupsRequest) -> Iterator[DescribedGroup]:
-    """Yield the rows of the refused groups and then those of the others, as Kafka does."""
-    allowed: list[str] = []
+def handle(node: Node, context: RequestContext, request: DescribeGroupsRequest) -> Steps[DescribeGroupsResponse]:
+    """Return the rows of the refused groups and then those of the others, as Kafka does."""
+    denied = yield from context.denied(DESCRIBE_GROUP, request.groups)
+    code = ErrorCode.GROUP_AUTHORIZATION_FAILED
+    rows = [DescribedGroup(group_id=group, error_code=code) for group in request.groups if group in denied]
     for group in request.groups:
-        if context.may(DESCRIBE_GROUP, group):
-            allowed.append(group)
-        else:
-            yield DescribedGroup(group_id=group, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
-    for group in allowed:
-        if is_coordinated_by(node.broker_id, node, group):
-            state = DEAD if group_at(node, group) is None else EMPTY
-            operations = group_operations(context, group, asked=request.include_authorized_operations)
-            yield DescribedGroup(group_id=group, group_state=state, authorized_operations=operations)
-        else:
-            yield DescribedGroup(group_id=group, error_code=ErrorCode.NOT_COORDINATOR)
+        if group not in denied:
+            rows.append(_row(node, context, group, with_operations=request.include_authorized_operations))
+            yield
+    return DescribeGroupsResponse(groups=rows)
+
+
+def _row(node: Node, context: RequestContext, group: str, *, with_operations: bool) -> DescribedGroup:
+    if not is_coordinated_by(node.broker_id, node, group):
+        return DescribedGroup(group_id=group, error_code=ErrorCode.NOT_COORDINATOR)
+    state = DEAD if group_at(node, group) is None else EMPTY
+    operations = group_operations(context, group, asked=with_operations)
+    return DescribedGroup(group_id=group, group_state=state, authorized_operations=operations)
 
 
 API = ServedApi(

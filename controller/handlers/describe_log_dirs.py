@@ -13,7 +13,7 @@ from ...cluster.entities import Topic
 from ...network.serving.api import ServedApi
 from ...network.serving.context import RequestContext
 from ...network.serving.kept_rows import Joined
-from ...process.time_slices import TimeSlice
+from ...process.steps import Steps
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.compiler import encoder
@@ -39,18 +39,18 @@ ERROR_SINCE = 3
 """The first version with an error for the whole request."""
 
 
-async def handle(node: Node, context: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
+def handle(node: Node, context: RequestContext, request: DescribeLogDirsRequest) -> Steps[DescribeLogDirsResponse]:
     if not context.may(DESCRIBE_CLUSTER):
         has_code = context.api_version >= ERROR_SINCE
         return DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED if has_code else 0)
     if request.topics is None:
-        directories = await _everything(node, context.api_version)
+        directories = yield from _everything(node, context.api_version)
     else:
-        directories = await _asked(node, context.api_version, request.topics)
+        directories = yield from _asked(node, context.api_version, request.topics)
     return DescribeLogDirsResponse(results=cast("list[DescribeLogDirsResult]", directories))
 
 
-async def _everything(node: Node, version: int) -> Joined:
+def _everything(node: Node, version: int) -> Steps[Joined]:
     """Return the directories with all replicas. They are kept until the image changes, and each
     topic until it changes.
     """
@@ -58,11 +58,11 @@ async def _everything(node: Node, version: int) -> Joined:
     kept = node.described_log_dirs.get(image, (version, moves))
     if kept is not None:
         return kept
-    fragments, time_slice = node.described_replicas, TimeSlice()
+    fragments = node.described_replicas
     fragments.follow(moves, VERSIONS_KEPT * len(paths) * len(image.topics))
     found: dict[str, list[bytes]] = {path: [] for path in paths}
     for name, topic in image.topics.items():
-        await time_slice.pause()
+        yield
         for path, rows in found.items():
             row = partial(_all_replicas, node, version, path)
             fragment, count = fragments.of(moves, (version, path, name), topic, row)
@@ -79,15 +79,15 @@ def _all_replicas(node: Node, version: int, path: str, topic: Topic) -> tuple[by
     return _topic(version, topic, indexes), len(indexes)
 
 
-async def _asked(node: Node, version: int, topics: Iterable[DescribableLogDirTopic]) -> Joined:
+def _asked(node: Node, version: int, topics: Iterable[DescribableLogDirTopic]) -> Steps[Joined]:
     """Return the directories with this node's replicas of the named partitions."""
-    image, time_slice = node.cache.image, TimeSlice()
+    image = node.cache.image
     asked: dict[str, set[int]] = {}
     for named in topics:
         asked.setdefault(named.topic, set()).update(named.partitions)
     found: dict[str, list[bytes]] = {path: [] for path in node.log_dirs.paths}
     for name, partitions in asked.items():
-        await time_slice.pause()
+        yield
         topic = image.topics.get(name)
         if topic is None:
             continue

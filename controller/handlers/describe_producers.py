@@ -2,7 +2,7 @@
 none, since nobody can produce.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from ...admin.bounds import RowCount
 from ...admin.permissions import Permission
@@ -12,8 +12,7 @@ from ...cluster.errors import Refusal
 from ...cluster.topic_names import validate_topic_name
 from ...network.serving.api import ServedApi
 from ...network.serving.context import RequestContext
-from ...network.serving.long_answers import note
-from ...process.time_slices import in_time_slices
+from ...process.steps import Steps, one_by_one
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
@@ -31,13 +30,13 @@ NOT_HERE = "This server does not host this topic-partition."
 """The text of Kafka for a partition of a topic that does not exist."""
 
 
-async def handle(node: Node, context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
+def handle(node: Node, context: RequestContext, request: DescribeProducersRequest) -> Steps[DescribeProducersResponse]:
     RowCount().add(sum(len(topic.partition_indexes) for topic in request.topics))
-    return DescribeProducersResponse(topics=await in_time_slices(_topics(node, context, request)))
+    denied = yield from context.denied(READ_TOPIC, [topic.name for topic in request.topics])
+    return DescribeProducersResponse(topics=(yield from one_by_one(_topics(node, request, denied))))
 
 
-def _topics(node: Node, context: RequestContext, request: DescribeProducersRequest) -> Iterator[ProducersOfTopic]:
-    denied = context.without(READ_TOPIC, [topic.name for topic in request.topics])
+def _topics(node: Node, request: DescribeProducersRequest, denied: Collection[str]) -> Iterator[ProducersOfTopic]:
     for wanted in request.topics:
         topic, refusal = node.cache.image.topics.get(wanted.name), None
         if wanted.name in denied:
@@ -45,8 +44,6 @@ def _topics(node: Node, context: RequestContext, request: DescribeProducersReque
         elif topic is None:
             refusal = _reason(wanted.name)
         rows = [_partition(node, topic, index, refusal) for index in wanted.partition_indexes]
-        for row in rows:
-            note(row.error_code, context)
         yield ProducersOfTopic(name=wanted.name, partitions=rows)
 
 

@@ -2,12 +2,12 @@
 TRANSACTIONAL_ID_NOT_FOUND.
 """
 
-from collections.abc import Awaitable, Iterator
+from collections.abc import Iterator
 
 from ...admin.spec import Rows, called
 from ...network.serving.api import ServedApi
 from ...network.serving.context import RequestContext
-from ...network.serving.long_answers import are_few, noted, rows_in_time_slices
+from ...process.steps import Steps, one_by_one
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.describe_transactions import (
@@ -21,17 +21,9 @@ from .transactions import DESCRIBE_TRANSACTIONAL_ID, is_coordinated_here
 
 def handle(
     node: Node, context: RequestContext, request: DescribeTransactionsRequest
-) -> DescribeTransactionsResponse | Awaitable[DescribeTransactionsResponse]:
-    rows = _rows(node, context, request)
-    if are_few(request.transactional_ids):
-        return DescribeTransactionsResponse(transaction_states=list(noted(rows, context)))
-    return _in_time_slices(context, rows)
-
-
-async def _in_time_slices(
-    context: RequestContext, rows: Iterator[DescribedTransaction]
-) -> DescribeTransactionsResponse:
-    return DescribeTransactionsResponse(transaction_states=await rows_in_time_slices(rows, context))
+) -> Steps[DescribeTransactionsResponse]:
+    rows = yield from one_by_one(_rows(node, context, request))
+    return DescribeTransactionsResponse(transaction_states=rows)
 
 
 def _rows(node: Node, context: RequestContext, request: DescribeTransactionsRequest) -> Iterator[DescribedTransaction]:

@@ -17,9 +17,8 @@ from ...cluster.image import Image
 from ...cluster.partition_view import endpoints_at
 from ...network.serving.api import served
 from ...network.serving.context import RequestContext
-from ...network.serving.long_answers import are_few, noted, rows_in_time_slices
 from ...process.observe.logs import about, cut
-from ...process.time_slices import in_time_slices
+from ...process.steps import Steps, one_by_one
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from .auto_creation import create_missing_topics
@@ -49,41 +48,25 @@ PERMISSIONS = {
 """The permission that a key needs, and the error without it."""
 
 
-def handle(
-    node: Node, context: RequestContext, request: FindCoordinatorRequest
-) -> FindCoordinatorResponse | Awaitable[FindCoordinatorResponse]:
+Answer = Steps[FindCoordinatorResponse | Awaitable["Answer"]]
+
+
+def handle(node: Node, context: RequestContext, request: FindCoordinatorRequest) -> Answer:
     keys = request.coordinator_keys if context.api_version >= MANY_KEYS_SINCE else [request.key]
     if request.key_type == CoordinatorType.SHARE and context.api_version >= MANY_KEYS_SINCE:
         return _no_share_groups(context, keys)
     if request.key_type not in COORDINATED_BY:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"There are no coordinators of type {request.key_type} here.")
     asked = CoordinatorType(request.key_type)
-    if not are_few(keys):
-        return _many(node, context, asked, keys)
-    denied = context.without(PERMISSIONS[asked][0], keys)
-    if len(denied) < len(keys) and COORDINATED_BY[asked] not in node.cache.image.topics:
+    denied = yield from context.denied(PERMISSIONS[asked][0], keys)
+    if not denied.issuperset(keys) and COORDINATED_BY[asked] not in node.cache.image.topics:
         return _after_creation(node, context, asked, keys, denied)
-    return _answer(context, list(noted(_coordinators(node, context, asked, keys, denied), context)))
-
-
-async def _many(
-    node: Node, context: RequestContext, asked: CoordinatorType, keys: Sequence[str]
-) -> FindCoordinatorResponse:
-    permission, _ = PERMISSIONS[asked]
-    allowed = await in_time_slices(context.may(permission, key) for key in keys)
-    denied = frozenset(key for key, may in zip(keys, allowed, strict=True) if not may)
-    if any(allowed) and COORDINATED_BY[asked] not in node.cache.image.topics:
-        return await _after_creation(node, context, asked, keys, denied)
-    return await _answer_in_time_slices(context, _coordinators(node, context, asked, keys, denied))
-
-
-async def _answer_in_time_slices(context: RequestContext, found: Iterator[Coordinator]) -> FindCoordinatorResponse:
-    return _answer(context, await rows_in_time_slices(found, context))
+    return (yield from _answer(node, context, asked, keys, denied))
 
 
 async def _after_creation(
     node: Node, context: RequestContext, asked: CoordinatorType, keys: Sequence[str], denied: frozenset[str]
-) -> FindCoordinatorResponse:
+) -> Answer:
     topic = COORDINATED_BY[asked]
 
     def is_led(image: Image) -> bool:
@@ -98,10 +81,13 @@ async def _after_creation(
                 log, "no coordinator for %r: the creation of %s was answered with %s", cut(keys[0]), topic, code.name,
                 extra=about(context),
             )  # fmt: skip
-    return await _answer_in_time_slices(context, _coordinators(node, context, asked, keys, denied))
+    return _answer(node, context, asked, keys, denied)
 
 
-def _answer(context: RequestContext, found: list[Coordinator]) -> FindCoordinatorResponse:
+def _answer(
+    node: Node, context: RequestContext, asked: CoordinatorType, keys: Sequence[str], denied: frozenset[str]
+) -> Steps[FindCoordinatorResponse]:
+    found = yield from one_by_one(_coordinators(node, context, asked, keys, denied))
     if context.api_version >= MANY_KEYS_SINCE:
         return FindCoordinatorResponse(coordinators=found)
     (only,) = found

@@ -2,13 +2,13 @@
 so every member that is named is unknown.
 """
 
-from collections.abc import Awaitable, Iterator
+from collections.abc import Iterator
 
 from ...admin.groups import READ_GROUP
 from ...admin.permissions import Permission
 from ...network.serving.api import ServedApi
 from ...network.serving.context import RequestContext
-from ...network.serving.long_answers import AT_ONCE, noted, rows_in_time_slices
+from ...process.steps import Steps, one_by_one
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, LeavingMemberResult
@@ -20,9 +20,7 @@ SEVERAL_SINCE = 3
 LEAVE_GROUP = Permission(READ_GROUP.operation, READ_GROUP.resource_type, "GROUP_AUTHORIZATION_FAILED")
 
 
-def handle(
-    node: Node, context: RequestContext, request: LeaveGroupRequest
-) -> LeaveGroupResponse | Awaitable[LeaveGroupResponse]:
+def handle(node: Node, context: RequestContext, request: LeaveGroupRequest) -> Steps[LeaveGroupResponse]:
     if not context.may(LEAVE_GROUP, request.group_id):
         return LeaveGroupResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     if not request.group_id:
@@ -31,13 +29,9 @@ def handle(
         return LeaveGroupResponse(error_code=ErrorCode.NOT_COORDINATOR)
     if context.api_version < SEVERAL_SINCE:
         return LeaveGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
-    if len(request.members) <= AT_ONCE:
-        return LeaveGroupResponse(members=list(noted(_members(request), context)))
-    return _in_time_slices(context, request)
-
-
-async def _in_time_slices(context: RequestContext, request: LeaveGroupRequest) -> LeaveGroupResponse:
-    return LeaveGroupResponse(members=await rows_in_time_slices(_members(request), context))
+    members = yield from one_by_one(_members(request))
+    context.note(members[0].error_code if members else ErrorCode.NONE)
+    return LeaveGroupResponse(members=members)
 
 
 def _members(request: LeaveGroupRequest) -> Iterator[LeavingMemberResult]:

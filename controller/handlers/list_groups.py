@@ -2,13 +2,10 @@
 without members; a group that the client may not describe is left out.
 """
 
-from collections.abc import Awaitable, Iterator
-
 from ...admin.permissions import Permission
 from ...network.serving.api import ServedApi
 from ...network.serving.context import RequestContext
-from ...network.serving.long_answers import AT_ONCE
-from ...process.time_slices import in_time_slices
+from ...process.steps import Steps
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
@@ -23,19 +20,8 @@ DESCRIBE_CLUSTER = Permission(
 DESCRIBE_GROUP = Permission(AclOperation.DESCRIBE, AclResourceType.GROUP, LEFT_OUT)
 
 
-def handle(
-    node: Node, context: RequestContext, request: ListGroupsRequest
-) -> ListGroupsResponse | Awaitable[ListGroupsResponse]:
-    if not _wants(request):
-        return ListGroupsResponse()
-    groups = _groups(node, context)
-    if len(node.security.groups) <= AT_ONCE:
-        return ListGroupsResponse(groups=list(groups))
-    return _in_time_slices(groups)
-
-
-async def _in_time_slices(groups: Iterator[ListedGroup]) -> ListGroupsResponse:
-    return ListGroupsResponse(groups=await in_time_slices(groups))
+def handle(node: Node, context: RequestContext, request: ListGroupsRequest) -> Steps[ListGroupsResponse]:
+    return ListGroupsResponse(groups=(yield from _groups(node, context)) if _wants(request) else [])
 
 
 def _wants(request: ListGroupsRequest) -> bool:
@@ -46,15 +32,18 @@ def _wants(request: ListGroupsRequest) -> bool:
     )
 
 
-def _groups(node: Node, context: RequestContext) -> Iterator[ListedGroup]:
+def _groups(node: Node, context: RequestContext) -> Steps[list[ListedGroup]]:
+    found: list[ListedGroup] = []
     topics, sees_all = node.cache.image.topics, context.may(DESCRIBE_CLUSTER, logs_denial=False)
     for group in list(node.security.groups.values()):
+        yield
         if not group.group_id and not group.header.is_readable:
             continue  # nobody knows whose znode it is
         if not is_coordinated_by(node.broker_id, node, group.group_id) or not group.exists(topics):
             continue
         if sees_all or context.may(DESCRIBE_GROUP, group.group_id, logs_denial=False):
-            yield ListedGroup(group_id=group.group_id, group_state=EMPTY, group_type=CLASSIC)
+            found.append(ListedGroup(group_id=group.group_id, group_state=EMPTY, group_type=CLASSIC))
+    return found
 
 
 API = ServedApi(

@@ -17,8 +17,7 @@ from ...cluster.image import Image
 from ...network.serving.api import ServedApi
 from ...network.serving.context import RequestContext
 from ...network.serving.kept_rows import Joined
-from ...network.serving.long_answers import note
-from ...process.time_slices import TimeSlice
+from ...process.steps import Steps
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.compiler import encoder
@@ -64,11 +63,11 @@ VERSIONS_KEPT = 2
 Row = ListOffsetsPartitionResponse
 
 
-async def handle(node: Node, context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
+def handle(node: Node, context: RequestContext, request: ListOffsetsRequest) -> Steps[ListOffsetsResponse]:
     reading = Reading(node, context, request)
-    denied = context.without(DESCRIBE_TOPIC, [topic.name for topic in request.topics])
+    denied = yield from context.denied(DESCRIBE_TOPIC, [topic.name for topic in request.topics])
     allowed_first = sorted(request.topics, key=lambda topic: topic.name in denied) if denied else request.topics
-    rows = await reading.topics(allowed_first, denied)
+    rows = yield from reading.topics(allowed_first, denied)
     return ListOffsetsResponse(topics=cast("list[ListOffsetsTopicResponse]", Joined(rows)))
 
 
@@ -86,9 +85,8 @@ class Reading:
         self._is_isolation_known = request.isolation_level in ISOLATION_LEVELS
         self._is_usual = self._is_isolation_known and not self._is_debugging
         self._topics = request.topics
-        self._time_slice = TimeSlice()
 
-    async def topics(self, asked: Sequence[ListOffsetsTopic], denied: Container[str]) -> list[bytes]:
+    def topics(self, asked: Sequence[ListOffsetsTopic], denied: Container[str]) -> Steps[list[bytes]]:
         """Return the encoded topics. Those of which no partition is named twice are kept until the
         topic changes.
         """
@@ -97,17 +95,17 @@ class Reading:
         for each in asked:
             topic = topics.get(each.name)
             if topic is None or not is_kept or each.name in denied:
-                row, code = await self._topic(each, is_denied=each.name in denied)
+                row, code = yield from self._topic(each, is_denied=each.name in denied)
             else:
-                row, code = self._kept.get((version, each.name), topic, each) or await self._kept_topic(each, topic)
-            if code:
-                note(code, self._context)
+                kept = self._kept.get((version, each.name), topic, each)
+                row, code = kept or (yield from self._kept_topic(each, topic))
+            self._context.note(code)
             rows.append(row)
-            await self._time_slice.pause()
+            yield
         return rows
 
-    async def _kept_topic(self, asked: ListOffsetsTopic, topic: Topic) -> tuple[bytes, int]:
-        answer = await self._topic(asked, is_denied=False)
+    def _kept_topic(self, asked: ListOffsetsTopic, topic: Topic) -> Steps[tuple[bytes, int]]:
+        answer = yield from self._topic(asked, is_denied=False)
         has_tags = asked.unknown_tags is not None or any(row.unknown_tags is not None for row in asked.partitions)
         is_plain = not has_tags and not self._repeated
         if is_plain and len(asked.partitions) <= len(topic.partitions):  # what is kept is bounded by the cluster
@@ -115,7 +113,7 @@ class Reading:
             self._kept.keep((self._version, topic.name), topic, asked, answer, most)
         return answer
 
-    async def _topic(self, topic: ListOffsetsTopic, *, is_denied: bool) -> tuple[bytes, int]:
+    def _topic(self, topic: ListOffsetsTopic, *, is_denied: bool) -> Steps[tuple[bytes, int]]:
         """Return a topic encoded, and its first error."""
         rows, first_error = [], 0
         for asked in topic.partitions:
@@ -123,7 +121,7 @@ class Reading:
             first_error = first_error or code
             index = asked.partition_index
             rows.append(Row(partition_index=index, error_code=code) if code else self._answer(topic.name, asked))
-            await self._time_slice.pause()
+            yield
         return self._encode(ListOffsetsTopicResponse(name=topic.name, partitions=rows)), first_error
 
     @cached_property

@@ -16,10 +16,9 @@ from ...cluster.entities import INTERNAL_TOPICS, NO_TOPIC_ID, Topic
 from ...cluster.errors import Refusal
 from ...cluster.topic_names import is_valid_topic_name
 from ...network.serving.api import ServedApi
-from ...network.serving.context import NO_NAMES, RequestContext
+from ...network.serving.context import NAMES_AT_ONCE, NO_NAMES, RequestContext
 from ...network.serving.fragments import Dialect, DialectFragments
-from ...network.serving.long_answers import noted, rows_in_time_slices
-from ...process.time_slices import in_time_slices
+from ...process.steps import Steps, one_by_one
 from ...protocol.acls import NO_OPERATIONS, AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
@@ -36,9 +35,6 @@ from .node import Node
 
 NULL_NAMES_AND_IDS_SINCE, ASKED_BY_ID_SINCE = 10, 12
 """The first version with null names and topic ids, and the first in which clients may use them."""
-
-MANY = 2_000
-"""The number of topics in a request above which it is answered in time slices."""
 
 Element = MetadataResponseTopic | bytes
 
@@ -57,65 +53,79 @@ CREATE_TOPIC = Permission(
 DESCRIBE_CLUSTER = Permission(AclOperation.DESCRIBE, AclResourceType.CLUSTER, "no authorized operations of the cluster")
 
 
-def handle(
-    node: Node, context: RequestContext, request: MetadataRequest
-) -> MetadataResponse | Awaitable[MetadataResponse]:
-    version, topics, wanted = context.api_version, node.cache.image.topics, request.topics
+Answer = Steps[MetadataResponse | Awaitable["Answer"]]
+
+
+def handle(node: Node, context: RequestContext, request: MetadataRequest) -> MetadataResponse | Answer:
+    version, wanted = context.api_version, request.topics
     if wanted is None or (version == 0 and not wanted):
         return _response(node, context, request, _all_topics(node, context, request))
     if version >= NULL_NAMES_AND_IDS_SINCE:
         _check_names_and_ids(version, wanted)
         if any(topic.topic_id != NO_TOPIC_ID for topic in wanted):
             return _by_id(node, context, request, wanted)
-    if len(wanted) > MANY:
-        return _in_time_slices(node, context, request, wanted)
+    topics = node.cache.image.topics
+    if len(wanted) <= NAMES_AT_ONCE and all(topic.name in topics for topic in wanted):
+        return _existing(node, context, request, wanted)
+    return _by_name(node, context, request, wanted)
+
+
+def _existing(
+    node: Node, context: RequestContext, request: MetadataRequest, wanted: Iterable[MetadataRequestTopic]
+) -> MetadataResponse:
+    """Answer for few topics, all of which exist: the usual request, which needs no steps."""
     names = list(dict.fromkeys(cast("str", topic.name) for topic in wanted))
     denied = context.without(DESCRIBE_TOPIC, names)
-    found, missing = _divided(topics, names, denied)
-    if missing and _creates_topics(node, request):
-        return _after_creation(node, context, request, names, denied)
-    rows: list[Element] = [*_found(node, context, request, found)]
-    if missing or denied:
-        rows += noted(chain(_missing(context, request, missing, {}), _unauthorized(sorted(denied))), context)
-    return _response(node, context, request, rows)
+    found = [name for name in names if name not in denied] if denied else names
+    return _response(node, context, request, [*_found(node, context, request, found), *_unauthorized(sorted(denied))])
 
 
-async def _in_time_slices(
-    node: Node, context: RequestContext, request: MetadataRequest, wanted: Sequence[MetadataRequestTopic]
-) -> MetadataResponse:
-    """Answer a request for very many topics, most of which cannot exist."""
-    names = list(dict.fromkeys(await in_time_slices(cast("str", topic.name) for topic in wanted)))
-    allowed = await in_time_slices(context.may(DESCRIBE_TOPIC, name) for name in names)
-    denied = frozenset(name for name, may in zip(names, allowed, strict=True) if not may)
+def _by_name(
+    node: Node, context: RequestContext, request: MetadataRequest, wanted: Iterable[MetadataRequestTopic]
+) -> Answer:
+    names = list(dict.fromkeys(cast("str", topic.name) for topic in wanted))
+    denied = yield from context.denied(DESCRIBE_TOPIC, names)
     found, missing = _divided(node.cache.image.topics, names, denied)
     if missing and _creates_topics(node, request):
-        return await _after_creation(node, context, request, names, denied)
+        return (yield from _creating(node, context, request, names, denied))
     errors = chain(_missing(context, request, missing, {}), _unauthorized(sorted(denied)))
-    rows = await rows_in_time_slices(errors, context)
+    return (yield from _with_errors(node, context, request, found, errors))
+
+
+def _with_errors(
+    node: Node,
+    context: RequestContext,
+    request: MetadataRequest,
+    found: Sequence[str],
+    errors: Iterable[MetadataResponseTopic],
+) -> Steps[MetadataResponse]:
+    """Answer with existing topics and the rows of others, in whose course some may be deleted."""
+    rows = yield from one_by_one(errors)
     topics = node.cache.image.topics
     found = [name for name in found if name in topics]
     return _response(node, context, request, [*_found(node, context, request, found), *rows])
 
 
-async def _after_creation(
+def _creating(
     node: Node, context: RequestContext, request: MetadataRequest, names: Sequence[str], denied: frozenset[str]
-) -> MetadataResponse:
+) -> Answer:
     """Answer after the controller has been asked to create those missing topics that the client may
     create.
     """
     _, missing = _divided(node.cache.image.topics, names, denied)
     may_create_all = context.may(CREATE_TOPICS, logs_denial=False)
-    uncreatable = NO_NAMES if may_create_all else context.without(CREATE_TOPIC, missing)
-    valid = await in_time_slices(name not in uncreatable and is_valid_topic_name(name) for name in missing)
+    uncreatable = NO_NAMES if may_create_all else (yield from context.denied(CREATE_TOPIC, missing))
+    valid = yield from one_by_one(name not in uncreatable and is_valid_topic_name(name) for name in missing)
     creatable = list(compress(missing, valid))
-    codes = await create_missing_topics(node, context, creatable) if creatable else {}
-    # A topic just created keeps its code even if the image has it by now: the client asks again.
-    found, missing = _divided(node.cache.image.topics, names, denied | uncreatable, frozenset(codes))
-    errors = chain(_missing(context, request, missing, codes), _unauthorized(sorted(uncreatable) + sorted(denied)))
-    rows = await rows_in_time_slices(errors, context)
-    topics = node.cache.image.topics
-    found = [name for name in found if name in topics]
-    return _response(node, context, request, [*_found(node, context, request, found), *rows])
+
+    async def created() -> Answer:
+        codes = await create_missing_topics(node, context, creatable) if creatable else {}
+        # A topic just created keeps its code even if the image has it by now: clients ask again.
+        found, missing = _divided(node.cache.image.topics, names, denied | uncreatable, frozenset(codes))
+        errors = chain(_missing(context, request, missing, codes), _unauthorized(sorted(uncreatable) + sorted(denied)))
+        return _with_errors(node, context, request, found, errors)
+
+    return created()
 
 
 def _creates_topics(node: Node, request: MetadataRequest) -> bool:
@@ -177,40 +187,26 @@ def _check_names_and_ids(version: int, wanted: Iterable[MetadataRequestTopic]) -
 
 def _by_id(
     node: Node, context: RequestContext, request: MetadataRequest, wanted: Sequence[MetadataRequestTopic]
-) -> MetadataResponse | Awaitable[MetadataResponse]:
+) -> Answer:
     """Answer for the topics that a request names by id. A single id makes it such a request, and
     Kafka then ignores names and topics without an id. Unknown ids come first, as in Kafka.
     """
-    image, unknown = node.cache.image, []
+    image, unknown = node.cache.image, list[MetadataResponseTopic]()
     known: dict[str, Topic] = {}
     for topic_id in dict.fromkeys(topic.topic_id for topic in wanted if topic.topic_id != NO_TOPIC_ID):
         topic = image.topic_by_id(topic_id)
         if topic is None:
-            unknown.append(topic_id)
+            code = ErrorCode.UNKNOWN_TOPIC_ID
+            unknown.append(MetadataResponseTopic(error_code=code, name=None, topic_id=topic_id))
         else:
             known[topic.name] = topic
-    denied = context.without(DESCRIBE_TOPIC, list(known))
-    found = _found(node, context, request, [name for name in known if name not in denied])
+        yield
+    denied = yield from context.denied(DESCRIBE_TOPIC, list(known))
     code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     rows = [MetadataResponseTopic(error_code=code, name=None, topic_id=known[name].topic_id) for name in sorted(denied)]
-    unknown_rows = (
-        MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
-        for topic_id in unknown
-    )
-    if len(wanted) > MANY:
-        return _unknown_in_time_slices(node, context, request, unknown_rows, [*found, *noted(rows, context)])
-    return _response(node, context, request, [*unknown_rows, *found, *noted(rows, context)])
-
-
-async def _unknown_in_time_slices(
-    node: Node,
-    context: RequestContext,
-    request: MetadataRequest,
-    unknown: Iterator[MetadataResponseTopic],
-    others: Sequence[Element],
-) -> MetadataResponse:
-    rows = await rows_in_time_slices(unknown, context)
-    return _response(node, context, request, [*rows, *others])
+    still = [name for name, topic in known.items() if node.cache.image.topic_by_id(topic.topic_id) is not None]
+    found = _found(node, context, request, [name for name in still if name not in denied])
+    return _response(node, context, request, [*unknown, *found, *rows])
 
 
 def _missing(

@@ -4,15 +4,14 @@ What the client may not see is left out if it asked for all topics, and refused 
 offset that was never set is -1; in version 0 it is UNKNOWN_TOPIC_OR_PARTITION.
 """
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ...admin.bounds import RowCount
 from ...admin.spec import InnerRows, Rows, copied
 from ...cluster.groups import CommittedOffset
 from ...network.serving.api import ServedApi
 from ...network.serving.context import RequestContext
-from ...network.serving.long_answers import note
-from ...process.time_slices import TimeSlice
+from ...process.steps import Steps, one_by_one
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.offset_fetch import (
@@ -35,72 +34,68 @@ Topics = Sequence[OffsetFetchTopic] | None
 Offsets = Mapping[str, Mapping[int, CommittedOffset]]
 
 
-async def handle(node: Node, context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
-    time_slice, count = TimeSlice(), RowCount()
+def handle(node: Node, context: RequestContext, request: OffsetFetchRequest) -> Steps[OffsetFetchResponse]:
+    count = RowCount()
     if context.api_version >= MANY_GROUPS_SINCE:
         groups = []
         for each in request.groups:
-            groups.append(await _group(node, context, (time_slice, count), each.group_id, each.topics))
-            await time_slice.pause()
+            groups.append((yield from _group(node, context, count, each.group_id, each.topics)))
+            yield
         return OffsetFetchResponse(groups=groups)
-    found = await _group(node, context, (time_slice, count), request.group_id, request.topics)
+    found = yield from _group(node, context, count, request.group_id, request.topics)
     if found.error_code and context.api_version < ERROR_OF_GROUP_SINCE:
         return OffsetFetchResponse(
-            topics=[_refused(topic, ErrorCode(found.error_code), context) for topic in request.topics or ()]
+            topics=[_refused(topic, ErrorCode(found.error_code)) for topic in request.topics or ()]
         )
     return OffsetFetchResponse(topics=found.topics, error_code=found.error_code)
 
 
-async def _group(
-    node: Node, context: RequestContext, bounds: tuple[TimeSlice, RowCount], group_id: str, topics: Topics
-) -> FetchedOffsetsOfGroup:
-    time_slice, count = bounds
+def _group(
+    node: Node, context: RequestContext, count: RowCount, group_id: str, topics: Topics
+) -> Steps[FetchedOffsetsOfGroup]:
     code = ErrorCode.NONE
     if not context.may(DESCRIBE_GROUP, group_id):
         code = ErrorCode.GROUP_AUTHORIZATION_FAILED
     elif not is_coordinated_by(node.broker_id, node, group_id):
         code = ErrorCode.NOT_COORDINATOR
     if code:
-        note(code, context)
         return FetchedOffsetsOfGroup(group_id=group_id, error_code=code)
     group = group_at(node, group_id)
     kept: Offsets = {} if group is None else group.live(node.cache.image.topics)
     if topics is None:
         count.add(sum(map(len, kept.values())), 0 if group is None else group.size)
-        found = _all(context, kept)
+        found = yield from _all(context, kept)
     else:
         count.add(sum(len(topic.partition_indexes) for topic in topics), 0 if group is None else group.size)
-        found = _named(context, kept, topics)
-    return FetchedOffsetsOfGroup(group_id=group_id, topics=[topic async for topic in _paused(found, time_slice)])
+        found = yield from _named(context, kept, topics)
+    return FetchedOffsetsOfGroup(group_id=group_id, topics=found)
 
 
-async def _paused(
-    topics: Iterable[FetchedOffsetsOfTopic], time_slice: TimeSlice
-) -> AsyncIterator[FetchedOffsetsOfTopic]:
-    for topic in topics:
-        yield topic
-        await time_slice.pause()
-
-
-def _all(context: RequestContext, kept: Offsets) -> Iterable[FetchedOffsetsOfTopic]:
-    hidden = context.without(DESCRIBE_TOPIC, list(kept), logs_denials=False)
-    for name, offsets in kept.items():
-        if name not in hidden:
-            yield FetchedOffsetsOfTopic(name=name, partitions=_rows(offsets, offsets, context))
+def _all(context: RequestContext, kept: Offsets) -> Steps[list[FetchedOffsetsOfTopic]]:
+    hidden = yield from context.denied(DESCRIBE_TOPIC, list(kept), logs_denials=False)
+    return (
+        yield from one_by_one(
+            FetchedOffsetsOfTopic(name=name, partitions=_rows(offsets, offsets, context))
+            for name, offsets in kept.items()
+            if name not in hidden
+        )
+    )
 
 
 def _named(
     context: RequestContext, kept: Offsets, topics: Sequence[OffsetFetchTopic]
-) -> Iterable[FetchedOffsetsOfTopic]:
-    """Yield the named topics, those that the client may not see last."""
-    denied = context.without(DESCRIBE_TOPIC, [topic.name for topic in topics])
+) -> Steps[list[FetchedOffsetsOfTopic]]:
+    """Return the named topics, those that the client may not see last."""
+    denied = yield from context.denied(DESCRIBE_TOPIC, [topic.name for topic in topics])
+    found: list[FetchedOffsetsOfTopic] = []
     for topic in topics:
         if topic.name not in denied:
-            offsets = kept.get(topic.name, {})
-            yield FetchedOffsetsOfTopic(name=topic.name, partitions=_rows(topic.partition_indexes, offsets, context))
-    for topic in topics:
-        if topic.name in denied:
-            yield _refused(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED, context)
+            rows = _rows(topic.partition_indexes, kept.get(topic.name, {}), context)
+            found.append(FetchedOffsetsOfTopic(name=topic.name, partitions=rows))
+            yield
+    refused = (topic for topic in topics if topic.name in denied)
+    found += yield from one_by_one(_refused(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for topic in refused)
+    return found
 
 
 def _rows(
@@ -123,8 +118,7 @@ def _rows(
     return rows
 
 
-def _refused(topic: OffsetFetchTopic, code: ErrorCode, context: RequestContext) -> FetchedOffsetsOfTopic:
-    note(code, context)
+def _refused(topic: OffsetFetchTopic, code: ErrorCode) -> FetchedOffsetsOfTopic:
     return FetchedOffsetsOfTopic(
         name=topic.name,
         partitions=[

@@ -8,7 +8,7 @@ texts, which tools print.
 from ...admin.update_features import ALTER, SPEC
 from ...network.serving.api import served
 from ...network.serving.context import RequestContext
-from ...process.time_slices import in_time_slices
+from ...process.steps import Steps, one_by_one
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.update_features import (
     FeatureUpdate,
@@ -21,13 +21,13 @@ from .node import Node
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 
 
-async def handle(node: Node, context: RequestContext, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
+def handle(node: Node, context: RequestContext, request: UpdateFeaturesRequest) -> Steps[UpdateFeaturesResponse]:
     if not context.may(ALTER):
         code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         return UpdateFeaturesResponse(error_code=code, error_message="Cluster authorization failed.")
     updates = {update.feature: update for update in request.feature_updates}
     finalized = dict(node.features.current.levels)
-    results = await in_time_slices(
+    results = yield from one_by_one(
         UpdatedFeature(
             feature=name,
             error_code=ErrorCode.INVALID_REQUEST,

@@ -8,8 +8,7 @@ from ...admin.permissions import CLUSTER_ACTION, Permission
 from ...admin.spec import Fields, InnerRows, Rows
 from ...network.serving.api import ServedApi
 from ...network.serving.context import RequestContext
-from ...network.serving.long_answers import note
-from ...process.time_slices import TimeSlice
+from ...process.steps import Steps
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
@@ -34,17 +33,15 @@ NODE = Permission(
 )
 
 
-async def handle(node: Node, context: RequestContext, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse:
+def handle(node: Node, context: RequestContext, request: WriteTxnMarkersRequest) -> Steps[WriteTxnMarkersResponse]:
     may_write = context.may(ALTER_CLUSTER, logs_denial=False) or context.may(NODE)
-    time_slice = TimeSlice()
     found: dict[int, dict[str, dict[int, ErrorCode]]] = {}
     for marker in request.markers:
         for topic in marker.topics:
             for index in topic.partition_indexes:
                 code = _code(node, topic.name, index) if may_write else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-                note(code, context)
                 found.setdefault(marker.producer_id, {}).setdefault(topic.name, {})[index] = code
-                await time_slice.pause()
+                yield
     return WriteTxnMarkersResponse(
         markers=[
             TransactionMarkerResult(producer_id=producer_id, topics=[_topic(*each) for each in topics.items()])

@@ -1,13 +1,21 @@
 """An API as a role serves it: its declaration, and the functions that answer its requests."""
 
 from collections.abc import Callable
+from types import GeneratorType
 from typing import Any
 
+import msgspec
+
 from ...admin.spec import Spec
+from ...process.time_slices import carried_out
 
 Handler = Callable[[Any, Any, Any], Any]
-"""`handle(node, context, request)` returns the response at once, or an awaitable of it. Raises
-Refusal to refuse the whole request.
+"""`handle(node, context, request)` returns the response, steps towards it (`process/steps.py`), or
+an awaitable of it. Steps and awaitables may end in any of the three. Raises Refusal to refuse the
+whole request.
+
+A handler whose work grows with the request or with the cluster returns steps, however little it has
+to do this time: the dispatcher takes the first of them at once, and only what is left costs a task.
 """
 
 Receiver = Callable[[Any, Any, Any, Handler], Any]
@@ -32,3 +40,10 @@ def served(spec: Spec, handler: Handler, *, receiver: Receiver | None = None) ->
     """Return an API whose declaration stands in `admin/` with the functions that answer it here."""
     declared = {name: getattr(spec, name) for name in spec.__struct_fields__}
     return ServedApi(**declared, handler=handler, receiver=receiver)
+
+
+async def response_of(answer: Any) -> Any:
+    """Return the response to which the result of a handler leads."""
+    while not isinstance(answer, msgspec.Struct):
+        answer = await (carried_out(answer) if isinstance(answer, GeneratorType) else answer)
+    return answer

@@ -13,7 +13,8 @@ from ...cluster.errors import Refusal
 from ...policies.authorizer import Requester
 from ...policies.interface import ANONYMOUS
 from ...process.observe.logs import ClientWarnings
-from ...process.time_slices import TimeSlice
+from ...process.steps import Steps
+from ...process.time_slices import carried_out
 from ...protocol.acls import CLUSTER_NAME, SUPPORTED_OPERATIONS, AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
@@ -99,7 +100,7 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
     throttle_ms: int = 0
     """For how long the client has to wait after the answer, beside what the handler says."""
     first_error: int = 0
-    """The first error code among rows that are made one by one."""
+    """The first error code among rows that are encoded one by one."""
     caller: Caller
     """The connection on which the request came, for APIs about the connection itself (SASL,
     ApiVersions, Envelope).
@@ -185,15 +186,26 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
             return NO_NAMES
         return frozenset(name for name, may in zip(names, allowed, strict=True) if not may)
 
+    def denied(
+        self, permission: Permission, names: Sequence[str], *, logs_denials: bool = True
+    ) -> Steps[frozenset[str]]:
+        """Return the names as `without` does, in steps of NAMES_AT_ONCE names."""
+        found = NO_NAMES
+        for start in range(0, len(names), NAMES_AT_ONCE):
+            if start:
+                yield
+            found |= self.without(permission, names[start : start + NAMES_AT_ONCE], logs_denials=logs_denials)
+        return found
+
     async def without_in_time_slices(
         self, permission: Permission, names: Sequence[str], *, logs_denials: bool = True
     ) -> frozenset[str]:
-        """Return the names as `without` does, letting other tasks run in between."""
-        time_slice, denied = TimeSlice(), set[str]()
-        for start in range(0, len(names), NAMES_AT_ONCE):
-            denied |= self.without(permission, names[start : start + NAMES_AT_ONCE], logs_denials=logs_denials)
-            await time_slice.pause()
-        return frozenset(denied)
+        return await carried_out(self.denied(permission, names, logs_denials=logs_denials))
+
+    def note(self, error_code: int) -> None:
+        """Note the error of a row that is encoded by itself, because an encoded row shows none."""
+        if error_code and not self.first_error:
+            self.first_error = error_code
 
     def check_cluster(self, permission: Permission) -> None:
         """Raise CLUSTER_AUTHORIZATION_FAILED if the client lacks a permission for the cluster."""

@@ -7,24 +7,29 @@ Errors become answers only here:
 - Any other exception is a defect of this program. It becomes such a response with
   UNKNOWN_SERVER_ERROR, and the log gets the request and a traceback.
 
-`Dispatcher.answer` is synchronous, so a response that the handler returns at once costs no task. If
-the handler returns an awaitable, so does `answer`.
+`Dispatcher.answer` is synchronous, so a response that the handler returns at once costs no task,
+and neither do a few steps towards one (`process/steps.py`). For more steps, or an awaitable,
+`answer` returns an awaitable. The rest of the steps are taken in time slices, and so is the
+encoding of a long response.
 """
 
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
+from types import GeneratorType
 from typing import Any
 
 import msgspec
 import trio
 
 from ...admin.bounds import ENVELOPE_BYTES, MAX_ANSWER_BYTES, SMALL_BYTES, check_changes
-from ...admin.error_answers import error_answer, first_error
+from ...admin.error_answers import error_answer, first_error, first_error_of_row
 from ...admin.permissions import CLUSTER_ACTION
 from ...admin.spec import Sender, Spec
 from ...cluster.errors import EarlyRefusal, NotANode, Refusal, TooManyChanges
 from ...process.observe.logs import ClientWarnings, about, cut
 from ...process.observe.metrics import RequestMetrics
+from ...process.time_slices import at_once
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.errors import MalformedMessage, ProtocolError
@@ -33,8 +38,9 @@ from ...protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from ...security.authorizer import Authorization
 from ...security.caller import MAX_SOFTWARE_CHARACTERS, Caller
 from ...security.principal import principal_from_text
+from .api import response_of
 from .context import RequestContext, Route, Routes
-from .long_answers import AT_ONCE, rows_in_time_slices
+from .long_answers import with_encoded_rows
 from .request_log import describe_request, describe_unexpected_error
 
 log = logging.getLogger("minicontroller.answer")
@@ -43,6 +49,9 @@ MAX_REMEMBERED_SOFTWARE = 1_000
 """The most names of client software that are remembered after their leftover bytes were logged,
 because clients choose these names.
 """
+
+AT_ONCE_BYTES = 10_000
+"""A larger request takes no steps at once, because few steps may be long: names are hashed."""
 
 RecordRefusal = Callable[[RequestContext, Any, Refusal], Awaitable[None] | None]
 """Called with each request that was refused before a handler saw it. If it returns an awaitable,
@@ -138,6 +147,8 @@ class Dispatcher:
             if len(frame) > SMALL_BYTES and route.spec.at_controller:
                 check_changes(request)
             response = route.handler(self._node, ctx, request)
+            if isinstance(response, GeneratorType) and len(frame) <= AT_ONCE_BYTES:
+                response = at_once(response)
         except TooManyChanges as refusal:
             response = self._refuse_large_request(ctx, request, refusal)
         except EarlyRefusal as refusal:
@@ -204,7 +215,7 @@ class Dispatcher:
         answer = self._refuse_early(ctx, request, refusal)
         return answer if isinstance(answer, msgspec.Struct) else await answer
 
-    async def _answer_later(self, ctx: RequestContext, request: Any, pending: Awaitable[Any]) -> bytes:
+    async def _answer_later(self, ctx: RequestContext, request: Any, pending: Any) -> bytes:
         response = await self._wait(ctx, request, pending)
         throttle_ms = max(getattr(response, "throttle_time_ms", 0), ctx.throttle_ms)
         if ctx.throttle_ms and hasattr(response, "throttle_time_ms"):
@@ -212,14 +223,12 @@ class Dispatcher:
         if throttle_ms > 0 and not ctx.forwarded:
             ctx.caller.throttled_until = trio.current_time() + throttle_ms / 1000
             self.metrics.throttled(ctx.spec.key, throttle_ms / 1000)
-        rows = ctx.spec.rows
-        if rows is not None and ctx.spec.changes is not None and len(getattr(response, rows.field)) > AT_ONCE:
-            response = await self._wait(ctx, request, _with_encoded_rows(ctx, response, rows.field))
-        return self.encode(ctx, request, response)
+        rows = with_encoded_rows(response, ctx.api_version, partial(_note_error, ctx))
+        return self.encode(ctx, request, await self._wait(ctx, request, rows))
 
-    async def _wait(self, ctx: RequestContext, request: Any, pending: Awaitable[Any]) -> Any:
+    async def _wait(self, ctx: RequestContext, request: Any, pending: Any) -> Any:
         try:
-            return await pending
+            return await response_of(pending)
         except Exception as error:  # noqa: BLE001 - every exception of a handler becomes an answer here
             return self.error_response(ctx, request, error)
 
@@ -323,10 +332,8 @@ def _too_large(ctx: RequestContext, answer: bytes, allowed: int) -> Refusal:
     return Refusal(code, f"The answer would have {len(answer)} bytes, {allowed} are allowed: ask for less at a time.")
 
 
-async def _with_encoded_rows(ctx: RequestContext, response: Any, rows: str) -> Any:
-    """Encode the rows of a long answer, letting other tasks run in between."""
-    setattr(response, rows, await rows_in_time_slices(getattr(response, rows), ctx))
-    return response
+def _note_error(ctx: RequestContext, field: str, row: Any) -> None:
+    ctx.note(first_error_of_row(ctx.spec, field, row))
 
 
 async def _answer_after(recorded: Awaitable[None], answer: Any) -> Any:

@@ -33,7 +33,7 @@ from ...protocol.registry import KAFKA
 from ...protocol.schema import WireStruct
 from ...security.credentials import Credentials
 from ..peer import PeerConnection, PeerUnavailable, TooLargeForPeer
-from .api import Handler
+from .api import Handler, response_of
 from .context import RequestContext
 
 RETRY_SECONDS = 0.1
@@ -255,8 +255,7 @@ async def _here(node: ControllerNode, ctx: RequestContext, request: Any, handler
     and nothing was done.
     """
     try:
-        answer = handler(node, ctx, request)
-        return answer if isinstance(answer, msgspec.Struct) else await answer
+        return await response_of(handler(node, ctx, request))
     except Refusal as refusal:
         if refusal.code == ErrorCode.NOT_CONTROLLER:
             return None

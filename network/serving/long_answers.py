@@ -1,55 +1,44 @@
-"""Answers with very many rows, made and encoded row by row so that other tasks run in between.
+"""Responses with very many rows, encoded row by row so that other tasks run in between."""
 
-The error code of an encoded row cannot be read, so the first error is noted in the request's
-context when its row is made.
-"""
+from collections.abc import Callable
+from typing import TypeVar
 
-from collections.abc import Collection, Iterable, Iterator
-from itertools import islice
-from typing import TypeVar, cast
+import msgspec
 
-from ...process.time_slices import in_time_slices
+from ...process.steps import Steps
 from ...protocol.compiler import encoder
 from ...protocol.schema import WireStruct
-from .context import RequestContext
 
-R = TypeVar("R", bound=WireStruct | bytes)
+R = TypeVar("R", bound=msgspec.Struct)
 
 AT_ONCE = 100
-"""The most rows that are made without letting other tasks run."""
+"""The most rows that are encoded without letting other tasks run."""
+
+SeeRow = Callable[[str, WireStruct], None]
 
 
-AT_ONCE_CHARACTERS = 10_000
-"""The most characters that all names in a request may have to be hashed without letting other tasks
-run.
-"""
-
-
-def are_few(names: Collection[str]) -> bool:
-    return len(names) <= AT_ONCE and sum(map(len, names)) <= AT_ONCE_CHARACTERS
-
-
-def noted(rows: Iterable[R], context: RequestContext) -> Iterator[R]:
-    """Yield the rows, and note their first error in `context.first_error`."""
-    for row in rows:
-        note(getattr(row, "error_code", 0), context)
-        yield row
-
-
-def note(error_code: int, context: RequestContext) -> None:
-    if error_code and not context.first_error:
-        context.first_error = error_code
-
-
-async def rows_in_time_slices(rows: Iterable[R], context: RequestContext) -> list[R]:
-    """Return the rows for an encoder. All but the first are already encoded; those that were
-    encoded before are left as they are.
+def with_encoded_rows(response: R, version: int, see: SeeRow = lambda _field, _row: None) -> Steps[R]:
+    """Return the response with each row of its long arrays encoded. Rows that were encoded before
+    are left as they are. `see` gets each other row, with the name of its array, before it is
+    encoded.
     """
-    all_of_them = noted(rows, context)
-    first = await in_time_slices(islice(all_of_them, AT_ONCE))
-    rest = await in_time_slices(_encoded(row, context.api_version) for row in all_of_them)
-    return [*first, *cast("list[R]", rest)]
+    for field in response.__struct_fields__:
+        rows = getattr(response, field)
+        kind = _kind(rows) if isinstance(rows, list) and len(rows) > AT_ONCE else None
+        if kind is not None:
+            encode, encoded = encoder(kind, version), []
+            for row in rows:
+                if isinstance(row, bytes):
+                    encoded.append(row)
+                else:
+                    see(field, row)
+                    encoded.append(encode(row))
+                yield
+            response = msgspec.structs.replace(response, **{field: encoded})
+    return response
 
 
-def _encoded(row: WireStruct | bytes, version: int) -> bytes:
-    return row if isinstance(row, bytes) else encoder(type(row), version)(row)
+def _kind(rows: list[object]) -> type[WireStruct] | None:
+    """Return the type of those rows that are not encoded yet, or None if there are none."""
+    row = next((row for row in rows if isinstance(row, WireStruct)), None)
+    return None if row is None else type(row)

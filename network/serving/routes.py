@@ -5,8 +5,7 @@ The wrappers of handlers are chosen from the API's `Spec`, so that neither handl
 dispatcher know of them.
 """
 
-from collections.abc import Awaitable, Iterable
-from inspect import isawaitable
+from collections.abc import Iterable
 from typing import Any
 
 from ...protocol.registry import KAFKA, Registry
@@ -52,10 +51,9 @@ def _up_to_date(handler: Handler) -> Handler:
 
     async def handle_later(node: Any, context: RequestContext, request: Any) -> Any:
         await node.cache.wait_expected_update()
-        response = handler(node, context, request)
-        return await response if isawaitable(response) else response
+        return handler(node, context, request)
 
-    def handle(node: Any, context: RequestContext, request: Any) -> Any | Awaitable[Any]:
+    def handle(node: Any, context: RequestContext, request: Any) -> Any:
         return handle_later(node, context, request) if node.cache.is_behind else handler(node, context, request)
 
     return handle

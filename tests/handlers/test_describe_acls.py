@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicontroller.admin.acl_filters import PATTERN_TYPES, TYPES, acl_filter
-from minicontroller.network.serving.long_answers import AT_ONCE
+from minicontroller.controller.handlers.describe_acls import KEPT_SINCE
 from minicontroller.protocol.acls import AclOperation, AclResourceType, PatternType, PermissionType, ResourcePattern
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.errors import MalformedMessage
@@ -62,7 +62,7 @@ async def test_each_filter_finds_what_kafka_finds() -> None:
 
 async def test_very_many_again() -> None:
     """Whoever asks again for very many ACLs is told of them as they are by then."""
-    many = [acl(f"t-{number}") for number in range(AT_ONCE + 1)]
+    many = [acl(f"t-{number}") for number in range(KEPT_SINCE + 1)]
     async with ruling() as cluster:
         await create(cluster, *many)
         for found in (many, many, [*many, READ_T], [*many, READ_T, WRITE_T]):

@@ -15,7 +15,6 @@ from minicontroller.controller.apis import APIS
 from minicontroller.network.serving.api import Handler, ServedApi
 from minicontroller.network.serving.context import RequestContext, Routes
 from minicontroller.network.serving.dispatcher import Dispatcher
-from minicontroller.network.serving.long_answers import rows_in_time_slices
 from minicontroller.network.serving.request_log import MAX_CHARACTERS, SECRET_FIELDS, describe_request
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
@@ -339,7 +338,7 @@ async def test_an_error_anywhere_in_a_long_answer_counts(place: int) -> None:
     async def described(_node: TinyNode, ctx: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
         rows = [DescribedGroup(group_id=group) for group in request.groups]
         rows[place].error_code = ErrorCode.NOT_COORDINATOR
-        return DescribeGroupsResponse(groups=await rows_in_time_slices(rows, ctx))
+        return DescribeGroupsResponse(groups=rows)
 
     handlers: Mapping[ApiKey, ServedApi | Handler] = {
         **TINY_HANDLERS,
