@@ -7,7 +7,7 @@ topic is deleted again, so that a log can be followed by another one.
 """
 
 import random
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -15,10 +15,8 @@ from typing import Final
 import msgspec
 import trio
 
-from minicontroller.client import config_messages, topic_messages
 from minicontroller.client.configuration import Address, ClientConfig
 from minicontroller.client.errors import AdminError
-from minicontroller.client.model import AlterConfigOp, NewTopic, Resource
 from minicontroller.client.network import BrokerLink
 from minicontroller.controller.handlers.node import Node
 from minicontroller.controller.node.app import RunningNode, run_node
@@ -26,8 +24,24 @@ from minicontroller.network.peer import PeerConnection, PeerUnavailable
 from minicontroller.process.settings.loading import load_config
 from minicontroller.process.settings.node_config import NodeConfig
 from minicontroller.protocol.api_keys import ApiKey
-from minicontroller.protocol.config_resources import ConfigOperation
-from minicontroller.protocol.schema import WireStruct
+from minicontroller.protocol.config_resources import ConfigOperation, ResourceType
+from minicontroller.protocol.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+)
+from minicontroller.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
+from minicontroller.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from minicontroller.security.credentials import PlainCredentials
 from minicontroller.store.memory import MemoryStore, MemoryTree
 
@@ -82,6 +96,10 @@ async def record(
             if number < failovers:
                 await cluster.fail_over()
         await crowd.clean_up()
+
+
+def _deletion(names: list[str]) -> DeleteTopicsRequest:
+    return DeleteTopicsRequest(topics=[DeleteTopicState(name=name) for name in names], timeout_ms=TIMEOUT_MS)
 
 
 class _Cluster:
@@ -195,7 +213,7 @@ class _Crowd:
             await link.greet()
             names = sorted(self._cluster.nodes[self._cluster.controller].node.cache.image.topics)
             for first in range(0, len(names), 500):
-                await link.ask(self._deletion(names[first : first + 500], link), ApiKey.DELETE_TOPICS)
+                await link.ask(_deletion(names[first : first + 500]), ApiKey.DELETE_TOPICS)
             await self._cluster.until_empty()
             nursery.cancel_scope.cancel()
 
@@ -229,13 +247,14 @@ class _Crowd:
     async def _create(self, person: Person, link: BrokerLink, count: int) -> None:
         topics = [self._new_topic(person) for _ in range(count)]
         validate_only = self._chance.random() < 0.05
-        message = topic_messages.creation(topics, timeout_ms=TIMEOUT_MS, validate_only=validate_only)
-        results = topic_messages.created(await link.ask(message, ApiKey.CREATE_TOPICS))
-        for name, result in results.items():
-            if not validate_only and not isinstance(result, AdminError):
-                self._topics[name] = result.num_partitions
+        message = CreateTopicsRequest(topics=topics, timeout_ms=TIMEOUT_MS, validate_only=validate_only)
+        answer = await link.ask(message, ApiKey.CREATE_TOPICS)
+        assert isinstance(answer, CreateTopicsResponse)
+        for row in answer.topics:
+            if not (validate_only or row.error_code):
+                self._topics[row.name] = row.num_partitions
 
-    def _new_topic(self, person: Person) -> NewTopic:
+    def _new_topic(self, person: Person) -> CreatableTopic:
         chance = self._chance
         team = person.team if chance.random() < 0.97 else chance.choice(TEAMS)
         name = f"{team}.{chance.choice(DOMAINS)}.{chance.choice(KINDS)}"
@@ -246,36 +265,43 @@ class _Crowd:
         configs = {} if chance.random() < 0.5 else {"retention.ms": chance.choice(RETENTIONS)}
         if chance.random() < 0.2:
             configs["cleanup.policy"] = "compact"
-        replicas = 3 if chance.random() < 0.9 else chance.choice((1, 2))
-        return NewTopic(name, num_partitions=chance.choice(PARTITIONS), replication_factor=replicas, configs=configs)
+        return CreatableTopic(
+            name=name,
+            replication_factor=3 if chance.random() < 0.9 else chance.choice((1, 2)),
+            num_partitions=chance.choice(PARTITIONS),
+            configs=[CreatableTopicConfig(name=key, value=value) for key, value in configs.items()],
+        )
 
     async def _configure(self, link: BrokerLink) -> None:
-        changes = [AlterConfigOp(ConfigOperation.SET, "retention.ms", self._chance.choice(RETENTIONS))]
+        configs = {"retention.ms": self._chance.choice(RETENTIONS)}
         if self._chance.random() < 0.3:
-            changes.append(
-                AlterConfigOp(ConfigOperation.SET, "max.message.bytes", str(self._chance.randint(1, 8) << 20))
-            )
-        resource = Resource.topic(self._some_topic())
-        message = config_messages.alteration({resource: changes}, [resource], validate_only=False)
-        await link.ask(message, ApiKey.INCREMENTAL_ALTER_CONFIGS)
+            configs["max.message.bytes"] = str(self._chance.randint(1, 8) << 20)
+        changes = [
+            AlterableConfig(name=key, config_operation=ConfigOperation.SET, value=value)
+            for key, value in configs.items()
+        ]
+        resource = AlterConfigsResource(
+            resource_type=ResourceType.TOPIC, resource_name=self._some_topic(), configs=changes
+        )
+        await link.ask(IncrementalAlterConfigsRequest(resources=[resource]), ApiKey.INCREMENTAL_ALTER_CONFIGS)
 
     async def _grow(self, link: BrokerLink) -> None:
         name = self._some_topic()
-        counts = {name: self._topics[name] + self._chance.choice((0, 1, 3, self._topics[name], 40))}
-        message = topic_messages.growth(counts, [name], timeout_ms=TIMEOUT_MS, validate_only=False)
-        results = topic_messages.grown(await link.ask(message, ApiKey.CREATE_PARTITIONS))
-        if not isinstance(results[name], AdminError) and name in self._topics:
-            self._topics[name] = counts[name]
+        count = self._topics[name] + self._chance.choice((0, 1, 3, self._topics[name], 40))
+        grown = CreatePartitionsTopic(name=name, count=count, assignments=None)
+        message = CreatePartitionsRequest(topics=[grown], timeout_ms=TIMEOUT_MS)
+        answer = await link.ask(message, ApiKey.CREATE_PARTITIONS)
+        assert isinstance(answer, CreatePartitionsResponse)
+        if not answer.results[0].error_code and name in self._topics:
+            self._topics[name] = count
 
     async def _delete(self, link: BrokerLink) -> None:
         names = list({self._some_topic() for _ in range(self._chance.choice((1, 1, 1, 1, 2, 5)))})
-        results = topic_messages.deleted(await link.ask(self._deletion(names, link), ApiKey.DELETE_TOPICS))
-        for name, result in results.items():
-            if not isinstance(result, AdminError):
-                self._topics.pop(name, None)
-
-    def _deletion(self, names: Sequence[str], link: BrokerLink) -> WireStruct:
-        return topic_messages.deletion(names, timeout_ms=TIMEOUT_MS, version=link.version_of(ApiKey.DELETE_TOPICS))
+        answer = await link.ask(_deletion(names), ApiKey.DELETE_TOPICS)
+        assert isinstance(answer, DeleteTopicsResponse)
+        for row in answer.responses:
+            if not row.error_code and row.name is not None:
+                self._topics.pop(row.name, None)
 
     def _some_topic(self) -> str:
         return self._chance.choice(list(self._topics))

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import click
 
 from .. import client
+from ..client.acls import AclBinding, AclBindingFilter
 from ..client.errors import AdminError
-from ..client.model import AclBinding, AclBindingFilter
 from ..protocol.acls import (
     CLUSTER_NAME,
     WILDCARD,
@@ -137,7 +137,7 @@ def list_acls(*, options: AdminOptions, **chosen: Any) -> None:
         click.echo("No ACLs.", err=True)
 
 
-async def _found(admin: "client.AdminClient", filters: Sequence[AclBindingFilter]) -> list[AclBinding]:
+async def _found(admin: client.AdminClient, filters: Sequence[AclBindingFilter]) -> list[AclBinding]:
     return sorted({acl for each in filters for acl in await admin.describe_acls(each)})
 
 
@@ -267,7 +267,7 @@ def remove(*, yes: bool, every: bool, options: AdminOptions, **chosen: Any) -> N
     conclude(options, verdicts)
 
 
-def _removals(results: "client.Results[AclBindingFilter, tuple[AclBinding, ...]]") -> list[ChangeResult]:
+def _removals(results: client.Results[AclBindingFilter, tuple[AclBinding, ...]]) -> list[ChangeResult]:
     verdicts = []
     for wanted, result in results.items():
         if isinstance(result, AdminError):

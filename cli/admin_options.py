@@ -87,7 +87,7 @@ def options_of(bootstrap: str | None, file: Path | None, timeout: float | None, 
     return AdminOptions(config, as_json, names_nodes=bootstrap is not None or "bootstrap.servers" in text)
 
 
-def ask(options: AdminOptions, question: "Callable[[client.AdminClient], Awaitable[T]]") -> T:
+def ask(options: AdminOptions, question: Callable[[client.AdminClient], Awaitable[T]]) -> T:
     """Run `question` with a connected client, and return its result. Raises
     click.ClickException.
     """

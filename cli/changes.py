@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import click
 
-from ..client.model import AlterConfigOp, TopicPartition
+from ..client.configs import AlterConfigOp
+from ..client.topic_partition import TopicPartition
 from ..protocol.config_resources import ConfigOperation
 from .typed import INT32
 

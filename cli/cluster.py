@@ -2,7 +2,7 @@
 
 import click
 
-from ..client.model import ClusterDescription
+from ..client.cluster import ClusterDescription
 from ..text import escaped
 from .admin_options import AdminOptions, admin_options, ask, print_json
 

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import click
 
 from .. import client
-from ..client.errors import AdminError
-from ..client.model import SET_HERE, AlterConfigOp, ConfigEntry, Resource, Results
+from ..client.configs import SET_HERE, AlterConfigOp, ConfigEntry, Resource
+from ..client.errors import AdminError, Results
 from ..process.settings.keys import KEYS
 from ..protocol.config_resources import ConfigOperation
 from ..text import escaped
@@ -83,7 +83,7 @@ def get(
     """
     resources = _resources(topics, brokers, cluster=cluster)
 
-    def question(admin: "client.AdminClient") -> Any:
+    def question(admin: client.AdminClient) -> Any:
         return admin.describe_configs(resources)
 
     found: Results[Resource, tuple[ConfigEntry, ...]] = ask(options, question)

@@ -10,8 +10,9 @@ from collections.abc import Awaitable, Callable, Sequence
 import msgspec
 
 from ..client.admin_client import AdminClient
+from ..client.configs import AlterConfigOp, Resource
 from ..client.errors import AdminError
-from ..client.model import AlterConfigOp, NewTopic, Resource
+from ..client.topics import NewTopic
 from ..protocol.config_resources import ConfigOperation
 from .demo_policy import DAY_MS
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import click
 
 from .. import client
-from ..client.errors import AdminError
-from ..client.model import GroupDescription, OffsetAndMetadata, Results, TopicPartition
+from ..client.errors import AdminError, Results
+from ..client.groups import GroupDescription, OffsetAndMetadata
+from ..client.topic_partition import TopicPartition
 from ..text import escaped, plural
 from .admin_options import (
     AdminOptions,
@@ -80,7 +81,7 @@ def list_groups(*, options: AdminOptions) -> None:
 def describe(*, names: Sequence[str], options: AdminOptions) -> None:
     """Show the state of groups, and their offsets."""
 
-    async def question(admin: "client.AdminClient") -> list[tuple[str, GroupDescription | AdminError, Offsets]]:
+    async def question(admin: client.AdminClient) -> list[tuple[str, GroupDescription | AdminError, Offsets]]:
         found = await admin.describe_consumer_groups(names)
         return [
             (name, group, {} if isinstance(group, AdminError) else await admin.list_consumer_group_offsets(name))

@@ -3,7 +3,7 @@
 import click
 
 from ..client.errors import AdminError
-from ..client.model import TopicPartition
+from ..client.topic_partition import TopicPartition
 from ..protocol.error_codes import ErrorCode
 from ..text import escaped
 from .admin_options import AdminOptions, ChangeResult, admin_options, ask, conclude

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import click
 
 from .. import client
-from ..client.errors import AdminError
-from ..client.model import LogDirDescription, Replica, Results
+from ..client.errors import AdminError, Results
+from ..client.log_dirs import LogDirDescription, Replica
 from ..text import escaped
 from .admin_options import (
     AdminOptions,
@@ -61,7 +61,7 @@ def describe(*, topics: Sequence[str], brokers: Sequence[int], options: AdminOpt
     Without a TOPIC, show those of all topics.
     """
 
-    async def question(admin: "client.AdminClient") -> Described:
+    async def question(admin: client.AdminClient) -> Described:
         ids = brokers or [each.broker_id for each in (await admin.describe_cluster()).brokers]
         return await admin.describe_log_dirs(ids)
 

@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from .. import client
-from ..client.model import ClientQuotaEntity, ClientQuotaFilterComponent, Results
+from ..client.errors import Results
+from ..client.quotas import ClientQuotaEntity, ClientQuotaFilterComponent
 from .admin_options import AdminOptions, ChangeResult, admin_options, ask, conclude, print_json
 from .changes import parse_settings
 
@@ -101,7 +102,7 @@ def remove(*, keys: Sequence[str], entity: ClientQuotaEntity, dry_run: bool, opt
 def _change(
     options: AdminOptions, entity: ClientQuotaEntity, values: dict[str, float | None], done: str, *, dry_run: bool
 ) -> None:
-    async def question(admin: "client.AdminClient") -> Results[ClientQuotaEntity, None]:
+    async def question(admin: client.AdminClient) -> Results[ClientQuotaEntity, None]:
         return await admin.alter_client_quotas({entity: values}, validate_only=dry_run)
 
     result = ask(options, question)[entity]

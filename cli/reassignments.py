@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import click
 
 from .. import client
-from ..client.model import PartitionReassignment, Results, TopicPartition
+from ..client.errors import Results
+from ..client.partitions import PartitionReassignment
+from ..client.topic_partition import TopicPartition
 from ..text import escaped
 from .admin_options import AdminOptions, ChangeResult, admin_options, ask, conclude, print_json
 from .changes import parse_partition, parse_partitions
@@ -48,7 +50,7 @@ def list_reassignments(*, topics: Sequence[str], options: AdminOptions) -> None:
     Without a TOPIC, show those of all topics.
     """
 
-    async def question(admin: "client.AdminClient") -> dict[TopicPartition, PartitionReassignment]:
+    async def question(admin: client.AdminClient) -> dict[TopicPartition, PartitionReassignment]:
         found = await admin.list_partition_reassignments()
         return {each: found[each] for each in sorted(found) if not topics or each.topic in topics}
 
@@ -104,7 +106,7 @@ def cancel(*, partitions: tuple[TopicPartition, ...], everything: bool, options:
     if everything == bool(partitions):
         raise click.UsageError("Name partitions, such as orders-0, or --all.")
 
-    async def question(admin: "client.AdminClient") -> Results[TopicPartition, None]:
+    async def question(admin: client.AdminClient) -> Results[TopicPartition, None]:
         named = sorted(await admin.list_partition_reassignments()) if everything else partitions
         return await admin.alter_partition_reassignments(dict.fromkeys(named)) if named else {}
 
@@ -114,6 +116,6 @@ def cancel(*, partitions: tuple[TopicPartition, ...], everything: bool, options:
     conclude(options, (_result(each, result, "cancelled") for each, result in results.items()))
 
 
-def _result(partition: TopicPartition, result: "client.AdminError | None", done: str) -> ChangeResult:
+def _result(partition: TopicPartition, result: client.AdminError | None, done: str) -> ChangeResult:
     facts: dict[str, object] = {"topic": partition.topic, "partition": partition.partition}
     return ChangeResult(escaped(str(partition)), done, facts, result)

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import click
 
 from ..client.errors import AdminError
-from ..client.model import ListedOffset, OffsetSpec, TopicPartition
+from ..client.records import ListedOffset, OffsetSpec
+from ..client.topic_partition import TopicPartition
 from ..text import escaped
 from .admin_options import (
     AdminOptions,

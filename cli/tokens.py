@@ -12,7 +12,7 @@ import click
 
 from .. import client
 from ..client.errors import AdminError
-from ..client.model import DelegationToken
+from ..client.tokens import DelegationToken
 from ..protocol.error_codes import ErrorCode
 from ..text import escaped
 from .admin_options import AdminOptions, ChangeResult, admin_options, ask, conclude, print_json
@@ -136,13 +136,13 @@ def expire(*, ids: Sequence[str], period_ms: int | None, options: AdminOptions) 
 def _alter(
     options: AdminOptions,
     ids: Sequence[str],
-    change: "Callable[[client.AdminClient, bytes], Awaitable[int]]",
+    change: Callable[[client.AdminClient, bytes], Awaitable[int]],
     done: str = "",
 ) -> None:
     """Change tokens that their ids name, and print what became of each."""
     unique = tuple(dict.fromkeys(ids))
 
-    async def alter(admin: "client.AdminClient") -> list[int | AdminError]:
+    async def alter(admin: client.AdminClient) -> list[int | AdminError]:
         hmacs = {token.token_id: token.hmac for token in await admin.describe_delegation_tokens()}
         return [await _altered(admin, hmacs.get(token_id), change) for token_id in unique]
 
@@ -151,9 +151,9 @@ def _alter(
 
 
 async def _altered(
-    admin: "client.AdminClient",
+    admin: client.AdminClient,
     hmac: bytes | None,
-    change: "Callable[[client.AdminClient, bytes], Awaitable[int]]",
+    change: Callable[[client.AdminClient, bytes], Awaitable[int]],
 ) -> int | AdminError:
     if hmac is None:
         return AdminError(ErrorCode.DELEGATION_TOKEN_NOT_FOUND, "There is no such token, or you may not see it.")

@@ -7,18 +7,9 @@ from fnmatch import fnmatchcase
 import click
 
 from .. import client
-from ..client.errors import AdminError
-from ..client.model import (
-    BROKER_DEFAULT,
-    AlterConfigOp,
-    ConfigEntry,
-    CreatedTopic,
-    NewTopic,
-    PartitionDescription,
-    Resource,
-    Results,
-    TopicDescription,
-)
+from ..client.configs import AlterConfigOp, ConfigEntry, Resource
+from ..client.errors import AdminError, Results
+from ..client.topics import BROKER_DEFAULT, CreatedTopic, NewTopic, PartitionDescription, TopicDescription
 from ..protocol.config_resources import ConfigOperation
 from ..text import escaped, plural
 from .admin_options import (
@@ -57,7 +48,7 @@ def topics() -> None:
 def list_topics(*, pattern: str | None, internal: bool, options: AdminOptions) -> None:
     """List all topics, or those that match PATTERN ('sales.*')."""
 
-    async def question(admin: "client.AdminClient") -> list[tuple[str, int, int, bool]]:
+    async def question(admin: client.AdminClient) -> list[tuple[str, int, int, bool]]:
         found = (await admin.list_topics(include_internal=internal)).values()
         return [
             (topic.name, topic.num_partitions, topic.replication_factor, topic.is_internal)
@@ -84,7 +75,7 @@ def describe(*, names: Sequence[str], options: AdminOptions) -> None:
     """Show partitions, leaders, replicas and configs of topics. Without a NAME, show all topics."""
 
     async def question(
-        admin: "client.AdminClient",
+        admin: client.AdminClient,
     ) -> tuple[Results[str, TopicDescription], dict[str, dict[str, str | None]]]:
         found = await admin.describe_topics(names or tuple(await admin.list_topics()))
         there = [Resource.topic(name) for name, topic in found.items() if isinstance(topic, TopicDescription)]
@@ -239,7 +230,7 @@ def alter(
         raise click.UsageError("Nothing to alter: name --partitions, --config or --delete-config.")
     unique = list(dict.fromkeys(names))
 
-    async def question(admin: "client.AdminClient") -> list[ChangeResult]:
+    async def question(admin: client.AdminClient) -> list[ChangeResult]:
         verdicts: list[ChangeResult] = []
         if changes:
             wanted = {Resource.topic(name): changes for name in unique}

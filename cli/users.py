@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 
 from .. import client
-from ..client.errors import AdminError
-from ..client.model import Results, ScramCredentialInfo, ScramDeletion, ScramUpsertion
+from ..client.errors import AdminError, Results
+from ..client.users import ScramCredentialInfo, ScramDeletion, ScramUpsertion
 from ..security.scram_credentials import HASHES, MIN_ITERATIONS, MOST_STORED_ITERATIONS
 from ..text import escaped
 from .admin_options import (
@@ -108,7 +108,7 @@ def remove(*, names: Sequence[str], mechanisms: Sequence[str], options: AdminOpt
     """Remove users, or only some of their mechanisms. Open connections stay open."""
     unique = tuple(dict.fromkeys(names))
 
-    async def question(admin: "client.AdminClient") -> tuple[dict[str, list[str]], Results[str, None]]:
+    async def question(admin: client.AdminClient) -> tuple[dict[str, list[str]], Results[str, None]]:
         found = {} if mechanisms else await admin.describe_user_scram_credentials(unique)
         doomed = {name: list(mechanisms) or _mechanisms(found[name]) for name in unique}
         missing = {name: result for name, result in found.items() if isinstance(result, AdminError)}

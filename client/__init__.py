@@ -7,11 +7,9 @@
         print(await admin.list_topics())
 
 `configure` takes the keys of Kafka's AdminClientConfig, and a call about several topics returns a
-value or an AdminError for each. docs/client.md has more. AdminClient is imported when it is first
-used: a shell that completes a command must not wait for trio.
+value or an AdminError for each. docs/client.md has more. Only `connect` loads trio, for which a
+shell that completes a command must not wait.
 """
-
-from typing import TYPE_CHECKING, Any
 
 from ..cluster.errors import ConfigurationError
 from ..protocol.acls import (
@@ -24,43 +22,21 @@ from ..protocol.acls import (
 )
 from ..protocol.config_resources import ConfigOperation, ResourceType
 from ..protocol.error_codes import ErrorCode
+from .acls import AclBinding, AclBindingFilter
+from .admin_client import AdminClient
+from .cluster import BrokerDescription, ClusterDescription
+from .configs import AlterConfigOp, ConfigEntry, Resource
 from .configuration import Address, ClientConfig, configure, load_client_config
-from .errors import AdminError, ClusterUnreachable
-from .model import (
-    BROKER_DEFAULT,
-    AclBinding,
-    AclBindingFilter,
-    AlterConfigOp,
-    BrokerDescription,
-    ClientQuotaEntity,
-    ClientQuotaFilterComponent,
-    ClusterDescription,
-    ConfigEntry,
-    CreatedTopic,
-    DelegationToken,
-    GroupDescription,
-    GroupListing,
-    ListedOffset,
-    LogDirDescription,
-    NewTopic,
-    OffsetAndMetadata,
-    OffsetSpec,
-    PartitionDescription,
-    PartitionReassignment,
-    Replica,
-    ReplicaLog,
-    Resource,
-    Results,
-    ScramCredentialInfo,
-    ScramDeletion,
-    ScramUpsertion,
-    TopicDescription,
-    TopicListing,
-    TopicPartition,
-)
-
-if TYPE_CHECKING:
-    from .admin_client import AdminClient
+from .errors import AdminError, ClusterUnreachable, Results
+from .groups import GroupDescription, GroupListing, OffsetAndMetadata
+from .log_dirs import LogDirDescription, Replica, ReplicaLog
+from .partitions import PartitionReassignment
+from .quotas import ClientQuotaEntity, ClientQuotaFilterComponent
+from .records import ListedOffset, OffsetSpec
+from .tokens import DelegationToken
+from .topic_partition import TopicPartition
+from .topics import BROKER_DEFAULT, CreatedTopic, NewTopic, PartitionDescription, TopicDescription, TopicListing
+from .users import ScramCredentialInfo, ScramDeletion, ScramUpsertion
 
 __all__ = [
     "BROKER_DEFAULT",
@@ -111,12 +87,3 @@ __all__ = [
     "configure",
     "load_client_config",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Import AdminClient when it is first asked for (PEP 562)."""
-    if name != "AdminClient":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from .admin_client import AdminClient
-
-    return AdminClient

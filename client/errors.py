@@ -1,11 +1,17 @@
-"""The errors of the administrative client.
+"""The errors of the administrative client, and the results that have them.
 
 Rule: the error of one element of a batch is a value in the result (`AdminError`), and no exception
 for the others. Exceptions concern a whole call: no node is reached (`ClusterUnreachable`), or the
 configuration cannot be used (`ConfigurationError`).
 """
 
+from collections.abc import Sequence
+from typing import TypeVar
+
 from ..protocol.error_codes import ErrorCode
+
+T = TypeVar("T")
+K = TypeVar("K")
 
 IN_DOUBT = "IN_DOUBT"
 """The name of an error that is none of Kafka's: the request was sent, and no answer came."""
@@ -29,6 +35,26 @@ MEANINGS: dict[int, str] = {
     ErrorCode.TOPIC_DELETION_DISABLED: "the cluster deletes no topics (delete.topic.enable=false)",
 }
 """Messages for errors that a broker sends without one, as it does in older versions."""
+GROUP_MEANINGS: dict[int, str] = {
+    ErrorCode.NOT_COORDINATOR: "the node no longer coordinates the group",
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: "the group has no coordinator yet",
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: "the coordinator is loading its groups",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "you may not do this to the group",
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "you may not do this to the topic",
+    ErrorCode.GROUP_ID_NOT_FOUND: "there is no such group",
+    ErrorCode.NON_EMPTY_GROUP: "the group has members",
+    ErrorCode.INVALID_GROUP_ID: "this cannot be the name of a group",
+    ErrorCode.UNKNOWN_MEMBER_ID: "the group has members, which set its offsets themselves",
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "there is no such partition",
+    ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: "members of the group read the topic",
+    ErrorCode.OFFSET_METADATA_TOO_LARGE: "the metadata is too long",
+    ErrorCode.INVALID_COMMIT_OFFSET_SIZE: "the group has no room for more offsets",
+}
+"""Messages for errors of responses about groups, which have none."""
+ON_ITS_WAY = frozenset(
+    {ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
+)
+"""The errors of a group whose coordinator is to be looked up again."""
 
 
 class ClusterUnreachable(Exception):  # noqa: N818 - the world's fault
@@ -69,3 +95,32 @@ class AdminError(Exception):
 def in_doubt(text: str) -> AdminError:
     """Make the error of an element for which no answer came."""
     return AdminError(ErrorCode.NETWORK_EXCEPTION, text, in_doubt=True)
+
+
+Results = dict[K, T | AdminError]
+"""The value or the error of each element of a batch (K117-2)."""
+
+
+def check(code: int, message: str | None = None) -> None:
+    """Raise AdminError if the code is that of an error."""
+    if code != ErrorCode.NONE:
+        raise AdminError(code, message)
+
+
+def result_of(code: int, message: str | None, value: T) -> T | AdminError:
+    """Return the value, or an AdminError if the code is that of an error."""
+    return value if code == ErrorCode.NONE else AdminError(code, message)
+
+
+def value_of(result: T | AdminError) -> T:
+    if isinstance(result, AdminError):
+        raise result
+    return result
+
+
+def each_of(elements: Sequence[K], found: Results[K, T]) -> Results[K, T]:
+    """Return the results in the order of the elements; an element that the answer leaves out has
+    an error of its own.
+    """
+    silent = AdminError(ErrorCode.UNKNOWN_SERVER_ERROR, "the answer does not mention it")
+    return {element: found.get(element, silent) for element in elements}

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import trio
 
-from ...client.acl_messages import described
+from ...client.acls import bindings_of
 from ...client.configuration import Address
 from ...client.errors import AdminError, ClusterUnreachable
 from ...client.network import BrokerLink, Network
@@ -173,7 +173,7 @@ class ClusterReader:
             return {}
         check(answer.error_code, "ACLs")
         try:
-            bindings = described(answer)
+            bindings = bindings_of(answer)
         except (AdminError, ValueError) as error:
             raise NotKnownError(f"the gateway cannot read an ACL of the cluster: {error}") from None
         found: dict[ResourcePattern, list[AccessControlEntry]] = {}

@@ -8,8 +8,9 @@ import pytest
 import trio
 
 from minicontroller.client.admin_client import AdminClient
+from minicontroller.client.configs import Resource
 from minicontroller.client.errors import AdminError, ClusterUnreachable
-from minicontroller.client.model import CreatedTopic, NewTopic, Resource
+from minicontroller.client.topics import CreatedTopic, NewTopic
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_topics import (

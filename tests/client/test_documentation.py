@@ -87,7 +87,5 @@ def test_the_client_does_in_python_what_its_page_and_its_docstring_show(empty: M
 
 
 def test_what_the_client_exports_is_there() -> None:
-    """Each name that the package promises can be imported from it, and no other is made up."""
+    """Each name that the package promises can be imported from it."""
     assert [name for name in minicontroller.client.__all__ if not hasattr(minicontroller.client, name)] == []
-    with pytest.raises(AttributeError, match="has no attribute 'Consumer'"):
-        _ = minicontroller.client.Consumer

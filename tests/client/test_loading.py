@@ -65,7 +65,7 @@ def test_help_and_completion_load_no_client(tmp_path: Path, arguments: list[str]
     words = {"COMP_WORDS": " ".join(["minicontroller", *arguments[:-1], "--"]), "COMP_CWORD": str(len(arguments))}
     complete = {"_MINICONTROLLER_COMPLETE": "bash_complete", **words}
     for modules in (loaded(*arguments, folder=tmp_path), loaded(folder=tmp_path, **complete)):
-        assert f"{OURS}controller.command_line.admin_options" in modules
+        assert f"{OURS}cli.admin_options" in modules
         assert not modules & {"trio", "rich"}
 
 
@@ -75,5 +75,5 @@ def test_the_list_of_commands_loads_none_of_them(tmp_path: Path) -> None:
     """
     complete = {"_MINICONTROLLER_COMPLETE": "bash_complete", "COMP_WORDS": "minicontroller ", "COMP_CWORD": "1"}
     for modules in (loaded("--help", folder=tmp_path), loaded(folder=tmp_path, **complete)):
-        assert f"{OURS}controller.command_line.commands" in modules
+        assert f"{OURS}cli.commands" in modules
         assert not modules & {"trio", "rich", "msgspec", "logging", "json"}
