@@ -21,8 +21,9 @@ from ..protocol.acls import (
     ResourcePattern,
 )
 from ..text import escaped, plural
-from .admin_options import AdminOptions, ChangeResult, admin_options, ask, conclude, print_json
+from .admin_options import AdminOptions, admin_options, ask
 from .output import is_conversation
+from .results import ChangeResult, conclude, print_list
 
 Member = TypeVar("Member", bound=IntEnum)
 Place = tuple[AclResourceType, str]
@@ -70,7 +71,6 @@ def _choice(members: dict[str, Member]) -> click.Choice[str]:
 
 
 def filter_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that choose ACLs."""
     for option in (
         click.option("--permission", type=_choice(PERMISSIONS), help="Only ACLs that allow, or that deny."),
         click.option(
@@ -127,14 +127,9 @@ def acls() -> None:
 def list_acls(*, options: AdminOptions, **chosen: Any) -> None:
     """List all ACLs, or those of RESOURCES."""
     found = ask(options, lambda admin: _found(admin, _filters(**chosen)))
-    if options.as_json:
-        print_json({"acls": [_facts(acl) for acl in found]})
-    elif found:
-        from .tables import print_table
-
-        print_table(("resource", "pattern", "principal", "host", "operation", ""), [_cells(acl) for acl in found])
-    else:
-        click.echo("No ACLs.", err=True)
+    columns = ("resource", "pattern", "principal", "host", "operation", "")
+    document = {"acls": [_facts(acl) for acl in found]}
+    print_list(options, document, columns, [_cells(acl) for acl in found], "No ACLs.")
 
 
 async def _found(admin: client.AdminClient, filters: Sequence[AclBindingFilter]) -> list[AclBinding]:
@@ -261,10 +256,8 @@ def remove(*, yes: bool, every: bool, options: AdminOptions, **chosen: Any) -> N
             click.echo(escaped(_text(acl)))
         if not click.confirm(f"Remove {plural(len(found), 'ACL')}?"):
             raise click.ClickException("Nothing was removed.")
-    verdicts = _removals(ask(options, lambda admin: admin.delete_acls(filters)))
-    if not (verdicts or options.as_json):
-        click.echo("No such ACLs.", err=True)
-    conclude(options, verdicts)
+    removals = _removals(ask(options, lambda admin: admin.delete_acls(filters)))
+    conclude(options, removals, nothing="No such ACLs.")
 
 
 def _removals(results: client.Results[AclBindingFilter, tuple[AclBinding, ...]]) -> list[ChangeResult]:

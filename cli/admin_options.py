@@ -1,14 +1,14 @@
-"""The options, client calls and exit codes that the administrative commands share.
+"""The options that the administrative commands share, and the client that asks for them.
 
 Rule: the exit code is 0 if everything was done, 1 if something was refused, 2 for a usage error,
 and 3 if no node was reached or a result is unknown. Each error is one sentence on stderr; with
 --json there is also an object on stdout.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from functools import wraps
 from pathlib import Path
-from typing import IO, Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import click
 import msgspec
@@ -18,7 +18,7 @@ from ..client.configuration import ClientConfig, load_client_config
 from ..client.errors import AdminError, ClusterUnreachable
 from ..cluster.errors import ConfigurationError
 from ..text import escaped
-from .output import readers_may_leave
+from .output import print_json
 from .typed import Seconds, read_text, require_text
 
 T = TypeVar("T")
@@ -121,65 +121,3 @@ def begun(text: str) -> str:
     address.
     """
     return text if ":" in text.partition(" ")[0] else text[:1].upper() + text[1:]
-
-
-def print_json(document: object) -> None:
-    import json  # ASCII only, so that no text can control a terminal
-
-    click.echo(json.dumps(document, indent=2))
-
-
-def error_json(error: AdminError | None) -> dict[str, object] | None:
-    if error is None:
-        return None
-    code = None if error.in_doubt else int(error.code)
-    return {"code": code, "name": error.name, "message": error.message}
-
-
-class ChangeResult(msgspec.Struct, frozen=True):
-    """The result of changing one topic, broker or other resource."""
-
-    element: str
-    """The name for people, such as `topic orders`."""
-    done: str
-    """The text for people if the change was made, such as `created, 3 partitions`."""
-    facts: dict[str, object]
-    """The fields of the result for JSON."""
-    error: AdminError | None = None
-
-
-def conclude(options: AdminOptions, verdicts: Iterable[ChangeResult], *, dry_run: bool = False) -> NoReturn:
-    """Print the results, and exit with the code for them."""
-    listed = list(verdicts)
-    with readers_may_leave():
-        if options.as_json:
-            results = [
-                {**verdict.facts, "ok": verdict.error is None, "error": error_json(verdict.error)} for verdict in listed
-            ]
-            print_json({"dry_run": dry_run, "results": results})
-        for verdict in listed:
-            if verdict.error is None and not options.as_json:
-                click.echo(f"{escaped(verdict.element)}: {'would be ' if dry_run else ''}{escaped(verdict.done)}")
-    for verdict in listed:
-        if verdict.error is not None:
-            complain(verdict.element, verdict.error)
-    raise SystemExit(exit_code(verdict.error for verdict in listed))
-
-
-def complain(element: str, error: AdminError, file: IO[str] | None = None) -> None:
-    """Print a sentence about a refused change, on stderr or into `file`."""
-    click.echo(refusal(element, error), file=file, err=file is None)
-
-
-def refusal(element: str, error: AdminError) -> str:
-    """Return a sentence such as `orders: refused (POLICY_VIOLATION): at most 50 partitions.`"""
-    verb = "in doubt" if error.in_doubt else f"refused ({error.name})"
-    text = error.message.rstrip()
-    return escaped(f"{element}: {verb}: {text}{'' if text.endswith(('.', '!', '?')) else '.'}")
-
-
-def exit_code(errors: Iterable[AdminError | None]) -> int:
-    found = [error for error in errors if error is not None]
-    if any(error.in_doubt for error in found):
-        return NOT_REACHED
-    return REFUSED if found else 0

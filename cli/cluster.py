@@ -4,7 +4,9 @@ import click
 
 from ..client.cluster import ClusterDescription
 from ..text import escaped
-from .admin_options import AdminOptions, admin_options, ask, print_json
+from .admin_options import AdminOptions, admin_options, ask
+from .output import print_json
+from .tables import print_table
 
 
 @click.command()
@@ -36,8 +38,6 @@ def _json(seen: ClusterDescription, counts: dict[str, int]) -> dict[str, object]
 
 
 def _print(seen: ClusterDescription, counts: dict[str, int]) -> None:
-    from .tables import print_table
-
     click.echo(escaped(f"cluster {seen.cluster_id or '(without an id)'}"))
     click.echo(", ".join(f"{name.replace('_', ' ')}: {number}" for name, number in counts.items()))
     rows = [

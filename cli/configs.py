@@ -8,25 +8,15 @@ from typing import Any, TypeVar
 
 import click
 
-from .. import client
 from ..client.configs import SET_HERE, AlterConfigOp, ConfigEntry, Resource
 from ..client.errors import AdminError, Results
 from ..process.settings.keys import KEYS
 from ..protocol.config_resources import ConfigOperation
 from ..text import escaped
-from .admin_options import (
-    AdminOptions,
-    ChangeResult,
-    admin_options,
-    ask,
-    complain,
-    conclude,
-    error_json,
-    exit_code,
-    print_json,
-)
+from .admin_options import AdminOptions, admin_options, ask
 from .changes import parse_changes
-from .output import readers_may_leave
+from .results import ChangeResult, conclude, conclude_reading, error_json, failures_of
+from .tables import print_table
 from .typed import INT32
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -82,11 +72,7 @@ def get(
     not.
     """
     resources = _resources(topics, brokers, cluster=cluster)
-
-    def question(admin: client.AdminClient) -> Any:
-        return admin.describe_configs(resources)
-
-    found: Results[Resource, tuple[ConfigEntry, ...]] = ask(options, question)
+    found = ask(options, lambda admin: admin.describe_configs(resources))
     _check_keys(keys, found)
     chosen = {
         resource: entries
@@ -94,16 +80,14 @@ def get(
         else _chosen(resource, entries, keys, everything=everything)
         for resource, entries in found.items()
     }
-    with readers_may_leave():
-        if options.as_json:
-            print_json({"resources": [_resource_json(resource, entries) for resource, entries in chosen.items()]})
+
+    def show() -> None:
         for resource, entries in chosen.items():
-            if not (isinstance(entries, AdminError) or options.as_json):
+            if not isinstance(entries, AdminError):
                 _print(resource, entries)
-    for resource, entries in chosen.items():
-        if isinstance(entries, AdminError):
-            complain(str(resource), entries)
-    raise SystemExit(exit_code(entries for entries in chosen.values() if isinstance(entries, AdminError)))
+
+    document = {"resources": [_resource_json(resource, entries) for resource, entries in chosen.items()]}
+    conclude_reading(options, document, show, failures_of(chosen))
 
 
 def _check_keys(keys: Sequence[str], found: Results[Resource, tuple[ConfigEntry, ...]]) -> None:
@@ -131,8 +115,6 @@ def _chosen(
 
 
 def _print(resource: Resource, entries: Sequence[ConfigEntry]) -> None:
-    from .tables import print_table
-
     click.echo(escaped(str(resource)) + ("" if entries else ": nothing is set"))
     if entries:
         rows = [(entry.name, "(secret)" if entry.is_sensitive else entry.value, entry.source) for entry in entries]

@@ -11,19 +11,10 @@ from ..client.errors import AdminError, Results
 from ..client.groups import GroupDescription, OffsetAndMetadata
 from ..client.topic_partition import TopicPartition
 from ..text import escaped, plural
-from .admin_options import (
-    AdminOptions,
-    ChangeResult,
-    admin_options,
-    ask,
-    complain,
-    conclude,
-    error_json,
-    exit_code,
-    print_json,
-)
+from .admin_options import AdminOptions, admin_options, ask
 from .changes import parse_partition
-from .output import is_conversation, readers_may_leave
+from .results import ChangeResult, conclude, conclude_reading, confirm, error_json, failures_of, print_list
+from .tables import print_table
 
 Offsets = Results[TopicPartition, OffsetAndMetadata]
 LARGEST = 2**63 - 1
@@ -64,15 +55,10 @@ def groups() -> None:
 def list_groups(*, options: AdminOptions) -> None:
     """Show the groups that you may see."""
     found = ask(options, lambda admin: admin.list_consumer_groups())
-    if options.as_json:
-        rows = [{"group": each.group_id, "state": each.state, "protocol": each.protocol_type} for each in found]
-        print_json({"groups": rows})
-    elif found:
-        from .tables import print_table
-
-        print_table(("group", "state", "protocol"), [(each.group_id, each.state, each.protocol_type) for each in found])
-    else:
-        click.echo("No groups.", err=True)
+    columns = ("group", "state", "protocol")
+    rows = [(each.group_id, each.state, each.protocol_type) for each in found]
+    document = {"groups": [dict(zip(columns, row, strict=True)) for row in rows]}
+    print_list(options, document, columns, rows, "No groups.")
 
 
 @groups.command()
@@ -89,16 +75,14 @@ def describe(*, names: Sequence[str], options: AdminOptions) -> None:
         ]
 
     found = ask(options, question)
-    with readers_may_leave():
-        if options.as_json:
-            print_json({"groups": [_group_json(*each) for each in found]})
+
+    def show() -> None:
         for _, group, offsets in found:
-            if not (isinstance(group, AdminError) or options.as_json):
+            if not isinstance(group, AdminError):
                 _print_group(group, offsets)
-    for name, group, _ in found:
-        if isinstance(group, AdminError):
-            complain(name, group)
-    raise SystemExit(exit_code(group for _, group, _ in found if isinstance(group, AdminError)))
+
+    document = {"groups": [_group_json(*each) for each in found]}
+    conclude_reading(options, document, show, failures_of({name: group for name, group, _ in found}))
 
 
 @groups.command("set-offsets")
@@ -135,8 +119,7 @@ def delete_offsets(*, group: str, partitions: Sequence[TopicPartition], options:
 def delete(*, names: Sequence[str], yes: bool, options: AdminOptions) -> None:
     """Delete groups without members, with their offsets."""
     question = f"Delete {plural(len(names), 'group')}: {escaped(', '.join(names))}?"
-    if not yes and is_conversation() and not click.confirm(question):
-        raise click.ClickException("Nothing was deleted.")
+    confirm(question, "Nothing was deleted.", is_settled=yes)
     results = ask(options, lambda admin: admin.delete_consumer_groups(names))
     conclude(options, [ChangeResult(name, "deleted", {"group": name}, error) for name, error in results.items()])
 
@@ -147,8 +130,6 @@ def _changed(group: str, partition: TopicPartition, error: AdminError | None, do
 
 
 def _print_group(group: GroupDescription, offsets: Offsets) -> None:
-    from .tables import print_table
-
     facts = [group.state, plural(group.members, "member"), f"coordinator {group.coordinator}"]
     click.echo(f"{escaped(group.group_id)}: {escaped(', '.join(facts))}")
     rows = [

@@ -6,8 +6,9 @@ from ..client.errors import AdminError
 from ..client.topic_partition import TopicPartition
 from ..protocol.error_codes import ErrorCode
 from ..text import escaped
-from .admin_options import AdminOptions, ChangeResult, admin_options, ask, conclude
+from .admin_options import AdminOptions, admin_options, ask
 from .changes import parse_partitions
+from .results import ChangeResult, conclude
 
 
 @click.group()
@@ -26,9 +27,8 @@ def elect(*, partitions: tuple[TopicPartition, ...], everything: bool, unclean: 
         raise click.UsageError("Name partitions, such as orders-0, or --all.")
     named = None if everything else partitions
     results = ask(options, lambda admin: admin.elect_leaders(named, unclean=unclean))
-    if not results and not options.as_json:
-        click.echo("No partition needs an election.", err=True)
-    conclude(options, (_result(each, result) for each, result in results.items()))
+    verdicts = (_result(each, result) for each, result in results.items())
+    conclude(options, verdicts, nothing="No partition needs an election.")
 
 
 def _result(partition: TopicPartition, result: AdminError | None) -> ChangeResult:

@@ -10,19 +10,10 @@ from .. import client
 from ..client.errors import AdminError, Results
 from ..client.log_dirs import LogDirDescription, Replica
 from ..text import escaped
-from .admin_options import (
-    AdminOptions,
-    ChangeResult,
-    admin_options,
-    ask,
-    complain,
-    conclude,
-    error_json,
-    exit_code,
-    print_json,
-)
+from .admin_options import AdminOptions, admin_options, ask
 from .changes import parse_partition
-from .output import readers_may_leave
+from .results import ChangeResult, conclude, conclude_reading, error_json
+from .tables import print_table
 from .typed import INT32
 
 Described = Results[int, tuple[LogDirDescription, ...]]
@@ -66,15 +57,8 @@ def describe(*, topics: Sequence[str], brokers: Sequence[int], options: AdminOpt
         return await admin.describe_log_dirs(ids)
 
     found = ask(options, question)
-    with readers_may_leave():
-        if options.as_json:
-            print_json({"brokers": [_json(broker_id, each, topics) for broker_id, each in found.items()]})
-        else:
-            _print(found, topics)
-    failures = _failures(found)
-    for element, error in failures:
-        complain(element, error)
-    raise SystemExit(exit_code(error for _, error in failures))
+    document = {"brokers": [_json(broker_id, each, topics) for broker_id, each in found.items()]}
+    conclude_reading(options, document, lambda: _print(found, topics), _failures(found))
 
 
 def _failures(found: Described) -> list[tuple[str, AdminError]]:
@@ -89,8 +73,6 @@ def _failures(found: Described) -> list[tuple[str, AdminError]]:
 
 
 def _print(found: Described, topics: Sequence[str]) -> None:
-    from .tables import print_table
-
     rows = [
         (broker_id, each.path, str(partition), log.size_bytes, log.offset_lag, "future" if log.is_future else "current")
         for broker_id, directories in found.items()

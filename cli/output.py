@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import click
+
 STDOUT = 1
 
 
@@ -35,3 +37,9 @@ def nobody_reads() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, STDOUT)
     os.close(nowhere)
+
+
+def print_json(document: object) -> None:
+    import json  # ASCII only, so that no text can control a terminal
+
+    click.echo(json.dumps(document, indent=2))

@@ -9,8 +9,9 @@ import click
 from .. import client
 from ..client.errors import Results
 from ..client.quotas import ClientQuotaEntity, ClientQuotaFilterComponent
-from .admin_options import AdminOptions, ChangeResult, admin_options, ask, conclude, print_json
+from .admin_options import AdminOptions, admin_options, ask
 from .changes import parse_settings
+from .results import ChangeResult, conclude, print_list
 
 WORDS = {"user": "user", "client-id": "client id", "ip": "address"}
 """The types of entities, and what people call them."""
@@ -58,17 +59,11 @@ def list_quotas(*, entity: ClientQuotaEntity, strict: bool, options: AdminOption
     """Show quotas. Without options, show all."""
     components = [ClientQuotaFilterComponent(kind, name) for kind, name in entity.entries]
     found = ask(options, lambda admin: admin.describe_client_quotas(components, strict=strict))
-    if options.as_json:
-        print_json({"quotas": [{"entity": dict(each.entries), "quotas": values} for each, values in found.items()]})
-    elif found:
-        from .tables import print_table
-
-        rows = [
-            (str(each), key, f"{value:.17g}") for each, values in found.items() for key, value in sorted(values.items())
-        ]
-        print_table(("entity", "quota", "value"), rows)
-    else:
-        click.echo("No quotas.", err=True)
+    document = {"quotas": [{"entity": dict(each.entries), "quotas": values} for each, values in found.items()]}
+    rows = [
+        (str(each), key, f"{value:.17g}") for each, values in found.items() for key, value in sorted(values.items())
+    ]
+    print_list(options, document, ("entity", "quota", "value"), rows, "No quotas.")
 
 
 @quotas.command("set")

@@ -9,9 +9,12 @@ from ..client.errors import Results
 from ..client.partitions import PartitionReassignment
 from ..client.topic_partition import TopicPartition
 from ..text import escaped
-from .admin_options import AdminOptions, ChangeResult, admin_options, ask, conclude, print_json
+from .admin_options import AdminOptions, admin_options, ask
 from .changes import parse_partition, parse_partitions
+from .results import ChangeResult, conclude, print_list
 from .typed import INT32
+
+NO_MOVES = "No replicas are being moved."
 
 
 def parse_moves(
@@ -55,18 +58,12 @@ def list_reassignments(*, topics: Sequence[str], options: AdminOptions) -> None:
         return {each: found[each] for each in sorted(found) if not topics or each.topic in topics}
 
     found = ask(options, question)
-    if options.as_json:
-        print_json({"reassignments": [_json(partition, moving) for partition, moving in found.items()]})
-    elif found:
-        from .tables import print_table
-
-        rows = [
-            (str(each), _ids(moving.target), _ids(moving.adding_replicas), _ids(moving.removing_replicas))
-            for each, moving in found.items()
-        ]
-        print_table(("partition", "moves to", "adding", "removing"), rows)
-    else:
-        click.echo("No replicas are being moved.", err=True)
+    document = {"reassignments": [_json(partition, moving) for partition, moving in found.items()]}
+    rows = [
+        (str(each), _ids(moving.target), _ids(moving.adding_replicas), _ids(moving.removing_replicas))
+        for each, moving in found.items()
+    ]
+    print_list(options, document, ("partition", "moves to", "adding", "removing"), rows, NO_MOVES)
 
 
 def _json(partition: TopicPartition, moving: PartitionReassignment) -> dict[str, object]:
@@ -111,9 +108,7 @@ def cancel(*, partitions: tuple[TopicPartition, ...], everything: bool, options:
         return await admin.alter_partition_reassignments(dict.fromkeys(named)) if named else {}
 
     results = ask(options, question)
-    if not results and not options.as_json:
-        click.echo("No replicas are being moved.", err=True)
-    conclude(options, (_result(each, result, "cancelled") for each, result in results.items()))
+    conclude(options, (_result(each, result, "cancelled") for each, result in results.items()), nothing=NO_MOVES)
 
 
 def _result(partition: TopicPartition, result: client.AdminError | None, done: str) -> ChangeResult:

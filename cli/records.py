@@ -8,19 +8,10 @@ from ..client.errors import AdminError
 from ..client.records import ListedOffset, OffsetSpec
 from ..client.topic_partition import TopicPartition
 from ..text import escaped
-from .admin_options import (
-    AdminOptions,
-    ChangeResult,
-    admin_options,
-    ask,
-    complain,
-    conclude,
-    error_json,
-    exit_code,
-    print_json,
-)
+from .admin_options import AdminOptions, admin_options, ask
 from .changes import parse_partition, parse_partitions
-from .output import is_conversation, readers_may_leave
+from .results import ChangeResult, conclude, conclude_reading, confirm, error_json, failures_of
+from .tables import print_table
 
 LARGEST = 2**63 - 1
 ALL_RECORDS = -1
@@ -62,26 +53,16 @@ def delete(*, offsets: dict[TopicPartition, int], yes: bool, dry_run: bool, opti
     --dry-run needs nodes of minicontroller, as Kafka's DeleteRecords has no such option.
     """
     question = f"Delete records of {escaped(', '.join(map(str, offsets)))}?"
-    if not (yes or dry_run) and is_conversation() and not click.confirm(question):
-        raise click.ClickException("Nothing was deleted.")
+    confirm(question, "Nothing was deleted.", is_settled=yes or dry_run)
     results = ask(options, lambda admin: admin.delete_records(offsets, validate_only=dry_run))
-    conclude(
-        options,
-        (
-            ChangeResult(
-                escaped(str(each)),
-                "deleted",
-                {"topic": each.topic, "partition": each.partition, "low_watermark": _low_watermark(result)},
-                None if isinstance(result, int) else result,
-            )
-            for each, result in results.items()
-        ),
-        dry_run=dry_run,
-    )
+    conclude(options, (_deletion(each, result) for each, result in results.items()), dry_run=dry_run)
 
 
-def _low_watermark(result: object) -> int | None:
-    return result if isinstance(result, int) else None
+def _deletion(partition: TopicPartition, result: int | AdminError) -> ChangeResult:
+    facts: dict[str, object] = {"topic": partition.topic, "partition": partition.partition, "low_watermark": None}
+    if isinstance(result, AdminError):
+        return ChangeResult(escaped(str(partition)), "", facts, result)
+    return ChangeResult(escaped(str(partition)), "deleted", {**facts, "low_watermark": result})
 
 
 @records.command()
@@ -96,20 +77,11 @@ def offsets(*, partitions: tuple[TopicPartition, ...], of: str, time_ms: int | N
     """
     spec = SPECS[of] if time_ms is None else time_ms
     found = ask(options, lambda admin: admin.list_offsets(dict.fromkeys(partitions, spec)))
-    with readers_may_leave():
-        if options.as_json:
-            print_json({"offsets": [_offset_json(each, result) for each, result in found.items()]})
-        else:
-            _print_offsets(found)
-    for each, result in found.items():
-        if isinstance(result, AdminError):
-            complain(str(each), result)
-    raise SystemExit(exit_code(result for result in found.values() if isinstance(result, AdminError)))
+    document = {"offsets": [_offset_json(each, result) for each, result in found.items()]}
+    conclude_reading(options, document, lambda: _print_offsets(found), failures_of(found))
 
 
 def _print_offsets(found: dict[TopicPartition, ListedOffset | AdminError]) -> None:
-    from .tables import print_table
-
     rows = [
         (str(each), result.offset, result.timestamp_ms if result.timestamp_ms >= 0 else None)
         for each, result in found.items()

@@ -15,7 +15,9 @@ from ..client.errors import AdminError
 from ..client.tokens import DelegationToken
 from ..protocol.error_codes import ErrorCode
 from ..text import escaped
-from .admin_options import AdminOptions, ChangeResult, admin_options, ask, conclude, print_json
+from .admin_options import AdminOptions, admin_options, ask
+from .output import print_json
+from .results import ChangeResult, conclude, print_list
 
 INT64 = 2**63 - 1
 
@@ -88,16 +90,10 @@ def create(*, owner: str | None, renewers: Sequence[str], max_lifetime_ms: int |
 def list_tokens(*, owners: Sequence[str], show_hmac: bool, options: AdminOptions) -> None:
     """Show the tokens that you may see."""
     found = ask(options, lambda admin: admin.describe_delegation_tokens(owners or None))
-    if options.as_json:
-        print_json({"tokens": [_token_json(token, show_hmac=show_hmac) for token in found]})
-    elif found:
-        from .tables import print_table
-
-        names = ("id", "owner", "requester", "renewers", "expires", "ends")
-        rows = [(*_row(token), _text_of(token.hmac)) if show_hmac else _row(token) for token in found]
-        print_table((*names, "HMAC") if show_hmac else names, rows)
-    else:
-        click.echo("No tokens.", err=True)
+    document = {"tokens": [_token_json(token, show_hmac=show_hmac) for token in found]}
+    names = ("id", "owner", "requester", "renewers", "expires", "ends")
+    rows = [(*_row(token), _text_of(token.hmac)) if show_hmac else _row(token) for token in found]
+    print_list(options, document, (*names, "HMAC") if show_hmac else names, rows, "No tokens.")
 
 
 @tokens.command()

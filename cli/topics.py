@@ -12,19 +12,10 @@ from ..client.errors import AdminError, Results
 from ..client.topics import BROKER_DEFAULT, CreatedTopic, NewTopic, PartitionDescription, TopicDescription
 from ..protocol.config_resources import ConfigOperation
 from ..text import escaped, plural
-from .admin_options import (
-    AdminOptions,
-    ChangeResult,
-    admin_options,
-    ask,
-    complain,
-    conclude,
-    error_json,
-    exit_code,
-    print_json,
-)
+from .admin_options import AdminOptions, admin_options, ask
 from .changes import parse_assignment, parse_changes, parse_settings
-from .output import is_conversation, readers_may_leave
+from .results import ChangeResult, conclude, conclude_reading, confirm, error_json, failures_of, print_list
+from .tables import print_table
 from .typed import INT16, INT32
 
 NO_ID = bytes(16)
@@ -57,15 +48,10 @@ def list_topics(*, pattern: str | None, internal: bool, options: AdminOptions) -
         ]
 
     rows = ask(options, question)
-    if options.as_json:
-        keys = ("name", "partitions", "replication_factor", "internal")
-        print_json({"topics": [dict(zip(keys, row, strict=True)) for row in rows]})
-    elif rows:
-        from .tables import print_table
-
-        print_table(("topic", "partitions", "replication"), [row[:3] for row in rows])
-    else:
-        click.echo("No topics." if pattern is None else f"No topic is called {escaped(pattern)}.", err=True)
+    keys = ("name", "partitions", "replication_factor", "internal")
+    document = {"topics": [dict(zip(keys, row, strict=True)) for row in rows]}
+    nothing = "No topics." if pattern is None else f"No topic is called {escaped(pattern)}."
+    print_list(options, document, ("topic", "partitions", "replication"), [row[:3] for row in rows], nothing)
 
 
 @topics.command()
@@ -83,16 +69,14 @@ def describe(*, names: Sequence[str], options: AdminOptions) -> None:
         return found, {resource.name: _set_here(entries) for resource, entries in configs.items()}
 
     found, configs = ask(options, question)
-    with readers_may_leave():
-        if options.as_json:
-            print_json({"topics": [_topic_json(name, topic, configs.get(name, {})) for name, topic in found.items()]})
+
+    def show() -> None:
         for name, topic in found.items():
-            if not (isinstance(topic, AdminError) or options.as_json):
+            if isinstance(topic, TopicDescription):
                 _print_topic(topic, configs.get(name, {}))
-    for name, topic in found.items():
-        if isinstance(topic, AdminError):
-            complain(name, topic)
-    raise SystemExit(exit_code(topic for topic in found.values() if isinstance(topic, AdminError)))
+
+    document = {"topics": [_topic_json(name, topic, configs.get(name, {})) for name, topic in found.items()]}
+    conclude_reading(options, document, show, failures_of(found))
 
 
 def _set_here(entries: Sequence[ConfigEntry] | AdminError) -> dict[str, str | None]:
@@ -104,8 +88,6 @@ def _set_here(entries: Sequence[ConfigEntry] | AdminError) -> dict[str, str | No
 
 
 def _print_topic(topic: TopicDescription, configs: dict[str, str | None]) -> None:
-    from .tables import print_table
-
     facts = [plural(len(topic.partitions), "partition"), f"replication factor {topic.replication_factor}"]
     facts += [f"id {_id(topic.topic_id)}"] if topic.topic_id != NO_ID else []
     facts += ["internal"] if topic.is_internal else []
@@ -265,8 +247,7 @@ def delete(
     --dry-run needs nodes of minicontroller, as Kafka's DeleteTopics has no such option.
     """
     question = f"Delete {escaped(', '.join(names))} with all records?"
-    if not (yes or dry_run) and is_conversation() and not click.confirm(question):
-        raise click.ClickException("Nothing was deleted.")
+    confirm(question, "Nothing was deleted.", is_settled=yes or dry_run)
     results = ask(options, lambda admin: admin.delete_topics(names, validate_only=dry_run))
     deleted = (ChangeResult(name, "deleted", {"topic": name}, result) for name, result in results.items())
     conclude(options, deleted, dry_run=dry_run)

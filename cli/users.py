@@ -15,18 +15,9 @@ from ..client.errors import AdminError, Results
 from ..client.users import ScramCredentialInfo, ScramDeletion, ScramUpsertion
 from ..security.scram_credentials import HASHES, MIN_ITERATIONS, MOST_STORED_ITERATIONS
 from ..text import escaped
-from .admin_options import (
-    AdminOptions,
-    ChangeResult,
-    admin_options,
-    ask,
-    complain,
-    conclude,
-    error_json,
-    exit_code,
-    print_json,
-)
+from .admin_options import AdminOptions, admin_options, ask
 from .output import is_conversation
+from .results import ChangeResult, conclude, conclude_reading, error_json, failures_of, print_list
 from .typed import read_text
 
 VARIABLE = "MINICONTROLLER_NEW_PASSWORD"
@@ -52,19 +43,13 @@ def list_users(*, names: Sequence[str], options: AdminOptions) -> None:
     """Show users with their mechanisms. Without a NAME, show all users."""
     found = ask(options, lambda admin: admin.describe_user_scram_credentials(tuple(dict.fromkeys(names))))
     infos = {name: result for name, result in found.items() if not isinstance(result, AdminError)}
-    if options.as_json:
-        print_json({"users": [_user_json(name, result) for name, result in found.items()]})
-    elif infos:
-        from .tables import print_table
+    document = {"users": [_user_json(name, result) for name, result in found.items()]}
+    rows = [(name, info.mechanism, info.iterations) for name, result in infos.items() for info in result]
 
-        rows = [(name, info.mechanism, info.iterations) for name, result in infos.items() for info in result]
-        print_table(("user", "mechanism", "iterations"), rows)
-    elif not names:
-        click.echo("No users.", err=True)
-    for name, result in found.items():
-        if isinstance(result, AdminError):
-            complain(name, result)
-    raise SystemExit(exit_code(result for result in found.values() if isinstance(result, AdminError)))
+    def show() -> None:
+        print_list(options, document, ("user", "mechanism", "iterations"), rows, "" if names else "No users.")
+
+    conclude_reading(options, document, show, failures_of(found))
 
 
 def _user_json(name: str, result: tuple[ScramCredentialInfo, ...] | AdminError) -> dict[str, object]:
