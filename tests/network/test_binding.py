@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from minicontroller.network.binding import EVERY_ADDRESS, MOST_TRIES, open_listeners, port_of
-from minicontroller.network.http.listener import HttpListener, HttpService
+from minicontroller.network.http.listener import HttpListener, Serve
 from minicontroller.network.http.protection import HttpProtection
 from minicontroller.process.settings.node_config import NodeConfig
 from tests.support.ports import free_port
@@ -125,7 +125,7 @@ async def test_a_port_that_is_taken_at_one_of_the_addresses_is_taken(monkeypatch
 async def test_the_http_port_is_bound_like_the_others() -> None:
     """`http.listen` takes a wildcard for both families, too."""
 
-    async def load(_: HttpListener) -> HttpService:
+    async def load(_: HttpListener) -> Serve:
         raise AssertionError("nobody asks")
 
     for host in ("0.0.0.0", "[::]"):
