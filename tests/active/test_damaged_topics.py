@@ -18,6 +18,7 @@ from minicontroller.cluster.znodes.configs import encode_config
 from minicontroller.cluster.znodes.topics import encode_topic
 from minicontroller.controller.active.topic_watches import TopicWatches
 from minicontroller.controller.apis import APIS
+from minicontroller.network.serving.api import response_of
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.compiler import decoder
 from minicontroller.protocol.error_codes import ErrorCode
@@ -259,14 +260,14 @@ async def test_changes_go_on_beside_unreadable_defaults(
     assert await cluster.delete("t") == [ErrorCode.NONE]
 
 
-def describe(cluster: SmallCluster, name: str = "t", kind: int = TOPIC) -> Any:
+async def describe(cluster: SmallCluster, name: str = "t", kind: int = TOPIC) -> Any:
     """Ask the controller's node for the configs of a resource: the row of the answer."""
     node = cluster.controller_node
     request = DescribeConfigsRequest(
         resources=[DescribeConfigsResource(resource_type=kind, resource_name=name)], include_synonyms=True
     )
-    answer = APIS[ApiKey.DESCRIBE_CONFIGS].handler(node, context_for(node, ApiKey.DESCRIBE_CONFIGS, 4), request)
-    assert isinstance(answer, DescribeConfigsResponse), "one resource is answered at once"
+    context = context_for(node, ApiKey.DESCRIBE_CONFIGS, 4)
+    answer: DescribeConfigsResponse = await response_of(APIS[ApiKey.DESCRIBE_CONFIGS].handler(node, context, request))
     result = answer.results[0]
     return decoder(DescribeConfigsResult, 4)(result, 0)[0] if isinstance(result, bytes) else result
 
@@ -283,13 +284,13 @@ async def test_stored_configs_that_no_topic_can_have(
     for key, value in (("retention.ms", "abc"), ("segment.bytes", "1"), ("cleanup.policy", "nope")):
         await other.commit([SetData(path, encode_config({key: value, "flush.ms": "7"}))])
         await trio.sleep(1)
-        row = describe(cluster)
+        row = await describe(cluster)
         assert row.error_code == ErrorCode.UNKNOWN_SERVER_ERROR and not row.configs
         assert f"Invalid value {value} for configuration {key}" in row.error_message
         assert f"topic t has a stored config that is not in force: Invalid value {value}" in caplog.text
         assert await cluster.change_config("t", "flush.ms", "8") == ErrorCode.INVALID_CONFIG
         assert await cluster.change_config("t", key, None) == ErrorCode.NONE
-        assert describe(cluster).error_code == ErrorCode.NONE
+        assert (await describe(cluster)).error_code == ErrorCode.NONE
 
 
 async def test_a_stored_config_that_nobody_knows(
@@ -301,7 +302,7 @@ async def test_a_stored_config_that_nobody_knows(
     await created(cluster)
     await other.commit([SetData(layout.topic_config_path("t"), encode_config({"no.such.key": "hush"}))])
     await trio.sleep(1)
-    (row,) = (each for each in describe(cluster).configs if each.config_source == 1)
+    (row,) = (each for each in (await describe(cluster)).configs if each.config_source == 1)
     assert (row.name, row.value, row.is_sensitive, row.config_type) == ("no.such.key", None, True, 0)
     assert "topic t has a stored config that is not in force: no.such.key is no key of a topic" in caplog.text
     assert "hush" not in caplog.text

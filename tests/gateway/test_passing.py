@@ -209,7 +209,7 @@ def test_no_port_is_left(cluster: MiniCluster) -> None:
     gateway = GatewayProcess(cluster.bootstrap, listen="127.0.0.1:65535")
     assert gateway.wait() == 1
     gateway.kill()
-    assert "name a lower one by --listen" in gateway.output
+    assert "give a lower port by --listen" in gateway.output
     assert "Traceback" not in gateway.output
 
 
