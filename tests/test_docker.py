@@ -84,7 +84,8 @@ def test_what_is_copied_is_there() -> None:
     assert sorted(sent) == sorted(sources)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     packages = {package.split(".")[1] for package in project["tool"]["setuptools"]["packages"] if "." in package}
-    assert {*packages, "pyproject.toml", "README.md", "LICENSE", "py.typed", "__init__.py", "__main__.py"} <= {*sources}
+    modules = {path.name for path in ROOT.glob("*.py")}
+    assert {*packages, *modules, "pyproject.toml", "README.md", "LICENSE", "py.typed"} <= {*sources}
 
 
 def test_the_image_is_of_a_python_that_will_do() -> None:

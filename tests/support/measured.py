@@ -1,25 +1,20 @@
 """Runs a command, and says how long it took and how much processor time.
 
-`python -m tests.support.measured make unit` counts all processes below the command. On Linux that
-includes those that end after their parents, such as Spark's Java, which ends after its Python.
+`python -m tests.support.measured make unit` counts the processes below the command that a parent
+waited for. Those that outlive their parents, such as Spark's Java, are not among them: to adopt
+them would change what tests see that make orphans.
 """
 
-import ctypes
 import os
 import resource
 import sys
 import time
 from contextlib import suppress
 
-PR_SET_CHILD_SUBREAPER = 36
-"""The option of prctl(2) by which orphans below this process become its children."""
-
 
 def measured(command: list[str]) -> int:
     """Run a command to its end, print what it took, and return its exit code."""
     began = time.monotonic()
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
     code = _ended(os.spawnvp(os.P_NOWAIT, command[0], command))
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     wall, processor = (seconds / 60 for seconds in (time.monotonic() - began, used.ru_utime + used.ru_stime))
@@ -28,12 +23,10 @@ def measured(command: list[str]) -> int:
 
 
 def _ended(process: int) -> int:
-    """Wait for a process, and for the orphans that end before it; return its exit code."""
+    """Wait for a process, and return its exit code."""
     while True:
         with suppress(KeyboardInterrupt):  # the process gets the signal, too
-            ended, status = os.wait()
-            if ended == process:
-                return os.waitstatus_to_exitcode(status)
+            return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
 if __name__ == "__main__":
