@@ -20,7 +20,7 @@ zookeeper: $(VENV)/.dev java
 	@exec java -Dorg.apache.logging.log4j.level=ERROR -Dzookeeper.jmx.log4j.disable=true -cp "$$($(BIN)/python -c 'from tests.support.zookeeper import class_path; print(class_path())')" \
 	  org.apache.zookeeper.server.ZooKeeperServerMain $(ZOOKEEPER)/zoo.cfg
 
-# Both say what they took, with all processes that they started.
+# Both end with the time and the processor time that they took.
 MEASURED := $(BIN)/python -m tests.support.measured $(MAKE) --no-print-directory
 
 test: $(VENV)/.dev java chromium promtool

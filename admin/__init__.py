@@ -1,1 +1,1 @@
-"""What a request asks for, what the policy says about it, and how it is recorded."""
+"""Changes that requests ask for, the policy's verdicts on them, and their records."""

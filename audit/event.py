@@ -18,7 +18,6 @@ MAX_LINE_BYTES = 16 << 20
 """The longest line, without its newline, for all writers and readers. An event of a topic with a
 hundred thousand partitions takes half of it.
 """
-UNKNOWN_NODE = -1
 REDACTED = "[hidden]"
 """The text that replaces a value which is secret or may be."""
 NOT_AUTHENTICATED = "(not authenticated)"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -79,21 +79,25 @@ def _member(kind: type[Member], number: int) -> Member:
     return kind(number) if number in set(kind) else kind(0)
 
 
+def _fields(wanted: AclBindingFilter) -> dict[str, Any]:
+    """Return the fields that the filters of DescribeAcls and DeleteAcls share."""
+    return {
+        "resource_type_filter": wanted.resource_type,
+        "resource_name_filter": wanted.name,
+        "pattern_type_filter": wanted.pattern_type,
+        "principal_filter": wanted.principal,
+        "host_filter": wanted.host,
+        "operation": wanted.operation,
+        "permission_type": wanted.permission_type,
+    }
+
+
 class AclCalls(Calls):
     async def describe_acls(self, wanted: AclBindingFilter) -> tuple[AclBinding, ...]:
         """Return the ACLs that a filter matches, in order. Raises AdminError."""
         from ..protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 
-        request = DescribeAclsRequest(
-            resource_type_filter=wanted.resource_type,
-            resource_name_filter=wanted.name,
-            pattern_type_filter=wanted.pattern_type,
-            principal_filter=wanted.principal,
-            host_filter=wanted.host,
-            operation=wanted.operation,
-            permission_type=wanted.permission_type,
-        )
-        return bindings_of(await self._batches.ask_any(request, DescribeAclsResponse))
+        return bindings_of(await self._batches.ask_any(DescribeAclsRequest(**_fields(wanted)), DescribeAclsResponse))
 
     async def create_acls(self, acls: Sequence[AclBinding]) -> Results[AclBinding, None]:
         """Add ACLs. One that exists is a success."""
@@ -126,19 +130,8 @@ class AclCalls(Calls):
         """
         from ..protocol.messages import delete_acls as messages
 
-        def row(wanted: AclBindingFilter) -> messages.DeleteAclsFilter:
-            return messages.DeleteAclsFilter(
-                resource_type_filter=wanted.resource_type,
-                resource_name_filter=wanted.name,
-                pattern_type_filter=wanted.pattern_type,
-                principal_filter=wanted.principal,
-                host_filter=wanted.host,
-                operation=wanted.operation,
-                permission_type=wanted.permission_type,
-            )
-
         def request(part: Sequence[AclBindingFilter]) -> WireStruct:
-            return messages.DeleteAclsRequest(filters=[row(wanted) for wanted in part])
+            return messages.DeleteAclsRequest(filters=[messages.DeleteAclsFilter(**_fields(wanted)) for wanted in part])
 
         def removed(row: messages.DeleteAclsFilterResult) -> tuple[AclBinding, ...] | AdminError:
             """Return the ACLs that a filter removed, or the error of the first one that stays."""

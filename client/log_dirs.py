@@ -22,7 +22,7 @@ class Replica(msgspec.Struct, frozen=True, order=True):
 
 
 class ReplicaLog(msgspec.Struct, frozen=True):
-    """What a broker has of a replica in one of its directories."""
+    """The part of a replica's log that a broker has in one of its directories."""
 
     size_bytes: int
     offset_lag: int

@@ -31,8 +31,6 @@ NAMED_SINCE, OLDEST = 3, 0
 """Versions of ApiVersions. Version 3 has the client's name (KIP-511); brokers before Kafka 2.4
 answer it in version 0, which cannot be read as 3, so that they are asked again in 0.
 """
-CONTROLLER_SINCE = 1
-"""The first Metadata that names the controller."""
 
 NO_LOGIN = "; if the listener requires authentication, set security.protocol and sasl.mechanism"
 """The hint in the error of a node that answers ApiVersions and nothing else."""

@@ -1,1 +1,1 @@
-"""What every process has: its settings, its log and its metrics."""
+"""The parts that every process has: its settings, its log and its metrics."""

@@ -1,0 +1,1 @@
+"""Who a connection belongs to, and what its user may do."""

@@ -38,7 +38,7 @@ class HttpRequest(msgspec.Struct, frozen=True):
     body: bytes = b""
 
     def __repr__(self) -> str:
-        return f"Question({self.method} {shown(self.url)})"
+        return f"HttpRequest({self.method} {shown(self.url)})"
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -80,11 +80,11 @@ def shown(url: str) -> str:
     return parts.path if parts.scheme == "file" else f"{parts.scheme}://{parts.hostname}"
 
 
-async def ask(question: HttpRequest, limits: Limits) -> Answer:
-    """Return the answer to a question, whatever its status is. Raises FetchError."""
+async def ask(request: HttpRequest, limits: Limits) -> Answer:
+    """Return the answer to a request, whatever its status is. Raises FetchError."""
     import httpcore  # slow to import, and most processes fetch nothing
 
-    url = httpcore.URL(question.url)
+    url = httpcore.URL(request.url)
     secure = url.scheme == b"https"
     context = await trio.to_thread.run_sync(ssl.create_default_context) if secure else None  # reads many certificates
     timeouts = {"connect": limits.connect_seconds, "read": limits.read_seconds, "write": limits.read_seconds}
@@ -93,10 +93,10 @@ async def ask(question: HttpRequest, limits: Limits) -> Answer:
             async with (
                 httpcore.AsyncHTTPConnection(url.origin, context, network_backend=httpcore.TrioBackend()) as connection,
                 connection.stream(
-                    question.method,
+                    request.method,
                     url,
-                    headers=[("Host", urlsplit(question.url).netloc), JSON, ("Connection", "close"), *question.headers],
-                    content=question.body or None,
+                    headers=[("Host", urlsplit(request.url).netloc), JSON, ("Connection", "close"), *request.headers],
+                    content=request.body or None,
                     extensions={"timeout": timeouts},
                 ) as response,
             ):

@@ -1,0 +1,1 @@
+"""The tree of znodes: its contract, the embedded store, and ZooKeeper."""

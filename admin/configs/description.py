@@ -56,10 +56,6 @@ def topic_entries(overrides: Mapping[str, str], node: NodeConfig) -> tuple[Descr
     return tuple(sorted([*entries, *unknown], key=lambda entry: entry.name) if unknown else entries)
 
 
-effective_topic_entries = topic_entries
-"""CreateTopics answers with the same entries, without their synonyms."""
-
-
 @kept_in_config
 def broker_entries(node: NodeConfig) -> tuple[DescribedConfig, ...]:
     """Return every config of a node, sorted by name."""

@@ -1,0 +1,1 @@
+"""The metrics of nodes, and the data of the page that shows them."""

@@ -38,8 +38,7 @@ class ServedApi(Spec, frozen=True, kw_only=True, eq=False):
 
 def served(spec: Spec, handler: Handler, *, receiver: Receiver | None = None) -> ServedApi:
     """Return an API whose declaration stands in `admin/` with the functions that answer it here."""
-    declared = {name: getattr(spec, name) for name in spec.__struct_fields__}
-    return ServedApi(**declared, handler=handler, receiver=receiver)
+    return ServedApi(**msgspec.structs.asdict(spec), handler=handler, receiver=receiver)
 
 
 async def response_of(answer: Any) -> Any:

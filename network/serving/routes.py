@@ -18,17 +18,17 @@ def routed(apis: Iterable[ServedApi], forwarder: Forwarder | None = None, regist
     """Return the routes to these APIs. Without a forwarder, a node that is not the active
     controller refuses the controller's APIs with NOT_CONTROLLER.
     """
-    return Routes([_route(spec, forwarder, registry) for spec in apis], registry)
+    return Routes([_route(served, forwarder, registry) for served in apis], registry)
 
 
-def _route(spec: ServedApi, forwarder: Forwarder | None, registry: Registry) -> Route:
-    api = registry[spec.key]
-    if not spec.at_controller:
-        return Route(api, spec, _up_to_date(spec.handler) if spec.waits_for_update else spec.handler)
-    ask_controller = at_the_controller(spec.handler, forwarder)
-    if spec.receiver is None:
-        return Route(api, spec, ask_controller, ask_controller)
-    return Route(api, spec, _received(spec.receiver, spec.handler, ask_controller), ask_controller)
+def _route(served: ServedApi, forwarder: Forwarder | None, registry: Registry) -> Route:
+    api = registry[served.key]
+    if not served.at_controller:
+        return Route(api, served, _up_to_date(served.handler) if served.waits_for_update else served.handler)
+    ask_controller = at_the_controller(served.handler, forwarder)
+    if served.receiver is None:
+        return Route(api, served, ask_controller, ask_controller)
+    return Route(api, served, _received(served.receiver, served.handler, ask_controller), ask_controller)
 
 
 def _received(receiver: Receiver, handler: Handler, ask_controller: Handler) -> Handler:

@@ -1,4 +1,4 @@
-"""What one task of a batch is given and returns: a work unit, and the staging result.
+"""The work unit that one task of a batch is given, and the staging result that it returns.
 
 The rows are in files. The size of a result does not depend on the number of events, and the driver
 uses it to find new events.
@@ -86,7 +86,7 @@ class ReadProgress(msgspec.Struct, frozen=True, array_like=True):
 
 
 class StagingResult(msgspec.Struct):
-    """What a task found in its work unit, and the files that it wrote."""
+    """The events that a task found in its work unit, and the files that it wrote."""
 
     number: int
     events_files: list[DataFile] = []

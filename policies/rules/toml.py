@@ -73,7 +73,7 @@ class TomlError(Exception):
 
 
 class _Open(msgspec.Struct):
-    """What is not closed at a place of a text."""
+    """The brackets and the quote that are not closed at a place of a text."""
 
     brackets: list[int]
     quote: int | None = None

@@ -15,7 +15,7 @@ from ...policies.configs.values import Value
 from .dynamic_keys import acceptable_broker_configs
 from .jaas import JaasConfig, parse_jaas
 from .jaas_file import Sections, login_of_mechanism, section_of
-from .keys import PLUGIN_KEYS, Key, key_named, synonyms_of
+from .keys import PLUGIN_KEYS, Key, key_named
 from .listeners import ConfiguredListener, ListenerFault, make_listeners, parse_counts, parse_protocol_map
 
 T = TypeVar("T")
@@ -170,13 +170,6 @@ class NodeConfig:
             (ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG, self.dynamic_default),
             (ConfigSource.STATIC_BROKER_CONFIG, self.static),
         )
-
-    def first_integer(self, key: str) -> int | None:
-        """Return the value of the first synonym of a key that has one, in the synonym's own unit
-        (log.retention.ms, .minutes, .hours).
-        """
-        values = (self.optional_integer(name) for name in synonyms_of(key))
-        return next((value for value in values if value is not None), None)
 
     @staticmethod
     def key(name: str) -> Key:

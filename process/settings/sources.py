@@ -26,7 +26,7 @@ class Setting(msgspec.Struct, frozen=True):
 
 
 class Written(msgspec.Struct):
-    """What was written, in order of rising precedence, before any key is looked at."""
+    """Settings as they were written, in order of rising precedence; no key is looked at yet."""
 
     settings: list[tuple[str, Setting]]
     faults: list[str]

@@ -14,7 +14,6 @@ EARLIEST_LOCAL_TIMESTAMP = -4
 """Asks for the first record that is not in remote storage only (KIP-405)."""
 LATEST_TIERED_TIMESTAMP = -5
 """Asks for the last record in remote storage (KIP-1005)."""
-UNKNOWN_OFFSET = -1
 
 
 class ListOffsetsPartition(WireStruct):

@@ -237,8 +237,8 @@ def test_a_key_that_would_not_be_followed(key: str, said: str) -> None:
 
 
 def test_keys_of_a_client_that_change_nothing() -> None:
-    """What Kafka's clients know and this one has no use for is taken as it stands in a file for
-    them; a key that is repeated is a warning.
+    """A key of Kafka's clients for which the gateway has no use is accepted, because files for them
+    have it; a key that is repeated is a warning.
     """
     config = loaded("upstream.retries=3\nupstream.metadata.max.age.ms=5\nupstream.retries=4\n")
     assert config.warnings == (
