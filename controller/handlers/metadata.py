@@ -17,7 +17,7 @@ from ...cluster.errors import Refusal
 from ...cluster.topic_names import is_valid_topic_name
 from ...network.serving.api import ServedApi
 from ...network.serving.context import NAMES_AT_ONCE, NO_NAMES, RequestContext
-from ...network.serving.fragments import Dialect, DialectFragments
+from ...network.serving.fragments import Variant, VariantFragments
 from ...process.steps import Steps, one_by_one
 from ...protocol.acls import NO_OPERATIONS, AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
@@ -169,9 +169,9 @@ def _found(node: Node, context: RequestContext, request: MetadataRequest, names:
     ]
 
 
-def _fragments(node: Node, context: RequestContext, request: MetadataRequest) -> DialectFragments:
-    dialect = Dialect(context.api_version, context.listener, request.include_topic_authorized_operations)
-    return node.metadata_fragments.of(node.cache.image, dialect)
+def _fragments(node: Node, context: RequestContext, request: MetadataRequest) -> VariantFragments:
+    variant = Variant(context.api_version, context.listener, request.include_topic_authorized_operations)
+    return node.metadata_fragments.of(node.cache.image, variant)
 
 
 def _check_names_and_ids(version: int, wanted: Iterable[MetadataRequestTopic]) -> None:

@@ -23,8 +23,8 @@ FLEXIBLE_SINCE = 9
 """The first version of Metadata whose structs end in tags (KIP-482)."""
 OPERATIONS = Struct(">i")
 """The encoded form of a topic's authorized operations."""
-MAX_DIALECTS = 8
-"""How many dialects are kept, each with up to one fragment for each topic: the clients of a cluster
+MAX_VARIANTS = 8
+"""How many variants are kept, each with up to one fragment for each topic: the clients of a cluster
 use few versions at few listeners.
 """
 
@@ -37,8 +37,8 @@ def with_operations(topic: bytes, operations: int, *, has_tags: bool) -> bytes:
     return topic[: end - OPERATIONS.size] + OPERATIONS.pack(operations) + topic[end:]
 
 
-class Dialect(NamedTuple):
-    """The properties of a request on which a response depends besides the image."""
+class Variant(NamedTuple):
+    """The variants of a Metadata response for one image: what a request says about its form."""
 
     version: int
     listener: str
@@ -46,19 +46,19 @@ class Dialect(NamedTuple):
     """Whether the client asked for the authorized operations of each topic."""
 
 
-class DialectFragments:
-    """The encoded topics of one dialect, for the image that it followed last."""
+class VariantFragments:
+    """The encoded topics of one variant, for the image that it followed last."""
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, variant: Variant) -> None:
         self.brokers: list[bytes] = []
         """The encoded brokers that can be reached at the listener, in the order of their ids.
         Shared by responses: not to be changed.
         """
         self.reachable: Mapping[int, Endpoint] = {}
-        self._dialect = dialect
-        self._view = view if dialect.version >= 6 else view_before_v6 if dialect.version else view_in_v0
-        self._encode_topic = encoder(MetadataResponseTopic, dialect.version)
-        self._encode_broker = encoder(MetadataResponseBroker, dialect.version)
+        self._variant = variant
+        self._view = view if variant.version >= 6 else view_before_v6 if variant.version else view_in_v0
+        self._encode_topic = encoder(MetadataResponseTopic, variant.version)
+        self._encode_broker = encoder(MetadataResponseBroker, variant.version)
         self._image: Image | None = None
         self._topics: dict[str, tuple[Topic, bytes]] = {}
         self._all: Joined | None = None
@@ -78,7 +78,7 @@ class DialectFragments:
         self._all = None
         if before is None or (image.brokers is not before.brokers and image.brokers != before.brokers):
             self._topics.clear()
-            self.reachable = endpoints_at(image.brokers, self._dialect.listener)
+            self.reachable = endpoints_at(image.brokers, self._variant.listener)
             self.brokers = [self._broker(image.brokers[broker_id], at) for broker_id, at in self.reachable.items()]
         elif len(self._topics) > len(image.topics) + SLACK:
             self._topics = {name: kept for name, kept in self._topics.items() if name in image.topics}
@@ -96,7 +96,7 @@ class DialectFragments:
         """Return the encoded element of a topic with these authorized operations, which differ from
         client to client and stand at the end of the element, before its tags.
         """
-        return with_operations(self.topic(topic), operations, has_tags=self._dialect.version >= FLEXIBLE_SINCE)
+        return with_operations(self.topic(topic), operations, has_tags=self._variant.version >= FLEXIBLE_SINCE)
 
     def kept(self, viewer: Hashable, make: Callable[[], Sequence[bytes]]) -> Joined:
         """Return the topics that `make` returns for a viewer, joined. They are kept until the image
@@ -128,7 +128,7 @@ class DialectFragments:
             is_internal=topic.is_internal,
             partitions=[self._partition(index, partition) for index, partition in known_partitions(topic)],
             topic_authorized_operations=SUPPORTED_OPERATIONS[AclResourceType.TOPIC]
-            if self._dialect.with_operations
+            if self._variant.with_operations
             else NO_OPERATIONS,
         )
 
@@ -152,20 +152,20 @@ class DialectFragments:
 
 
 class MetadataFragments:
-    """A node's encoded topics, by dialect."""
+    """A node's encoded topics, by variant."""
 
     def __init__(self) -> None:
-        self._dialects: dict[Dialect, DialectFragments] = {}
+        self._variants: dict[Variant, VariantFragments] = {}
 
     def __len__(self) -> int:
-        return len(self._dialects)
+        return len(self._variants)
 
-    def of(self, image: Image, dialect: Dialect) -> DialectFragments:
+    def of(self, image: Image, variant: Variant) -> VariantFragments:
         """Return the encoded topics for this image, valid until the next call."""
-        fragments = self._dialects.get(dialect)
+        fragments = self._variants.get(variant)
         if fragments is None:
-            if len(self._dialects) >= MAX_DIALECTS:
-                del self._dialects[next(iter(self._dialects))]
-            fragments = self._dialects[dialect] = DialectFragments(dialect)
+            if len(self._variants) >= MAX_VARIANTS:
+                del self._variants[next(iter(self._variants))]
+            fragments = self._variants[variant] = VariantFragments(variant)
         fragments.follow(image)
         return fragments

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from minicontroller.cluster.entities import Broker, Endpoint, Partition, Topic
 from minicontroller.cluster.image import Image
-from minicontroller.network.serving.fragments import MAX_DIALECTS, Dialect, DialectFragments, MetadataFragments
+from minicontroller.network.serving.fragments import MAX_VARIANTS, MetadataFragments, Variant, VariantFragments
 from minicontroller.network.serving.kept_rows import SLACK
 from minicontroller.protocol.compiler import encoder
 from minicontroller.protocol.messages.metadata import (
@@ -68,18 +68,18 @@ images = st.builds(
 )
 
 
-def plain_topic(image: Image, topic: Topic, dialect: Dialect) -> MetadataResponseTopic:
+def plain_topic(image: Image, topic: Topic, variant: Variant) -> MetadataResponseTopic:
     """Build Metadata's answer for a topic without any caching."""
-    here = {broker.broker_id for broker in image.brokers.values() if broker.endpoint(dialect.listener)}
+    here = {broker.broker_id for broker in image.brokers.values() if broker.endpoint(variant.listener)}
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.name.startswith("__"),
         partitions=[
-            plain_partition(image, here, index, partition, dialect.version)
+            plain_partition(image, here, index, partition, variant.version)
             for index, partition in enumerate(topic.partitions)
         ],
-        topic_authorized_operations=ALL_TOPIC_OPERATIONS if dialect.with_operations else -(2**31),
+        topic_authorized_operations=ALL_TOPIC_OPERATIONS if variant.with_operations else -(2**31),
     )
 
 
@@ -104,11 +104,11 @@ def plain_partition(
     )
 
 
-def plain_answer(image: Image, dialect: Dialect) -> bytes:
+def plain_answer(image: Image, variant: Variant) -> bytes:
     reachable = [
         (broker, endpoint)
         for _, broker in sorted(image.brokers.items())
-        if (endpoint := broker.endpoint(dialect.listener)) is not None
+        if (endpoint := broker.endpoint(variant.listener)) is not None
     ]
     response = MetadataResponse(
         brokers=[
@@ -116,12 +116,12 @@ def plain_answer(image: Image, dialect: Dialect) -> bytes:
             for broker, at in reachable
         ],
         cluster_id="c",
-        topics=[plain_topic(image, image.topics[name], dialect) for name in sorted(image.topics)],
+        topics=[plain_topic(image, image.topics[name], variant) for name in sorted(image.topics)],
     )
-    return encoder(MetadataResponse, dialect.version)(response)
+    return encoder(MetadataResponse, variant.version)(response)
 
 
-def joined_answer(fragments: DialectFragments, version: int) -> bytes:
+def joined_answer(fragments: VariantFragments, version: int) -> bytes:
     response = MetadataResponse(cluster_id="c")
     response.brokers = list[Any](fragments.brokers)
     response.topics = cast("Any", fragments.all_topics())
@@ -134,11 +134,11 @@ def test_fragments_are_what_the_encoder_writes(
     seen: list[Image], version: int, listener: str, with_operations: bool
 ) -> None:
     """An answer made of cached fragments equals, byte for byte, one that is encoded as a whole."""
-    dialect = Dialect(version, listener, with_operations and version >= 8)
+    variant = Variant(version, listener, with_operations and version >= 8)
     kept = MetadataFragments()
     for image in [*seen, seen[0]]:
-        fragments = kept.of(image, dialect)
-        assert joined_answer(fragments, version) == plain_answer(image, dialect)
+        fragments = kept.of(image, variant)
+        assert joined_answer(fragments, version) == plain_answer(image, variant)
 
 
 def numbered(count: int) -> Image:
@@ -153,33 +153,33 @@ def numbered(count: int) -> Image:
     )
 
 
-DIALECT = Dialect(12, "PLAINTEXT", with_operations=False)
+VARIANT = Variant(12, "PLAINTEXT", with_operations=False)
 
 
 def test_a_change_of_one_topic_costs_one_fragment() -> None:
     """After a change of one topic the others' fragments are the same objects as before."""
     kept, image = MetadataFragments(), numbered(10)
-    before = {name: kept.of(image, DIALECT).topic(each) for name, each in image.topics.items()}
+    before = {name: kept.of(image, VARIANT).topic(each) for name, each in image.topics.items()}
     moved = image.with_topics([Topic("t3", topic_id=b"n" * 16, partitions=(Partition((1,), 1, 8),))])
-    after = {name: kept.of(moved, DIALECT).topic(each) for name, each in moved.topics.items()}
+    after = {name: kept.of(moved, VARIANT).topic(each) for name, each in moved.topics.items()}
     assert [name for name in before if before[name] is not after[name]] == ["t3"]
 
 
 def test_equal_brokers_keep_the_fragments() -> None:
     """An UpdateMetadata with equal brokers keeps the cached fragments."""
     kept, image = MetadataFragments(), numbered(2)
-    before = kept.of(image, DIALECT).topic(image.topics["t0"])
+    before = kept.of(image, VARIANT).topic(image.topics["t0"])
     again = image.with_brokers([Broker(1, (Endpoint("PLAINTEXT", "h", 9092),))])
     assert again.brokers is not image.brokers
-    assert kept.of(again, DIALECT).topic(again.topics["t0"]) is before
+    assert kept.of(again, VARIANT).topic(again.topics["t0"]) is before
 
 
 def test_other_brokers_drop_the_fragments() -> None:
     """A broker that comes can be the one that a partition lacked."""
     kept, image = MetadataFragments(), numbered(1)
-    before = kept.of(image, DIALECT).topic(image.topics["t0"])
+    before = kept.of(image, VARIANT).topic(image.topics["t0"])
     alone = image.with_brokers([])
-    assert kept.of(alone, DIALECT).topic(alone.topics["t0"]) != before
+    assert kept.of(alone, VARIANT).topic(alone.topics["t0"]) != before
 
 
 @pytest.mark.parametrize("asked_for_all", [True, False])
@@ -190,11 +190,11 @@ def test_deleted_topics_are_forgotten(asked_for_all: bool) -> None:
     for number in range(5 * SLACK):
         name = f"t{number}"
         image = image.with_topics([Topic(name, partitions=(Partition((1,), 1),))], [f"t{number - 1}"])
-        fragments = kept.of(image, DIALECT)
+        fragments = kept.of(image, VARIANT)
         fragments.topic(image.topics[name])
         if asked_for_all:
             fragments.all_topics()
-    assert kept.of(image, DIALECT).size <= SLACK + 2
+    assert kept.of(image, VARIANT).size <= SLACK + 2
 
 
 def test_dialects_are_bounded() -> None:
@@ -202,12 +202,12 @@ def test_dialects_are_bounded() -> None:
     kept, image = MetadataFragments(), numbered(1)
     for version in VERSIONS:
         for listener in LISTENERS:
-            kept.of(image, Dialect(version, listener, with_operations=False)).all_topics()
-    assert len(kept) == MAX_DIALECTS
+            kept.of(image, Variant(version, listener, with_operations=False)).all_topics()
+    assert len(kept) == MAX_VARIANTS
 
 
 def test_an_image_is_listed_once() -> None:
     """All topics of the same image are the same list: nothing is done twice."""
     kept, image = MetadataFragments(), numbered(3)
-    assert kept.of(image, DIALECT).all_topics() is kept.of(image, DIALECT).all_topics()
-    assert len(kept.of(image, DIALECT).all_topics()) == 3
+    assert kept.of(image, VARIANT).all_topics() is kept.of(image, VARIANT).all_topics()
+    assert len(kept.of(image, VARIANT).all_topics()) == 3
