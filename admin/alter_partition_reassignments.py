@@ -14,6 +14,7 @@ ALTER_CLUSTER = Permission(AclOperation.ALTER, AclResourceType.CLUSTER, "CLUSTER
 SPEC = Spec(
     key=ApiKey.ALTER_PARTITION_REASSIGNMENTS,
     at_controller=True,
+    in_envelopes=True,
     permissions=(ALTER_CLUSTER,),
     changes=Changes("alter_partition_reassignments", reassigned_topics),
 )

@@ -57,7 +57,6 @@ def _partitions(topic: AlterReplicaLogDirTopic) -> Iterator[Fields]:
 SPEC = Spec(
     key=ApiKey.ALTER_REPLICA_LOG_DIRS,
     at_controller=True,
-    sent_by_kafka=False,
     permissions=(ALTER_CLUSTER,),
     rows=Rows(
         "results",

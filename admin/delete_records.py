@@ -33,7 +33,6 @@ def _named_partitions(topic: DeleteRecordsTopic) -> Iterator[Fields]:
 SPEC = Spec(
     key=ApiKey.DELETE_RECORDS,
     at_controller=True,
-    sent_by_kafka=False,
     read_tags=unpack,
     to_newest_version=_to_newest_version,
     permissions=(DELETE_TOPIC,),

@@ -16,4 +16,5 @@ SPEC = Spec(
     key=ApiKey.LIST_PARTITION_REASSIGNMENTS,
     permissions=(DESCRIBE_CLUSTER,),
     at_controller=True,
+    in_envelopes=True,
 )

@@ -129,9 +129,10 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Whether the handler runs at the active controller, to which every other node forwards the
     request.
     """
-    sent_by_kafka: bool = True
-    """Whether Kafka's brokers may send it in an Envelope, if it runs at the controller. Kafka has
-    the leaders of partitions answer some requests that the controller answers here.
+    in_envelopes: bool = False
+    """Whether Kafka's brokers have the controller answer it, by an Envelope (KIP-590). The
+    controller takes no other API from them, and a gateway that authenticates its clients forwards
+    it under their names.
     """
     to_newest_version: Callable[[Any], Any] | None = None
     """Converts a request to its newest version for forwarding. It is needed if versions differ by

@@ -12,5 +12,6 @@ ALTER = Permission(AclOperation.ALTER, AclResourceType.CLUSTER, "CLUSTER_AUTHORI
 
 SPEC = Spec(
     key=ApiKey.UPDATE_FEATURES,
+    in_envelopes=True,
     permissions=(ALTER,),
 )

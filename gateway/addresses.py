@@ -2,15 +2,15 @@
 DescribeCluster and FindCoordinator.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Iterable
+from typing import Any
 
 from ..client.configuration import Address
-from ..protocol.api_keys import ApiKey
 from ..protocol.error_codes import ErrorCode
 from ..protocol.messages.describe_cluster import DescribeClusterResponse
 from ..protocol.messages.find_coordinator import FindCoordinatorResponse
 from ..protocol.messages.metadata import MetadataResponse
+from .cluster import UpstreamCluster
 
 NO_ADDRESS = Address("", -1)
 """How Kafka writes that there is no broker."""
@@ -19,22 +19,12 @@ BROKERS = 1
 """The endpoint type of DescribeCluster that names brokers; another one names controllers."""
 
 
-class KnownBrokers(Protocol):
-    """The brokers that the gateway stands for."""
-
-    async def learn(self, brokers: Mapping[int, Address]) -> None:
-        """Take over the addresses of brokers that are alive, and stand for them from now on."""
-
-    def advertised(self, broker_id: int) -> Address | None:
-        """Return the address of the gateway that stands for a broker; None if there is none."""
-
-
-async def rewrite_metadata(brokers: KnownBrokers, response: MetadataResponse) -> None:
+async def rewrite_metadata(brokers: UpstreamCluster, response: MetadataResponse) -> None:
     await brokers.learn({each.node_id: Address(each.host, each.port) for each in response.brokers})
     response.brokers = [each for each in response.brokers if _readdressed(each, brokers.advertised(each.node_id))]
 
 
-async def rewrite_cluster(brokers: KnownBrokers, response: DescribeClusterResponse) -> None:
+async def rewrite_cluster(brokers: UpstreamCluster, response: DescribeClusterResponse) -> None:
     if response.endpoint_type != BROKERS:
         response.brokers = []  # controllers have no listener at the gateway
         return
@@ -42,7 +32,7 @@ async def rewrite_cluster(brokers: KnownBrokers, response: DescribeClusterRespon
     response.brokers = [each for each in response.brokers if _readdressed(each, brokers.advertised(each.broker_id))]
 
 
-async def rewrite_coordinators(brokers: KnownBrokers, response: FindCoordinatorResponse) -> None:
+async def rewrite_coordinators(brokers: UpstreamCluster, response: FindCoordinatorResponse) -> None:
     """A coordinator may be a broker that no Metadata has named yet: its address is learned here."""
     found: Iterable[Any] = (response, *response.coordinators)
     named = [each for each in found if each.host and each.node_id >= 0]
@@ -58,11 +48,3 @@ def _readdressed(row: Any, address: Address | None) -> bool:
     """
     row.host, row.port = (address or NO_ADDRESS).host, (address or NO_ADDRESS).port
     return address is not None
-
-
-REWRITERS: Mapping[int, Callable[[KnownBrokers, Any], Awaitable[None]]] = {
-    ApiKey.METADATA: rewrite_metadata,
-    ApiKey.DESCRIBE_CLUSTER: rewrite_cluster,
-    ApiKey.FIND_COORDINATOR: rewrite_coordinators,
-}
-"""The functions that change the responses of an API in place."""

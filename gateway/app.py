@@ -113,7 +113,7 @@ class Gateway:
             self.cluster,
             which,
             tls=self.config.upstream.tls,
-            hidden=self._identity.hidden,
+            apis=self._identity.apis,
             reviewer=lambda: None if self.judging is None else self.judging.reviewer,
         )
         listener = msgspec.structs.replace(self._listener, name=name, host=self.config.listen.host, port=port)

@@ -2,7 +2,7 @@
 
 import logging
 import ssl
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 import trio
@@ -22,8 +22,7 @@ from ..protocol.registry import KAFKA
 from ..security.caller import Caller
 from ..security.credentials import Credentials
 from . import node_endpoints, versions
-from .addresses import REWRITERS
-from .apis import NEWEST, OLDEST
+from .apis import PassedApi
 from .cluster import UpstreamCluster
 from .frames import FrameReader, FrameWriter
 from .judging.review import Review, Reviewer
@@ -50,15 +49,15 @@ class OfferedBroker:
         which: Which,
         *,
         tls: ssl.SSLContext | None,
-        hidden: frozenset[int],
+        apis: Mapping[int, PassedApi],
         reviewer: Callable[[], Reviewer | None],
     ) -> None:
         """Offer the broker that a client wants. `tls` is the context of connections to brokers,
-        `hidden` are the APIs that do not pass, though the gateway knows them, and `reviewer`
+        `apis` are those that pass, and `reviewer`
         returns who reviews requests for changes, if anybody does.
         """
         self._reviewer = reviewer
-        self._hidden = hidden
+        self._apis = apis
         self._cluster = cluster
         self._which = which
         self._tls = tls
@@ -121,9 +120,10 @@ class OfferedBroker:
         """Return the response of the gateway itself, or None to have the broker answer. Raises
         UnsupportedVersion.
         """
-        if head.api_key in self._hidden:
+        api = self._apis.get(head.api_key)
+        if api is None:
             raise UnsupportedApi(head.api_key, head.version, head.correlation_id, None)
-        if OLDEST.get(head.api_key, 0) <= head.version <= NEWEST[head.api_key]:
+        if api.oldest <= head.version <= api.newest:
             return None
         if head.api_key == ApiKey.API_VERSIONS:
             return versions.too_new(head)
@@ -151,7 +151,8 @@ class OfferedBroker:
         """Return what moves the response to a request; None if it passes as it is."""
         change = self.change_of(head)
         if change is None:
-            return node_endpoints.move_of(head.api_key, head.version, self._cluster)
+            ending = self._apis[head.api_key].endings.get(head.version)
+            return None if ending is None else partial(node_endpoints.pass_readdressed, ending, self._cluster)
 
         async def move(frames: FrameReader, client: FrameWriter) -> None:
             await client.send(await change(await frames.whole()))
@@ -161,8 +162,8 @@ class OfferedBroker:
     def change_of(self, head: RequestHead) -> Change | None:
         """Return what changes the response to a request as a whole; None if nothing does."""
         if head.api_key == ApiKey.API_VERSIONS:
-            return partial(_with_common_versions, head, self._hidden)
-        rewriter = REWRITERS.get(head.api_key)
+            return partial(_with_common_versions, head, self._apis)
+        rewriter = self._apis[head.api_key].rewrite
         if rewriter is None:
             return None
 
@@ -176,9 +177,9 @@ class OfferedBroker:
         return rewrite
 
 
-async def _with_common_versions(head: RequestHead, hidden: frozenset[int], frame: bytes) -> bytes:
+async def _with_common_versions(head: RequestHead, apis: Mapping[int, PassedApi], frame: bytes) -> bytes:
     version = 0 if int.from_bytes(frame[4:6], signed=True) == ErrorCode.UNSUPPORTED_VERSION else head.version
     header, response = KAFKA.decode_response(ApiKey.API_VERSIONS, version, frame)
     assert isinstance(response, ApiVersionsResponse)
-    versions.common(response, hidden)
+    versions.common(response, apis)
     return KAFKA.encode_response(ApiKey.API_VERSIONS, version, header.correlation_id, response)

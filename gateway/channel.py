@@ -29,7 +29,7 @@ from ..protocol.header import RequestHeader
 from ..protocol.registry import KAFKA
 from ..protocol.schema import WireStruct
 from ..security.caller import Caller, about_caller
-from .apis import LOGIN_APIS, NEWEST
+from .apis import APIS
 from .frames import SIZE_BYTES, FrameReader, FrameWriter, size_of
 from .parties import Broker, Change, Login, Move, Review
 from .requests import RequestHead, read_head
@@ -200,7 +200,7 @@ class Channel:
         """
         while await self._begins(frames):
             head = await read_head(frames)
-            if head.api_key not in NEWEST:
+            if head.api_key not in APIS:
                 raise UnsupportedApi(head.api_key, head.version, head.correlation_id, None)
             self._counts[head.api_key] += 1
             answer = await self._answer_of(head, frames)
@@ -227,7 +227,7 @@ class Channel:
         """
         answer = self._broker.answer_of(head)
         if answer is None:
-            if head.api_key in LOGIN_APIS:
+            if APIS[head.api_key].is_login:
                 await self._flush()
             return await self._login.answer_of(head, frames)
         await self._flush()

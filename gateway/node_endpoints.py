@@ -9,15 +9,14 @@ left out. A client that misses one asks for Metadata.
 """
 
 import contextlib
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from ..client.configuration import Address
-from ..protocol.api_keys import ApiKey
 from ..protocol.errors import MalformedMessage
 from ..protocol.wire import read_uvarint, uvarint
-from .addresses import KnownBrokers
+from .cluster import UpstreamCluster
 from .frames import FrameReader, FrameWriter
 
 NODE_ENDPOINTS = 0
@@ -49,39 +48,40 @@ ACKNOWLEDGED: Layout = (_INT32 + _INT16, TEXT, *LEADER, TAGS)
 HEADER: Layout = (_INT32, TAGS)
 TAG: Layout = (NUMBER, BYTES)
 
-LAYOUTS: Mapping[tuple[int, int], Layout] = {
-    **{(ApiKey.PRODUCE, version): ((TEXT, PRODUCED, TAGS), _INT32) for version in range(10, 13)},
-    (ApiKey.PRODUCE, 13): ((_UUID, PRODUCED, TAGS), _INT32),
-    **{(ApiKey.FETCH, version): (_INT32 + _INT16 + _INT32, (_UUID, FETCHED, TAGS)) for version in range(16, 19)},
-    **{(ApiKey.SHARE_FETCH, version): (_INT32 + _INT16, TEXT, _INT32, (_UUID, SHARED, TAGS)) for version in (1, 2)},
-    (ApiKey.SHARE_ACKNOWLEDGE, 1): (_INT32 + _INT16, TEXT, (_UUID, ACKNOWLEDGED, TAGS)),
-    (ApiKey.SHARE_ACKNOWLEDGE, 2): (_INT32 + _INT16, TEXT, _INT32, (_UUID, ACKNOWLEDGED, TAGS)),
+
+class Ending(msgspec.Struct, frozen=True):
+    """How a response with endpoints ends."""
+
+    layout: Layout
+    """The form of the response, but for its header and its end, where the endpoints stand."""
+    is_tagged: bool = True
+    """Whether they stand in the last tagged fields, or before these."""
+
+
+PRODUCE: Mapping[int, Ending] = {
+    **dict.fromkeys(range(10, 13), Ending(((TEXT, PRODUCED, TAGS), _INT32))),
+    13: Ending(((_UUID, PRODUCED, TAGS), _INT32)),
 }
-"""The form of each response with endpoints, by API and version, but for its header and its end,
-where they stand.
-"""
-UNTAGGED = frozenset({ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE})
-"""The APIs whose endpoints stand before the last tagged fields."""
+FETCH: Mapping[int, Ending] = dict.fromkeys(range(16, 19), Ending((_INT32 + _INT16 + _INT32, (_UUID, FETCHED, TAGS))))
+SHARE_FETCH: Mapping[int, Ending] = dict.fromkeys(
+    (1, 2), Ending((_INT32 + _INT16, TEXT, _INT32, (_UUID, SHARED, TAGS)), is_tagged=False)
+)
+SHARE_ACKNOWLEDGE: Mapping[int, Ending] = {
+    1: Ending((_INT32 + _INT16, TEXT, (_UUID, ACKNOWLEDGED, TAGS)), is_tagged=False),
+    2: Ending((_INT32 + _INT16, TEXT, _INT32, (_UUID, ACKNOWLEDGED, TAGS)), is_tagged=False),
+}
 
-Move = Callable[[FrameReader, FrameWriter], Awaitable[None]]
 
-
-def move_of(api_key: int, version: int, brokers: KnownBrokers) -> Move | None:
-    """Return what moves a response with endpoints to a client; None if such a response has none."""
-    layout = LAYOUTS.get((api_key, version))
-    if layout is None:
-        return None
-
-    readdress = with_untagged if api_key in UNTAGGED else with_tagged
-
-    async def move(frames: FrameReader, client: FrameWriter) -> None:
-        await client.flush()
-        await _Response(frames, client).skip((_INT32, *HEADER, *layout))  # first comes the size
-        if frames.left > MOST_TAIL_BYTES:
-            raise MalformedMessage(f"a response that ends in {frames.left} bytes of endpoints")
-        await client.send(await readdress(await frames.rest(), brokers))
-
-    return move
+async def pass_readdressed(ending: Ending, brokers: UpstreamCluster, frames: FrameReader, client: FrameWriter) -> None:
+    """Pass a response that was begun on to a client, with the gateway's addresses at its end.
+    Raises MalformedMessage, Disconnected.
+    """
+    await client.flush()
+    await _Response(frames, client).skip((_INT32, *HEADER, *ending.layout))  # first comes the size
+    if frames.left > MOST_TAIL_BYTES:
+        raise MalformedMessage(f"a response that ends in {frames.left} bytes of endpoints")
+    readdress = with_tagged if ending.is_tagged else with_untagged
+    await client.send(await readdress(await frames.rest(), brokers))
 
 
 class _Response:
@@ -164,7 +164,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     """The rack and the tagged fields, encoded."""
 
 
-async def with_tagged(section: bytes, brokers: KnownBrokers) -> bytes:
+async def with_tagged(section: bytes, brokers: UpstreamCluster) -> bytes:
     """Return the last tagged fields of a response with the gateway's addresses, in as many bytes.
     Raises MalformedMessage.
     """
@@ -179,7 +179,7 @@ async def with_tagged(section: bytes, brokers: KnownBrokers) -> bytes:
     return _filled({NODE_ENDPOINTS: encoded, **others}, len(section)) or _filled(others, len(section)) or b""
 
 
-async def with_untagged(section: bytes, brokers: KnownBrokers) -> bytes:
+async def with_untagged(section: bytes, brokers: UpstreamCluster) -> bytes:
     """Return the endpoints of a response, and its tagged fields behind them, with the gateway's
     addresses, in as many bytes. Raises MalformedMessage.
     """
@@ -201,7 +201,7 @@ def _readable() -> Iterator[None]:
         raise MalformedMessage("the end of a response cannot be read") from error
 
 
-async def _own(endpoints: list[Endpoint], brokers: KnownBrokers) -> bytes:
+async def _own(endpoints: list[Endpoint], brokers: UpstreamCluster) -> bytes:
     """Return the endpoints with the gateway's addresses, encoded, without those it does not stand
     for.
     """

@@ -6,21 +6,22 @@ from ..protocol.api_keys import ApiKey
 from ..protocol.error_codes import ErrorCode
 from ..protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from ..protocol.registry import KAFKA
-from .apis import ADVERTISED_SINCE, NEEDED_BY_FEATURES, NEWEST, OLDEST
+from .apis import APIS, NEEDED_BY_FEATURES, PassedApi
 from .requests import RequestHead
 
 
-def common(response: ApiVersionsResponse, hidden: frozenset[int]) -> None:
-    """Leave the versions that pass, and the features that need no others. `hidden` are APIs none of
-    whose versions do.
-    """
+def common(response: ApiVersionsResponse, apis: Mapping[int, PassedApi]) -> None:
+    """Leave the versions of these APIs that pass, and the features that need no others."""
     before = {row.api_key: row.max_version for row in response.api_keys}
     response.api_keys = [
-        ApiVersion(api_key=row.api_key, min_version=ADVERTISED_SINCE.get(row.api_key, oldest), max_version=newest)
+        ApiVersion(
+            api_key=row.api_key,
+            min_version=oldest if api.advertised_since is None else api.advertised_since,
+            max_version=newest,
+        )
         for row in response.api_keys
-        if row.api_key not in hidden
-        and (newest := min(row.max_version, NEWEST.get(row.api_key, -1)))
-        >= (oldest := max(row.min_version, OLDEST.get(row.api_key, 0)))
+        if (api := apis.get(row.api_key)) is not None
+        and (newest := min(row.max_version, api.newest)) >= (oldest := max(row.min_version, api.oldest))
     ]
     after = {row.api_key: row.max_version for row in response.api_keys}
     lost = {name for name, needed in NEEDED_BY_FEATURES.items() if _has(before, needed) and not _has(after, needed)}
@@ -36,6 +37,6 @@ def too_new(head: RequestHead) -> bytes:
     """Return the response to ApiVersions in a version that does not pass: in version 0, with the
     versions of ApiVersions alone, so that the client asks again.
     """
-    row = ApiVersion(api_key=ApiKey.API_VERSIONS, min_version=0, max_version=NEWEST[ApiKey.API_VERSIONS])
+    row = ApiVersion(api_key=ApiKey.API_VERSIONS, min_version=0, max_version=APIS[ApiKey.API_VERSIONS].newest)
     response = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[row])
     return KAFKA.encode_response(ApiKey.API_VERSIONS, 0, head.correlation_id, response)

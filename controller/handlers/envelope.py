@@ -65,7 +65,7 @@ def _inner(ctx: RequestContext, frame: bytes, origin: RequestOrigin) -> tuple[Re
             route.spec.check_readable(message)
     except ProtocolError as error:
         raise Refusal(ErrorCode.UNSUPPORTED_VERSION) from error
-    if route is None or not (route.spec.at_controller and (route.spec.sent_by_kafka or ctx.forwarded)):
+    if route is None or not (route.spec.at_controller and (route.spec.in_envelopes or ctx.forwarded)):
         raise Refusal(ErrorCode.INVALID_REQUEST)
     if not ctx.forwarded:
         origin = msgspec.structs.replace(origin, api_version=header.api_version, correlation_id=header.correlation_id)

@@ -19,26 +19,6 @@ from ...protocol.registry import KAFKA
 from ...security.caller import Caller
 from .controllers import Controllers, envelope
 
-FORWARDED = frozenset(
-    {
-        ApiKey.CREATE_TOPICS,
-        ApiKey.DELETE_TOPICS,
-        ApiKey.CREATE_ACLS,
-        ApiKey.DELETE_ACLS,
-        ApiKey.ALTER_CONFIGS,
-        ApiKey.CREATE_PARTITIONS,
-        ApiKey.ELECT_LEADERS,
-        ApiKey.INCREMENTAL_ALTER_CONFIGS,
-        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
-        ApiKey.LIST_PARTITION_REASSIGNMENTS,
-        ApiKey.ALTER_CLIENT_QUOTAS,
-        ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
-        ApiKey.DESCRIBE_QUORUM,
-        ApiKey.UPDATE_FEATURES,
-        ApiKey.UNREGISTER_BROKER,
-    }
-)
-"""The APIs that brokers of KRaft forward, but for those of delegation tokens."""
 DEFAULT_SECONDS = 30.0
 """How long the controller is waited for if the request does not say it."""
 LEAST_SECONDS, MOST_SECONDS = 1.0, 120.0

@@ -23,11 +23,11 @@ from ...security.credentials import Credentials
 from ...security.login_requests import authenticate, handshake
 from ...security.principal import USER, user_principal
 from ...security.sasl import Mechanism, Proved, Rejected, SaslExchange, SaslOutcome, invalid_credentials
-from ..apis import LOGIN_APIS
+from ..apis import APIS
 from ..frames import FrameReader
 from ..parties import Move
 from ..requests import RequestHead
-from .forwarding import FORWARDED, Forwarding, concerns_brokers
+from .forwarding import Forwarding, concerns_brokers
 from .passing import MOST_LOGIN_BYTES, whole_login_request
 
 WRONG_PASSWORD = Rejected("Authentication failed: Invalid username or password")
@@ -121,7 +121,7 @@ class OwnLogin:
         """Nothing is left to check: no request came here that may not be sent."""
 
     def may_forward(self, head: RequestHead) -> bool:
-        return self._logins.forwarding is not None and head.api_key in FORWARDED
+        return self._logins.forwarding is not None and APIS[head.api_key].is_forwarded
 
     def forwards(self, frame: bytes) -> bool:
         return not concerns_brokers(frame)
@@ -137,7 +137,7 @@ class OwnLogin:
         """Answer a request of a login, and take it; return None for one that goes on to the broker.
         Raises ProtocolError for one that does not.
         """
-        if head.api_key not in LOGIN_APIS:
+        if not APIS[head.api_key].is_login:
             self._check(head, frames)
             return None
         await whole_login_request(frames)

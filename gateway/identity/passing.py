@@ -16,7 +16,7 @@ from ...protocol.messages.sasl_handshake import SaslHandshakeRequest
 from ...protocol.registry import KAFKA
 from ...security.caller import Caller, Listener
 from ...security.principal import user_principal
-from ..apis import LOGIN_APIS
+from ..apis import APIS
 from ..frames import FrameReader, FrameWriter
 from ..parties import Move
 from ..requests import RequestHead
@@ -103,7 +103,7 @@ class PassedLogin:
         """Look at a request of a login, which goes on to the broker, and return what moves its
         response; None for any other request. Raises ProtocolError, Disconnected.
         """
-        if head.api_key not in LOGIN_APIS:
+        if not APIS[head.api_key].is_login:
             return None
         _, request, _ = KAFKA.decode_request(await whole_login_request(frames))
         if isinstance(request, SaslHandshakeRequest):

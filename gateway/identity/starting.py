@@ -1,6 +1,6 @@
 """Makes the logins of a gateway as its configuration has them."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
 import trio
@@ -9,7 +9,7 @@ from ...client.network import Network
 from ...network.failures import ConnectionFailures
 from ...security.caller import Caller, Listener
 from ...security.mechanisms import LoginSources
-from ..apis import DELEGATION_TOKEN_APIS
+from ..apis import APIS, WITHOUT_DELEGATION_TOKENS, PassedApi
 from ..parties import Login
 from .controllers import Controllers
 from .forwarding import Forwarding
@@ -40,8 +40,8 @@ class Identity:
         Blocks.
         """
         self.sources = LoginSources()
-        self.hidden: frozenset[int] = DELEGATION_TOKEN_APIS if settings.is_own else frozenset()
-        """The APIs that make no sense with these logins."""
+        self.apis: Mapping[int, PassedApi] = WITHOUT_DELEGATION_TOKENS if settings.is_own else APIS
+        """The APIs that make sense with these logins."""
         self._tasks: list[Callable[[], Awaitable[None]]] = [self.sources.run]
         self.logins: Logins = (
             self._own(settings, nursery, failures, delay)

@@ -20,13 +20,13 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafka.record import MemoryRecordsBuilder
 
 from minicontroller.client.configuration import Address
-from minicontroller.gateway.apis import NEWEST
+from minicontroller.gateway.apis import APIS
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from minicontroller.protocol.messages.offset_fetch import OffsetFetchGroup, OffsetFetchRequest
 from minicontroller.protocol.registry import KAFKA
 from tests.gateway.test_frames import framed
-from tests.gateway.test_node_endpoints import HEADER, Brokers, moved
+from tests.gateway.test_node_endpoints import HEADER, Places, moved
 from tests.gateway.test_passing import Stream, question, request
 from tests.protocol.java_oracle import JavaOracle
 from tests.support.gateway import GatewayProcess, running_gateway
@@ -99,7 +99,7 @@ def search(world: World) -> None:
     """
     with Wire(world.gateway.bootstrap) as wire:
         rows = wire.ask("ApiVersions", 0)["api_keys"]
-    assert {row["api_key"] for row in rows} <= NEWEST.keys()
+    assert {row["api_key"] for row in rows} <= APIS.keys()
     unanswered = set()
     for row in rows:
         oldest = row["min_version"] if row["api_key"] != ApiKey.PRODUCE or world.kafka.version != NEWEST_VERSION else 3
@@ -140,7 +140,7 @@ def test_a_cluster_that_is_newer(newest: World) -> None:
             assert isinstance(answer, ApiVersionsResponse)
             answers.append(answer)
     direct, through = ({row.api_key: row.max_version for row in answer.api_keys} for answer in answers)
-    assert direct[ApiKey.METADATA] > through[ApiKey.METADATA] == NEWEST[ApiKey.METADATA]
+    assert direct[ApiKey.METADATA] > through[ApiKey.METADATA] == APIS[ApiKey.METADATA].newest
     hidden = {
         f"{class_of(newest, key).removesuffix('Request')} {version}"
         for key, version in direct.items()
@@ -260,15 +260,15 @@ def test_endpoints_of_shared_records(newest: World, name: str, version: int, hos
     for partitions, endpoints in product(range(3), range(4)):
         values = share_response(name, version, partitions, endpoints)
         frame = HEADER + newest.oracle.write(f"{name}Response", version, values)
-        brokers = Brokers(host)
-        out = moved(key, version, framed(frame), brokers, [9, 40, 77])
+        gateway = Places(host)
+        out = moved(key, version, framed(frame), gateway, [9, 40, 77])
         assert len(out) == 4 + len(frame)
         before, after = (newest.oracle.read(f"{name}Response", version, data[5:]) for data in (frame, out[4:]))
         assert after.left == 0
         wanted = [each | {"host": host, "port": each["nodeid"]} for each in before.plain["nodeendpoints"]]
         fits = endpoints and len(host) <= len(HOST)
         assert after.plain == before.plain | {"nodeendpoints": wanted if fits else []}
-        assert brokers.learned == {number: Address(HOST, 9092) for number in range(endpoints)}
+        assert gateway.learned == {number: Address(HOST, 9092) for number in range(endpoints)}
 
 
 def share_response(name: str, version: int, partitions: int, endpoints: int) -> dict[str, Any]:

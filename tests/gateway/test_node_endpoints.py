@@ -13,9 +13,12 @@ from hypothesis import strategies as st
 from kafka.protocol.consumer import FetchResponse
 from kafka.protocol.producer import ProduceResponse
 
-from minicontroller.client.configuration import Address
+from minicontroller.client.configuration import Address, ClientConfig
+from minicontroller.client.network import Network
+from minicontroller.gateway.apis import APIS
+from minicontroller.gateway.cluster import UpstreamCluster
 from minicontroller.gateway.frames import FrameReader, FrameWriter
-from minicontroller.gateway.node_endpoints import move_of
+from minicontroller.gateway.node_endpoints import pass_readdressed
 from minicontroller.protocol.errors import MalformedMessage
 from tests.gateway.test_frames import Pipe, cut, framed
 from tests.support.wire import build, plain
@@ -24,6 +27,7 @@ PRODUCE, FETCH = 0, 1
 CLASSES = {PRODUCE: ProduceResponse, FETCH: FetchResponse}
 VERSIONS = [*((PRODUCE, version) for version in range(10, 14)), *((FETCH, version) for version in range(16, 19))]
 HEADER = struct.pack(">i", 7) + b"\0"
+NOWHERE = ClientConfig((Address("nowhere", 1),))
 
 hosts = st.text("abcdefghijklmnop.-", min_size=1, max_size=60)
 endpoints = st.lists(
@@ -31,7 +35,7 @@ endpoints = st.lists(
         {
             "node_id": st.integers(0, 2**31 - 1),
             "host": hosts,
-            "port": st.integers(0, 65_535),
+            "port": st.integers(1, 65_535),
             "rack": st.none() | st.text(max_size=10),
         }
     ),
@@ -98,17 +102,17 @@ BODIES: Mapping[int, st.SearchStrategy[dict[str, Any]]] = {
 }
 
 
-class Brokers:
-    """The gateway's addresses of brokers: the same host for all, the port by id."""
+class Places:
+    """Where a gateway stands for brokers: the same host for all, the port by id."""
 
     def __init__(self, host: str) -> None:
         self.host = host
-        self.learned: dict[int, Address] = {}
+        self.learned: dict[int, Address | None] = {}
+        """The brokers' own addresses."""
 
-    async def learn(self, brokers: Mapping[int, Address]) -> None:
-        self.learned.update(brokers)
-
-    def advertised(self, broker_id: int) -> Address | None:
+    async def of_broker(self, broker_id: int) -> Address:
+        await trio.lowlevel.checkpoint()
+        self.learned[broker_id] = None
         return Address(self.host, broker_id % 60_000)
 
 
@@ -123,17 +127,19 @@ def decoded(key: int, version: int, frame: bytes) -> dict[str, Any]:
     return plain(cls.decode(frame[len(HEADER) :], version=version), cls._struct, version)
 
 
-def moved(key: int, version: int, data: bytes, brokers: Brokers, places: list[int]) -> bytes:
+def moved(key: int, version: int, data: bytes, gateway: Places, places: list[int]) -> bytes:
     """Return what comes out of the gateway when these bytes come in, cut at these places."""
     sink = Pipe([])
 
     async def move() -> None:
+        async with trio.open_nursery() as nursery:
+            cluster = UpstreamCluster(Network(nursery, NOWHERE), gateway.of_broker)
         frames = FrameReader(Pipe(cut(data, places)), 1 << 20)
         await frames.begin()
-        mover = move_of(key, version, brokers)
-        assert mover is not None
-        await mover(frames, FrameWriter(sink))
+        await pass_readdressed(APIS[key].endings[version], cluster, frames, FrameWriter(sink))
         assert frames.left == 0
+        for broker_id in gateway.learned:
+            gateway.learned[broker_id] = await cluster.address_of(broker_id)
 
     trio.run(move)
     return b"".join(sink.sent)
@@ -148,14 +154,14 @@ def test_endpoints_are_the_gateways(
     """
     body = {**data.draw(BODIES[api[0]]), "node_endpoints": named}
     frame = encoded(*api, body)
-    brokers = Brokers(host)
-    out = moved(*api, framed(frame), brokers, places)
+    gateway = Places(host)
+    out = moved(*api, framed(frame), gateway, places)
     assert len(out) == 4 + len(frame)
     before, after = decoded(*api, frame), decoded(*api, out[4:])
     found = after.pop("node_endpoints")
     assert before.pop("node_endpoints") == named
     assert after == before
-    assert brokers.learned == {each["node_id"]: Address(each["host"], each["port"]) for each in named}
+    assert gateway.learned == {each["node_id"]: Address(each["host"], each["port"]) for each in named}
     wanted = [{**each, "host": host, "port": each["node_id"] % 60_000} for each in named]
     fits = len(host) * len(named) <= sum(len(each["host"]) for each in named)
     assert found == (wanted if fits else [])
@@ -167,7 +173,7 @@ def test_any_bytes(api: tuple[int, int], data: bytes, places: list[int]) -> None
     passes has its length.
     """
     try:
-        out = moved(*api, framed(data), Brokers("gateway"), places)
+        out = moved(*api, framed(data), Places("gateway"), places)
     except MalformedMessage:
         return
     assert len(out) == 4 + len(data)
@@ -176,4 +182,4 @@ def test_any_bytes(api: tuple[int, int], data: bytes, places: list[int]) -> None
 @pytest.mark.parametrize("api", [(PRODUCE, 9), (FETCH, 15), (3, 12)])
 def test_versions_without_endpoints(api: tuple[int, int]) -> None:
     """A response that has no endpoints is not looked into."""
-    assert move_of(*api, Brokers("gateway")) is None
+    assert api[1] not in APIS[api[0]].endings

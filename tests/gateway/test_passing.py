@@ -10,7 +10,7 @@ from typing import Self
 
 import pytest
 
-from minicontroller.gateway.apis import NEWEST
+from minicontroller.gateway.apis import APIS
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestHeader
@@ -94,7 +94,7 @@ def first_bytes(key: int, version: int, correlation_id: int = 1) -> bytes:
 def answered_in_any_version() -> Iterator[tuple[ApiKey, int]]:
     """Each API and version that passes and that this program can ask for."""
     for key, row in KAFKA.items():
-        for version in range(row.min_version, min(row.max_version, NEWEST.get(key, -1)) + 1):
+        for version in range(row.min_version, min(row.max_version, APIS[key].newest if key in APIS else -1) + 1):
             if key not in (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE):
                 yield ApiKey(key), version
 
@@ -152,10 +152,10 @@ def test_versions_are_what_both_speak(cluster: MiniCluster, gateway: GatewayProc
             assert isinstance(answer, ApiVersionsResponse)
             answers.append({row.api_key: (row.min_version, row.max_version) for row in answer.api_keys})
     direct, through = answers
-    assert through.keys() == direct.keys() & NEWEST.keys()
+    assert through.keys() == direct.keys() & APIS.keys()
     for key, (oldest, newest) in through.items():
         assert oldest == max(direct[key][0], 1 if key == ApiKey.SASL_HANDSHAKE else 0)
-        assert newest == min(direct[key][1], NEWEST[key])
+        assert newest == min(direct[key][1], APIS[key].newest)
 
 
 def test_a_client_that_is_too_new(gateway: GatewayProcess) -> None:

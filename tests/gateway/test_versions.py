@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from minicontroller.client.configuration import Address, ClientConfig
 from minicontroller.client.network import Network
 from minicontroller.gateway import versions
-from minicontroller.gateway.apis import NEEDED_BY_FEATURES, NEWEST, OLDEST
+from minicontroller.gateway.apis import APIS, NEEDED_BY_FEATURES
 from minicontroller.gateway.broker import OfferedBroker
 from minicontroller.gateway.cluster import UpstreamCluster
 from minicontroller.gateway.frames import FrameReader, FrameWriter
@@ -46,10 +46,11 @@ def test_what_both_speak(rows: dict[int, tuple[int, int]]) -> None:
     both have is left out.
     """
     response = told(rows)
-    versions.common(response, frozenset())
+    versions.common(response, APIS)
     after = {row.api_key: range(row.min_version, row.max_version + 1) for row in response.api_keys}
     for key, (low, more) in rows.items():
-        common = range(max(low, OLDEST.get(key, 0)), min(low + more, NEWEST.get(key, -1)) + 1)
+        passed = APIS.get(key)
+        common = range(0) if passed is None else range(max(low, passed.oldest), min(low + more, passed.newest) + 1)
         if common and key == ApiKey.PRODUCE:
             common = range(common.stop)
         assert list(after.get(key, ())) == list(common)
@@ -63,7 +64,7 @@ def test_features_follow_versions(rows: dict[int, tuple[int, int]]) -> None:
     """
     response = told(rows)
     before = {row.api_key: row.max_version for row in response.api_keys}
-    versions.common(response, frozenset())
+    versions.common(response, APIS)
     after = {row.api_key: row.max_version for row in response.api_keys}
     names = [each.name for each in response.supported_features]
     assert names == [each.name for each in response.finalized_features]
@@ -88,7 +89,7 @@ def test_a_broker_that_is_older(version: int) -> None:
         await frames.begin()
         async with trio.open_nursery() as nursery:
             cluster = UpstreamCluster(Network(nursery, ClientConfig((Address("a", 1),))), _nowhere)
-            mover = OfferedBroker(cluster, lambda _: 1, tls=None, hidden=frozenset(), reviewer=lambda: None).move_of(
+            mover = OfferedBroker(cluster, lambda _: 1, tls=None, apis=APIS, reviewer=lambda: None).move_of(
                 RequestHead(ApiKey.API_VERSIONS, version, 7)
             )
             assert mover is not None

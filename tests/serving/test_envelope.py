@@ -22,6 +22,7 @@ from minicontroller.protocol.messages.create_topics import (
 )
 from minicontroller.protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from minicontroller.protocol.messages.metadata import MetadataRequest
+from minicontroller.protocol.messages.offset_commit import OffsetCommitRequest
 from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from minicontroller.protocol.registry import KAFKA
@@ -144,6 +145,10 @@ BROKEN = {
     ),
     "an API that is not forwarded": (
         {"request_data": inner(MetadataRequest(topics=None), 12, ApiKey.METADATA)},
+        ErrorCode.INVALID_REQUEST,
+    ),
+    "an API that a coordinator answers in Kafka": (
+        {"request_data": inner(OffsetCommitRequest(group_id="g"), 9, ApiKey.OFFSET_COMMIT)},
         ErrorCode.INVALID_REQUEST,
     ),
     "an envelope in an envelope": (

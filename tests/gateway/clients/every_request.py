@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from minicontroller.gateway.apis import NEWEST
+from minicontroller.gateway.apis import APIS
 from tests.conformance.scenario import error_codes
 from tests.gateway.clients.worlds import ADMIN, Access, password_of
 from tests.support.waiting import at_last, until
@@ -294,7 +294,7 @@ def lines_of(access: Access, *, newest_only: bool = False) -> Iterator[str]:
 
 def asked_versions(api: str, told: range) -> list[int]:
     """Return the versions of an API that pass through a gateway, and that kafka-python writes."""
-    newest = min(NEWEST[number_of(api)], MESSAGES[api][0]._struct.max_version)
+    newest = min(APIS[number_of(api)].newest, MESSAGES[api][0]._struct.max_version)
     return [version for version in told if version <= newest]
 
 
