@@ -26,10 +26,11 @@ T = TypeVar("T")
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 REFUSED, NOT_REACHED = 1, 3
 
+dry_run_option = click.option("--dry-run", is_flag=True, help="Only check the request, policies included.")
+yes_option = click.option("--yes", is_flag=True, help="Delete without asking for confirmation.")
+
 
 class AdminOptions(msgspec.Struct, frozen=True):
-    """The options that every administrative command takes."""
-
     config: ClientConfig
     as_json: bool
     names_nodes: bool = True

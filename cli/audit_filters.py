@@ -55,7 +55,6 @@ class Filter(NamedTuple):
         return isinstance(event, Decision) and self._is_decided_so(event)
 
     def has(self, kind: str, name: str) -> bool:
-        """Whether a resource is wanted."""
         return (
             (self.topic is None or (kind in OF_TOPICS_AND_BROKERS and name == self.topic))
             and (self.kind is None or kind == self.kind)
@@ -123,7 +122,6 @@ def _moment(_context: click.Context, _parameter: click.Parameter, value: str | N
 
 
 def _outcome(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
-    """Check that an outcome is one that a decision can have. Raises click.BadParameter."""
     if value is None or value.upper() in ErrorCode.__members__:
         return value and value.upper()
     word = value.lower().replace(" ", "-").replace("_", "-")
@@ -137,7 +135,6 @@ def _outcome(_context: click.Context, _parameter: click.Parameter, value: str | 
 
 
 def _kind(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
-    """Check that there are resources of a kind. Raises click.BadParameter."""
     if value is None or value.lower() in RESOURCE_KINDS:
         return value and value.lower()
     hint = _hint(value.lower(), RESOURCE_KINDS)

@@ -55,7 +55,6 @@ def one_line(event: AuditEvent) -> None:
 
 
 def _headline(event: AuditEvent) -> tuple[str, str]:
-    """Return a summary of an event, and its colour."""
     match event:
         case Decision():
             return _decided(event), _colour(event)
@@ -130,7 +129,6 @@ def _offset(offset: int) -> str:
 
 
 def changes(before: RecordedState | None, after: RecordedState | None) -> str:
-    """Return a short description of the differences between two states of a topic."""
     if after is None:
         return "gone" if before is not None else "nothing"
     if before is None:

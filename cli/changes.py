@@ -1,13 +1,16 @@
 """Parses arguments of commands: settings, changes of configs, partitions and assignments."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import click
 
 from ..client.configs import AlterConfigOp
 from ..client.topic_partition import TopicPartition
 from ..protocol.config_resources import ConfigOperation
-from .typed import INT32
+from .typed import INT32, INT64
+
+V = TypeVar("V")
 
 OPERATIONS = {"+": ConfigOperation.APPEND, "-": ConfigOperation.SUBTRACT}
 
@@ -71,3 +74,29 @@ def parse_partition(text: str) -> TopicPartition:
     if not (topic and number.isascii() and number.isdecimal()) or len(number) > len(str(INT32)) or int(number) > INT32:
         raise click.BadParameter(f"{text!r} is not TOPIC-PARTITION, such as orders-0.")
     return TopicPartition(topic, int(number))
+
+
+def parse_by_partition(texts: Sequence[str], read: Callable[[str, str], V]) -> dict[TopicPartition, V]:
+    """Parse arguments TOPIC-PARTITION=VALUE. `read` returns what a whole argument and its value
+    stand for. Raises click.BadParameter, also for a repeated partition.
+    """
+    values: dict[TopicPartition, V] = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        partition = parse_partition(name)
+        if partition in values:
+            raise click.BadParameter(f"{name} is named twice.")
+        values[partition] = read(text, value)
+    return values
+
+
+def parse_offset(text: str) -> int | None:
+    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(INT64))):
+        return None
+    offset = int(text)
+    return offset if offset <= INT64 else None
+
+
+def facts_of(partition: TopicPartition, **more: object) -> dict[str, object]:
+    """Return a partition as fields of JSON, with `more` behind them."""
+    return {"topic": partition.topic, "partition": partition.partition, **more}

@@ -5,8 +5,7 @@ import click
 from ..client.cluster import ClusterDescription
 from ..text import escaped
 from .admin_options import AdminOptions, admin_options, ask
-from .output import print_json
-from .tables import print_table
+from .output import print_json, print_table
 
 
 @click.command()

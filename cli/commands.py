@@ -4,17 +4,18 @@ for a usage error.
 
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
 from ..version import __version__
-from .lazy import LazyGroup
 from .output import nobody_reads
-from .typed import Seconds, read_text
+from .typed import parse_listener, read_text
 
 MAX_PORT = 65_535
 
@@ -26,24 +27,56 @@ def _key_values(_context: click.Context, _parameter: click.Parameter, settings: 
     return settings
 
 
-def _listen_address(_context: click.Context, _parameter: click.Parameter, address: str) -> tuple[str, int]:
-    from ..policies.configs.values import host_and_port
-
-    found = host_and_port(address)
-    if found is None:
-        raise click.BadParameter(f"{address!r} is not HOST:PORT (an IPv6 address stands in brackets: [::1]:9092).")
-    return found
-
-
-def _address(context: click.Context, parameter: click.Parameter, address: str) -> tuple[str, int]:
-    host, port = _listen_address(context, parameter, address)
-    if not port:
-        raise click.BadParameter(f"{address!r} is not HOST:PORT.")
-    return host, port
-
-
 settings_option = partial(click.option, "--set", "settings", multiple=True, metavar="KEY=VALUE", callback=_key_values)
 verbose_option = partial(click.option, "-v", "--verbose", is_flag=True, help="Log debug messages too.")
+
+
+@contextmanager
+def a_reader_may_end_it() -> Iterator[None]:
+    """Exit with code 0 when the reader of the output closes the pipe, where click would exit with
+    code 1.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        nobody_reads()
+        raise click.exceptions.Exit(0) from None
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def __init__(self, *arguments: object, **options: object) -> None:
+        super().__init__(*arguments, **options)  # type: ignore[arg-type]
+        self._places: dict[str, str] = {}
+
+    def add_later(self, name: str, place: str, summary: str) -> None:
+        """Add the command `place` (`module:object`, relative to
+        `minicontroller.cli`). The list of commands shows `summary`.
+        """
+        self._places[name] = place
+        self.add_command(click.Command(name, short_help=summary))
+
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        with a_reader_may_end_it():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with a_reader_may_end_it():
+            return super().invoke(ctx)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Import the command that is about to be called."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, self.load(name) if name in self._places else command, rest
+
+    def load(self, name: str) -> click.Command:
+        module, _, place = self._places[name].partition(":")
+        command = getattr(import_module(module, __package__), place)
+        assert isinstance(command, click.Command)
+        return command
 
 
 @click.group("minicontroller", cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -62,11 +95,13 @@ for name, place, summary in (
     ("demo", ".demo:demo", "Run a cluster with a policy, and show its answers."),
     ("pipeline", "..pipeline.commands:pipeline", "Analyse the audit log on Spark: tables, reports, back-tests."),
     ("groups", ".groups:groups", "List and delete groups, and set their offsets."),
-    ("leaders", ".leaders:leaders", "Elect leaders of partitions."),
+    ("leaders", ".partitions:leaders", "Elect leaders of partitions."),
     ("log-dirs", ".log_dirs:log_dirs", "Show directories of brokers, and move replicas between them."),
+    ("ping", ".ping:ping", "Check whether the node at HOST:PORT is ready."),
     ("policy", ".policy:policy", "Check rules for topics, and try them on requests."),
+    ("protocol", ".protocol:protocol", "Show the APIs and messages that nodes support."),
     ("quotas", ".quotas:quotas", "List, set and remove quotas of users, clients and addresses."),
-    ("reassignments", ".reassignments:reassignments", "List, start and cancel moves of replicas."),
+    ("reassignments", ".partitions:reassignments", "List, start and cancel moves of replicas."),
     ("records", ".records:records", "Delete records of partitions, and show offsets."),
     ("tokens", ".tokens:tokens", "Create, list, renew and expire delegation tokens."),
     ("topics", ".topics:topics", "List, describe, create, alter and delete topics."),
@@ -75,12 +110,12 @@ for name, place, summary in (
     commands.add_later(name, place, summary)
 
 
-def run() -> NoReturn:
+def run(started_by: int) -> NoReturn:
     """Run the command that was typed. Every error except a bug becomes a sentence and an exit code
-    here.
+    here. `started_by` is the pid of the process that started this one.
     """
     try:
-        code = commands.main(standalone_mode=False) or 0
+        code = commands.main(standalone_mode=False, obj=started_by) or 0
         if sys.stdout is not None:
             sys.stdout.flush()
     except click.ClickException as error:
@@ -128,7 +163,9 @@ def run() -> NoReturn:
     is_flag=True,
     help="End when the process that started this one ends, however it does, or closes its pipe to stdin.",
 )
+@click.pass_obj
 def up(
+    started_by: int,
     *,
     brokers: int,
     port: int,
@@ -143,7 +180,7 @@ def up(
     if with_parent:
         from .parent import end_with_parent
 
-        end_with_parent()
+        end_with_parent(started_by)
     from ..controller.node.client_addresses import ClientAddresses
     from ..controller.node.process import run_cluster
 
@@ -184,7 +221,7 @@ def serve(file: Path | None, settings: tuple[str, ...], verbose: bool) -> None:
     default="127.0.0.1:19092",
     show_default=True,
     metavar="HOST:PORT",
-    callback=_listen_address,
+    callback=parse_listener,
     help="Where clients begin; the ports of the brokers follow. Port 0: free ports.",
 )
 @click.option(
@@ -229,86 +266,6 @@ def gateway(
     except ConfigurationError as error:
         raise click.ClickException(str(error)) from None
     _run(run_gateway, config, verbose=verbose)
-
-
-@commands.command(short_help="Check whether the node at HOST:PORT is ready.")
-@click.argument("address", metavar="HOST:PORT", callback=_address)
-@click.option("--timeout", default=5.0, show_default=True, type=Seconds(), help="Seconds to wait for the answer.")
-@click.option("--user", help="User for SASL/PLAIN; the password is in MINICONTROLLER_PASSWORD.")
-@click.option(
-    "--command-config",
-    "file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Properties file of a client, for TLS and for other logins.",
-)
-def ping(address: tuple[str, int], timeout: float, user: str | None, file: Path | None) -> None:
-    """Check whether the node at HOST:PORT is ready: it answers and knows the controller. Exits with
-    0 if it is ready, or else 1.
-    """
-    import logging
-
-    import trio
-
-    from ..client.configuration import load_client_config
-    from ..cluster.errors import ConfigurationError
-    from ..security.credentials import Credentials, PlainCredentials
-    from ..text import escaped
-    from .ping import NotReady
-    from .ping import ping as ask
-
-    logging.getLogger("minicontroller").addHandler(logging.NullHandler())  # the answer is one line
-    host, port = address
-    if user is not None and file is not None:
-        raise click.UsageError("--user and --command-config exclude each other: the file names the user.")
-    try:
-        credentials: Credentials | None = None
-        tls = None
-        if file is not None:
-            config = load_client_config(read_text(file), str(file), bootstrap="localhost:9092", default_bootstrap="")
-            credentials, tls = config.credentials, config.tls
-            for warning in config.warnings:
-                click.echo(f"Warning: {escaped(warning)}", err=True)
-        elif user is not None:
-            credentials = PlainCredentials(user, os.environ.get("MINICONTROLLER_PASSWORD", ""))
-        pulse = trio.run(partial(ask, host, port, timeout_seconds=timeout, credentials=credentials, tls=tls))
-    except ConfigurationError as error:
-        raise click.ClickException(str(error)) from None
-    except NotReady as reason:
-        from .admin_options import begun
-
-        raise click.ClickException(begun(str(reason))) from None
-    click.echo(f"ready: {pulse}")
-
-
-@commands.group()
-def protocol() -> None:
-    """Show the APIs and messages that nodes support."""
-
-
-@protocol.command()
-def apis() -> None:
-    """List the APIs and versions that nodes support."""
-    from ..protocol import describe
-    from .tables import print_table
-
-    rows = [(int(row.key), row.name, row.versions, row.flexible_from) for row in describe.apis()]
-    print_table(("key", "API", "versions", "flexible from"), rows)
-
-
-@protocol.command()
-@click.argument("message")
-@click.argument("version", type=int)
-def show(message: str, version: int) -> None:
-    """Show the generated code of a MESSAGE. The code encodes and decodes a message such as
-    CreateTopicsRequest in a VERSION.
-    """
-    from ..protocol import describe
-
-    try:
-        click.echo(describe.show(message, version))
-    except (LookupError, ValueError) as error:
-        text = str(error.args[0] if error.args else error)
-        raise click.UsageError(f"{text[:1].upper()}{text[1:]}.") from None
 
 
 def _run(function: Callable[..., Awaitable[None]], *arguments: object, verbose: bool) -> None:

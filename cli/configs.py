@@ -13,15 +13,13 @@ from ..client.errors import AdminError, Results
 from ..process.settings.keys import KEYS
 from ..protocol.config_resources import ConfigOperation
 from ..text import escaped
-from .admin_options import AdminOptions, admin_options, ask
+from .admin_options import AdminOptions, admin_options, ask, dry_run_option
 from .changes import parse_changes
+from .output import print_table
 from .results import ChangeResult, conclude, conclude_reading, error_json, failures_of
-from .tables import print_table
 from .typed import INT32
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-dry_run_option = click.option("--dry-run", is_flag=True, help="Only check the request, policies included.")
 
 
 def target_options(function: F) -> F:

@@ -122,8 +122,6 @@ def _ready(process: subprocess.Popen[str]) -> dict[str, str] | None:
 
 
 class DemoResult(msgspec.Struct, frozen=True):
-    """The result for one topic or other resource of a step."""
-
     element: str
     done: str
     error: AdminError | None

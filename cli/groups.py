@@ -11,30 +11,26 @@ from ..client.errors import AdminError, Results
 from ..client.groups import GroupDescription, OffsetAndMetadata
 from ..client.topic_partition import TopicPartition
 from ..text import escaped, plural
-from .admin_options import AdminOptions, admin_options, ask
-from .changes import parse_partition
+from .admin_options import AdminOptions, admin_options, ask, yes_option
+from .changes import facts_of, parse_by_partition, parse_offset, parse_partition
+from .output import print_table
 from .results import ChangeResult, conclude, conclude_reading, confirm, error_json, failures_of, print_list
-from .tables import print_table
 
 Offsets = Results[TopicPartition, OffsetAndMetadata]
-LARGEST = 2**63 - 1
 
 
 def _offsets(
     _context: click.Context, _parameter: click.Parameter, texts: Sequence[str]
 ) -> dict[TopicPartition, OffsetAndMetadata]:
     """Parse partitions with offsets, such as `orders-0=42`. Raises click.BadParameter."""
-    offsets: dict[TopicPartition, OffsetAndMetadata] = {}
-    for text in texts:
-        name, _, offset = text.rpartition("=")
-        is_number = offset.isascii() and offset.isdecimal() and len(offset) <= len(str(LARGEST))
-        if not name or not is_number or int(offset) > LARGEST:
-            raise click.BadParameter(f"{text!r} is no partition with an offset: write orders-0=42.")
-        partition = parse_partition(name)
-        if partition in offsets:
-            raise click.BadParameter(f"{name} is named twice.")
-        offsets[partition] = OffsetAndMetadata(int(offset))
-    return offsets
+    return parse_by_partition(texts, _offset)
+
+
+def _offset(text: str, value: str) -> OffsetAndMetadata:
+    offset = parse_offset(value)
+    if offset is None:
+        raise click.BadParameter(f"{text!r} is no partition with an offset: write orders-0=42.")
+    return OffsetAndMetadata(offset)
 
 
 def _partitions(_context: click.Context, _parameter: click.Parameter, texts: Sequence[str]) -> list[TopicPartition]:
@@ -114,7 +110,7 @@ def delete_offsets(*, group: str, partitions: Sequence[TopicPartition], options:
 
 @groups.command()
 @names_argument
-@click.option("--yes", is_flag=True, help="Delete without asking for confirmation.")
+@yes_option
 @admin_options
 def delete(*, names: Sequence[str], yes: bool, options: AdminOptions) -> None:
     """Delete groups without members, with their offsets."""
@@ -125,8 +121,7 @@ def delete(*, names: Sequence[str], yes: bool, options: AdminOptions) -> None:
 
 
 def _changed(group: str, partition: TopicPartition, error: AdminError | None, done: str) -> ChangeResult:
-    facts: dict[str, object] = {"group": group, "topic": partition.topic, "partition": partition.partition}
-    return ChangeResult(f"{group}: {partition}", done, facts, error)
+    return ChangeResult(f"{group}: {partition}", done, {"group": group, **facts_of(partition)}, error)
 
 
 def _print_group(group: GroupDescription, offsets: Offsets) -> None:
@@ -157,7 +152,6 @@ def _group_json(name: str, group: GroupDescription | AdminError, offsets: Offset
 
 
 def _offset_json(partition: TopicPartition, each: OffsetAndMetadata | AdminError) -> dict[str, object]:
-    facts: dict[str, object] = {"topic": partition.topic, "partition": partition.partition}
     if isinstance(each, AdminError):
-        return {**facts, "error": error_json(each)}
-    return {**facts, "offset": each.offset, "metadata": each.metadata, "error": None}
+        return facts_of(partition, error=error_json(each))
+    return facts_of(partition, offset=each.offset, metadata=each.metadata, error=None)

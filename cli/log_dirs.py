@@ -9,11 +9,12 @@ import click
 from .. import client
 from ..client.errors import AdminError, Results
 from ..client.log_dirs import LogDirDescription, Replica
+from ..client.topic_partition import TopicPartition
 from ..text import escaped
 from .admin_options import AdminOptions, admin_options, ask
-from .changes import parse_partition
+from .changes import facts_of, parse_by_partition
+from .output import print_table
 from .results import ChangeResult, conclude, conclude_reading, error_json
-from .tables import print_table
 from .typed import INT32
 
 Described = Results[int, tuple[LogDirDescription, ...]]
@@ -21,20 +22,17 @@ Described = Results[int, tuple[LogDirDescription, ...]]
 
 def parse_directories(
     _context: click.Context, _parameter: click.Parameter, texts: Sequence[str]
-) -> dict[tuple[str, int], str]:
+) -> dict[TopicPartition, str]:
     """Parse partitions with directories, such as `orders-0=/data/a`. Raises click.BadParameter,
     also for a repeated partition.
     """
-    directories: dict[tuple[str, int], str] = {}
-    for text in texts:
-        name, _, path = text.partition("=")
-        partition = parse_partition(name)
-        if not path.startswith("/"):
-            raise click.BadParameter(f"{text!r} names no directory: write {name}=/data/a.")
-        if (partition.topic, partition.partition) in directories:
-            raise click.BadParameter(f"{name} is named twice.")
-        directories[partition.topic, partition.partition] = path
-    return directories
+    return parse_by_partition(texts, _directory)
+
+
+def _directory(text: str, path: str) -> str:
+    if not path.startswith("/"):
+        raise click.BadParameter(f"{text!r} names no directory: write {text.partition('=')[0]}=/data/a.")
+    return path
 
 
 @click.group("log-dirs")
@@ -98,13 +96,7 @@ def _json(
             "total_bytes": each.total_bytes,
             "usable_bytes": each.usable_bytes,
             "replicas": [
-                {
-                    "topic": partition.topic,
-                    "partition": partition.partition,
-                    "bytes": log.size_bytes,
-                    "lag": log.offset_lag,
-                    "future": log.is_future,
-                }
+                facts_of(partition, bytes=log.size_bytes, lag=log.offset_lag, future=log.is_future)
                 for partition, log in sorted(each.replicas.items())
                 if not topics or partition.topic in topics
             ],
@@ -121,13 +113,13 @@ def _json(
     "directories", metavar="TOPIC-PARTITION=DIRECTORY...", nargs=-1, required=True, callback=parse_directories
 )
 @admin_options
-def move(*, broker: int, directories: dict[tuple[str, int], str], options: AdminOptions) -> None:
+def move(*, broker: int, directories: dict[TopicPartition, str], options: AdminOptions) -> None:
     """Move replicas of a broker to other directories of it.
 
     A broker that does not have a replica yet answers REPLICA_NOT_AVAILABLE, and will make it in
     that directory.
     """
-    wanted = {Replica(broker, *partition): path for partition, path in directories.items()}
+    wanted = {Replica(broker, each.topic, each.partition): path for each, path in directories.items()}
     results = ask(options, lambda admin: admin.alter_replica_log_dirs(wanted))
     conclude(options, (_moved(each, wanted[each], result) for each, result in results.items()))
 

@@ -30,7 +30,7 @@ def main() -> None:
         signal.signal(number, _end if STAYING.intersection(sys.argv[1:2]) else signal.SIG_DFL)
     from .commands import run
 
-    run()
+    run(STARTED_BY)
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:

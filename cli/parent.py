@@ -22,8 +22,6 @@ from typing import NamedTuple
 
 import click
 
-from .main import STARTED_BY
-
 _STARTERS = (
     "ash bash busybox chronic dash direnv env fish gmake hatch just ksh make mise nice ninja nohup npm npx pdm pipenv "
     "poetry rye script setsid sh stdbuf strace sudo su task time timeout tox uv uvx xargs zsh"
@@ -50,12 +48,12 @@ class Ancestor(NamedTuple):
     name: str
 
 
-def end_with_parent() -> None:
-    """End this process as SIGTERM does, once its parent has ended. Raises ClickException if it has
-    ended already.
+def end_with_parent(started_by: int) -> None:
+    """End this process as SIGTERM does, once its parent has ended. `started_by` is the parent's pid
+    as early as it was known. Raises ClickException if it has ended already.
     """
     watched = _watched()
-    if _is_orphan(watched):
+    if _is_orphan(watched, started_by):
         raise click.ClickException(ORPHAN)
     if watched:  # the end of the first process ends all others
         Thread(target=_end_after, args=(watched,), name="parent", daemon=True).start()
@@ -78,7 +76,7 @@ def _watched() -> list[Ancestor]:
     return found
 
 
-def _is_orphan(watched: Sequence[Ancestor]) -> bool:
+def _is_orphan(watched: Sequence[Ancestor], started_by: int) -> bool:
     """Return whether the parent ended before it was looked for.
 
     Only its own parent is judged, because a script that started it may well be an orphan, as after
@@ -88,7 +86,7 @@ def _is_orphan(watched: Sequence[Ancestor]) -> bool:
     the pid 0.
     """
     parent, session = os.getppid(), os.getsid(0)
-    if parent != STARTED_BY or (parent > FIRST_PROCESS and not watched):
+    if parent != started_by or (parent > FIRST_PROCESS and not watched):
         return True
     if session == os.getpid():
         return parent == FIRST_PROCESS and not _is_lifeline()
@@ -108,10 +106,10 @@ def _ancestor(pid: int) -> Ancestor | None:
             return None
         state, parent = after.split()[:2]
         return None if state == "Z" else Ancestor(pid, int(parent), before.partition("(")[2])
-    told = subprocess.run(  # noqa: S603 - a number is all that varies
+    found = subprocess.run(  # noqa: S603 - a number is all that varies
         ["/bin/ps", "-o", "ppid=,comm=", "-p", str(pid)], capture_output=True, text=True, check=False
     ).stdout.split(None, 1)
-    return Ancestor(pid, int(told[0]), Path(told[1].strip().lstrip("-")).name) if len(told) == 2 else None
+    return Ancestor(pid, int(found[0]), Path(found[1].strip().lstrip("-")).name) if len(found) == 2 else None
 
 
 def _end_after(watched: Sequence[Ancestor]) -> None:

@@ -1,22 +1,30 @@
-"""Checks whether a node is ready, over the wire and at the address that clients use.
+"""`minicontroller ping` checks whether a node is ready, at the address that clients use.
 
 Rule: a node is ready if it answers and knows the controller, as in the `ready:` line of this
 program. For any other server, NotReady tells the reason in a sentence.
 """
 
+import logging
+import os
 import ssl
+from functools import partial
+from pathlib import Path
 
+import click
 import msgspec
 import trio
 
+from ..client.configuration import load_client_config
+from ..cluster.errors import ConfigurationError
 from ..network.peer import CLOSED, CLOSED_DURING_LOGIN, PeerConnection, PeerUnavailable
 from ..protocol.api_keys import ApiKey
 from ..protocol.error_codes import ErrorCode
 from ..protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ..protocol.messages.metadata import MetadataRequest, MetadataResponse
 from ..protocol.registry import KAFKA
-from ..protocol.schema import WireStruct
-from ..security.credentials import Credentials
+from ..security.credentials import Credentials, PlainCredentials
+from ..text import escaped
+from .typed import Seconds, parse_address, read_text
 
 CLIENT_ID = "minicontroller-ping"
 OLDEST_API_VERSIONS = 0
@@ -25,6 +33,7 @@ OLDEST_METADATA = 1
 """The first version of Metadata that names the controller and takes an empty list of topics."""
 NO_TLS = "; if the listener has TLS, name a file with security.protocol by --command-config"
 """The hint in the reason of a node that ends a connection without TLS before it answers."""
+VARIABLE = "MINICONTROLLER_PASSWORD"
 
 
 class NotReady(Exception):  # noqa: N818 - it is an answer
@@ -32,8 +41,6 @@ class NotReady(Exception):  # noqa: N818 - it is an answer
 
 
 class Pulse(msgspec.Struct, frozen=True):
-    """The cluster as a ready node describes it."""
-
     controller_id: int
     broker_ids: tuple[int, ...]
 
@@ -41,7 +48,46 @@ class Pulse(msgspec.Struct, frozen=True):
         return f"controller {self.controller_id}, brokers {', '.join(map(str, self.broker_ids))}"
 
 
-async def ping(
+@click.command()
+@click.argument("address", metavar="HOST:PORT", callback=parse_address)
+@click.option("--timeout", default=5.0, show_default=True, type=Seconds(), help="Seconds to wait for the answer.")
+@click.option("--user", help=f"User for SASL/PLAIN; the password is in {VARIABLE}.")
+@click.option(
+    "--command-config",
+    "file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Properties file of a client, for TLS and for other logins.",
+)
+def ping(address: tuple[str, int], timeout: float, user: str | None, file: Path | None) -> None:
+    """Check whether the node at HOST:PORT is ready: it answers and knows the controller. Exits with
+    0 if it is ready, or else 1.
+    """
+    logging.getLogger("minicontroller").addHandler(logging.NullHandler())  # the answer is one line
+    host, port = address
+    if user is not None and file is not None:
+        raise click.UsageError("--user and --command-config exclude each other: the file names the user.")
+    try:
+        credentials, tls = _login(user, file)
+        pulse = trio.run(partial(_ping, host, port, timeout_seconds=timeout, credentials=credentials, tls=tls))
+    except ConfigurationError as error:
+        raise click.ClickException(str(error)) from None
+    except NotReady as reason:
+        from .admin_options import begun
+
+        raise click.ClickException(begun(str(reason))) from None
+    click.echo(f"ready: {pulse}")
+
+
+def _login(user: str | None, file: Path | None) -> tuple[Credentials | None, ssl.SSLContext | None]:
+    if file is not None:
+        config = load_client_config(read_text(file), str(file), bootstrap="localhost:9092", default_bootstrap="")
+        for warning in config.warnings:
+            click.echo(f"Warning: {escaped(warning)}", err=True)
+        return config.credentials, config.tls
+    return (None if user is None else PlainCredentials(user, os.environ.get(VARIABLE, ""))), None
+
+
+async def _ping(
     host: str,
     port: int,
     *,
@@ -63,7 +109,7 @@ async def ping(
 async def _verdict(peer: PeerConnection, timeout_seconds: float, *, hint: str) -> Pulse | NotReady:
     try:
         with trio.fail_after(timeout_seconds):
-            return await _feel(peer)
+            return await _describe(peer)
     except NotReady as reason:
         return reason
     except PeerUnavailable as error:
@@ -72,8 +118,8 @@ async def _verdict(peer: PeerConnection, timeout_seconds: float, *, hint: str) -
         return NotReady(f"{peer} does not answer within {timeout_seconds:g} seconds.")
 
 
-async def _feel(peer: PeerConnection) -> Pulse:
-    metadata = await _ask(peer, ApiKey.METADATA, await _metadata_version(peer), MetadataRequest(topics=[]))
+async def _describe(peer: PeerConnection) -> Pulse:
+    metadata = await peer.request(ApiKey.METADATA, await _metadata_version(peer), MetadataRequest(topics=[]))
     assert isinstance(metadata, MetadataResponse)
     brokers = tuple(sorted(broker.node_id for broker in metadata.brokers))
     if metadata.controller_id not in brokers:
@@ -82,7 +128,7 @@ async def _feel(peer: PeerConnection) -> Pulse:
 
 
 async def _metadata_version(peer: PeerConnection) -> int:
-    answer = await _ask(peer, ApiKey.API_VERSIONS, OLDEST_API_VERSIONS, ApiVersionsRequest())
+    answer = await peer.request(ApiKey.API_VERSIONS, OLDEST_API_VERSIONS, ApiVersionsRequest())
     assert isinstance(answer, ApiVersionsResponse)
     if answer.error_code != ErrorCode.NONE:
         raise NotReady(f"{peer} answers ApiVersions with error {answer.error_code}.")
@@ -90,7 +136,3 @@ async def _metadata_version(peer: PeerConnection) -> int:
     if newest < OLDEST_METADATA:
         raise NotReady(f"{peer} does not serve Metadata from version {OLDEST_METADATA} on.")
     return min(newest, KAFKA[ApiKey.METADATA].max_version)
-
-
-async def _ask(peer: PeerConnection, key: ApiKey, version: int, message: WireStruct) -> WireStruct:
-    return await peer.request(key, version, message)

@@ -5,8 +5,10 @@ exit code is 0 for success, 1 if a file has a mistake or a case failed, 2 for a 
 if a sample request would be refused.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import click
 
@@ -15,13 +17,14 @@ from ..policies.rules.reading import read_rule_files
 from ..policies.rules.ruleset import RuleSet
 from ..policies.verdict import RuleAction
 from ..text import plural
-from .junit import junit
 from .policy_cases import Case, CaseError, CaseOutcome, judged, read_all, read_cases, read_request
 
 REFUSED = 3
 """The exit code for a refused sample request, which differs from the code for a mistake in a
 file.
 """
+UNSENDABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Matches the characters that XML 1.0 cannot contain."""
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -48,7 +51,7 @@ def check(files: tuple[Path, ...], requests: tuple[Path, ...]) -> None:
         raise click.ClickException("\n".join(mistakes))
     outcomes = [judged(case, rules) for case in cases]
     for outcome in outcomes:
-        _tell(outcome)
+        _print(outcome)
     if any(_is_refused(outcome) for outcome in outcomes):
         raise click.exceptions.Exit(REFUSED)
 
@@ -85,7 +88,6 @@ def test(folder: Path, report: Path | None) -> None:
 
 
 def _cases(files: Sequence[Path], read: Callable[[Path], Sequence[Case]]) -> tuple[list[Case], list[str]]:
-    """Return the cases in these files, or their mistakes."""
     try:
         return read_all(files, read), []
     except CaseError as error:
@@ -93,7 +95,7 @@ def _cases(files: Sequence[Path], read: Callable[[Path], Sequence[Case]]) -> tup
 
 
 def _rules(files: Sequence[Path], others: Sequence[str] = ()) -> RuleSet:
-    """Return the rules of these files; `others` are mistakes that are told beside theirs."""
+    """Return the rules of these files; `others` are mistakes to print beside theirs."""
     try:
         return read_rule_files(files)
     except RuleFileError as error:
@@ -101,7 +103,7 @@ def _rules(files: Sequence[Path], others: Sequence[str] = ()) -> RuleSet:
         raise click.ClickException(f"{plural(len(error.mistakes) + len(others), 'mistake')}.") from None
 
 
-def _tell(outcome: CaseOutcome) -> None:
+def _print(outcome: CaseOutcome) -> None:
     click.echo(f"{outcome.case.file}: {outcome.decision}")
     for finding in outcome.findings:
         click.echo(f"  {finding.action.value} by {finding.rule}: {finding.message}")
@@ -120,3 +122,24 @@ def _write(report: Path, text: str) -> None:
         report.write_text(text, encoding="utf-8")
     except OSError as error:
         raise click.ClickException(f"Cannot write {report}: {error}.") from None
+
+
+def junit(outcomes: Sequence[CaseOutcome]) -> str:
+    failed = sum(outcome.failure is not None for outcome in outcomes)
+    counts = {"tests": str(len(outcomes)), "failures": str(failed), "errors": "0", "skipped": "0"}
+    suites = Element("testsuites", counts)
+    suite = SubElement(suites, "testsuite", {"name": "policy", **counts})
+    for outcome in outcomes:
+        case = SubElement(
+            suite,
+            "testcase",
+            {"classname": _clean(str(outcome.case.file)), "name": _clean(outcome.case.name), "time": "0"},
+        )
+        if outcome.failure is not None:
+            SubElement(case, "failure", {"message": _clean(outcome.failure)}).text = _clean(outcome.failure)
+    indent(suites)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{tostring(suites, encoding="unicode")}\n'
+
+
+def _clean(text: str) -> str:
+    return UNSENDABLE.sub("?", text)

@@ -8,12 +8,12 @@ from ..client.errors import AdminError
 from ..client.records import ListedOffset, OffsetSpec
 from ..client.topic_partition import TopicPartition
 from ..text import escaped
-from .admin_options import AdminOptions, admin_options, ask
-from .changes import parse_partition, parse_partitions
+from .admin_options import AdminOptions, admin_options, ask, dry_run_option, yes_option
+from .changes import facts_of, parse_by_partition, parse_offset, parse_partitions
+from .output import print_table
 from .results import ChangeResult, conclude, conclude_reading, confirm, error_json, failures_of
-from .tables import print_table
+from .typed import INT64
 
-LARGEST = 2**63 - 1
 ALL_RECORDS = -1
 SPECS = {"latest": OffsetSpec.LATEST, "earliest": OffsetSpec.EARLIEST, "max-timestamp": OffsetSpec.MAX_TIMESTAMP}
 
@@ -24,17 +24,17 @@ def parse_offsets(
     """Parse partitions with offsets, such as `orders-0=42`, or without, which means the end. Raises
     click.BadParameter, also for a repeated partition.
     """
-    offsets: dict[TopicPartition, int] = {}
-    for text in texts:
-        name, has_offset, offset = text.partition("=")
-        partition = parse_partition(name)
-        is_number = offset.isascii() and offset.isdecimal() and len(offset) <= len(str(LARGEST))
-        if has_offset and not (is_number and int(offset) <= LARGEST):
-            raise click.BadParameter(f"{text!r} names no offset: write {name}=42, or {name} for all records.")
-        if partition in offsets:
-            raise click.BadParameter(f"{name} is named twice.")
-        offsets[partition] = int(offset) if has_offset else ALL_RECORDS
-    return offsets
+    return parse_by_partition(texts, _offset)
+
+
+def _offset(text: str, value: str) -> int:
+    if "=" not in text:
+        return ALL_RECORDS
+    offset = parse_offset(value)
+    if offset is None:
+        name = text.partition("=")[0]
+        raise click.BadParameter(f"{text!r} names no offset: write {name}=42, or {name} for all records.")
+    return offset
 
 
 @click.group()
@@ -44,8 +44,8 @@ def records() -> None:
 
 @records.command()
 @click.argument("offsets", metavar="TOPIC-PARTITION[=OFFSET]...", nargs=-1, required=True, callback=parse_offsets)
-@click.option("--yes", is_flag=True, help="Delete without asking for confirmation.")
-@click.option("--dry-run", is_flag=True, help="Only check the request, policies included.")
+@yes_option
+@dry_run_option
 @admin_options
 def delete(*, offsets: dict[TopicPartition, int], yes: bool, dry_run: bool, options: AdminOptions) -> None:
     """Delete records before an offset, or all of them.
@@ -59,16 +59,15 @@ def delete(*, offsets: dict[TopicPartition, int], yes: bool, dry_run: bool, opti
 
 
 def _deletion(partition: TopicPartition, result: int | AdminError) -> ChangeResult:
-    facts: dict[str, object] = {"topic": partition.topic, "partition": partition.partition, "low_watermark": None}
     if isinstance(result, AdminError):
-        return ChangeResult(escaped(str(partition)), "", facts, result)
-    return ChangeResult(escaped(str(partition)), "deleted", {**facts, "low_watermark": result})
+        return ChangeResult(escaped(str(partition)), "", facts_of(partition, low_watermark=None), result)
+    return ChangeResult(escaped(str(partition)), "deleted", facts_of(partition, low_watermark=result))
 
 
 @records.command()
 @click.argument("partitions", metavar="TOPIC-PARTITION...", nargs=-1, required=True, callback=parse_partitions)
 @click.option("--of", type=click.Choice(list(SPECS)), default="latest", show_default=True, help="Which offset to show.")
-@click.option("--at", "time_ms", type=click.IntRange(0, LARGEST), help="That of the first record since, in ms.")
+@click.option("--at", "time_ms", type=click.IntRange(0, INT64), help="That of the first record since, in ms.")
 @admin_options
 def offsets(*, partitions: tuple[TopicPartition, ...], of: str, time_ms: int | None, options: AdminOptions) -> None:
     """Show the last or the first offsets of partitions.
@@ -92,13 +91,12 @@ def _print_offsets(found: dict[TopicPartition, ListedOffset | AdminError]) -> No
 
 
 def _offset_json(partition: TopicPartition, result: ListedOffset | AdminError) -> dict[str, object]:
-    facts: dict[str, object] = {"topic": partition.topic, "partition": partition.partition}
     if isinstance(result, AdminError):
-        return {**facts, "offset": None, "timestamp_ms": None, "leader_epoch": None, "error": error_json(result)}
-    return {
-        **facts,
-        "offset": result.offset,
-        "timestamp_ms": result.timestamp_ms,
-        "leader_epoch": result.leader_epoch,
-        "error": None,
-    }
+        return facts_of(partition, offset=None, timestamp_ms=None, leader_epoch=None, error=error_json(result))
+    return facts_of(
+        partition,
+        offset=result.offset,
+        timestamp_ms=result.timestamp_ms,
+        leader_epoch=result.leader_epoch,
+        error=None,
+    )

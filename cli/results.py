@@ -15,8 +15,7 @@ import msgspec
 from ..client.errors import AdminError
 from ..text import escaped
 from .admin_options import NOT_REACHED, REFUSED, AdminOptions
-from .output import is_conversation, print_json, readers_may_leave
-from .tables import Cell, print_table
+from .output import Cell, is_conversation, print_json, print_table, readers_may_leave
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -80,8 +79,6 @@ def error_json(error: AdminError | None) -> dict[str, object] | None:
 
 
 class ChangeResult(msgspec.Struct, frozen=True):
-    """The result of changing one topic, broker or other resource."""
-
     element: str
     """The name for people, such as `topic orders`."""
     done: str

@@ -18,8 +18,7 @@ from ..text import escaped
 from .admin_options import AdminOptions, admin_options, ask
 from .output import print_json
 from .results import ChangeResult, conclude, print_list
-
-INT64 = 2**63 - 1
+from .typed import INT64
 
 
 def _principals(

@@ -12,16 +12,15 @@ from ..client.errors import AdminError, Results
 from ..client.topics import BROKER_DEFAULT, CreatedTopic, NewTopic, PartitionDescription, TopicDescription
 from ..protocol.config_resources import ConfigOperation
 from ..text import escaped, plural
-from .admin_options import AdminOptions, admin_options, ask
+from .admin_options import AdminOptions, admin_options, ask, dry_run_option, yes_option
 from .changes import parse_assignment, parse_changes, parse_settings
+from .output import print_table
 from .results import ChangeResult, conclude, conclude_reading, confirm, error_json, failures_of, print_list
-from .tables import print_table
 from .typed import INT16, INT32
 
 NO_ID = bytes(16)
 
 names_argument = click.argument("names", metavar="NAME...", nargs=-1, required=True)
-dry_run_option = click.option("--dry-run", is_flag=True, help="Only check the request, policies included.")
 
 
 @click.group()
@@ -232,7 +231,7 @@ def _alteration(name: str, change: str, result: AdminError | None) -> ChangeResu
 
 @topics.command()
 @names_argument
-@click.option("--yes", is_flag=True, help="Delete without asking for confirmation.")
+@yes_option
 @dry_run_option
 @admin_options
 def delete(

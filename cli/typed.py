@@ -1,4 +1,4 @@
-"""Validates arguments before a command connects: durations, text and files."""
+"""Validates arguments before a command connects: durations, addresses, text and files."""
 
 import math
 import sys
@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 MOST_SECONDS = 86_400.0
+INT64 = 2**63 - 1
 INT32 = 2**31 - 1
 INT16 = 2**15 - 1
 """The range of the integers in Kafka's requests."""
@@ -26,6 +27,24 @@ class Seconds(click.FloatRange):
         if math.isnan(seconds):
             self.fail(f"{value!r} is not a number of seconds.", param, ctx)
         return seconds
+
+
+def parse_listener(_context: click.Context, _parameter: click.Parameter, address: str) -> tuple[str, int]:
+    """Parse HOST:PORT, where port 0 stands for a free port. Raises click.BadParameter."""
+    from ..policies.configs.values import host_and_port
+
+    found = host_and_port(address)
+    if found is None:
+        raise click.BadParameter(f"{address!r} is not HOST:PORT (an IPv6 address stands in brackets: [::1]:9092).")
+    return found
+
+
+def parse_address(context: click.Context, parameter: click.Parameter, address: str) -> tuple[str, int]:
+    """Parse HOST:PORT of a port that a node has. Raises click.BadParameter."""
+    host, port = parse_listener(context, parameter, address)
+    if not port:
+        raise click.BadParameter(f"{address!r} is not HOST:PORT.")
+    return host, port
 
 
 def require_text() -> None:

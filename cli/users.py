@@ -115,7 +115,6 @@ def _changed(name: str, verb: str, mechanisms: Sequence[str], results: Results[s
 
 
 def _password(name: str, file: Path | None) -> str:
-    """Return the new password of a user. Raises click.UsageError."""
     if file is not None:
         password = read_text(file).partition("\n")[0].rstrip("\r")
     elif VARIABLE in os.environ:

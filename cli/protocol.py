@@ -1,15 +1,15 @@
-"""Describes the protocol for people: the table of the APIs that are spoken, and the generated code
-of a message.
-"""
+"""`minicontroller protocol` shows the APIs of nodes, and the generated code of a message."""
 
 from difflib import get_close_matches
 
+import click
 import msgspec
 
-from .compiler import sources_of
-from .header import RequestHeader, ResponseHeader
-from .registry import KAFKA
-from .schema import WireStruct, layout_of
+from ..protocol.compiler import sources_of
+from ..protocol.header import RequestHeader, ResponseHeader
+from ..protocol.registry import KAFKA
+from ..protocol.schema import WireStruct, layout_of
+from .output import print_table
 
 
 class ApiRow(msgspec.Struct, frozen=True):
@@ -28,14 +28,40 @@ class ApiRow(msgspec.Struct, frozen=True):
         )
 
 
-def apis() -> list[ApiRow]:
+@click.group()
+def protocol() -> None:
+    """Show the APIs and messages that nodes support."""
+
+
+@protocol.command()
+def apis() -> None:
+    """List the APIs and versions that nodes support."""
+    rows = [(row.key, row.name, row.versions, row.flexible_from) for row in supported()]
+    print_table(("key", "API", "versions", "flexible from"), rows)
+
+
+@protocol.command()
+@click.argument("message")
+@click.argument("version", type=int)
+def show(message: str, version: int) -> None:
+    """Show the generated code of a MESSAGE. The code encodes and decodes a message such as
+    CreateTopicsRequest in a VERSION.
+    """
+    try:
+        click.echo(source(message, version))
+    except (LookupError, ValueError) as error:
+        text = str(error.args[0] if error.args else error)
+        raise click.UsageError(f"{text[:1].upper()}{text[1:]}.") from None
+
+
+def supported() -> list[ApiRow]:
     return [
         ApiRow(int(row.key), row.name, row.min_version, row.max_version, row.flexible_from)
         for _, row in sorted(KAFKA.items())
     ]
 
 
-def show(name: str, version: int) -> str:
+def source(name: str, version: int) -> str:
     """Return the generated source of a message's encoder and decoder.
 
     Raises:

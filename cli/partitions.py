@@ -1,16 +1,19 @@
-"""`minicontroller reassignments` lists, begins and cancels moves of replicas on any Kafka."""
+"""`minicontroller reassignments` lists, begins and cancels moves of replicas, and `minicontroller
+leaders` elects leaders of partitions, on any Kafka.
+"""
 
 from collections.abc import Sequence
 
 import click
 
 from .. import client
-from ..client.errors import Results
+from ..client.errors import AdminError, Results
 from ..client.partitions import PartitionReassignment
 from ..client.topic_partition import TopicPartition
+from ..protocol.error_codes import ErrorCode
 from ..text import escaped
 from .admin_options import AdminOptions, admin_options, ask
-from .changes import parse_partition, parse_partitions
+from .changes import facts_of, parse_by_partition, parse_partitions
 from .results import ChangeResult, conclude, print_list
 from .typed import INT32
 
@@ -23,20 +26,18 @@ def parse_moves(
     """Parse partitions with the broker ids of their replicas, such as `orders-0=1:2`. Raises
     click.BadParameter, also for a repeated partition.
     """
-    moves: dict[TopicPartition, tuple[int, ...]] = {}
-    for text in texts:
-        name, _, brokers = text.partition("=")
-        partition = parse_partition(name)
-        try:
-            replicas = tuple(int(broker) for broker in brokers.split(":"))
-        except ValueError:
-            replicas = ()
-        if not replicas or not all(0 <= broker <= INT32 for broker in replicas):
-            raise click.BadParameter(f"{text!r} names no brokers: write {name}=1:2 for brokers 1 and 2.")
-        if partition in moves:
-            raise click.BadParameter(f"{name} is named twice.")
-        moves[partition] = replicas
-    return moves
+    return parse_by_partition(texts, _replicas)
+
+
+def _replicas(text: str, brokers: str) -> tuple[int, ...]:
+    try:
+        replicas = tuple(int(broker) for broker in brokers.split(":"))
+    except ValueError:
+        replicas = ()
+    if not replicas or not all(0 <= broker <= INT32 for broker in replicas):
+        name = text.partition("=")[0]
+        raise click.BadParameter(f"{text!r} names no brokers: write {name}=1:2 for brokers 1 and 2.")
+    return replicas
 
 
 @click.group()
@@ -67,13 +68,9 @@ def list_reassignments(*, topics: Sequence[str], options: AdminOptions) -> None:
 
 
 def _json(partition: TopicPartition, moving: PartitionReassignment) -> dict[str, object]:
-    return {
-        "topic": partition.topic,
-        "partition": partition.partition,
-        "replicas": moving.replicas,
-        "adding": moving.adding_replicas,
-        "removing": moving.removing_replicas,
-    }
+    return facts_of(
+        partition, replicas=moving.replicas, adding=moving.adding_replicas, removing=moving.removing_replicas
+    )
 
 
 def _ids(ids: Sequence[int]) -> str:
@@ -112,5 +109,32 @@ def cancel(*, partitions: tuple[TopicPartition, ...], everything: bool, options:
 
 
 def _result(partition: TopicPartition, result: client.AdminError | None, done: str) -> ChangeResult:
-    facts: dict[str, object] = {"topic": partition.topic, "partition": partition.partition}
-    return ChangeResult(escaped(str(partition)), done, facts, result)
+    return ChangeResult(escaped(str(partition)), done, facts_of(partition), result)
+
+
+@click.group()
+def leaders() -> None:
+    """Elect leaders of partitions."""
+
+
+@leaders.command()
+@click.argument("partitions", metavar="[TOPIC-PARTITION]...", nargs=-1, callback=parse_partitions)
+@click.option("--all", "everything", is_flag=True, help="Elect wherever an election is needed.")
+@click.option("--unclean", is_flag=True, help="Elect replicas that are not in sync. Records are lost.")
+@admin_options
+def elect(*, partitions: tuple[TopicPartition, ...], everything: bool, unclean: bool, options: AdminOptions) -> None:
+    """Let the preferred leaders of partitions lead again."""
+    if everything == bool(partitions):
+        raise click.UsageError("Name partitions, such as orders-0, or --all.")
+    named = None if everything else partitions
+    results = ask(options, lambda admin: admin.elect_leaders(named, unclean=unclean))
+    verdicts = (_election(each, result) for each, result in results.items())
+    conclude(options, verdicts, nothing="No partition needs an election.")
+
+
+def _election(partition: TopicPartition, result: AdminError | None) -> ChangeResult:
+    """Return the result; that no election is needed is a success, as for Kafka's own tool."""
+    is_needed = result is None or result.code != ErrorCode.ELECTION_NOT_NEEDED
+    done = "elected" if is_needed else "needs no election"
+    facts = facts_of(partition, elected=result is None)
+    return ChangeResult(escaped(str(partition)), done, facts, result if is_needed else None)
