@@ -19,7 +19,7 @@ from ..protocol.api_keys import ApiKey
 from ..protocol.registry import KAFKA
 from . import addresses, node_endpoints
 from .cluster import UpstreamCluster
-from .node_endpoints import Ending
+from .node_endpoints import ResponseTail
 
 Rewrite = Callable[[UpstreamCluster, Any], Awaitable[None]]
 """Puts the gateway's addresses into a response in place."""
@@ -38,7 +38,7 @@ class PassedApi(msgspec.Struct, frozen=True, eq=False):
     """Whether brokers of KRaft have the controller answer it (KIP-590)."""
     rewrite: Rewrite | None = None
     """Rewrites a response that names brokers anywhere in it."""
-    endings: Mapping[int, Ending] = MappingProxyType({})
+    tails: Mapping[int, ResponseTail] = MappingProxyType({})
     """Where responses name brokers at their end, by version."""
 
 
@@ -50,9 +50,9 @@ def _declared() -> Iterator[PassedApi]:
             ApiKey.PRODUCE,
             13,
             advertised_since=0,  # old librdkafka takes a later begin for no compression (KAFKA-18659)
-            endings=node_endpoints.PRODUCE,
+            tails=node_endpoints.PRODUCE,
         ),
-        PassedApi(ApiKey.FETCH, 18, endings=node_endpoints.FETCH),
+        PassedApi(ApiKey.FETCH, 18, tails=node_endpoints.FETCH),
         PassedApi(ApiKey.LIST_OFFSETS, 11),
         PassedApi(ApiKey.METADATA, 12, rewrite=addresses.rewrite_metadata),
         PassedApi(ApiKey.OFFSET_FETCH, 10),
@@ -95,8 +95,8 @@ def _declared() -> Iterator[PassedApi]:
         # The versions 0 of share groups were early access, in Kafka 4.0.
         PassedApi(ApiKey.SHARE_GROUP_HEARTBEAT, 1, oldest=1),
         PassedApi(ApiKey.SHARE_GROUP_DESCRIBE, 1, oldest=1),
-        PassedApi(ApiKey.SHARE_FETCH, 2, oldest=1, endings=node_endpoints.SHARE_FETCH),
-        PassedApi(ApiKey.SHARE_ACKNOWLEDGE, 2, oldest=1, endings=node_endpoints.SHARE_ACKNOWLEDGE),
+        PassedApi(ApiKey.SHARE_FETCH, 2, oldest=1, tails=node_endpoints.SHARE_FETCH),
+        PassedApi(ApiKey.SHARE_ACKNOWLEDGE, 2, oldest=1, tails=node_endpoints.SHARE_ACKNOWLEDGE),
         PassedApi(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 1),
         PassedApi(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0),
         PassedApi(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0),

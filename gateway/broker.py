@@ -151,8 +151,8 @@ class OfferedBroker:
         """Return what moves the response to a request; None if it passes as it is."""
         change = self.change_of(head)
         if change is None:
-            ending = self._apis[head.api_key].endings.get(head.version)
-            return None if ending is None else partial(node_endpoints.pass_readdressed, ending, self._cluster)
+            tail = self._apis[head.api_key].tails.get(head.version)
+            return None if tail is None else partial(node_endpoints.pass_readdressed, tail, self._cluster)
 
         async def move(frames: FrameReader, client: FrameWriter) -> None:
             await client.send(await change(await frames.whole()))

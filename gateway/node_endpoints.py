@@ -49,7 +49,7 @@ HEADER: Layout = (_INT32, TAGS)
 TAG: Layout = (NUMBER, BYTES)
 
 
-class Ending(msgspec.Struct, frozen=True):
+class ResponseTail(msgspec.Struct, frozen=True):
     """How a response with endpoints ends."""
 
     layout: Layout
@@ -58,29 +58,33 @@ class Ending(msgspec.Struct, frozen=True):
     """Whether they stand in the last tagged fields, or before these."""
 
 
-PRODUCE: Mapping[int, Ending] = {
-    **dict.fromkeys(range(10, 13), Ending(((TEXT, PRODUCED, TAGS), _INT32))),
-    13: Ending(((_UUID, PRODUCED, TAGS), _INT32)),
+PRODUCE: Mapping[int, ResponseTail] = {
+    **dict.fromkeys(range(10, 13), ResponseTail(((TEXT, PRODUCED, TAGS), _INT32))),
+    13: ResponseTail(((_UUID, PRODUCED, TAGS), _INT32)),
 }
-FETCH: Mapping[int, Ending] = dict.fromkeys(range(16, 19), Ending((_INT32 + _INT16 + _INT32, (_UUID, FETCHED, TAGS))))
-SHARE_FETCH: Mapping[int, Ending] = dict.fromkeys(
-    (1, 2), Ending((_INT32 + _INT16, TEXT, _INT32, (_UUID, SHARED, TAGS)), is_tagged=False)
+FETCH: Mapping[int, ResponseTail] = dict.fromkeys(
+    range(16, 19), ResponseTail((_INT32 + _INT16 + _INT32, (_UUID, FETCHED, TAGS)))
 )
-SHARE_ACKNOWLEDGE: Mapping[int, Ending] = {
-    1: Ending((_INT32 + _INT16, TEXT, (_UUID, ACKNOWLEDGED, TAGS)), is_tagged=False),
-    2: Ending((_INT32 + _INT16, TEXT, _INT32, (_UUID, ACKNOWLEDGED, TAGS)), is_tagged=False),
+SHARE_FETCH: Mapping[int, ResponseTail] = dict.fromkeys(
+    (1, 2), ResponseTail((_INT32 + _INT16, TEXT, _INT32, (_UUID, SHARED, TAGS)), is_tagged=False)
+)
+SHARE_ACKNOWLEDGE: Mapping[int, ResponseTail] = {
+    1: ResponseTail((_INT32 + _INT16, TEXT, (_UUID, ACKNOWLEDGED, TAGS)), is_tagged=False),
+    2: ResponseTail((_INT32 + _INT16, TEXT, _INT32, (_UUID, ACKNOWLEDGED, TAGS)), is_tagged=False),
 }
 
 
-async def pass_readdressed(ending: Ending, brokers: UpstreamCluster, frames: FrameReader, client: FrameWriter) -> None:
+async def pass_readdressed(
+    tail: ResponseTail, brokers: UpstreamCluster, frames: FrameReader, client: FrameWriter
+) -> None:
     """Pass a response that was begun on to a client, with the gateway's addresses at its end.
     Raises MalformedMessage, Disconnected.
     """
     await client.flush()
-    await _Response(frames, client).skip((_INT32, *HEADER, *ending.layout))  # first comes the size
+    await _Response(frames, client).skip((_INT32, *HEADER, *tail.layout))  # first comes the size
     if frames.left > MOST_TAIL_BYTES:
         raise MalformedMessage(f"a response that ends in {frames.left} bytes of endpoints")
-    readdress = with_tagged if ending.is_tagged else with_untagged
+    readdress = with_tagged if tail.is_tagged else with_untagged
     await client.send(await readdress(await frames.rest(), brokers))
 
 

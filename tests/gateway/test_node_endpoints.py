@@ -136,7 +136,7 @@ def moved(key: int, version: int, data: bytes, gateway: Places, places: list[int
             cluster = UpstreamCluster(Network(nursery, NOWHERE), gateway.of_broker)
         frames = FrameReader(Pipe(cut(data, places)), 1 << 20)
         await frames.begin()
-        await pass_readdressed(APIS[key].endings[version], cluster, frames, FrameWriter(sink))
+        await pass_readdressed(APIS[key].tails[version], cluster, frames, FrameWriter(sink))
         assert frames.left == 0
         for broker_id in gateway.learned:
             gateway.learned[broker_id] = await cluster.address_of(broker_id)
@@ -182,4 +182,4 @@ def test_any_bytes(api: tuple[int, int], data: bytes, places: list[int]) -> None
 @pytest.mark.parametrize("api", [(PRODUCE, 9), (FETCH, 15), (3, 12)])
 def test_versions_without_endpoints(api: tuple[int, int]) -> None:
     """A response that has no endpoints is not looked into."""
-    assert api[1] not in APIS[api[0]].endings
+    assert api[1] not in APIS[api[0]].tails
