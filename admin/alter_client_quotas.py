@@ -52,7 +52,6 @@ def _requested(request: AlterClientQuotasRequest) -> Iterator[RequestedChange]:
 SPEC = Spec(
     key=ApiKey.ALTER_CLIENT_QUOTAS,
     at_controller=True,
-    in_envelopes=True,
     rows=Rows("entries", AlteredClientQuotas, {"entries": copied("entity")}),
     changes=Changes("alter_client_quotas", _requested),
     permissions=(ALTER_CONFIGS,),

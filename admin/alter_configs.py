@@ -13,7 +13,6 @@ from .spec import Changes, Rows, Spec, copied
 SPEC = Spec(
     key=ApiKey.ALTER_CONFIGS,
     at_controller=True,
-    in_envelopes=True,
     permissions=(ALTER_CONFIGS_OF_TOPIC, ALTER_CONFIGS_OF_CLUSTER),
     rows=Rows("responses", AlterConfigsResourceResponse, {"resources": copied("resource_type", "resource_name")}),
     changes=Changes("alter_configs", configured_resources),

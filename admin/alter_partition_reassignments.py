@@ -10,11 +10,9 @@ from .spec import Changes, Spec
 
 ALTER_CLUSTER = Permission(AclOperation.ALTER, AclResourceType.CLUSTER, "CLUSTER_AUTHORIZATION_FAILED for the request")
 
-
 SPEC = Spec(
     key=ApiKey.ALTER_PARTITION_REASSIGNMENTS,
     at_controller=True,
-    in_envelopes=True,
     permissions=(ALTER_CLUSTER,),
     changes=Changes("alter_partition_reassignments", reassigned_topics),
 )

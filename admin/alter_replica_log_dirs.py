@@ -57,6 +57,7 @@ def _partitions(topic: AlterReplicaLogDirTopic) -> Iterator[Fields]:
 SPEC = Spec(
     key=ApiKey.ALTER_REPLICA_LOG_DIRS,
     at_controller=True,
+    in_envelopes=False,
     permissions=(ALTER_CLUSTER,),
     rows=Rows(
         "results",

@@ -60,7 +60,6 @@ def _user(alteration: Alteration) -> Fields:
 SPEC = Spec(
     key=ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
     at_controller=True,
-    in_envelopes=True,
     permissions=(ALTER_CLUSTER,),
     rows=Rows("results", AlterUserScramCredentialsResult, {"deletions": _user, "upsertions": _user}, distinct=True),
     changes=Changes("alter_user_scram_credentials", _requested),

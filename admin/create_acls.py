@@ -46,7 +46,6 @@ SPEC = Spec(
     key=ApiKey.CREATE_ACLS,
     check_readable=_check_readable,
     at_controller=True,
-    in_envelopes=True,
     rows=Rows("results", AclCreationResult, {"creations": copied()}),
     changes=Changes("create_acls", _requested),
     permissions=(ALTER_CLUSTER,),

@@ -38,7 +38,6 @@ def _requested(request: CreateDelegationTokenRequest) -> Iterable[RequestedChang
 SPEC = Spec(
     key=ApiKey.CREATE_DELEGATION_TOKEN,
     at_controller=True,
-    in_envelopes=True,
     changes=Changes("create_delegation_token", _requested),
     permissions=(CREATE_TOKENS,),
 )

@@ -53,7 +53,6 @@ def _wrong(text: str) -> Refusal:
 SPEC = Spec(
     key=ApiKey.CREATE_PARTITIONS,
     at_controller=True,
-    in_envelopes=True,
     permissions=(ALTER_TOPIC,),
     rows=Rows("results", CreatePartitionsTopicResult, {"topics": copied("name")}),
     changes=Changes("create_partitions", named_topics),

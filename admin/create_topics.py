@@ -107,7 +107,6 @@ def _default_message(code: ErrorCode) -> str | None:
 SPEC = Spec(
     key=ApiKey.CREATE_TOPICS,
     at_controller=True,
-    in_envelopes=True,
     permissions=(CREATE_TOPICS, CREATE_TOPIC, DESCRIBE_CONFIGS),
     rows=Rows("topics", CreatableTopicResult, {"topics": copied("name")}, default_message=_default_message),
     changes=Changes("create_topic", named_topics),

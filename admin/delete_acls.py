@@ -31,7 +31,6 @@ SPEC = Spec(
     key=ApiKey.DELETE_ACLS,
     check_readable=_check_readable,
     at_controller=True,
-    in_envelopes=True,
     rows=Rows("filter_results", DeleteAclsFilterResult, {"filters": copied()}),
     changes=Changes("delete_acls", _requested),
     permissions=(ALTER_CLUSTER,),

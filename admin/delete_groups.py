@@ -19,6 +19,7 @@ def _requested(request: DeleteGroupsRequest) -> Iterator[RequestedChange]:
 SPEC = Spec(
     key=ApiKey.DELETE_GROUPS,
     at_controller=True,
+    in_envelopes=False,
     rows=Rows("results", DeletableGroupResult, {"groups_names": called("group_id")}),
     changes=Changes("delete_groups", _requested),
     permissions=(DELETE_GROUP,),

@@ -33,6 +33,7 @@ def _named_partitions(topic: DeleteRecordsTopic) -> Iterator[Fields]:
 SPEC = Spec(
     key=ApiKey.DELETE_RECORDS,
     at_controller=True,
+    in_envelopes=False,
     read_tags=unpack,
     to_newest_version=_to_newest_version,
     permissions=(DELETE_TOPIC,),

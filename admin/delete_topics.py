@@ -36,7 +36,6 @@ def _to_newest_version(request: DeleteTopicsRequest) -> DeleteTopicsRequest:
 SPEC = Spec(
     key=ApiKey.DELETE_TOPICS,
     at_controller=True,
-    in_envelopes=True,
     permissions=(DELETE_TOPIC, DESCRIBE_TOPIC),
     read_tags=unpack,
     to_newest_version=_to_newest_version,

@@ -27,7 +27,6 @@ def _partitions(topic: TopicPartitions) -> Iterator[Fields]:
 SPEC = Spec(
     key=ApiKey.ELECT_LEADERS,
     at_controller=True,
-    in_envelopes=True,
     permissions=(ALTER_CLUSTER,),
     rows=Rows(
         "replica_election_results",

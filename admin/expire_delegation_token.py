@@ -23,6 +23,5 @@ def _requested(request: ExpireDelegationTokenRequest) -> Iterable[RequestedChang
 SPEC = Spec(
     key=ApiKey.EXPIRE_DELEGATION_TOKEN,
     at_controller=True,
-    in_envelopes=True,
     changes=Changes("expire_delegation_token", _requested),
 )

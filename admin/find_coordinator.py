@@ -12,7 +12,6 @@ DESCRIBE_TRANSACTIONAL_ID = Permission(
     AclOperation.DESCRIBE, AclResourceType.TRANSACTIONAL_ID, "TRANSACTIONAL_ID_AUTHORIZATION_FAILED for the key"
 )
 
-
 SPEC = Spec(
     key=ApiKey.FIND_COORDINATOR,
     waits_for_update=True,

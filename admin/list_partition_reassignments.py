@@ -11,10 +11,8 @@ DESCRIBE_CLUSTER = Permission(
     AclOperation.DESCRIBE, AclResourceType.CLUSTER, "CLUSTER_AUTHORIZATION_FAILED for the request"
 )
 
-
 SPEC = Spec(
     key=ApiKey.LIST_PARTITION_REASSIGNMENTS,
     permissions=(DESCRIBE_CLUSTER,),
     at_controller=True,
-    in_envelopes=True,
 )

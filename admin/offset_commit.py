@@ -47,6 +47,7 @@ def _to_newest_version(request: OffsetCommitRequest) -> OffsetCommitRequest:
 SPEC = Spec(
     key=ApiKey.OFFSET_COMMIT,
     at_controller=True,
+    in_envelopes=False,
     to_newest_version=_to_newest_version,
     rows=Rows(
         "topics",

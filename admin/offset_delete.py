@@ -25,6 +25,7 @@ def _requested(request: OffsetDeleteRequest) -> Sequence[RequestedChange]:
 SPEC = Spec(
     key=ApiKey.OFFSET_DELETE,
     at_controller=True,
+    in_envelopes=False,
     changes=Changes("offset_delete", _requested),
     permissions=(DELETE_GROUP, READ_TOPIC),
 )

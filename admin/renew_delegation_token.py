@@ -24,6 +24,5 @@ def _requested(request: RenewDelegationTokenRequest) -> Iterable[RequestedChange
 SPEC = Spec(
     key=ApiKey.RENEW_DELEGATION_TOKEN,
     at_controller=True,
-    in_envelopes=True,
     changes=Changes("renew_delegation_token", _requested),
 )

@@ -129,10 +129,9 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Whether the handler runs at the active controller, to which every other node forwards the
     request.
     """
-    in_envelopes: bool = False
-    """Whether Kafka's brokers have the controller answer it, by an Envelope (KIP-590). The
-    controller takes no other API from them, and a gateway that authenticates its clients forwards
-    it under their names.
+    in_envelopes: bool = True
+    """Whether Kafka's brokers, too, have the controller answer it, by an Envelope (KIP-590), if it
+    runs there. A gateway that authenticates its clients then forwards it under their names.
     """
     to_newest_version: Callable[[Any], Any] | None = None
     """Converts a request to its newest version for forwarding. It is needed if versions differ by

@@ -9,9 +9,7 @@ from .spec import Spec
 
 ALTER = Permission(AclOperation.ALTER, AclResourceType.CLUSTER, "CLUSTER_AUTHORIZATION_FAILED")
 
-
 SPEC = Spec(
     key=ApiKey.UPDATE_FEATURES,
-    in_envelopes=True,
     permissions=(ALTER,),
 )

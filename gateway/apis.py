@@ -44,7 +44,7 @@ class PassedApi(msgspec.Struct, frozen=True, eq=False):
 
 def _declared() -> Iterator[PassedApi]:
     for spec in SPECS.values():
-        yield PassedApi(spec.key, KAFKA[spec.key].max_version, is_forwarded=spec.in_envelopes)
+        yield PassedApi(spec.key, KAFKA[spec.key].max_version, is_forwarded=spec.at_controller and spec.in_envelopes)
     yield from (
         PassedApi(
             ApiKey.PRODUCE,
@@ -81,6 +81,7 @@ def _declared() -> Iterator[PassedApi]:
         PassedApi(ApiKey.DESCRIBE_CLIENT_QUOTAS, 1),
         PassedApi(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0),
         PassedApi(ApiKey.DESCRIBE_QUORUM, 1, is_forwarded=True),  # version 2 names the endpoints of the controllers
+        PassedApi(ApiKey.UPDATE_FEATURES, 1, is_forwarded=True),
         PassedApi(ApiKey.DESCRIBE_CLUSTER, 1, rewrite=addresses.rewrite_cluster),
         PassedApi(ApiKey.DESCRIBE_PRODUCERS, 0),
         PassedApi(ApiKey.UNREGISTER_BROKER, 0, is_forwarded=True),
