@@ -190,7 +190,7 @@ class AuditRecorder:
                 if element.refusal is not None:
                     new = old
                 else:
-                    new = after.topics.get(name) if is_plain else element.evolve(old)
+                    new = after.topics.get(name) if is_plain else element.delta.evolve(old)
             self._record(element, _effect(element), old, new, call)
         self._record_denials(call)
         self._image = after

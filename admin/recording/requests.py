@@ -5,13 +5,13 @@ the recorder gives each completed element its place in the log. A request that i
 has one audited request for each part.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, Protocol
 
 import msgspec
 import trio
 
-from ...cluster.entities import Topic
+from ...cluster.delta import Delta
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
 from ...protocol.error_codes import ErrorCode
@@ -42,8 +42,8 @@ class CompletedElement(Protocol):
         """The topic that it changes, if any."""
 
     @property
-    def evolve(self) -> Callable[[Topic | None], Topic | None]:
-        """Returns the topic after this element, given the topic before it."""
+    def delta(self) -> Delta:
+        """What it makes of the image."""
 
     @property
     def refusal(self) -> Refusal | None: ...

@@ -17,7 +17,9 @@ import trio
 from ...admin.recording.recorder import AuditRecorder
 from ...admin.recording.records import EventOrigin
 from ...admin.recording.requests import AuditedRequest
+from ...cluster.delta import NO_CHANGE
 from ...cluster.entities import NO_TOPIC_ID, Broker, Topic
+from ...cluster.entity_paths import with_entities
 from ...cluster.image import Image
 from ...cluster.znodes import layout
 from ...store.base import Check, SessionExpired, StoreUnavailable
@@ -27,9 +29,9 @@ from .channel import LinkFactory
 from .deletion import Deletions
 from .duties import Duties
 from .eligible_node import EligibleNode
-from .entity_reading import load_entities, with_entities
+from .entity_reading import load_entities
 from .identities import identify
-from .jobs import ControllerMoved, Draft, Element, InDoubt, observation
+from .jobs import ControllerMoved, Draft, Element, InDoubt
 from .loading import count_of_commits, ensure_paths, load, unmarked, with_shutdowns
 from .local_nodes import LocalNodes
 from .node_updates import NodeUpdates
@@ -412,6 +414,6 @@ class ActiveController:
         """
         news = list(await reread(self.node.store, image, path, self._created, deletes_topics=self._deletes_topics))
         if await ensure_paths(self.node.store):  # another process has removed the parent znodes
-            news.append(observation(lambda image: image))
+            news.append(Element(NO_CHANGE))
         self.states_are_stale(element.topic for element in news if element.topic is not None)
         return news

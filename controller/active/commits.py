@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
+from ...cluster.delta import TopicBecomes
 from ...cluster.entities import Topic
 from ...store.base import Operation, StoreError, weight
 from .jobs import Element
@@ -58,8 +59,8 @@ class Commit:
         """Return the topics that the commit created. A topic that is too large for one commit is
         not among them, because it is older than its last commit.
         """
-        whole = (element for element in self.finishes if element.topic is not None and element.begun == 1)
-        return [topic for element in whole if (topic := element.evolve(None)) is not None]
+        whole = (element.delta for element in self.finishes if element.begun == 1)
+        return [delta.topic for delta in whole if isinstance(delta, TopicBecomes)]
 
 
 def pack(elements: Iterable[Element], limit: int) -> list[Commit]:

@@ -6,6 +6,8 @@ or meets one although nothing has changed, is refused, so that the writer goes o
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
+from ...cluster.delta import EntitiesChanged
+from ...cluster.entity_paths import is_followed
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
 from ...protocol.error_codes import ErrorCode
@@ -21,7 +23,6 @@ from ...store.base import (
 )
 from ...store.trees import whole_trees
 from .commits import Commit
-from .entity_reading import is_followed
 from .jobs import ControllerMoved, Element, InDoubt, WriterJob
 
 MAX_CONFLICTS = 10
@@ -73,7 +74,12 @@ async def learn_below(store: Store, element: Element, error: StoreError) -> bool
     the next plan of its job. Return whether nothing was noted before. Raises StoreError.
     """
     path, job = error.path, element.job
-    if not isinstance(error, NodeNotEmpty) or not element.entities or path is None or job is None:
+    if (
+        not isinstance(error, NodeNotEmpty)
+        or not isinstance(element.delta, EntitiesChanged)
+        or path is None
+        or job is None
+    ):
         return False
     is_new = path not in job.below
     job.below[path] = (await whole_trees(store, [path]))[1:]

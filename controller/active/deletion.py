@@ -6,13 +6,13 @@ for its return. A new active controller resumes every deletion whose marker it f
 """
 
 import contextlib
-import functools
 import logging
 import math
 from collections.abc import Awaitable, Callable
 
 import trio
 
+from ...cluster.delta import TopicRemoved
 from ...cluster.entities import Topic
 from ...cluster.image import Image
 from ...cluster.znodes import layout
@@ -112,8 +112,7 @@ class Deletions:
             await draft.time_slice.pause()
             current = draft.image.topics.get(topic.name)
             if current is not None and current.marked_for_deletion and current.topic_id == topic.topic_id:
-                gone = functools.partial(_is_gone, topic.name)
-                staged.append((current, draft.stage(topic.name, await znodes(current), evolve=_no_topic, holds=gone)))
+                staged.append((current, draft.stage(TopicRemoved(topic.name, topic.topic_id), await znodes(current))))
         return lambda: [topic for topic, element in staged if element.refusal is not None]
 
     async def _existing_znodes(self, topic: Topic) -> list[Operation]:
@@ -148,11 +147,3 @@ async def _znodes_of_whole_topic(topic: Topic) -> list[Operation]:
 
 def _key(topic: Topic) -> Key:
     return topic.name, topic.topic_id
-
-
-def _no_topic(_topic: Topic | None) -> None:
-    return None
-
-
-def _is_gone(name: str, image: Image) -> bool:
-    return name not in image.topics

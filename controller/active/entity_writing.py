@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 from immutables import Map
 
+from ...cluster.delta import EntitiesChanged
 from ...cluster.entities import (
     NO_ACL_ENTRIES,
     NO_CONFIGS,
@@ -19,6 +20,7 @@ from ...cluster.entities import (
     DelegationToken,
     EntityConfigs,
 )
+from ...cluster.entity_paths import CONFIGS, GROUPS, TOKENS, Entity, Value, entity_of
 from ...cluster.errors import Refusal
 from ...cluster.groups import NO_ZNODE, CommittedOffset, Group, GroupHeader, Place
 from ...cluster.znodes import acls, groups, layout, tokens
@@ -27,7 +29,6 @@ from ...cluster.znodes.entity_names import CLIENTS
 from ...protocol.acls import AccessControlEntry, ResourcePattern
 from ...protocol.error_codes import ErrorCode
 from ...store.base import Check, Create, Delete, Operation, SetData
-from .entity_reading import CONFIGS, GROUPS, TOKENS, Entity, Value, entity_of
 from .jobs import Draft, Element
 
 Written = tuple[list[Operation], dict[str, Entity | None]]
@@ -57,7 +58,7 @@ def stage_confirmation(draft: Draft, path: str) -> Element:
     """
     entity = entity_of(draft.image, path)
     assert entity is not None, path
-    return draft.stage_entities(path, [Check(path, entity.version)], {path: entity})
+    return draft.stage(EntitiesChanged({path: entity}), [Check(path, entity.version)], key=path)
 
 
 def stage_client_configs(draft: Draft, path: str, configs: Mapping[str, str]) -> Element:
@@ -67,7 +68,7 @@ def stage_client_configs(draft: Draft, path: str, configs: Mapping[str, str]) ->
     refuse_unreadable(f"{layout.CONFIG}/{path}", draft.image.configs.get(path, NO_ENTITY_CONFIGS).version)
     operations, after = _client_configs(draft, path, configs)
     operations.append(Create(layout.CONFIG_CHANGE_PREFIX, encode_config_change(path), sequential=True))
-    return draft.stage_entities(_at(path), operations, after)
+    return draft.stage(EntitiesChanged(after), operations, key=_at(path))
 
 
 def stage_acls(draft: Draft, pattern: ResourcePattern, entries: Iterable[AccessControlEntry]) -> Element:
@@ -80,7 +81,7 @@ def stage_acls(draft: Draft, pattern: ResourcePattern, entries: Iterable[AccessC
     operation = _write(path, acls.encode_acls(wanted) if wanted else None, before.version)
     prefix, notice = acls.encode_acl_change(pattern)
     after = AclEntries(wanted, before.version + 1) if wanted else None
-    return draft.stage_entities(path, [operation, Create(prefix, notice, sequential=True)], {path: after})
+    return draft.stage(EntitiesChanged({path: after}), [operation, Create(prefix, notice, sequential=True)], key=path)
 
 
 def stage_token(draft: Draft, token_id: str, token: DelegationToken | None) -> Element:
@@ -94,7 +95,7 @@ def stage_token(draft: Draft, token_id: str, token: DelegationToken | None) -> E
     after = None if token is None else msgspec.structs.replace(token, version=version + 1)
     operation = _write(path, None if token is None else tokens.encode_token(token), version)
     notice = Create(tokens.CHANGE_PREFIX, tokens.encode_token_change(token_id), sequential=True)
-    return draft.stage_entities(path, [operation, notice], {path: after})
+    return draft.stage(EntitiesChanged({path: after}), [operation, notice], key=path)
 
 
 def stage_group(draft: Draft, name: str, group: Group | None) -> Element:
@@ -123,7 +124,7 @@ def stage_group(draft: Draft, name: str, group: Group | None) -> Element:
             writes.header(known.header, header)
     for notice in groups.encode_group_changes(name, changed):
         writes.operations.append(Create(groups.CHANGE_PREFIX, notice, sequential=True))
-    return draft.stage_entities(writes.path, writes.operations, writes.after)
+    return draft.stage(EntitiesChanged(writes.after), writes.operations, key=writes.path)
 
 
 def _in_header(group: Group) -> frozenset[Place]:

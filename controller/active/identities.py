@@ -9,6 +9,7 @@ import logging
 
 import msgspec
 
+from ...cluster.delta import TopicIdentified
 from ...cluster.entities import NO_TOPIC_ID, Topic
 from ...cluster.random_ids import new_id
 from ...cluster.znodes import layout
@@ -34,12 +35,8 @@ def identify(draft: Draft, topic: Topic) -> None:
         return
     named = msgspec.structs.replace(topic, topic_id=topic_id, lacks_id=False, version=topic.version + 1)
     draft.stage(
-        topic.name,
+        TopicIdentified(topic.name, topic.topic_id, new_id=topic_id, version=named.version),
         [SetData(layout.topic_path(topic.name), encode_topic(named), topic.version)],
-        evolve=lambda now: (
-            now and msgspec.structs.replace(now, topic_id=topic_id, lacks_id=False, version=named.version)
-        ),
-        holds=lambda image: image.topic_by_id(topic_id) is not None,
     )
 
 

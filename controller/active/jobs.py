@@ -11,15 +11,13 @@ from typing import Any
 import trio
 
 from ...admin.changes import Judgement
-from ...cluster.entities import EntityConfigs, Topic
+from ...cluster.delta import NO_CHANGE, Delta
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
 from ...process.time_slices import TimeSlice
 from ...protocol.error_codes import ErrorCode
 from ...store.base import Operation, weight
-from .entity_reading import Entity, entity_of, with_changes
 
-NO_ENTITIES: Mapping[str, Entity | None] = {}
 NOTHING_BELOW: Mapping[str, Sequence[str]] = {}
 PART_SECONDS = 0.1
 """The time for which a request of many elements is planned before waiting jobs are planned."""
@@ -36,17 +34,12 @@ class InDoubt(Exception):  # noqa: N818
 
 
 class Element:
-    """One element of a job: the operations that it writes, if any, and what they change in the
-    image.
-    """
+    """One element of a job: a change of the image, and the operations that write it, if any."""
 
     __slots__ = (
         "begun",
         "completed",
-        "entities",
-        "evolve",
-        "evolve_image",
-        "holds",
+        "delta",
         "is_decision_only",
         "job",
         "key",
@@ -56,32 +49,17 @@ class Element:
         "weight",
     )
 
-    def __init__(
-        self,
-        topic: str | None,
-        operations: Sequence[Operation],
-        evolve: Callable[[Topic | None], Topic | None],
-        holds: Callable[[Image], bool],
-    ) -> None:
-        self.topic = topic
-        self.key = topic if topic is not None or not operations else operations[0].path
+    def __init__(self, delta: Delta, operations: Sequence[Operation] = (), *, key: str | None = None) -> None:
+        self.delta = delta
+        """What it makes of the image."""
+        self.topic = delta.changed_topic
+        """The name of the topic that it changes, if any."""
+        self.key = key or self.topic or (operations[0].path if operations else None)
         """The name of the topic or the path that the element changes, or None if it changes
         nothing. Elements with the same key build upon each other.
         """
         self.operations = operations
         self.weight = sum(map(weight, operations))
-        self.evolve = evolve
-        """Returns the topic after this element, given the topic before it; None stands for no
-        topic.
-        """
-        self.evolve_image: Callable[[Image], Image] | None = None
-        """Returns the image after this element, given the image before it. It is None if the
-        element changes a topic or nothing.
-        """
-        self.entities: Mapping[str, Entity | None] = NO_ENTITIES
-        """The entities that every node follows as the element leaves them, by path."""
-        self.holds = holds
-        """Returns whether a freshly loaded image shows that the element took effect."""
         self.is_decision_only = False
         """Whether the element was refused or only validated, so that it writes nothing."""
         self.refusal: Refusal | None = None
@@ -108,12 +86,7 @@ class Element:
         return self.job is not None and self.job.nothing_of_it_stands
 
     def apply(self, image: Image) -> Image:
-        if self.refusal is not None:
-            return image
-        if self.topic is not None:
-            after = self.evolve(image.topics.get(self.topic))
-            return image.with_topic(after) if after is not None else image.with_topics((), (self.topic,))
-        return image if self.evolve_image is None else self.evolve_image(image)
+        return image if self.refusal is not None else self.delta.apply(image)
 
     def refuse(self, refusal: Refusal) -> None:
         """Refuse the element, which then writes nothing and keeps its place."""
@@ -123,42 +96,11 @@ class Element:
 
 def decision(refusal: Refusal | None) -> Element:
     """Make an element that writes nothing: a refusal, or the outcome of a dry run."""
-    element = Element(None, (), _same, _shows)
+    element = Element(NO_CHANGE)
     element.is_decision_only = True
     if refusal is not None:  # the traceback of the refusal refers to the draft, and so to this element
         element.refusal = refusal.with_traceback(None)
     return element
-
-
-def observation(evolve_image: Callable[[Image], Image]) -> Element:
-    """Make an element that writes nothing, for other processes' changes that concern no topic."""
-    element = Element(None, (), _same, _shows)
-    element.evolve_image = evolve_image
-    return element
-
-
-def observed_topic(topic: Topic | None, name: str) -> Element:
-    """Make an element that writes nothing, for a topic that other processes have written, or
-    deleted (None).
-    """
-    return Element(name, (), lambda _before: topic, _shows)
-
-
-def observed_entities(found: Mapping[str, Entity | None]) -> Element:
-    """Make an element that writes nothing, for entities that other processes have written, by the
-    paths of their znodes.
-    """
-    element = observation(lambda image: with_changes(image, found))
-    element.entities = found
-    return element
-
-
-def _same(topic: Topic | None) -> Topic | None:
-    return topic
-
-
-def _shows(_image: Image) -> bool:
-    return True
 
 
 class Draft:
@@ -184,7 +126,8 @@ class Draft:
         """The requests to the policy with its verdicts, by kind and name of the resource."""
         self.is_supposed = False
         """Whether the image shows more than the elements write, as in a dry run."""
-        self.suppositions: list[Callable[[Image], Image]] = []
+        self.suppositions: list[Delta] = []
+        """The deltas that show in the image and that nobody writes."""
         self.below = below
         """The paths of foreign znodes below znodes that an earlier plan of the job could not
         delete, by the paths of the latter; each path comes before those below it.
@@ -213,56 +156,25 @@ class Draft:
         """Whether one more element like the largest one would not fit into the commit."""
         return self._bytes + self._heaviest > self._max_bytes
 
-    def stage(
-        self,
-        topic: str | None,
-        operations: Sequence[Operation],
-        *,
-        evolve: Callable[[Topic | None], Topic | None] = _same,
-        holds: Callable[[Image], bool] = _shows,
-    ) -> Element:
-        """Add an element, which later elements of the plan see in effect. Raises Refusal if the
-        store cannot take one of its operations, because that would leave all commits in flight in
-        doubt.
+    def stage(self, delta: Delta, operations: Sequence[Operation] = (), *, key: str | None = None) -> Element:
+        """Add an element, which later elements of the plan see in effect. One without operations
+        is for what other processes have written. Raises Refusal if the store cannot take one of
+        its operations, because that would leave all commits in flight in doubt.
         """
-        return self._add(Element(topic, operations, evolve, holds))
-
-    def stage_configs(self, entity: str, operations: Sequence[Operation], configs: EntityConfigs) -> Element:
-        """Add an element that writes the configs of a broker, or of all brokers. `entity` is their
-        path below `/config`. Raises Refusal.
-        """
-        element = Element(None, operations, _same, lambda image: image.configs.get(entity) == configs)
-        element.evolve_image = lambda image: image.with_configs(entity, configs)
-        return self._add(element)
-
-    def stage_entities(self, path: str, operations: Sequence[Operation], after: Mapping[str, Entity | None]) -> Element:
-        """Add an element that changes the entity at this path, and leaves these entities. Raises
-        Refusal.
-        """
-        element = Element(
-            None, operations, _same, lambda image: all(entity_of(image, each) == after[each] for each in after)
-        )
-        element.key, element.entities = path, after
-        element.evolve_image = lambda image: with_changes(image, after)
-        return self._add(element)
+        return self.add(Element(delta, operations, key=key))
 
     def stage_with(self, written: Element) -> Element:
         """Add an element for another change that this staged element writes, too."""
-        element = Element(None, (), _same, written.holds)
-        element.key = written.key
-        return self._add(element)
+        return self.add(Element(NO_CHANGE, key=written.key))
 
     def rehearse(self, stage: "Callable[[Draft], Element]") -> None:
         """Stage an element for the rest of a dry run, which writes nothing. Raises Refusal."""
         element = stage(self)
         self.elements.remove(element)
         self._bytes -= element.weight
-        self.suppositions.append(element.apply)
+        if element.refusal is None:
+            self.suppositions.append(element.delta)
         self.is_supposed = True
-
-    def observe(self, element: Element) -> None:
-        """Add an element that writes nothing, for what other processes have written."""
-        self._add(element)
 
     def decide(self, refusal: Refusal | None = None) -> Element:
         """Add an element that writes nothing. It is completed when all elements before it are."""
@@ -270,13 +182,14 @@ class Draft:
         self.elements.append(element)
         return element
 
-    def suppose(self, evolve_image: Callable[[Image], Image]) -> None:
+    def suppose(self, delta: Delta) -> None:
         """Change the image for the rest of the request, and for no other job."""
-        self.suppositions.append(evolve_image)
-        self.image = evolve_image(self.image)
+        self.suppositions.append(delta)
+        self.image = delta.apply(self.image)
         self.is_supposed = True
 
-    def _add(self, element: Element) -> Element:
+    def add(self, element: Element) -> Element:
+        """Add an element, as `stage` does. Raises Refusal."""
         if element.weight > self._max_bytes and (heaviest := max(map(weight, element.operations))) > self._max_bytes:
             text = f"The change needs {heaviest} bytes in one znode; {self._max_bytes} are allowed."
             raise Refusal(ErrorCode.INVALID_REQUEST, text)

@@ -12,10 +12,10 @@ from typing import Protocol
 
 from ...cluster.cache import MetadataCache, first_update_number
 from ...cluster.entities import NO_ENTITY_CONFIGS, UNREADABLE, Broker, Topic
+from ...cluster.entity_paths import Entity, followed
 from ...cluster.image import Image
 from ...cluster.znodes import layout
 from ...process.settings.node_config import NodeConfig
-from .entity_reading import Entity, followed
 
 
 class DynamicConfigsView(Protocol):

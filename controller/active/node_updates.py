@@ -6,9 +6,10 @@ Rule: this module compares two images to find what changed for the nodes; `local
 
 from collections.abc import Collection, Iterable, Mapping
 
+from ...cluster.delta import EntitiesChanged
 from ...cluster.entities import Topic
+from ...cluster.entity_paths import Entity, is_followed
 from ...cluster.image import Image
-from .entity_reading import Entity
 from .jobs import Element
 from .local_nodes import LocalNodes
 from .propagation import Propagation
@@ -49,8 +50,8 @@ class NodeUpdates:
         """
         changed: dict[str, Entity | None] = {}
         for element in elements:
-            if element.entities and element.refusal is None:
-                changed.update(element.entities)
+            if isinstance(element.delta, EntitiesChanged) and element.refusal is None:
+                changed.update((path, each) for path, each in element.delta.entities.items() if is_followed(path))
         if changed:
             self._local_nodes.update_entities(image, changed)
             self._propagation.entities_changed(changed)

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ...cluster.delta import NO_CHANGE
 from ...cluster.znodes import broker_notifications, layout
 from ...cluster.znodes.cluster import NO_FEATURES, features_are_disabled
 from ...cluster.znodes.content import MalformedZnodeError
@@ -115,4 +116,4 @@ def _understand(found: BrokerNotifications, path: str, data: bytes | None) -> No
 async def remove(draft: Draft, paths: Sequence[str]) -> None:
     """Remove notifications that have been acted upon."""
     for path in paths:
-        draft.stage(None, [Delete(path)])
+        draft.stage(NO_CHANGE, [Delete(path)])

@@ -5,11 +5,11 @@ an election never overwrites what a leader has written meanwhile.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import partial
 
 import msgspec
 
 from ...cluster import leadership
+from ...cluster.delta import PartitionsChanged, ReplicasLost
 from ...cluster.entities import Broker, Partition, Topic
 from ...cluster.image import Image
 from ...cluster.znodes import layout
@@ -89,39 +89,31 @@ def lose(draft: Draft, broker: Broker, lost: Mapping[bytes, Collection[int]]) ->
     names = []
     for topic_id, indexes in lost.items():
         topic = draft.image.topic_by_id(topic_id)
-        if topic is not None and _with_losses(topic_id, indexes, broker.broker_id, topic) is not topic:
-            draft.stage(topic.name, (), evolve=partial(_with_losses, topic_id, indexes, broker.broker_id))
+        news = {} if topic is None else _with_losses(topic, indexes, broker.broker_id)
+        if topic is not None and news:
+            draft.stage(ReplicasLost(topic.name, topic.topic_id, lost=news))
             names.append(topic.name)
     return names
 
 
-def _with_losses(topic_id: bytes, indexes: Collection[int], broker_id: int, topic: Topic | None) -> Topic | None:
-    if topic is None or topic.topic_id != topic_id:
-        return topic
-    news = {
-        index: msgspec.structs.replace(partition, lost_replicas=(*partition.lost_replicas, broker_id))
+def _with_losses(topic: Topic, indexes: Collection[int], broker_id: int) -> dict[int, tuple[int, ...]]:
+    """Return the lost replicas of those partitions that lose one more."""
+    return {
+        index: (*partition.lost_replicas, broker_id)
         for index, partition in enumerate(topic.partitions)
         if index in indexes and broker_id in partition.replicas and broker_id not in partition.lost_replicas
     }
-    return topic.with_partitions(news) if news else topic
 
 
 def _forget_losses(draft: Draft, brokers: Collection[int]) -> None:
     for topic in list(draft.image.topics.values()):
-        if any(replica in brokers for partition in topic.partitions for replica in partition.lost_replicas):
-            draft.stage(topic.name, (), evolve=partial(_without_losses, brokers))
-
-
-def _without_losses(brokers: Collection[int], topic: Topic | None) -> Topic | None:
-    return topic and topic.with_partitions(
-        {
-            index: msgspec.structs.replace(
-                partition, lost_replicas=tuple(each for each in partition.lost_replicas if each not in brokers)
-            )
+        found = {
+            index: tuple(each for each in partition.lost_replicas if each not in brokers)
             for index, partition in enumerate(topic.partitions)
             if any(each in brokers for each in partition.lost_replicas)
         }
-    )
+        if found:
+            draft.stage(ReplicasLost(topic.name, topic.topic_id, lost=found))
 
 
 async def missing_parents(store: Store, topic: Topic, partitions: Collection[int]) -> list[Operation]:
@@ -140,11 +132,6 @@ def missing_parent(topic: Topic) -> list[Operation]:
     return [] if topic.has_partitions_znode else [Create(layout.partitions_path(topic.name))]
 
 
-def with_parent(topic: Topic) -> Topic:
-    """Return the topic as it is with a `partitions` znode."""
-    return topic if topic.has_partitions_znode else msgspec.structs.replace(topic, has_partitions_znode=True)
-
-
 def stage_states(
     draft: Draft, topic: Topic, states: Mapping[int, Partition], epoch: int, parents: Collection[Operation] = ()
 ) -> Element:
@@ -154,18 +141,8 @@ def stage_states(
     for index, state in written.items():
         path, data = layout.partition_state_path(topic.name, index), encode_partition_state(state)
         operations.append(state_operation(path, data, topic.partitions[index]))
-
-    def evolve(current: Topic | None) -> Topic | None:
-        return current and with_parent(current.with_partitions(written))
-
-    def holds(image: Image) -> bool:
-        current = image.topics.get(topic.name)
-        return current is not None and all(
-            index < len(current.partitions) and current.partitions[index].partition_epoch >= state.partition_epoch
-            for index, state in written.items()
-        )
-
-    return draft.stage(topic.name, operations, evolve=evolve, holds=holds)
+    delta = PartitionsChanged(topic.name, topic.topic_id, partitions=written, has_parent=True)
+    return draft.stage(delta, operations)
 
 
 def state_operation(path: str, data: bytes, before: Partition) -> Operation:

@@ -13,6 +13,7 @@ from functools import partial
 import trio
 
 from ...cluster import leadership
+from ...cluster.delta import NO_CHANGE
 from ...cluster.entities import Topic
 from ...cluster.znodes import layout
 from ...cluster.znodes.content import MalformedZnodeError
@@ -119,7 +120,7 @@ class SubmittedElections:
                 elected = _elect_preferred(draft, topic, indexes, self._epoch)
                 log.info("topic %s: %d preferred leaders are elected, as another program asks", name, elected)
         if done:
-            draft.stage(None, done)
+            draft.stage(NO_CHANGE, done)
         return draft.elements
 
 

@@ -7,6 +7,7 @@ import logging
 
 import trio
 
+from ...cluster.delta import OutsideOfTheImage
 from ...cluster.znodes import layout
 from ...cluster.znodes.cluster import decode_producer_ids, encode_producer_ids
 from ...cluster.znodes.content import MalformedZnodeError
@@ -56,4 +57,4 @@ class ProducerIdBlocks:
         block = range(first, first + BLOCK_SIZE)
         data = encode_producer_ids(broker_id, block.start, block.stop - 1)
         write = SetData(layout.LATEST_PRODUCER_ID_BLOCK, data, entry.stat.version)
-        return block, draft.stage(None, [write], holds=lambda _image: False)
+        return block, draft.stage(OutsideOfTheImage(), [write])

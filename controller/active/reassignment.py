@@ -14,6 +14,7 @@ from functools import partial
 import msgspec
 
 from ...cluster import reassignment
+from ...cluster.delta import NO_CHANGE, PartitionsChanged
 from ...cluster.entities import Partition, Topic
 from ...cluster.image import Image
 from ...cluster.znodes import layout
@@ -214,7 +215,7 @@ def _stage_rest(draft: Draft, submitted: Submitted) -> Submitted:
         return submitted
     path, version = layout.REASSIGN_PARTITIONS, submitted.version
     gone = [*map(Delete, submitted.below), Delete(path, version)]
-    draft.stage(None, [SetData(path, encode_reassignments(left), version)] if left else gone)
+    draft.stage(NO_CHANGE, [SetData(path, encode_reassignments(left), version)] if left else gone)
     return msgspec.structs.replace(submitted, wanted=left, version=version + 1)
 
 
@@ -239,20 +240,8 @@ def stage(draft: Draft, topic: Topic, changed: Mapping[int, Partition], epoch: i
         version += 1
         data = encode_topic(topic.with_partitions(written))
         operations.append(SetData(layout.topic_path(topic.name), data, topic.version))
-
-    def evolve(current: Topic | None) -> Topic | None:
-        return current and current.with_partitions(written, version=version)
-
-    def holds(image: Image) -> bool:
-        current = image.topics.get(topic.name)
-        return (
-            current is not None
-            and current.topic_id == topic.topic_id
-            and current.version >= version
-            and all(current.partitions[i].partition_epoch >= each.partition_epoch for i, each in written.items())
-        )
-
-    return draft.stage(topic.name, operations, evolve=evolve, holds=holds)
+    delta = PartitionsChanged(topic.name, topic.topic_id, partitions=written, version=version)
+    return draft.stage(delta, operations)
 
 
 def _assignment(partition: Partition) -> tuple[tuple[int, ...], ...]:

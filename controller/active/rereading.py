@@ -6,17 +6,18 @@ image is up to date already, because another plan would meet the same conflict.
 """
 
 from collections.abc import Sequence
-from functools import partial
 
 from msgspec.structs import replace
 
-from ...cluster.entities import NO_ENTITY_CONFIGS, Topic
+from ...cluster import entity_paths
+from ...cluster.delta import ConfigsLeft, EntitiesChanged, TopicBecomes, TopicRemoved, broker_configs
+from ...cluster.entities import NO_ENTITY_CONFIGS, NO_TOPIC_ID, Topic
 from ...cluster.image import Image
 from ...cluster.znodes import layout
 from ...cluster.znodes.entity_names import USERS
 from ...store.base import Store
 from . import entity_reading
-from .jobs import Element, observation, observed_entities, observed_topic
+from .jobs import Element
 from .loading import load_broker_configs, load_topics
 from .stored_topics import Known
 
@@ -38,17 +39,17 @@ async def reread(
 
 
 async def _entity(store: Store, image: Image, path: str) -> Sequence[Element]:
-    users = f"{entity_reading.CONFIGS}{USERS}/"
+    users = f"{entity_paths.CONFIGS}{USERS}/"
     if path.startswith(users):
         found = await entity_reading.read_user(store, image, path.removeprefix(users).partition("/")[0])
-    elif path.startswith(entity_reading.GROUPS):
-        found = await entity_reading.read_group(store, image, entity_reading.group_place(path)[0])
-    elif entity_reading.is_followed(path):
+    elif path.startswith(entity_paths.GROUPS):
+        found = await entity_reading.read_group(store, image, entity_paths.group_place(path)[0])
+    elif entity_paths.is_followed(path):
         found = await entity_reading.read_entities(store, [path])
     else:
         return ()
-    changed = {each: found[each] for each in entity_reading.changed_paths(image, found)}
-    return [observed_entities(changed)] if changed else []
+    changed = {each: found[each] for each in entity_paths.changed_paths(image, found)}
+    return [Element(EntitiesChanged(changed))] if changed else []
 
 
 async def reread_topics(
@@ -71,7 +72,7 @@ async def reread_topics(
         known = image.topics.get(name)
         topic = _with_what_is_not_stored(found[name], known) if name in found else None
         if topic != known:
-            news.append(observed_topic(topic, name))
+            news.append(Element(TopicRemoved(name, NO_TOPIC_ID) if topic is None else TopicBecomes.of(topic)))
     return news + await _leftovers(store, image, [name for name in names if name not in found])
 
 
@@ -87,14 +88,10 @@ async def _leftovers(store: Store, image: Image, missing: Sequence[str]) -> list
     entries = await store.get_many([layout.topic_config_path(name) for name in missing])
     left = {name: -1 if entry is None else entry.stat.version for name, entry in zip(missing, entries, strict=True)}
     return [
-        observation(partial(_with_leftover_configs, name, version))
+        Element(ConfigsLeft(name, version))
         for name, version in left.items()
         if version != image.leftover_configs.get(name, -1)
     ]
-
-
-def _with_leftover_configs(name: str, version: int, image: Image) -> Image:
-    return image.with_leftover_configs(name, version)
 
 
 def _with_what_is_not_stored(found: Topic, known: Topic | None) -> Topic:
@@ -113,4 +110,4 @@ async def _broker(store: Store, image: Image, name: str) -> Sequence[Element]:
     ((entity, found),) = (await load_broker_configs(store, [name])).items()
     if found == image.configs.get(entity, NO_ENTITY_CONFIGS):
         return ()
-    return [observation(lambda image: image.with_configs(entity, found))]
+    return [Element(broker_configs(entity, found))]

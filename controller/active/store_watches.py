@@ -10,10 +10,19 @@ import functools
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-import msgspec
 import trio
 
-from ...cluster.entities import NO_ENTITY_CONFIGS, Broker, EntityConfigs, Topic
+from ...cluster.delta import (
+    NO_CHANGE,
+    EntitiesChanged,
+    TopicBecomes,
+    TopicConfigured,
+    TopicMarked,
+    TopicRemoved,
+    broker_configs,
+)
+from ...cluster.entities import NO_ENTITY_CONFIGS, NO_TOPIC_ID, Broker, Topic
+from ...cluster.entity_paths import changed_paths, closure, entity_of, with_changes
 from ...cluster.image import Image
 from ...cluster.topic_names import is_valid_topic_name
 from ...cluster.znodes import layout
@@ -21,9 +30,9 @@ from ...store.base import Delete, NodeMissing, SessionExpired, Store, StoreUnava
 from ...store.sessions import wait_connected
 from ...store.signal import Signal
 from . import notifications
-from .entity_reading import changed_paths, closure, entity_of, read_entities, with_changes
+from .entity_reading import read_entities
 from .identities import identify
-from .jobs import ControllerMoved, Draft, Element, observation, observed_entities
+from .jobs import ControllerMoved, Draft, Element
 from .loading import (
     ensure_paths,
     entity_configs,
@@ -200,10 +209,10 @@ class StoreWatches:
         for name, entry in zip(names, entries, strict=True):
             if entry is None:
                 log.warning("topic %s was removed from ZooKeeper by another program", name)
-                draft.stage(name, (), evolve=_no_topic, holds=functools.partial(_is_missing, name))
+                draft.stage(TopicRemoved(name, NO_TOPIC_ID))
 
     def _adopt(self, draft: Draft, topic: Topic) -> None:
-        draft.stage(topic.name, (), evolve=lambda _: topic, holds=lambda image: topic.name in image.topics)
+        draft.stage(TopicBecomes.of(topic))
         identify(draft, topic)
 
     async def _read_deletions(self) -> None:
@@ -225,9 +234,9 @@ class StoreWatches:
             if topic is not None and not self._is_unchanged(draft, name):
                 continue  # the marker belongs to a topic of this name whose deletion is planned and not yet sent
             if topic is None or not self._deletes_topics:
-                draft.stage(None, [Delete(layout.delete_topic_path(name))])
+                draft.stage(NO_CHANGE, [Delete(layout.delete_topic_path(name))])
             else:
-                draft.stage(name, (), evolve=_marked)
+                draft.stage(TopicMarked(name, topic.topic_id))
 
     async def _read_notifications(self) -> None:
         found = await notifications.read(self._store, self.notifications.send)
@@ -266,7 +275,7 @@ class StoreWatches:
         for element in await reread_topics(
             self._store, draft.image, quiet, self._created, deletes_topics=self._deletes_topics
         ):
-            draft.observe(element)
+            draft.add(element)
         for name in names:
             if (topic := draft.image.topics.get(name)) is not None:
                 identify(draft, topic)
@@ -291,7 +300,7 @@ class StoreWatches:
         again = [path for path in paths if entity_of(draft.image, path) is not entity_of(self._writer.image, path)]
         changed = [path for path in changed_paths(draft.image, found) if path not in again]
         if changed:
-            draft.observe(observed_entities({path: found[path] for path in changed}))
+            draft.stage(EntitiesChanged({path: found[path] for path in changed}))
         return again
 
     def _is_unchanged(self, draft: Draft, name: str) -> bool:
@@ -326,7 +335,7 @@ class StoreWatches:
             if known is not committed.get(path, NO_ENTITY_CONFIGS):
                 self._again.add((layout.BROKERS_ENTITY, path.removeprefix(f"{layout.BROKERS_ENTITY}/")))
             elif found != known:
-                draft.observe(observation(functools.partial(_with_broker_configs, path, found)))
+                draft.stage(broker_configs(path, found))
         quiet = [name for name in topics if self._is_unchanged(draft, name)]
         self._again.update((layout.TOPICS_ENTITY, name) for name in topics if name not in quiet)
         topics = [name for name in quiet if name in draft.image.topics]
@@ -335,25 +344,5 @@ class StoreWatches:
             topic, configs = draft.image.topics[name], entity_configs(f"topic {name}", entry)
             if not topic.has_configs(configs.configs, configs.version):
                 tell_of_faults(name, configs.configs)
-                draft.stage(name, (), evolve=functools.partial(_with_configs, configs))
+                draft.stage(TopicConfigured(name, topic.topic_id, configs=configs))
         await self._elector.elect_for_topics(draft, topics)
-
-
-def _with_broker_configs(path: str, found: EntityConfigs, image: Image) -> Image:
-    return image.with_configs(path, found)
-
-
-def _no_topic(_topic: Topic | None) -> None:
-    return None
-
-
-def _is_missing(name: str, image: Image) -> bool:
-    return name not in image.topics
-
-
-def _marked(topic: Topic | None) -> Topic | None:
-    return topic and msgspec.structs.replace(topic, marked_for_deletion=True)
-
-
-def _with_configs(found: EntityConfigs, topic: Topic | None) -> Topic | None:
-    return topic and topic.with_configs(found.configs, found.version)

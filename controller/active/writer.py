@@ -210,7 +210,7 @@ class Writer:
         """
         for element in elements:
             if not element.completed:
-                if element.refusal is None and (image is None or not element.holds(image)):
+                if element.refusal is None and (image is None or not element.delta.holds(image)):
                     element.refusal = Refusal(ErrorCode.REQUEST_TIMED_OUT)
                 self._observer.resolved(image, element)
                 self._complete(element)

@@ -23,15 +23,7 @@ from ...cluster.entities import (
     DelegationToken,
     EntityConfigs,
 )
-from ...cluster.groups import Group
-from ...cluster.znodes import acls, groups, tokens
-from ...cluster.znodes.entity_names import USER, client_entity_at, is_clients_parent, user_path
-from ...process.clock import now_ms
-from ...protocol.acls import ResourcePattern
-from ...security.acls import NOBODY, AclIndex
-from ...security.scram_credentials import HASHES, ScramCredential, parse_credential
-from ...store.base import Store, StoreError
-from ..active.entity_reading import (
+from ...cluster.entity_paths import (
     CONFIGS,
     GROUPS,
     TOKENS,
@@ -40,13 +32,17 @@ from ..active.entity_reading import (
     closure,
     is_followed,
     is_unreadable,
-    load_acls,
-    load_clients,
-    load_groups,
-    load_tokens,
     paths_of_group,
-    read_entities,
 )
+from ...cluster.groups import Group
+from ...cluster.znodes import acls, groups, tokens
+from ...cluster.znodes.entity_names import USER, client_entity_at, is_clients_parent, user_path
+from ...process.clock import now_ms
+from ...protocol.acls import ResourcePattern
+from ...security.acls import NOBODY, AclIndex
+from ...security.scram_credentials import HASHES, ScramCredential, parse_credential
+from ...store.base import Store, StoreError
+from ..active.entity_reading import load_acls, load_clients, load_groups, load_tokens, read_entities
 from .change_notifications import ChangeNotifications
 from .dynamic_configs import CATCH_UP_SECONDS, DynamicConfigs
 

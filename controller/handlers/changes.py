@@ -336,15 +336,8 @@ def _complete_by_now(node: Node, controller: ActiveController, changes: Sequence
         for index, change in enumerate(changes)
         if change.is_carried_out
         and not (change.changes_configs and node.completion_is_cluster_wide)
-        and _is_complete(node, controller, change)
+        and change.is_complete(node.cache.image, controller.image)
     ]
-
-
-def _is_complete(node: Node, controller: ActiveController, change: PlannedChange) -> bool:
-    """Return whether a change is complete at this node. A change that others have undone counts as
-    complete, because nothing more will come of it.
-    """
-    return change.reached(node.cache.image) or change.overtaken(controller.image)
 
 
 async def _wait_until_complete(
@@ -362,7 +355,7 @@ async def _wait_until_complete(
     for index, change in enumerate(changes):
         if not change.is_carried_out:
             continue
-        if _is_complete(node, controller, change):
+        if change.is_complete(node.cache.image, controller.image):
             ready.append(index)
         else:
             late.append((index, change))
@@ -372,7 +365,9 @@ async def _wait_until_complete(
             completed.update(indexes)
 
     async def complete_later(index: int, change: PlannedChange) -> None:
-        await node.cache.wait_topic(change.resource, lambda _image: _is_complete(node, controller, change))
+        await node.cache.wait_topic(
+            change.resource, lambda _image: change.is_complete(node.cache.image, controller.image)
+        )
         await complete([index])
 
     if not late:

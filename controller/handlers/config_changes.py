@@ -17,6 +17,7 @@ from ...admin import questions
 from ...admin.changes import RequestedChange, kind_and_name
 from ...admin.config_permissions import ALTER_CONFIGS_OF_CLUSTER, ALTER_CONFIGS_OF_TOPIC
 from ...admin.requested_changes import configured_resource
+from ...cluster.delta import TopicConfigured, broker_configs
 from ...cluster.entities import NO_ENTITY_CONFIGS, EntityConfigs, Topic
 from ...cluster.errors import Refusal
 from ...cluster.znodes import layout
@@ -235,18 +236,13 @@ class AlterationPlanner:
             return questions.topic_configs(self._asked(), alteration.requested, topic.configs, after, defaults)
 
         await judge(self._node, self._context, question, draft)
+        delta = TopicConfigured(name, topic.topic_id, configs=EntityConfigs(configs, after.config_version))
         if self._validate_only:
-            draft.suppose(lambda image: image.with_topics((after,)))
+            draft.suppose(delta)
             return alteration.changed()
-        element = draft.stage(
-            name,
-            [
-                config_write(layout.topic_config_path(name), configs, topic.config_version),
-                notification(f"topics/{name}"),
-            ],
-            evolve=lambda now: now and now.with_configs(configs, after.config_version),
-            holds=lambda image: name in image.topics and image.topics[name].has_configs(configs, after.config_version),
-        )
+        path = layout.topic_config_path(name)
+        operations = [config_write(path, configs, topic.config_version), notification(f"topics/{name}")]
+        element = draft.stage(delta, operations)
         return alteration.changed(element=element, changes_configs=True)
 
     async def _plan_broker(self, draft: Draft, alteration: Alteration) -> PlannedChange:
@@ -263,11 +259,12 @@ class AlterationPlanner:
             return questions.broker_configs(self._asked(), alteration.requested, configs, defaults)
 
         await judge(self._node, self._context, question, draft)
+        delta = broker_configs(path, after)
         if self._validate_only:
-            draft.suppose(lambda image: image.with_configs(path, after))
+            draft.suppose(delta)
             return alteration.changed()
         operations = [config_write(f"/config/{path}", after.configs, before.version), notification(path)]
-        element = draft.stage_configs(path, operations, after)
+        element = draft.stage(delta, operations)
         return alteration.changed(element=element, changes_configs=True)
 
     def _defaults(self, draft: Draft, broker: str, configs: Configs) -> Configs:

@@ -12,6 +12,7 @@ import msgspec
 from ...admin import questions
 from ...admin.create_partitions import ALTER_TOPIC, SPEC, Assignment, manual_rows
 from ...cluster import leadership
+from ...cluster.delta import PartitionsChanged
 from ...cluster.entities import Partition, Topic
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
@@ -39,7 +40,6 @@ from .planning import (
     PlannedChange,
     check_storable,
     default_configs,
-    deleted_since,
     denied_in_advance,
     judge,
     partition_znodes,
@@ -129,7 +129,8 @@ class PartitionsPlanner:
                 ),
                 draft,
             )
-            element = await self._staged(draft, before, after)
+            grown = _growth(before, after)
+            element = await self._staged(draft, before, after, grown)
         except Refusal as refusal:
             return PlannedChange(resource=wanted.name, refusal=refusal)
         if element is None:
@@ -137,28 +138,24 @@ class PartitionsPlanner:
         return PlannedChange(
             resource=wanted.name,
             element=element,
-            reached=lambda image: _is_complete(image, after),
-            overtaken=deleted_since(after),
+            awaited=grown,
         )
 
-    async def _staged(self, draft: Draft, before: Topic, after: Topic) -> Element | None:
+    async def _staged(self, draft: Draft, before: Topic, after: Topic, grown: PartitionsChanged) -> Element | None:
         """Stage the growth of a topic. Returns None if it is only validated; later elements of the
         request see it all the same. Raises Refusal.
         """
         if self._request.validate_only:
-            draft.suppose(lambda image: image.with_topics((after,)))
+            draft.suppose(grown)
             return None
-        self.quota.count(after.name, len(after.partitions) - len(before.partitions))
-        new = {index: after.partitions[index] for index in range(len(before.partitions), len(after.partitions))}
+        self.quota.count(after.name, len(grown.partitions))
         return draft.stage(
-            after.name,
+            grown,
             [
                 SetData(layout.topic_path(after.name), encode_topic(after), before.version),  # the topic keeps its id
                 *partition_states.missing_parent(before),
                 *await partition_znodes(after, len(before.partitions), draft.time_slice),
             ],
-            evolve=lambda now: now and partition_states.with_parent(now.with_partitions(new, version=after.version)),
-            holds=lambda image: _has_partitions(image, after),
         )
 
     def _existing(self, image: Image, name: str) -> Topic:
@@ -208,13 +205,16 @@ class PartitionsPlanner:
         return tuple(leadership.elect_leader(partition, live) or partition for partition in stateless)
 
 
-def _has_partitions(image: Image, topic: Topic) -> bool:
-    seen = image.topics.get(topic.name)
-    return seen is not None and seen.topic_id == topic.topic_id and len(seen.partitions) >= len(topic.partitions)
-
-
-def _is_complete(image: Image, topic: Topic) -> bool:
-    return _has_partitions(image, topic) and image.topics[topic.name].is_complete
+def _growth(before: Topic, after: Topic) -> PartitionsChanged:
+    added = range(len(before.partitions), len(after.partitions))
+    return PartitionsChanged(
+        after.name,
+        after.topic_id,
+        partitions={index: after.partitions[index] for index in added},
+        version=after.version,
+        count=len(after.partitions),
+        has_parent=True,
+    )
 
 
 API = served(SPEC, handle)

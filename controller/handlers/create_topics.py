@@ -26,6 +26,7 @@ from ...admin.create_topics import (
     manual_assignment,
 )
 from ...cluster import leadership
+from ...cluster.delta import TopicBecomes
 from ...cluster.entities import Partition, Topic
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
@@ -60,7 +61,6 @@ from .planning import (
     PlannedChange,
     check_storable,
     default_configs,
-    deleted_since,
     denied_in_advance,
     judge,
     partition_znodes,
@@ -141,7 +141,8 @@ class CreationPlanner:
                 ),
                 draft,
             )
-            element = await self._staged(draft, topic)
+            created = TopicBecomes.of(topic)
+            element = await self._staged(draft, created)
         except Refusal as refusal:
             return PlannedChange(resource=wanted.name, refusal=refusal)
         self._created[topic.name] = topic
@@ -150,25 +151,21 @@ class CreationPlanner:
         return PlannedChange(
             resource=topic.name,
             element=element,
-            reached=lambda image: _is_complete(image, topic),
-            overtaken=deleted_since(topic),
+            awaited=created,
             changes_configs=bool(topic.configs),
         )
 
-    async def _staged(self, draft: Draft, topic: Topic) -> Element | None:
+    async def _staged(self, draft: Draft, created: TopicBecomes) -> Element | None:
         """Stage the creation of a topic. Returns None if it is only validated; later topics of the
         request see it all the same. Raises Refusal.
         """
         if self._request.validate_only:
-            draft.suppose(lambda image: image.with_topics((topic,)))
+            draft.suppose(created)
             return None
+        topic = created.topic
         self.quota.count(topic.name, len(topic.partitions))
-        return draft.stage(
-            topic.name,
-            await creation(topic, draft.image.leftover_configs.get(topic.name), draft.time_slice),
-            evolve=lambda _before: topic,
-            holds=lambda image: image.topic_by_id(topic.topic_id) is not None,
-        )
+        leftover = draft.image.leftover_configs.get(topic.name)
+        return draft.stage(created, await creation(topic, leftover, draft.time_slice))
 
     def _check_entry(self, wanted: CreatableTopic) -> None:
         check_is_no_metadata(wanted.name)
@@ -308,16 +305,6 @@ def _row(entry: DescribedConfig) -> CreatableTopicConfigs:
         read_only=entry.read_only,
         config_source=entry.source,
         is_sensitive=entry.is_sensitive,
-    )
-
-
-def _is_complete(image: Image, topic: Topic) -> bool:
-    seen = image.topics.get(topic.name)
-    return (
-        seen is not None
-        and seen.topic_id == topic.topic_id
-        and len(seen.partitions) == len(topic.partitions)
-        and seen.is_complete
     )
 
 

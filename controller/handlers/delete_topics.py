@@ -5,12 +5,13 @@ Topics are named up to version 5, and given by name or id from version 6. The or
 Kafka's (KafkaApis.handleDeleteTopicsRequest).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from ...admin import questions
 from ...admin.delete_topics import DELETE_TOPIC, DESCRIBE_TOPIC, KNOWS_POLICIES, SPEC
+from ...cluster.delta import NO_CHANGE, TopicMarked
 from ...cluster.entities import NO_TOPIC_ID, Topic
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
@@ -131,7 +132,7 @@ class DeletionPlanner:
                 resource=before.resource,
                 refusal=before.refusal,
                 element=None if self.validate_only else _with(draft, before),
-                reached=before.reached,
+                awaited=before.awaited,
             )
         try:
             topic = self._resolve(draft.image, wanted)
@@ -154,9 +155,9 @@ class DeletionPlanner:
         refuse_names_with_ids(self._wanted)
 
     async def _plan_topic(self, draft: Draft, topic: Topic) -> PlannedChange:
-        reached = _forgotten(topic)
+        marked = TopicMarked(topic.name, topic.topic_id)
         try:
-            if topic.marked_for_deletion and reached(self._node.cache.image):
+            if topic.marked_for_deletion and marked.is_complete(self._node.cache.image):
                 raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             created_ms = await self._created_ms(topic)
             await judge(
@@ -168,22 +169,16 @@ class DeletionPlanner:
                 draft,
             )
             if self.validate_only:
-                marked = msgspec.structs.replace(topic, marked_for_deletion=True)
-                draft.suppose(lambda image: image.with_topics((marked,)))
+                draft.suppose(marked)
                 return PlannedChange(resource=topic.name)
             self.quota.count(topic.name, len(topic.partitions))
         except Refusal as refusal:
             return PlannedChange(resource=topic.name, refusal=refusal)
         if topic.marked_for_deletion:
             # Another request has marked the topic; this one completes with it (K4-D3).
-            return PlannedChange(resource=topic.name, element=draft.stage(None, ()), reached=reached)
-        element = draft.stage(
-            topic.name,
-            [Create(layout.delete_topic_path(topic.name))],
-            evolve=lambda now: now and msgspec.structs.replace(now, marked_for_deletion=True),
-            holds=_marked(topic),
-        )
-        return PlannedChange(resource=topic.name, element=element, reached=reached)
+            return PlannedChange(resource=topic.name, element=draft.stage(NO_CHANGE), awaited=marked)
+        element = draft.stage(marked, [Create(layout.delete_topic_path(topic.name))])
+        return PlannedChange(resource=topic.name, element=element, awaited=marked)
 
     async def _created_ms(self, topic: Topic) -> int | None:
         """Return when a topic was created, in milliseconds by the store's clock, or now if the
@@ -222,23 +217,7 @@ class DeletionPlanner:
 
 def _with(draft: Draft, before: PlannedChange) -> Element | None:
     """Stage an empty element for a row whose topic an earlier part of the request has deleted."""
-    return None if before.refusal is not None else draft.stage(None, ())
-
-
-def _forgotten(topic: Topic) -> Callable[[Image], bool]:
-    def reached(image: Image) -> bool:
-        now = image.topics.get(topic.name)
-        return now is None or now.topic_id != topic.topic_id
-
-    return reached
-
-
-def _marked(topic: Topic) -> Callable[[Image], bool]:
-    def holds(image: Image) -> bool:
-        now = image.topics.get(topic.name)
-        return now is None or now.topic_id != topic.topic_id or now.marked_for_deletion
-
-    return holds
+    return None if before.refusal is not None else draft.stage(NO_CHANGE)
 
 
 API = served(SPEC, handle)

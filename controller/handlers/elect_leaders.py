@@ -5,7 +5,7 @@ The order of the checks is Kafka's (KafkaController.processReplicaLeaderElection
 election that is asked for does not need `unclean.leader.election.enable`.
 """
 
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from functools import partial
 
 from ...admin.elect_leaders import ALTER_CLUSTER, SPEC
@@ -13,7 +13,6 @@ from ...admin.requested_changes import election_type
 from ...cluster import leadership
 from ...cluster.entities import NO_LEADER, Partition, Topic
 from ...cluster.errors import Refusal
-from ...cluster.image import Image
 from ...network.serving.api import served
 from ...network.serving.context import RequestContext
 from ...process.time_slices import TimeSlice
@@ -32,7 +31,7 @@ from .changes import active_controller, carry_out
 from .entity_changes import refuse_request
 from .node import Node
 from .parts import Parts, each
-from .planning import PlannedChange, deleted_since, judge_admin, judges_api
+from .planning import PlannedChange, judge_admin, judges_api
 
 UNAVAILABLE = {
     ElectionType.PREFERRED: (
@@ -156,7 +155,7 @@ class ElectionPlanner:
                 elected[index] = outcome
         if topic is None or not elected:
             return self._change(resource=name, refusal=next(iter(refusals.values())))
-        change = self._change(resource=name, reached=_shows(topic, elected), overtaken=deleted_since(topic))
+        change = self._change(resource=name)
         try:
             if judges_api(self._node, self._context):
                 await judge_admin(self._node, self._context, draft, change)
@@ -164,6 +163,7 @@ class ElectionPlanner:
             change.refusal = refusal
             return change
         change.element = stage_states(draft, topic, elected, self._epoch)
+        change.awaited = change.element.delta
         return change
 
     def _outcome(self, topic: Topic | None, index: int, live: Collection[int]) -> Partition | Refusal:
@@ -209,19 +209,6 @@ def _named(topics: Sequence[TopicPartitions]) -> dict[str, Sequence[int]]:
         if topic.partitions:
             found.setdefault(topic.topic, {}).update(dict.fromkeys(topic.partitions))
     return {name: list(indexes) for name, indexes in found.items()}
-
-
-def _shows(topic: Topic, elected: Mapping[int, Partition]) -> Callable[[Image], bool]:
-    """Return a test whether an image shows these elections or later ones."""
-
-    def reached(image: Image) -> bool:
-        now = image.topics.get(topic.name)
-        return now is not None and all(
-            index < len(now.partitions) and now.partitions[index].leader_epoch >= state.leader_epoch
-            for index, state in elected.items()
-        )
-
-    return reached
 
 
 API = served(SPEC, handle)

@@ -14,11 +14,11 @@ import trio
 from immutables import Map
 
 from ...admin.recording.requests import DENIALS
+from ...cluster.entity_paths import value_of
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
 from ...network.serving.context import RequestContext
 from ...protocol.error_codes import ErrorCode
-from ..active.entity_reading import value_of
 from ..active.entity_writing import refuse_unreadable, stage_confirmation, stage_value
 from ..active.jobs import Draft
 from .changes import active_controller, carry_out, record_refused, refused_in_time_slices

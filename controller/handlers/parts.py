@@ -9,7 +9,7 @@ unless the request fills more than one commit.
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
-from ...cluster.image import Image
+from ...cluster.delta import Delta
 from ..active.jobs import Draft
 from .planning import PlannedChange
 
@@ -51,9 +51,9 @@ class Parts:
         self._plan = plan
         self.count = count
         """The number of changes of the whole request, which a plan may correct."""
-        self._suppositions: list[Callable[[Image], Image]] = []
+        self._suppositions: list[Delta] = []
         """The changes that the earlier parts of a dry run make to the image of its later parts."""
-        self._newly_supposed: Sequence[Callable[[Image], Image]] = ()
+        self._newly_supposed: Sequence[Delta] = ()
 
     @property
     def is_planned(self) -> bool:
@@ -63,8 +63,8 @@ class Parts:
     async def plan(self, draft: Draft, number: int) -> Sequence[PlannedChange]:
         """Plan the part of this number. If it is planned again, so are all behind it."""
         first = sum(self._lengths[:number])
-        for evolve_image in self._suppositions:
-            draft.image = evolve_image(draft.image)
+        for delta in self._suppositions:
+            draft.image = delta.apply(draft.image)
         draft.is_supposed = bool(self._suppositions)
         changes = await self._plan(draft, first)
         self._newly_supposed = draft.suppositions

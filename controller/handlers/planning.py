@@ -12,6 +12,7 @@ from ...admin.permissions import Permission
 from ...admin.policy.cluster_view import view
 from ...admin.policy.runner import PolicyRefusal
 from ...audit.event import NOT_AUTHENTICATED
+from ...cluster.delta import NO_CHANGE, Delta
 from ...cluster.entities import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE, Topic
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
@@ -41,18 +42,20 @@ class PlannedChange(Change):
 
     element: Element | None = None
     """None until the change is planned. The element of a refused change writes nothing."""
-    reached: Callable[[Image], bool] = lambda _image: True
-    """Whether a node's image shows the change complete."""
-    overtaken: Callable[[Image], bool] = lambda _image: False
-    """Whether the controller's image shows that the change took effect and was undone, so that it
-    never completes.
-    """
+    awaited: Delta = NO_CHANGE
+    """What a node's image must show before the change is complete."""
     is_denied: bool = False
     """Whether a permission for it was lacking before its request waited for the writer. Such
     changes of one request share elements.
     """
     changes_configs: bool = False
     """Whether it changes configs, which UpdateMetadata lacks and nodes read from the store."""
+
+    def is_complete(self, shown: Image, committed: Image) -> bool:
+        """Whether the change is complete: a node's image shows it, or the controller's image shows
+        that others have undone it, so that nothing more will come of it.
+        """
+        return self.awaited.is_complete(shown) or self.awaited.is_overtaken(committed)
 
     @property
     def is_carried_out(self) -> bool:
@@ -172,18 +175,6 @@ def check_storable(node: Node, partitions: int, replication_factor: int) -> None
     if least_topic_bytes(partitions, replication_factor) > node.store.max_commit_bytes:
         text = f"A topic of {partitions} partitions with {replication_factor} replicas each is too large for the store."
         raise Refusal(ErrorCode.INVALID_PARTITIONS, text)
-
-
-def deleted_since(topic: Topic) -> Callable[[Image], bool]:
-    """Return a test whether an image shows that this existing topic is deleted or marked for
-    deletion.
-    """
-
-    def is_gone(image: Image) -> bool:
-        now = image.topics.get(topic.name)
-        return now is None or now.topic_id != topic.topic_id or now.marked_for_deletion
-
-    return is_gone
 
 
 async def partition_znodes(topic: Topic, first: int, time_slice: TimeSlice) -> list[Operation]:

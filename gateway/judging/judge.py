@@ -244,7 +244,7 @@ class Judge:
             if each.is_there:
                 each.question = None  # it is to be no other topic
             if each.is_passed and each.question is not None:
-                image = each.question.in_effect(image)
+                image = each.question.delta.apply(image)
         if judged.form.is_whole and judged.refused:
             _refuse_rest(judged)
 
@@ -313,7 +313,7 @@ class Judge:
             if not judged.validate_only:
                 for each in judged.passed:
                     if each.question is not None:
-                        image = each.question.in_effect(image)
+                        image = each.question.delta.apply(image)
         return image
 
     def _question(self, asker: Asker, judged: Judged, each: JudgedPart, image: Image) -> Question:

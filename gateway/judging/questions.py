@@ -19,6 +19,7 @@ from ...admin.changes import RequestedChange
 from ...admin.create_topics import check_is_no_metadata, check_name, check_wanted
 from ...admin.description import RequestDescription
 from ...cluster import reassignment
+from ...cluster.delta import NO_CHANGE, Delta, TopicBecomes, TopicMarked
 from ...cluster.entities import NO_TOPIC_ID, Partition, Topic
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
@@ -44,8 +45,6 @@ MOST_REPLICAS = 500_000
 """How many replicas one request may create: they are all placed before it is judged."""
 OPERATIONS = frozenset(map(int, ConfigOperation))
 
-Evolution = Callable[[Topic | None], Topic | None]
-
 
 class NotSeen(Refusal):
     """What a request is about is not in the state that was read, which may be old."""
@@ -59,10 +58,8 @@ class Question(msgspec.Struct, frozen=True):
     """The question to the policy about a part, and the effect of the part if it is passed."""
 
     request: JudgedRequest
-    topic: str | None = None
-    """The topic that it changes, if any."""
-    evolve: Evolution = lambda topic: topic
-    """Returns the topic as the part would leave it, as far as that is known."""
+    delta: Delta = NO_CHANGE
+    """What the part would make of its topic, as far as that is known."""
     reached: Callable[[Image], bool] = lambda _image: True
     """Returns whether an image shows that the part took effect."""
     first_refusal: Refusal | None = None
@@ -74,12 +71,10 @@ class Question(msgspec.Struct, frozen=True):
     besides: Sequence[JudgedRequest] = ()
     """What the cluster itself does because of the part: the policy has to allow it, too."""
 
-    def in_effect(self, image: Image) -> Image:
-        """Return the image with the part in effect."""
-        if self.topic is None:
-            return image
-        topic = self.evolve(image.topics.get(self.topic))
-        return image.with_topics((), (self.topic,)) if topic is None else image.with_topics((topic,))
+    @property
+    def topic(self) -> str | None:
+        """The topic that the part changes, if any."""
+        return self.delta.changed_topic
 
 
 class Asker:
@@ -112,8 +107,7 @@ class Asker:
             questions.creation(
                 self._asked(), topic, self._defaults.differing, is_placed=is_placed, automatic=automatic
             ),
-            wanted.name,
-            lambda _before: topic,
+            TopicBecomes.of(topic),
             partial(_is_created, wanted.name, image.topics.get(wanted.name)),
             first_refusal,
         )
@@ -137,8 +131,7 @@ class Asker:
         """Ask about the deletion of a topic."""
         return Question(
             self._asked().delete_topic(topic.name, created_ms=created_ms),
-            topic.name,
-            lambda now: now and msgspec.structs.replace(now, marked_for_deletion=True),
+            TopicMarked(topic.name, topic.topic_id),
             partial(_is_other, topic),
         )
 
@@ -158,8 +151,7 @@ class Asker:
         is_placed = wanted.assignments is None
         return Question(
             questions.growth(self._asked(), after, self._defaults.differing, is_placed=is_placed),
-            topic.name,
-            lambda _before: after,
+            TopicBecomes.of(after),
             lambda now: _is_other(topic, now) or len(now.topics[topic.name].partitions) >= wanted.count,
             added.refusal,
         )
@@ -194,8 +186,7 @@ class Asker:
         moved = [index for index in known if after.partitions[index].replicas != topic.partitions[index].replicas]
         return Question(
             questions.reassignment(self._asked(), topic, rows, self._defaults.differing),
-            topic.name,
-            lambda _before: after,
+            TopicBecomes.of(after),
             partial(_differs_in, topic, moved),
             None if len(known) == len(rows) else unseen,
         )
@@ -231,8 +222,7 @@ class Asker:
         kinds = request.config_operation_kinds or {}
         return Question(
             request,
-            topic.name,
-            lambda _before: after,
+            TopicBecomes.of(after),
             lambda now: (
                 _is_other(topic, now) or has_changed(topic.configs, configs, now.topics[topic.name].configs, kinds)
             ),

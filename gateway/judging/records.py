@@ -16,7 +16,8 @@ import msgspec
 from ...admin.changes import Change
 from ...admin.recording.decisions import NodeDecisions
 from ...admin.recording.requests import AuditedRequest
-from ...cluster.entities import Topic
+from ...cluster.delta import NO_CHANGE, Delta, TopicBecomes, TopicMarked, TopicRemoved
+from ...cluster.entities import NO_TOPIC_ID
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
 from ...network.serving.request_log import describe_unexpected_error
@@ -29,7 +30,6 @@ from .dissection import Outcome
 from .judge import Judge
 from .judged import Judged, JudgedPart
 from .mirror import Mirror
-from .questions import Evolution
 from .reading import with_moves_of
 
 log = logging.getLogger("minicontroller.gateway")
@@ -50,11 +50,14 @@ NO_OUTCOME = Outcome(ErrorCode.UNKNOWN_SERVER_ERROR, "The cluster did not answer
 class PassedElement(msgspec.Struct, frozen=True, eq=False):
     """A `CompletedElement` of the audit log."""
 
-    topic: str | None
-    evolve: Evolution
+    delta: Delta
     refusal: Refusal | None
     is_decision_only: bool
     request: AuditedRequest | None
+
+    @property
+    def topic(self) -> str | None:
+        return self.delta.changed_topic
 
 
 class Result(msgspec.Struct, eq=False):
@@ -228,10 +231,9 @@ def _only(rows: Mapping[int, V] | None, partitions: Sequence[int]) -> Mapping[in
 
 
 def _element(judged: Judged, result: Result, shown: Image) -> PassedElement:
-    changes_topic = result.topic is not None and not judged.validate_only
+    is_made = result.topic is not None and not judged.validate_only
     return PassedElement(
-        topic=result.topic if changes_topic else None,
-        evolve=_evolution(judged, result, shown) if changes_topic else _unchanged,
+        delta=_delta(judged, result, result.topic or "", shown) if is_made else NO_CHANGE,
         refusal=result.change.refusal,
         is_decision_only=result.change.refusal is not None or judged.validate_only,
         request=judged.audited,
@@ -245,32 +247,22 @@ def _is_unknown(judged: Judged, result: Result, shown: Image) -> bool:
     return result.topic not in shown.topics or not result.is_shown(shown)
 
 
-def _evolution(judged: Judged, result: Result, shown: Image) -> Evolution:
-    """Return the function that makes the topic after a change of the one before it."""
+def _delta(judged: Judged, result: Result, name: str, shown: Image) -> Delta:
+    """Return what a change has made of the topic of this name."""
     if judged.form.key == ApiKey.DELETE_TOPICS:
-        return _marked  # a removal follows
-    question, topic = result.judged.question, shown.topics.get(result.topic or "")
+        return TopicMarked(name, NO_TOPIC_ID)  # a removal follows
+    question, topic = result.judged.question, shown.topics.get(name)
     if question is not None and (topic is None or not result.is_shown(shown)):
-        return question.evolve  # where it is gone, others have deleted it since
-    if question is not None and topic is not None and judged.form.key == ApiKey.ALTER_PARTITION_REASSIGNMENTS:
-        return lambda before: with_moves_of(question.evolve(before) or topic, topic)
-    return lambda _before: topic
+        return question.delta  # where it is gone, others have deleted it since
+    if topic is None:
+        return TopicRemoved(name, NO_TOPIC_ID)
+    if question is not None and judged.form.key == ApiKey.ALTER_PARTITION_REASSIGNMENTS:
+        topic = with_moves_of(question.delta.evolve(topic) or topic, topic)
+    return TopicBecomes.of(topic)
 
 
-def _unchanged(topic: Topic | None) -> Topic | None:
-    return topic
-
-
-def _marked(topic: Topic | None) -> Topic | None:
-    return topic and msgspec.structs.replace(topic, marked_for_deletion=True)
-
-
-def _gone(_topic: Topic | None) -> Topic | None:
-    return None
-
-
-def _removal(topic: str | None) -> PassedElement:
-    return PassedElement(topic=topic, evolve=_gone, refusal=None, is_decision_only=False, request=None)
+def _removal(topic: str) -> PassedElement:
+    return PassedElement(TopicRemoved(topic, NO_TOPIC_ID), refusal=None, is_decision_only=False, request=None)
 
 
 def _is_gone(name: str, image: Image, shown: Image) -> bool:
@@ -286,7 +278,5 @@ def _is_gone(name: str, image: Image, shown: Image) -> bool:
 def _after(image: Image, elements: Sequence[PassedElement]) -> Image:
     """Return the image with these elements in effect."""
     for element in elements:
-        if element.topic is not None:
-            topic = element.evolve(image.topics.get(element.topic))
-            image = image.with_topics((), (element.topic,)) if topic is None else image.with_topics((topic,))
+        image = element.delta.apply(image)
     return image

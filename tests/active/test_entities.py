@@ -17,12 +17,13 @@ from minicontroller.cluster.entities import (
     Partition,
     Topic,
 )
+from minicontroller.cluster.entity_paths import is_unreadable
 from minicontroller.cluster.znodes import acls, groups, layout, tokens
 from minicontroller.cluster.znodes.access_lists import CREATOR_ONLY
 from minicontroller.cluster.znodes.configs import encode_config
 from minicontroller.cluster.znodes.entity_names import user_path
 from minicontroller.cluster.znodes.topics import encode_topic
-from minicontroller.controller.active.entity_reading import decoded, is_unreadable
+from minicontroller.controller.active.entity_reading import decoded
 from minicontroller.controller.active.entity_writing import stage_acls, stage_client_configs, stage_token
 from minicontroller.controller.active.jobs import Draft, Element
 from minicontroller.controller.broker.cluster_security import ClusterSecurity, EntityChanges

@@ -14,9 +14,10 @@ import trio
 from minicontroller.admin.changes import RequestedChange
 from minicontroller.admin.spec import Changes
 from minicontroller.cluster.entities import DelegationToken
+from minicontroller.cluster.entity_paths import CONFIGS, Entity, followed, is_followed
 from minicontroller.cluster.errors import Refusal
 from minicontroller.cluster.znodes import acls, tokens
-from minicontroller.controller.active.entity_reading import CONFIGS, Entity, followed, is_followed, load_entities
+from minicontroller.controller.active.entity_reading import load_entities
 from minicontroller.controller.handlers.entity_changes import EntityEdit, change_entities
 from minicontroller.protocol.acls import (
     AccessControlEntry,

@@ -6,6 +6,7 @@ import pytest
 import trio
 import trio.testing
 
+from minicontroller.cluster.delta import TopicBecomes
 from minicontroller.cluster.entities import Topic
 from minicontroller.cluster.image import Image
 from minicontroller.cluster.znodes import layout
@@ -36,12 +37,7 @@ class World:
     def creating(self, name: str) -> Plan:
         async def plan(draft: Draft) -> None:
             self.planned.append(name)
-            draft.stage(
-                name,
-                [Create(f"/{name}")],
-                evolve=lambda _: Topic(name=name),
-                holds=lambda image: name in image.topics,
-            )
+            draft.stage(TopicBecomes.of(Topic(name=name)), [Create(f"/{name}")])
 
         return plan
 

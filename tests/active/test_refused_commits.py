@@ -7,7 +7,8 @@ from typing import Any
 import trio
 
 from minicontroller.admin.recording import records
-from minicontroller.cluster.entities import Topic
+from minicontroller.cluster.delta import NO_CHANGE, TopicBecomes, TopicDelta
+from minicontroller.cluster.entities import NO_TOPIC_ID, Topic
 from minicontroller.cluster.image import Image
 from minicontroller.cluster.znodes import layout
 from minicontroller.controller.active.jobs import Draft, Element
@@ -29,7 +30,7 @@ async def a_writer(nursery: trio.Nursery) -> tuple[Writer, Store]:
 
 
 def creation(name: str, draft: Draft) -> Element:
-    return draft.stage(name, [Create(f"/topics/{name}")], evolve=lambda _: Topic(name=name))
+    return draft.stage(TopicBecomes.of(Topic(name=name)), [Create(f"/topics/{name}")])
 
 
 async def test_the_order_is_kept_behind_a_refusal(nursery: trio.Nursery) -> None:
@@ -41,10 +42,10 @@ async def test_the_order_is_kept_behind_a_refusal(nursery: trio.Nursery) -> None
 
     async def first(draft: Draft) -> None:
         creation("a", draft)
-        draft.stage(None, [SetData("/shared", b"first")])
+        draft.stage(NO_CHANGE, [SetData("/shared", b"first")])
 
     async def second(draft: Draft) -> None:
-        draft.stage(None, [SetData("/shared", b"second")])
+        draft.stage(NO_CHANGE, [SetData("/shared", b"second")])
 
     async with trio.open_nursery() as clients:
         clients.start_soon(writer.write, first)
@@ -86,8 +87,8 @@ async def test_an_element_without_operations_is_settled_once(nursery: trio.Nurse
 
     async def plan(draft: Draft) -> list[Element]:
         return [
-            draft.stage("a", [Delete("/topics/a")]),
-            draft.stage("a", ()),
+            draft.stage(TopicDelta("a", NO_TOPIC_ID), [Delete("/topics/a")]),
+            draft.stage(TopicDelta("a", NO_TOPIC_ID)),
             draft.decide(),
             creation("b", draft),
         ]

@@ -7,7 +7,8 @@ import pytest
 import trio
 import trio.testing
 
-from minicontroller.cluster.entities import Broker, Partition, Topic
+from minicontroller.cluster.delta import NO_CHANGE, TopicBecomes, TopicDelta, TopicRemoved
+from minicontroller.cluster.entities import NO_TOPIC_ID, Broker, Partition, Topic
 from minicontroller.cluster.image import Image
 from minicontroller.cluster.znodes import layout
 from minicontroller.controller.active.jobs import ControllerMoved, Draft, Element, InDoubt
@@ -59,7 +60,7 @@ def creation(name: str, draft: Draft, size: int = 1, topic_id: bytes = b"") -> E
     topic_id = topic_id or name.encode().ljust(16, b"\0")
     topic = Topic(name=name, topic_id=topic_id, partitions=(Partition(replicas=(1,)),))
     operations = [Create(f"/topics/{name}")] + [Create(f"/topics/{name}/{i}", b"x" * 1000) for i in range(size)]
-    return draft.stage(name, operations, evolve=lambda _: topic, holds=lambda image: name in image.topics)
+    return draft.stage(TopicBecomes.of(topic), operations)
 
 
 def creating(*names: str, size: int = 1) -> Callable[[Draft], Awaitable[list[Element]]]:
@@ -392,7 +393,12 @@ async def load_again(world: World) -> None:
     await wait_connected(world.store)
     found = await world.store.children("/topics")
     world.writer.reset(
-        Image().with_topics([Topic(name=name, partitions=(Partition(replicas=(1,)),)) for name in found]),
+        Image().with_topics(
+            [
+                Topic(name=name, topic_id=name.encode().ljust(16, b"\0"), partitions=(Partition(replicas=(1,)),))
+                for name in found
+            ]
+        ),
         await world.count(),
     )
 
@@ -411,7 +417,7 @@ async def test_the_image_has_the_transaction_that_created_a_topic(world: World, 
 
     def deletion(name: str, draft: Draft) -> None:
         operations = [Delete(f"/topics/{name}/0"), Delete(f"/topics/{name}")]
-        draft.stage(name, operations, evolve=lambda _: None, holds=lambda image: name not in image.topics)
+        draft.stage(TopicRemoved(name, NO_TOPIC_ID), operations)
 
     async def replace(draft: Draft) -> None:
         deletion("a", draft)
@@ -460,7 +466,7 @@ async def test_a_version_that_is_not_there_any_more_is_told(world: World, nurser
     nursery.start_soon(world.writer.run)
 
     async def plan(draft: Draft) -> Element:
-        return draft.stage(None, [SetData("/topics", b"", 7)])
+        return draft.stage(NO_CHANGE, [SetData("/topics", b"", 7)])
 
     element = await world.writer.write(plan)
     assert element.refusal is not None
@@ -476,8 +482,8 @@ async def test_what_was_built_upon_a_refused_element_is_refused(world: World, nu
     async def plan(draft: Draft) -> list[Element]:
         return [
             creation("a", draft),
-            draft.stage("a", [SetData("/topics/a", b"grown")]),
-            draft.stage("b", [SetData("/topics/b", b"grown")]),
+            draft.stage(TopicDelta("a", NO_TOPIC_ID), [SetData("/topics/a", b"grown")]),
+            draft.stage(TopicDelta("b", NO_TOPIC_ID), [SetData("/topics/b", b"grown")]),
         ]
 
     nursery.start_soon(world.writer.run)
