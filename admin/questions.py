@@ -6,6 +6,7 @@ the configs that the request names, is decided here alone. Secrets are redacted.
 
 from collections.abc import Mapping, Sequence
 
+from ..clock import now_ms
 from ..cluster.entities import Topic
 from ..policies.interface import (
     NO_CONFIGS,
@@ -16,7 +17,6 @@ from ..policies.interface import (
     CreateTopicRequest,
 )
 from ..policies.requests import RequestBuilder, kinds_with_omitted, operands_with_omitted
-from ..process.clock import now_ms
 from ..process.observe.secrets import configs_for_policies, redact_configs_of
 from .changes import Change, RequestedChange
 from .description import RequestDescription

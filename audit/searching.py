@@ -260,11 +260,11 @@ class _Search(Generic[T]):
             yield _Line(offset + begin, block[begin:end])
 
     def _start_clock(self) -> None:
-        self._deadline = min(self._deadline, time.monotonic() + self._limits.max_seconds)
+        self._deadline = min(self._deadline, time.perf_counter() + self._limits.max_seconds)
 
     def _spend(self, count: int, *, at: int | None) -> None:
         self._check_cancelled()
-        if self._bytes_left < count or time.monotonic() > self._deadline:
+        if self._bytes_left < count or time.perf_counter() > self._deadline:
             raise _Exhausted(at)
         self._bytes_left -= count
 

@@ -46,7 +46,7 @@ class AuditFiles:
         node: int,
         max_bytes: int,
         max_seconds: float,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._folder = folder
         self._cluster_id = cluster_id

@@ -274,6 +274,7 @@ def _run(function: Callable[..., Awaitable[None]], *arguments: object, verbose: 
 
     import trio
 
+    from ..clock import Clock
     from ..cluster.errors import ConfigurationError, first_of
     from ..policies.load_errors import PolicyLoadError
     from ..process.observe.logs import HUMAN, use_format
@@ -286,7 +287,7 @@ def _run(function: Callable[..., Awaitable[None]], *arguments: object, verbose: 
     use_format(HUMAN)
     log_unexpected_errors()
     try:
-        trio.run(function, *arguments)
+        trio.run(function, *arguments, clock=Clock())
     except BaseExceptionGroup as group:
         mendable, rest = group.split(expected)
         if rest is not None:

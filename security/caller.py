@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import msgspec
 import trio
 
-from ..process.clock import now_ms
+from ..clock import now_ms
 from ..process.observe.logs import log_fields
 from ..process.settings.node_config import NodeConfig
 from ..protocol.header import REQUEST_START, client_id_of

@@ -8,13 +8,13 @@ and the log says why.
 
 import logging
 import ssl
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
 import trio
 
+from ..clock import now
 from ..cluster.errors import ConfigurationError, Mistakes
 from ..process.settings.listeners import ConfiguredListener
 from ..process.settings.node_config import NodeConfig
@@ -95,7 +95,7 @@ class ListenerTls:
         """Return for how many seconds the certificate of this node is valid; negative if it has
         expired.
         """
-        return self.contexts.expires - time.time()
+        return self.contexts.expires - now()
 
     # ------------------------------------------------------------------ changes
 

@@ -3,9 +3,9 @@
 Rule: Kafka's unsecured default, with which a client writes its own token, ends the start.
 """
 
-import time
 from collections.abc import Callable
 
+from ..clock import now
 from ..cluster.errors import ConfigurationError
 from ..process.settings.jaas import JaasConfig
 from ..process.settings.node_config import NodeConfig
@@ -47,7 +47,7 @@ def token_mechanism(
     except KeySetError as error:
         raise ConfigurationError(f"{address}: {error}.") from None
     follow(keys.run)
-    return bearer_mechanism(keys, _token_rules(config, listener), time.time)
+    return bearer_mechanism(keys, _token_rules(config, listener), now)
 
 
 def _token_rules(config: NodeConfig, listener: str) -> TokenRules:

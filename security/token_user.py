@@ -4,9 +4,9 @@ Rule: Kafka's unsecured default, with which a node writes its own token, ends th
 every option that would have no effect.
 """
 
-import time
 from collections.abc import Mapping
 
+from ..clock import now
 from ..cluster.errors import ConfigurationError
 from ..process.settings.jaas import OAUTHBEARER_LOGIN_MODULE
 from ..process.settings.node_config import NodeConfig
@@ -39,7 +39,7 @@ def token_user(config: NodeConfig, listener: str, sources: LoginSources) -> Toke
         raise ConfigurationError(
             f"{address}: it is no address of the form file:///path or https://host/path without a password."
         )
-    login = TokenLogin(_settings(config, listener, url), time.time)
+    login = TokenLogin(_settings(config, listener, url), now)
     sources.follow(login.run, login.tried)
     return login
 

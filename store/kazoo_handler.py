@@ -66,8 +66,7 @@ class KazooHandler:
     def start(self) -> None:
         """Start nothing: there are no workers."""
 
-    def stop(self) -> None:
-        """Stop nothing: there are no workers."""
+    stop = start
 
     def create_socket_pair(self) -> tuple[socket.socket, socket.socket]:
         """Return the end that kazoo's thread reads, and the end by which it is woken."""
@@ -80,7 +79,7 @@ class KazooHandler:
         self, address: tuple[str, int], timeout: float, hostname: str, **_: object
     ) -> ServerConnection:
         self._on_attempt()
-        deadline = time.monotonic() + timeout
+        deadline = time.perf_counter() + timeout
         family, kind, protocol, _name, target = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0]
         connection = socket.socket(family, kind, protocol)
         try:
@@ -125,7 +124,7 @@ class KazooHandler:
         poll = select.poll()
         poll.register(connection, events)
         while not poll.poll(CONNECT_POLL_SECONDS * 1000):
-            if self.closing.is_set() or time.monotonic() > deadline:
+            if self.closing.is_set() or time.perf_counter() > deadline:
                 raise KazooTimeout("no connection in time")
 
     def select(

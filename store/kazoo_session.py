@@ -148,7 +148,7 @@ class KazooSession:
         over. A server whose data was lost or restored refuses every client that has seen more than
         it has, and would do so for ever.
         """
-        if self._lost_at is not None and time.monotonic() - self._lost_at > self._timeout_seconds:
+        if self._lost_at is not None and time.perf_counter() - self._lost_at > self._timeout_seconds:
             self._client.last_zxid = 0
 
     def _state_changed(self, state: str) -> None:
@@ -162,7 +162,7 @@ class KazooSession:
                 self._tell_connected(connection)
             return
         self._log.lost()
-        self._lost_at = time.monotonic()
+        self._lost_at = time.perf_counter()
         if state == KazooState.SUSPENDED and connection is not None:
             # The next server must not be behind what this one has answered.
             self._client.last_zxid = max(self._client.last_zxid, connection.last_zxid)

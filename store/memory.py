@@ -6,7 +6,6 @@ session are announced by the event loop later, so that nobody is called back ins
 commit.
 """
 
-import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
@@ -47,8 +46,7 @@ class MemoryTree:
     do to a session with ZooKeeper.
     """
 
-    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
-        self.clock = clock
+    def __init__(self) -> None:
         self.zxid = 0
         self.nodes: dict[str, Znode] = {"/": Znode(None, Stat(0, 0, 0, 0))}
         self.sessions: dict[int, MemoryStore] = {}

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from ..clock import now_ms
 from .base import (
     ANY_VERSION,
     Check,
@@ -51,7 +52,6 @@ class Znodes(Protocol):
 
     nodes: dict[str, Znode]
     zxid: int
-    clock: Callable[[], float]
 
     def owner(self, node: Znode) -> EphemeralOwner:
         """Return the session that owns this ephemeral znode."""
@@ -69,7 +69,7 @@ class Transaction:
         self.tree = tree
         self.owner = owner
         self.zxid = tree.zxid + 1
-        self.time_ms = int(tree.clock() * 1000)
+        self.time_ms = now_ms()
         # Every persistent znode that one commit creates has the same stat: they share one object.
         self.persistent = Stat(0, self.zxid, self.zxid, self.time_ms)
         self.undo: list[Undo] = []

@@ -25,7 +25,7 @@ class LoginRefused(Exception):  # noqa: N818 - it is the server's answer
 
 def log_in(connection: ServerConnection, login: DigestLogin, timeout_seconds: float) -> None:
     """Log in by DIGEST-MD5. Raises LoginRefused, and OSError if the connection breaks."""
-    deadline = time.monotonic() + timeout_seconds
+    deadline = time.perf_counter() + timeout_seconds
     exchange = DigestMd5(login, secrets.token_urlsafe(NONCE_BYTES))
     try:
         challenge = _ask(connection, FIRST_TOKEN_XID, b"", deadline)
@@ -57,7 +57,7 @@ def _ask(connection: ServerConnection, xid: int, token: bytes, deadline: float) 
 
 def _frame(connection: ServerConnection, deadline: float) -> bytes:
     """Return the next frame that is not the store's, without its size."""
-    remaining = deadline - time.monotonic()
+    remaining = deadline - time.perf_counter()
     if remaining <= 0 or not connection.wait(remaining, None)[0]:
         raise OSError(errno.ETIMEDOUT, "no answer to the SASL login")
     size = connection.recv(FRAME_SIZE.size)

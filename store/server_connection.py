@@ -131,7 +131,7 @@ class ServerConnection:
 
         With a doorbell kazoo has opened the session and authenticated: what was held back is sent.
         """
-        deadline = math.inf if timeout_seconds is None else time.monotonic() + timeout_seconds
+        deadline = math.inf if timeout_seconds is None else time.perf_counter() + timeout_seconds
         with self._lock:
             if doorbell is not None and not self._authenticated:
                 self._authenticated = True
@@ -143,7 +143,7 @@ class ServerConnection:
         if doorbell is not None:
             poll.register(doorbell, select.POLLIN)
         while True:
-            remaining = 0.0 if self._for_kazoo or self._ended else max(0.0, deadline - time.monotonic())
+            remaining = 0.0 if self._for_kazoo or self._ended else max(0.0, deadline - time.perf_counter())
             rung = False
             for descriptor, events in poll.poll(None if remaining == math.inf else math.ceil(remaining * 1000)):
                 if doorbell is not None and descriptor == doorbell.fileno():
@@ -155,7 +155,7 @@ class ServerConnection:
                         self._flush()
                     poll.modify(self._socket, self._awaited_events())
             readable = bool(self._for_kazoo) or self._ended
-            if readable or rung or time.monotonic() >= deadline:
+            if readable or rung or time.perf_counter() >= deadline:
                 return readable, rung
 
     def _awaited_events(self) -> int:

@@ -41,7 +41,7 @@ class Watchdog:
     def __init__(self, store: Store, timeout_seconds: float) -> None:
         self._store = store
         self._timeout = timeout_seconds
-        self._last = time.monotonic()
+        self._last = time.perf_counter()
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
 
@@ -52,13 +52,13 @@ class Watchdog:
         self._stopped.set()
 
     def sign_of_life(self) -> None:
-        self._last = time.monotonic()
+        self._last = time.perf_counter()
 
     def _watch(self) -> None:
         given_up_at = 0.0
         while not self._stopped.wait(self._timeout / BEATS_PER_TIMEOUT):
             last = self._last
-            silence = time.monotonic() - last
+            silence = time.perf_counter() - last
             if silence > self._timeout and last != given_up_at:
                 given_up_at = last
                 log.error("The event loop has not turned for %.1f s: the session is given up", silence)

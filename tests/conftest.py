@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from minicontroller.clock import Clock
+from tests.support.clock import JumpingClock
 from tests.support.secured_zookeeper import SecuredZooKeeper
 from tests.support.zookeeper import ZooKeeperServer
 
@@ -130,3 +132,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         if report.when == "call" and report.user_properties:
             figures = ", ".join(f"{name} {value}" for name, value in report.user_properties)
             terminalreporter.write_line(f"{report.nodeid.rpartition('::')[2]}: {figures}")
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """The clock on which a test runs that asks for it: it moves as real time does, and the test may
+    advance it.
+    """
+    return Clock()
+
+
+@pytest.fixture
+def jumping_clock() -> JumpingClock:
+    return JumpingClock()

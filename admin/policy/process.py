@@ -82,7 +82,6 @@ class PolicyProcess:
 
     @property
     def pid(self) -> int | None:
-        """The id of the process; None if there is none."""
         return None if self._child is None else self._child.link.pid
 
     async def start(self) -> None:
@@ -176,7 +175,6 @@ class PolicyProcess:
             logger.error("The process of the policy cannot be started: %s", error)  # noqa: TRY400 - its text says all
 
     async def _ready(self) -> "_Child | str":
-        """Return a process that can be asked, or why there is none."""
         if self._child is not None and self._child.link.has_ended and self._child.is_loaded:
             await self._start_anew(self._child)
         if self._child is None and trio.current_time() >= self._not_before:

@@ -6,12 +6,12 @@ rules are a mistake, too, unless they say that they mean it.
 """
 
 import logging
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import trio
 
+from ...clock import now
 from ...policies.judging import Rules
 from ...policies.load_errors import PolicyLoadError
 from ...policies.rules.mistakes import MAX_BYTES, RuleFileError
@@ -40,7 +40,7 @@ class RuleFiles:
     def load(self) -> None:
         """Load the rules at the start. Raises PolicyLoadError."""
         self._put_in_force(_loaded(self._files))
-        self.loaded_at = time.time()
+        self.loaded_at = now()
 
     async def run(self) -> None:
         """Follow the files for ever, or return at once if the interval is zero."""
@@ -62,7 +62,7 @@ class RuleFiles:
             self.mistake = str(error)
             logger.error("The rules have changed but cannot be used; those in force stay:\n%s", error)  # noqa: TRY400 - its text says all
             return
-        self.mistake, self.loaded_at = None, time.time()
+        self.mistake, self.loaded_at = None, now()
         if self._runner.rules is None or rules.hash != self._runner.rules.hash:
             self._put_in_force(rules)
 

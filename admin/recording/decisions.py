@@ -7,7 +7,6 @@ decisions.
 """
 
 import logging
-import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
@@ -16,6 +15,7 @@ from typing import Any
 import msgspec
 
 from ...audit.outcomes import WOULD_BE_REFUSED, Objection, Said, broken, objection
+from ...clock import now
 from ...cluster.errors import Refusal
 from ...policies.verdict import PolicyOutcome, RuleAction
 from ...process.observe.logs import about
@@ -175,7 +175,7 @@ class NodeDecisions:
     def _decision(self, context: RequestDescription, kind: str, name: str, refusal: Refusal | None) -> RecentDecision:
         return RecentDecision(
             number=self._recent.count + 1,
-            time=time.time(),
+            time=now(),
             node=self._broker_id,
             epoch=self._epoch(),
             api=context.policy_api,

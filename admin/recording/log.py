@@ -153,7 +153,7 @@ class AuditLog:
         """The age in seconds of the oldest event that is not durable."""
         for waiting in (self._made, self._queue):
             try:
-                return max(0.0, time.monotonic() - waiting[0].since)
+                return max(0.0, time.perf_counter() - waiting[0].since)
             except IndexError:
                 continue
         return 0.0
@@ -182,7 +182,7 @@ class AuditLog:
             self.dropped_events += 1
             _add_loss(self._overflow, epoch, sequence, "the queue was full")
             return self._ordinal
-        since = time.monotonic()
+        since = time.perf_counter()
         if isinstance(line, bytes):
             self._queue.append(EncodedLine(epoch, sequence, since, line))
         else:

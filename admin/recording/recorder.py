@@ -8,7 +8,6 @@ its parts for the thread of the log, which needs the interpreter lock as well, t
 as much time.
 """
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -18,6 +17,7 @@ import trio
 
 from ...audit.event import AuditEvent, Effect, NamedState, RecordedState
 from ...audit.lines import encode_line
+from ...clock import now_ms
 from ...cluster.entities import Topic
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
@@ -88,7 +88,7 @@ def _size(topic: Topic) -> int:
 
 
 def _call() -> ObserverCall:
-    return ObserverCall(time.time_ns() // 1_000_000, trio.current_time())
+    return ObserverCall(now_ms(), trio.current_time())
 
 
 class AuditRecorder:

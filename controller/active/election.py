@@ -12,10 +12,10 @@ the controller and not the node, which then waits before it stands again, longer
 
 import contextlib
 import logging
-from collections.abc import Callable
 
 import trio
 
+from ...clock import now_ms
 from ...cluster.errors import first_of
 from ...cluster.znodes import layout
 from ...cluster.znodes.cluster import decode_controller_epoch, encode_controller, encode_controller_epoch
@@ -51,10 +51,9 @@ MAX_EPOCH = 2**31 - 1
 class Election:
     """Stands for election whenever there is no active controller, and runs it when elected."""
 
-    def __init__(self, node: EligibleNode[ActiveController], link: LinkFactory, clock_ms: Callable[[], int]) -> None:
+    def __init__(self, node: EligibleNode[ActiveController], link: LinkFactory) -> None:
         self._node = node
         self._link = link
-        self._clock_ms = clock_ms
         self._changed = Signal()
         self._withdrawn = trio.Event()
         self._controller: ActiveController | None = None
@@ -135,7 +134,7 @@ class Election:
         if entry is None:
             return None  # another process has removed it again
         epoch, version = self._next_epoch(decode_controller_epoch(entry.data)), entry.stat.version
-        claim = encode_controller(broker_id, self._clock_ms())
+        claim = encode_controller(broker_id, now_ms())
         try:
             await store.commit(
                 [

@@ -6,13 +6,12 @@ Rule: offsets in deleted topics are shown to nobody, whether they are removed ye
 
 import contextlib
 import logging
-from collections.abc import Callable
 
 import trio
 
+from ...clock import now_ms
 from ...cluster.groups import Group
 from ...cluster.image import Image
-from ...process.clock import now_ms
 from ...process.settings.node_config import NodeConfig
 from ...process.time_slices import TimeSlice
 from .entity_writing import stage_group
@@ -25,11 +24,10 @@ log = logging.getLogger("minicontroller.controller")
 class OffsetExpiry:
     """Looks for such offsets every `offsets.retention.check.interval.ms`."""
 
-    def __init__(self, config: NodeConfig, writer: Writer, clock_ms: Callable[[], int] = now_ms) -> None:
+    def __init__(self, config: NodeConfig, writer: Writer) -> None:
         self._kept_ms = config.integer("offsets.retention.minutes") * 60_000
         self._pause_seconds = config.integer("offsets.retention.check.interval.ms") / 1000
         self._writer = writer
-        self._clock_ms = clock_ms
 
     async def run(self) -> None:
         """Remove offsets until cancelled, or until another controller is elected."""
@@ -46,7 +44,7 @@ class OffsetExpiry:
         """Return the groups with offsets to remove, without these, and the groups that an earlier
         version wrote, by the name of their znode.
         """
-        since = self._clock_ms() - self._kept_ms
+        since = now_ms() - self._kept_ms
         found = []
         for name, group in image.groups.items():
             kept = group.kept(image.topics, since_ms=since)

@@ -6,11 +6,10 @@ store.
 
 import contextlib
 import logging
-from collections.abc import Callable
 
 import trio
 
-from ...process.clock import now_ms
+from ...clock import now_ms
 from ...process.settings.node_config import NodeConfig
 from ...security.delegation_tokens import token_key
 from .entity_writing import stage_token
@@ -23,11 +22,10 @@ log = logging.getLogger("minicontroller.controller")
 class TokenExpiry:
     """Looks for expired tokens every `delegation.token.expiry.check.interval.ms`."""
 
-    def __init__(self, config: NodeConfig, writer: Writer, clock_ms: Callable[[], int] = now_ms) -> None:
+    def __init__(self, config: NodeConfig, writer: Writer) -> None:
         self._is_enabled = token_key(config) is not None
         self._pause_seconds = config.integer("delegation.token.expiry.check.interval.ms") / 1000
         self._writer = writer
-        self._clock_ms = clock_ms
 
     async def run(self) -> None:
         """Remove expired tokens until cancelled, or until another controller is elected."""
@@ -43,7 +41,7 @@ class TokenExpiry:
         """Stage the removal of expired tokens, as many as one commit holds. Return whether there
         were any.
         """
-        now = self._clock_ms()
+        now = now_ms()
         expired = [token for token in draft.image.tokens.values() if token.has_expired(now)]
         for token in expired:
             if draft.is_over:

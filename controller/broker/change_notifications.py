@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 
 import trio
 
+from ...clock import now_ms
 from ...cluster.znodes.content import MalformedZnodeError
 from ...store.base import AccessDenied, Delete, SessionExpired, SessionState, Store, StoreError, StoreUnavailable
 from ...store.sessions import wait_connected
@@ -44,14 +45,13 @@ TIDY_BATCHES = 10
 class ChangeNotifications(Generic[Named]):
     """Follows the notifications below one znode over any number of sessions."""
 
-    def __init__(self, root: str, decode: Callable[[bytes | None], Named], clock_ms: Callable[[], int]) -> None:
+    def __init__(self, root: str, decode: Callable[[bytes | None], Named]) -> None:
         """Prepare to follow the notifications below `root`. `decode` returns what one of them
         names, and raises MalformedZnodeError.
         """
         self._root = root
         self._complaint = f"the notification {root}/%s is unreadable and ignored: %s"  # each root is a kind of its own
         self._decode = decode
-        self._clock_ms = clock_ms
         self._processing = trio.Lock()
         self._is_denied = False
         """Whether it was logged that ZooKeeper denies the access."""
@@ -112,7 +112,6 @@ class ChangeNotifications(Generic[Named]):
         on_change: Callable[[Store, Iterable[Named]], Awaitable[None]],
         tidies: Callable[[], bool],
     ) -> None:
-        """Follow the notifications until the session is lost."""
         began = trio.current_time()
         while True:
             await self._process(store, names, on_change)
@@ -162,7 +161,7 @@ class ChangeNotifications(Generic[Named]):
         False if some of them are left.
         """
         oldest = sorted(names, key=_number)
-        horizon = self._clock_ms() - KEPT_MS
+        horizon = now_ms() - KEPT_MS
         for start in range(0, TIDY_BATCHES * TIDY_BATCH, TIDY_BATCH):
             surplus = len(oldest) - start - most
             paths = [f"{self._root}/{name}" for name in oldest[start : start + TIDY_BATCH]]

@@ -37,7 +37,6 @@ from ...cluster.entity_paths import (
 from ...cluster.groups import Group
 from ...cluster.znodes import acls, groups, tokens
 from ...cluster.znodes.entity_names import USER, client_entity_at, is_clients_parent, user_path
-from ...process.clock import now_ms
 from ...protocol.acls import ResourcePattern
 from ...security.acls import NOBODY, AclIndex
 from ...security.scram_credentials import HASHES, ScramCredential, parse_credential
@@ -64,7 +63,7 @@ class EntityChanges(msgspec.Struct):
 class ClusterSecurity:
     """The entities that every node follows, kept up to date by `run`."""
 
-    def __init__(self, dynamic_configs: DynamicConfigs, clock_ms: Callable[[], int] = now_ms) -> None:
+    def __init__(self, dynamic_configs: DynamicConfigs) -> None:
         """Begin with nothing. The configs of users, clients and addresses are followed together
         with `dynamic_configs`.
         """
@@ -87,10 +86,10 @@ class ClusterSecurity:
         self._listeners: list[Callable[[EntityChanges], None]] = []
         self._notified: list[Callable[[Sequence[str]], None]] = []
         self._dynamic_configs = dynamic_configs
-        self._literal = ChangeNotifications(acls.LITERAL_CHANGES, acls.decode_literal_acl_change, clock_ms)
-        self._extended = ChangeNotifications(acls.EXTENDED_CHANGES, acls.decode_extended_acl_change, clock_ms)
-        self._token_changes = ChangeNotifications(tokens.CHANGES, tokens.decode_token_change, clock_ms)
-        self._group_changes = ChangeNotifications(groups.CHANGES, groups.decode_group_change, clock_ms)
+        self._literal = ChangeNotifications(acls.LITERAL_CHANGES, acls.decode_literal_acl_change)
+        self._extended = ChangeNotifications(acls.EXTENDED_CHANGES, acls.decode_extended_acl_change)
+        self._token_changes = ChangeNotifications(tokens.CHANGES, tokens.decode_token_change)
+        self._group_changes = ChangeNotifications(groups.CHANGES, groups.decode_group_change)
         self._reading = trio.Lock()
         self._applied: dict[str, Entity | None] = {}
         """The entities that a controller of this process has changed since the current reading

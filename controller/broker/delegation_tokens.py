@@ -8,10 +8,9 @@ knows that it was removed. HMACs are secrets, and are never logged.
 import hmac
 import logging
 from collections import Counter
-from collections.abc import Callable
 
+from ...clock import now_ms
 from ...cluster.entities import DelegationToken
-from ...process.clock import now_ms
 from ...security.delegation_tokens import TokenKey, token_password
 from ...security.principal import USER
 from ...security.scram_credentials import ScramCredential, TokenCredential, derived_credential
@@ -32,9 +31,8 @@ SIZE_OF_TOKEN = 250
 class DelegationTokens:
     """The delegation tokens that a node knows. Without a key it knows none."""
 
-    def __init__(self, key: TokenKey | None, clock_ms: Callable[[], int] = now_ms) -> None:
+    def __init__(self, key: TokenKey | None) -> None:
         self._key = key
-        self._clock_ms = clock_ms
         self._tokens: dict[str, DelegationToken] = {}
         self._hmacs: dict[str, bytes] = {}
         self._ids: dict[bytes, str] = {}
@@ -49,11 +47,9 @@ class DelegationTokens:
 
     @property
     def key(self) -> TokenKey | None:
-        """The key of the tokens; None if this node has no tokens."""
         return self._key
 
     def follow(self, changes: EntityChanges) -> None:
-        """Take over what has changed of the tokens."""
         if self._key is None:
             return
         for token_id, token in changes.tokens.items():
@@ -91,7 +87,6 @@ class DelegationTokens:
         return size <= MAX_CHARACTERS_OF_TOKEN and self._characters[token.requester] + size <= MAX_CHARACTERS
 
     def with_hmac(self, token_hmac: bytes) -> DelegationToken | None:
-        """Return the token with this HMAC, or None if there is none."""
         token_id = self._ids.get(token_hmac)
         return None if token_id is None else self._tokens[token_id]
 
@@ -102,7 +97,7 @@ class DelegationTokens:
         """
         token = self._tokens.get(token_id)
         kind, _, name = ("", "", "") if token is None else token.owner.partition(":")
-        if token is None or kind != USER or not name or token.has_expired(self._clock_ms()):
+        if token is None or kind != USER or not name or token.has_expired(now_ms()):
             return None
         credential = self._credentials.get((token_id, mechanism))
         if credential is None:

@@ -15,7 +15,6 @@ from ...cluster.entities import NO_CONFIGS
 from ...cluster.znodes import layout
 from ...cluster.znodes.configs import decode_config, decode_config_change
 from ...cluster.znodes.content import MalformedZnodeError
-from ...process.clock import now_ms
 from ...process.settings.in_force import faults_together, in_force
 from ...process.settings.node_config import NodeConfig
 from ...store.base import Entry, Store, StoreError
@@ -34,7 +33,7 @@ CATCH_UP_SECONDS = 1.0
 class DynamicConfigs:
     """The dynamic configs of one node and of the cluster, kept up to date by `run`."""
 
-    def __init__(self, config: NodeConfig, broker_id: int, clock_ms: Callable[[], int] = now_ms) -> None:
+    def __init__(self, config: NodeConfig, broker_id: int) -> None:
         self.current = config
         """The node's configuration with the dynamic configs in force; another object after each
         change.
@@ -44,7 +43,7 @@ class DynamicConfigs:
         self.of_node: Mapping[str, str] = NO_CONFIGS
         """The configs in `/config/brokers/<id>`, which override those of the cluster."""
         self._own_name = str(broker_id)
-        self._changes = ChangeNotifications(layout.CONFIG_CHANGES, decode_config_change, clock_ms)
+        self._changes = ChangeNotifications(layout.CONFIG_CHANGES, decode_config_change)
         self._listeners: list[EntityChanged] = []
         self._followers: list[Callable[[NodeConfig], None]] = []
         self._load_others: list[Callable[[Store], Awaitable[None]]] = []

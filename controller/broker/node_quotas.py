@@ -5,7 +5,6 @@ this program does not enforce are kept and shown, and the log says so once.
 """
 
 import logging
-from collections.abc import Callable
 
 import trio
 
@@ -34,19 +33,19 @@ def clock_ms() -> int:
 class NodeQuotas:
     """The quotas of a node."""
 
-    def __init__(self, security: ClusterSecurity, configs: DynamicConfigs, clock: Callable[[], int] = clock_ms) -> None:
+    def __init__(self, security: ClusterSecurity, configs: DynamicConfigs) -> None:
         config = configs.current
         self.clients = ClientQuotas()
         samples = config.integer("controller.quota.window.num")
         self.changes = MutationQuotas(
-            self.clients, samples * config.integer("controller.quota.window.size.seconds"), clock
+            self.clients, samples * config.integer("controller.quota.window.size.seconds"), clock_ms
         )
-        self.writes = WriteQuota(clock)
+        self.writes = WriteQuota(clock_ms)
         self.connections = ConnectionRates(
             self.clients,
             lambda listener: _creation_rate(configs.current, listener),
             Windows(config.integer("quota.window.num"), config.integer("quota.window.size.seconds") * 1000),
-            clock,
+            clock_ms,
         )
         self._is_said = False
         security.on_change(self._take)

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 
 import trio
 
+from ...clock import now_ms
 from ...cluster.entities import Broker
 from ...cluster.errors import ConfigurationError
 from ...cluster.znodes import layout, registrations
@@ -51,7 +52,6 @@ class Registration:
         self,
         store: Store,
         broker: Broker,
-        clock_ms: Callable[[], int],
         on_registered: Callable[[int], None],
         load_configs: Callable[[Store], Awaitable[None]],
         *,
@@ -67,7 +67,6 @@ class Registration:
         self._keep_cluster = keep_cluster
         self._store = store
         self._broker = broker
-        self._clock_ms = clock_ms
         self._on_registered = on_registered
         self._load_configs = load_configs
         self._takeover_seconds = takeover_seconds
@@ -85,7 +84,6 @@ class Registration:
 
     @property
     def broker(self) -> Broker:
-        """The broker as it is to be registered."""
         return self._broker
 
     def readvertise(self, broker: Broker) -> None:
@@ -133,7 +131,7 @@ class Registration:
                     "give this node its own in listeners and advertised.listeners.",
                 )
                 continue
-            data = registrations.encode_broker(self._broker, self._clock_ms())
+            data = registrations.encode_broker(self._broker, now_ms())
             with contextlib.suppress(NodeExists):
                 await self._store.commit([Create(path, None, ephemeral=True), SetData(path, data, 0)])
                 self._data, self._is_outdated = data, False

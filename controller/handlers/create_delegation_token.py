@@ -10,13 +10,13 @@ from immutables import Map
 
 from ...admin.create_delegation_token import CREATE_TOKENS, SPEC, operations_of
 from ...admin.delegation_tokens import KIND, set_by, text_of
+from ...clock import now_ms
 from ...cluster.entities import DelegationToken
 from ...cluster.errors import Refusal
 from ...cluster.random_ids import new_id
 from ...cluster.znodes.tokens import token_path
 from ...network.serving.api import Handler, served
 from ...network.serving.context import RequestContext
-from ...process.clock import now_ms
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.create_delegation_token import CreateDelegationTokenRequest, CreateDelegationTokenResponse
 from ...security.principal import USER

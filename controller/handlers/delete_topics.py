@@ -11,6 +11,7 @@ import msgspec
 
 from ...admin import questions
 from ...admin.delete_topics import DELETE_TOPIC, DESCRIBE_TOPIC, KNOWS_POLICIES, SPEC
+from ...clock import now_ms
 from ...cluster.delta import NO_CHANGE, TopicMarked
 from ...cluster.entities import NO_TOPIC_ID, Topic
 from ...cluster.errors import Refusal
@@ -18,7 +19,6 @@ from ...cluster.image import Image
 from ...cluster.znodes import layout
 from ...network.serving.api import served
 from ...network.serving.context import NO_NAMES, RequestContext
-from ...process.clock import now_ms
 from ...protocol.dry_runs import is_dry_run
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.delete_topics import (

@@ -3,10 +3,10 @@ or removes it at once if that is negative. Its owner and its renewers may do so.
 """
 
 from ...admin.expire_delegation_token import SPEC, operations_of
+from ...clock import now_ms
 from ...cluster.entities import DelegationToken
 from ...network.serving.api import Handler, served
 from ...network.serving.context import RequestContext
-from ...process.clock import now_ms
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.expire_delegation_token import ExpireDelegationTokenRequest, ExpireDelegationTokenResponse
 from .delegation_tokens import alter_token, ask_if_allowed, expiring_at

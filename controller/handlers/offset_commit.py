@@ -12,6 +12,7 @@ from immutables import Map
 
 from ...admin.groups import READ_GROUP, READ_TOPIC, key_of
 from ...admin.offset_commit import SPEC, operations_of
+from ...clock import now_ms
 from ...cluster.entities import Topic
 from ...cluster.errors import Refusal
 from ...cluster.group_rooms import check_room
@@ -20,7 +21,6 @@ from ...cluster.image import Image
 from ...cluster.znodes.groups import name_of
 from ...network.serving.api import served
 from ...network.serving.context import RequestContext
-from ...process.clock import now_ms
 from ...process.time_slices import TimeSlice
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.offset_commit import (

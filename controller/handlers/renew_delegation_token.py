@@ -4,10 +4,10 @@ may do so.
 """
 
 from ...admin.renew_delegation_token import SPEC, operations_of
+from ...clock import now_ms
 from ...cluster.entities import DelegationToken
 from ...network.serving.api import Handler, served
 from ...network.serving.context import RequestContext
-from ...process.clock import now_ms
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.renew_delegation_token import RenewDelegationTokenRequest, RenewDelegationTokenResponse
 from .delegation_tokens import alter_token, ask_if_allowed, expiring_at

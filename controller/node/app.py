@@ -24,7 +24,6 @@ from ...network.serving.dispatcher import Dispatcher
 from ...network.serving.forwarding import Forwarder
 from ...network.serving.routes import routed
 from ...policies.configs.values import MAX_PORT
-from ...process.clock import now_ms
 from ...process.observe.logs import NODE
 from ...process.settings.node_config import NodeConfig
 from ...security.caller import Listener
@@ -93,7 +92,6 @@ async def run_node(
     *,
     local_nodes: dict[int, Node] | None = None,
     decisions: RecentDecisions | None = None,
-    clock_ms: Callable[[], int] = now_ms,
     room: int = MOST_CONNECTIONS,
     task_status: trio.TaskStatus[RunningNode] = trio.TASK_STATUS_IGNORED,
 ) -> None:
@@ -131,9 +129,8 @@ async def run_node(
         node.audit = node.metrics.audit = open_audit(audit, node)
         node.authorization = authorization_of(config, authorizer, node.security.acl_index, node.metrics.authorization)
         store.on_session(node.metrics.session_changed)
-        parts = await _bound_parts(
-            node, tasks, listeners, Server(connection_limits(config, room), node.quotas.connections), clock_ms
-        )
+        server = Server(connection_limits(config, room), node.quotas.connections)
+        parts = await _bound_parts(node, tasks, listeners, server)
         sources.find_user, sources.secret = node.security.scram_credential, parts.secret.current
         sources.find_token = node.delegation_tokens.credential
         tasks.start_soon(sources.run)
@@ -178,13 +175,7 @@ class NodeParts:
         self.registration.readvertise(broker)
 
 
-async def _bound_parts(
-    node: Node,
-    tasks: trio.Nursery,
-    listeners: Sequence[Listener],
-    server: Server,
-    clock_ms: Callable[[], int],
-) -> NodeParts:
+async def _bound_parts(node: Node, tasks: trio.Nursery, listeners: Sequence[Listener], server: Server) -> NodeParts:
     """Make the parts of a node, bind its listeners, and add it to the nodes of the process."""
     config = node.config
     secret = SharedSecret(server.drain_nodes)
@@ -211,7 +202,7 @@ async def _bound_parts(
         logins=logins,
         secret=secret,
         links=links,
-        election=Election(node, links.link, clock_ms),
+        election=Election(node, links.link),
         followers=Followers(
             node.cache,
             partial(ask_to_alter, node, links),
@@ -221,7 +212,6 @@ async def _bound_parts(
         registration=Registration(
             node.store,
             broker,
-            clock_ms,
             node.registered,
             node.read_followed,
             takeover_seconds=takeover_seconds(config),

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import logging
-import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,6 +20,7 @@ from ...admin.recording.recorder import AuditRecorder
 from ...admin.recording.records import EventOrigin
 from ...audit.names import name_parts, plain_name
 from ...client.network import Network
+from ...clock import now_ms
 from ...process.observe.logs import RateLimitedLog
 from ..configuration import GatewayConfig
 from .cluster_reader import NotKnownError
@@ -158,4 +158,4 @@ def next_epoch(folder: Path, log_id: str) -> int:
     """
     named = (name_parts(plain_name(file.name)) for file in folder.iterdir())
     epochs = [parts.epoch for parts in named if parts is not None and parts.cluster_id == log_id]
-    return max([int(time.time()), *(epoch + 1 for epoch in epochs)])
+    return max([now_ms() // 1000, *(epoch + 1 for epoch in epochs)])

@@ -6,6 +6,7 @@ import base64
 
 import trio
 
+from minicontroller.clock import Clock, now_ms
 from minicontroller.cluster.groups import CommittedOffset, Group, GroupHeader
 from minicontroller.cluster.znodes import groups
 from minicontroller.controller.active.entity_writing import stage_group
@@ -121,13 +122,14 @@ async def test_offsets_of_an_earlier_version_move(cluster: SmallCluster, other: 
     assert (moved.leader_epoch, moved.metadata, moved.committed_ms) == (1, "x", NEVER_OLD_MS)
 
 
-async def test_offsets_expire(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
+async def test_offsets_expire(cluster: SmallCluster, other: Store, jumping_clock: Clock) -> None:
     """Offsets that were set longer ago than `offsets.retention.minutes` are removed, and so are
     those of topics that are gone, also damaged ones; a group without any is removed.
     """
     await cluster.create("t", "u")
-    now = 10 * HOUR_MS
-    await write(cluster, group(cluster, 1, at_ms=now - 2 * HOUR_MS))
+    await write(cluster, group(cluster, 1, at_ms=now_ms()))
+    jumping_clock.advance(2 * HOUR_MS / 1000)
+    now = now_ms()
     await write(cluster, group(cluster, 2, at_ms=now, group_id="young"), "young")
     await write(cluster, group(cluster, 3, topic="u", at_ms=now, group_id="orphan"), "orphan")
     junk = [
@@ -141,7 +143,7 @@ async def test_offsets_expire(cluster: SmallCluster, other: Store, autojump_cloc
     await cluster.until(lambda: "u" not in cluster.controller.image.topics)
     config = config_from_mapping({"offsets.retention.minutes": "60"})
     with trio.move_on_after(1):
-        await OffsetExpiry(config, cluster.controller.writer, lambda: now).run()
+        await OffsetExpiry(config, cluster.controller.writer).run()
     await cluster.controller.wait_propagated(None, configs=True)
     assert known(cluster) == [{"young": [2, 0]}] * 3
     assert await other.children(groups.ROOT) == ["young"]

@@ -89,7 +89,7 @@ async def test_a_node_knows_the_configs_before_it_is_registered(
 
     broker = Broker(1, (Endpoint("PLAINTEXT", "host-1", 9092),))
     await prepare(store)
-    await nursery.start(Registration(store, broker, lambda: 1, lambda _: done.append("registered"), load_configs).run)
+    await nursery.start(Registration(store, broker, lambda _: done.append("registered"), load_configs).run)
     assert done == ["configs are read", "registered"]
     await memory.expire(store)
     await trio.sleep(10)
@@ -103,7 +103,7 @@ async def test_other_endpoints_take_the_place_of_the_registered_ones(
     store = await memory.open()
     await prepare(store)
     first, second = (Broker(1, (Endpoint("PLAINTEXT", host, 9092),)) for host in ("host-1", "host-2"))
-    registration = Registration(store, first, lambda: 1, lambda _: None, knows)
+    registration = Registration(store, first, lambda _: None, knows)
     await nursery.start(registration.run)
     before = await store.get(layout.broker_path(1))
     registration.readvertise(second)
@@ -160,7 +160,7 @@ class Starting:
             self._news.unpark_all()
 
         try:
-            await Registration(store, broker, lambda: 1, registered, knows, takeover_seconds=self._patience).run()
+            await Registration(store, broker, registered, knows, takeover_seconds=self._patience).run()
         except ConfigurationError as error:
             self.refused[broker.broker_id] = str(error)
             self._news.unpark_all()

@@ -143,7 +143,7 @@ async def ruling(
         first.policy = PolicyRunner(InPlace(policy))
         first.rule_files = load_rules(first.config, first.policy)
     first.audit = open_audit(audit_settings(first.config), first)
-    election = Election(first, lambda target: Link(nodes[target.broker_id], deaf), lambda: 0)
+    election = Election(first, lambda target: Link(nodes[target.broker_id], deaf))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(election.run)
         for node in nodes.values():

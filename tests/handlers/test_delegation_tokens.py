@@ -12,11 +12,11 @@ import trio
 import trio.testing
 
 from minicontroller.audit.event import Decision, Effect
+from minicontroller.clock import Clock, now_ms
 from minicontroller.cluster.entities import DelegationToken
 from minicontroller.cluster.znodes import tokens
 from minicontroller.controller.broker.cluster_security import EntityChanges
 from minicontroller.controller.broker.delegation_tokens import MAX_CHARACTERS, DelegationTokens
-from minicontroller.process.clock import now_ms
 from minicontroller.protocol.acls import CLUSTER_NAME, AclOperation, AclResourceType
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.errors import ProtocolError
@@ -291,11 +291,13 @@ async def test_an_expired_token_can_only_be_removed() -> None:
         assert (await alice.ask(removal, 2)).error_code == 62
 
 
-async def test_the_controller_removes_expired_tokens(autojump_clock: object) -> None:
+async def test_the_controller_removes_expired_tokens(jumping_clock: Clock) -> None:
     """The active controller removes expired tokens from the store, and only these."""
     async with cluster_with_tokens(**{"delegation.token.expiry.check.interval.ms": "60000"}) as cluster:
         alice = cluster.client(principal=ALICE)
-        kept, gone = await create(alice), await expired(cluster, alice)
+        kept, gone = await create(alice), await create(alice, max_lifetime_ms=DAY_MS // 2)
+        jumping_clock.advance(DAY_MS / 2 / 1000)
+        assert await seen(alice) == [kept.token_id, gone.token_id]
         await trio.sleep(60)
         await trio.testing.wait_all_tasks_blocked()
         assert await cluster.store.get(tokens.token_path(gone.token_id)) is None
@@ -348,21 +350,20 @@ def token(owner: str = ALICE, expires_ms: int = 2_000) -> DelegationToken:
     return DelegationToken("id", owner, owner, (), 0, expires_ms, max(expires_ms, 9_000))
 
 
-def test_a_token_is_a_credential_while_it_is_valid() -> None:
+async def test_a_token_is_a_credential_while_it_is_valid(clock: Clock) -> None:
     """A known token that has not expired can be logged in with, by its HMAC in base64."""
-    known, now = DelegationTokens(TokenKey(KEY), lambda: clock[0]), 2_000
-    clock = [now]
-    known.follow(EntityChanges(tokens={"id": token()}))
+    known, expires_ms = DelegationTokens(TokenKey(KEY)), now_ms() + 60_000
+    known.follow(EntityChanges(tokens={"id": token(expires_ms=expires_ms)}))
     found = known.credential("id", "SCRAM-SHA-512")
     assert found is not None
-    assert (found.owner, found.expires_ms) == ("alice", 2_000)
+    assert (found.owner, found.expires_ms) == ("alice", expires_ms)
     password = token_password(TokenKey(KEY).hmac("id"))
     assert found.credential == derived_credential("SCRAM-SHA-512", password, salt=found.credential.salt)
     assert known.credential("id", "SCRAM-SHA-512") == found
     assert known.credential("other", "SCRAM-SHA-512") is None
-    clock[0] += 1
+    clock.advance(61)
     assert known.credential("id", "SCRAM-SHA-512") is None
-    known.follow(EntityChanges(tokens={"id": token(expires_ms=5_000)}))
+    known.follow(EntityChanges(tokens={"id": token(expires_ms=expires_ms + 60_000)}))
     assert known.credential("id", "SCRAM-SHA-256") is not None
     known.follow(EntityChanges(tokens={"id": None, "never known": None}))
     assert known.credential("id", "SCRAM-SHA-256") is None
@@ -372,8 +373,8 @@ def test_a_token_is_a_credential_while_it_is_valid() -> None:
 @pytest.mark.parametrize("owner", ["Group:alice", "user:alice", "User:", ":alice"])
 def test_only_users_log_in(owner: str) -> None:
     """A token of a group makes nobody the user of the same name."""
-    known = DelegationTokens(TokenKey(KEY), lambda: 0)
-    known.follow(EntityChanges(tokens={"id": token(owner)}))
+    known = DelegationTokens(TokenKey(KEY))
+    known.follow(EntityChanges(tokens={"id": token(owner, now_ms() + 60_000)}))
     assert known.credential("id", "SCRAM-SHA-256") is None
 
 

@@ -10,8 +10,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from minicontroller.clock import now_ms
 from minicontroller.network.limits import ConnectionLimits
-from minicontroller.process.clock import now_ms
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponse

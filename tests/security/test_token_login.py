@@ -4,7 +4,6 @@ replaced.
 
 import base64
 import json
-import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
+from minicontroller.clock import now
 from minicontroller.cluster.errors import ConfigurationError
 from minicontroller.network.peer_login import log_in
 from minicontroller.process.settings.loading import config_from_mapping
@@ -473,8 +473,8 @@ def test_what_a_node_needs_to_log_in_by_tokens(changed: Mapping[str, str], sente
     assert "planted" not in str(refused.value)
 
 
-def test_time_is_that_of_the_machine() -> None:
-    """The login of a node compares its token with the clock on the wall."""
+def test_time_is_that_of_the_process() -> None:
+    """The login of a node compares its token with the clock of its process."""
     user = configured().node_user
     assert isinstance(user, TokenLogin)
-    assert user._clock is time.time
+    assert user._clock is now

@@ -12,6 +12,7 @@ import trio.testing
 from immutables import Map
 from trio.testing import MockClock
 
+from minicontroller.clock import Clock
 from minicontroller.cluster.znodes import layout
 from minicontroller.cluster.znodes.configs import decode_config_change, encode_config, encode_config_change
 from minicontroller.controller.broker import change_notifications
@@ -48,10 +49,9 @@ class Bench:
     """A node's dynamic configs on a store of their own, and another node that changes things."""
 
     def __init__(self, nursery: trio.Nursery) -> None:
-        self.now_ms = 1_000_000_000_000
-        self.tree = MemoryTree(clock=lambda: self.now_ms / 1000)
+        self.tree = MemoryTree()
         self.store = CountingStore(self.tree)
-        self.configs = DynamicConfigs(CONFIG, 1, clock_ms=lambda: self.now_ms)
+        self.configs = DynamicConfigs(CONFIG, 1)
         self.seen: list[tuple[str, str]] = []
         self.tidies = False
         self.configs.on_change(lambda kind, name: self.seen.append((kind, name)))
@@ -332,13 +332,13 @@ async def test_it_starts_when_the_store_comes(bench: Bench, autojump_clock: Mock
     assert bench.threads() == 5
 
 
-async def test_old_notifications_are_removed_by_the_controller(bench: Bench, autojump_clock: MockClock) -> None:
+async def test_old_notifications_are_removed_by_the_controller(bench: Bench, jumping_clock: Clock) -> None:
     """After a quarter of an hour, and by the one node that writes; younger ones stay for those who
     are slow.
     """
     await bench.notify("topics/old", "topics/older")
     await bench.start()
-    bench.now_ms += KEPT_MS + 1
+    jumping_clock.advance(KEPT_MS / 1000 + 1)
     await bench.notify("topics/young")
     await bench.settle()
     assert len(await bench.store.children(layout.CONFIG_CHANGES)) == 3
@@ -354,7 +354,7 @@ async def test_notifications_do_not_pile_up(bench: Bench, autojump_clock: MockCl
     assert MAX_KEPT * (len("config_change_") + 10 + 4) < 4 * 1024 * 1024
     store, feed = (
         bench.store,
-        change_notifications.ChangeNotifications(layout.CONFIG_CHANGES, decode_config_change, lambda: bench.now_ms),
+        change_notifications.ChangeNotifications(layout.CONFIG_CHANGES, decode_config_change),
     )
     await bench.notify(*(f"topics/t{number}" for number in range(5)))
     names = await store.children(layout.CONFIG_CHANGES)
@@ -362,23 +362,21 @@ async def test_notifications_do_not_pile_up(bench: Bench, autojump_clock: MockCl
     assert await store.children(layout.CONFIG_CHANGES) == names[2:]
 
 
-async def test_all_that_is_old_is_removed(
-    bench: Bench, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_all_that_is_old_is_removed(bench: Bench, jumping_clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many changes come in a second, they are removed as quickly as they came, not so many
     now and then.
     """
     monkeypatch.setattr(change_notifications, "TIDY_BATCH", 3)
     await bench.start()
     await bench.notify(*(f"topics/t{number}" for number in range(20)))
-    bench.now_ms += KEPT_MS + 1
+    jumping_clock.advance(KEPT_MS / 1000 + 1)
     bench.tidies = True
     await bench.notify("topics/young")
     await bench.settle()
     assert await bench.store.children(layout.CONFIG_CHANGES) == ["config_change_0000000020"]
     monkeypatch.setattr(change_notifications, "TIDY_BATCHES", 2)
     await bench.notify(*(f"topics/t{number}" for number in range(20)))
-    bench.now_ms += KEPT_MS + 1
+    jumping_clock.advance(KEPT_MS / 1000 + 1)
     for number in range(20):  # what one look leaves the next ones remove
         await trio.sleep(change_notifications.TIDY_PAUSE_SECONDS)
         await bench.notify(f"topics/last{number}")
@@ -413,14 +411,14 @@ async def test_a_store_that_was_slow_once_is_asked_again_soon(bench: Bench, auto
     assert bench.threads() == 5
 
 
-async def test_what_cannot_be_removed_stays_alone(bench: Bench, autojump_clock: MockClock) -> None:
+async def test_what_cannot_be_removed_stays_alone(bench: Bench, jumping_clock: Clock) -> None:
     """Somebody has put a znode below a notification: that one stays, the others go, and changes are
     followed.
     """
     await bench.notify(*(f"topics/t{number}" for number in range(9)))
     await bench.store.commit([Create(f"{layout.CONFIG_CHANGE_PREFIX}0000000004/child")])
     await bench.start()
-    bench.now_ms += KEPT_MS + 1
+    jumping_clock.advance(KEPT_MS / 1000 + 1)
     bench.tidies = True
     await bench.change("brokers/1", {THREADS: "5"})
     await bench.settle()

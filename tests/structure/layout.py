@@ -19,20 +19,28 @@ SHARE_OF_HANDLERS = 3
 """Where one module of so many declares an API, the whole folder belongs to the handlers."""
 
 CLOCK = "clock.py"
-"""The name of the module that reads the clocks for all others, in whichever folder."""
-CLOCK_READS = frozenset(
+"""The module with the clock that can be advanced, which reads the machine's for it."""
+ADVANCED_CLOCK = frozenset({("trio", "current_time"), ("clock", "now"), ("clock", "now_ms")})
+"""The functions that read the clock that can be advanced: `trio.run` is given it."""
+MACHINE_CLOCK = frozenset(
     {
         ("time", "time"),
         ("time", "time_ns"),
         ("time", "monotonic"),
         ("time", "monotonic_ns"),
-        ("trio", "current_time"),
         ("datetime", "now"),
         ("datetime", "utcnow"),
+        ("date", "today"),
     }
 )
-"""The functions that read a clock. `time.perf_counter` is none of them: it measures how long this
-process worked, which no clock of a test should change.
+"""The functions that read a clock which nothing advances."""
+STOPWATCH = frozenset({("time", "perf_counter"), ("time", "perf_counter_ns")})
+"""The functions that measure how long work takes, and the timeouts of threads and of foreign
+programs. These go by real time, whatever a clock is advanced by.
+"""
+PEOPLES_PROGRAMS = ("cli", "client", "pipeline", "text.py")
+"""What runs in the programs that a person starts for themselves, whose time is that of their
+machine.
 """
 
 SLICING_NAMES = frozenset({"are_few", "AT_ONCE"})

@@ -77,7 +77,17 @@ MEASURES = (
     Measure("repeating_docstrings", "docstrings that repeat their signature", words.repeating, goal=0),
     Measure("ambiguous_names", "names that several classes have", changes.ambiguous_names, goal=0),
     Measure("single_protocols", "Protocols that one class implements", changes.single_protocols),
-    Measure("clock_reads", "reads of a clock outside its module", sizes.clock_reads),
+    Measure("clock_reads", "reads of a clock that nothing can advance, in a role", sizes.clock_reads, goal=0),
+    Measure("stopwatch_reads", "measurements of real time, in a role", sizes.stopwatch_reads),
+    Measure(
+        "advanced_clock_reads", "reads of the clock that can be advanced", sizes.advanced_clock_reads, is_held=False
+    ),
+    Measure(
+        "peoples_clock_reads",
+        "reads of any clock in commands, client and pipeline",
+        sizes.peoples_clock_reads,
+        is_held=False,
+    ),
     *_lengths("function", sizes.length_of_functions, are_held=True),
     *_lengths("module", sizes.length_of_modules, are_held=False),
 )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 
 from tests.structure.figures import Figure, count, quantile, total
-from tests.structure.layout import CLOCK, CLOCK_READS
+from tests.structure.layout import ADVANCED_CLOCK, CLOCK, MACHINE_CLOCK, PEOPLES_PROGRAMS, STOPWATCH
 from tests.structure.tree import Module, Tree
 
 
@@ -41,19 +41,46 @@ def _longest(lengths: dict[str, int], share: float) -> Figure:
 
 
 def clock_reads(tree: Tree) -> Figure:
-    """Count the places that name a function that reads a clock, outside the clock's module."""
-    return count(module.path for module in tree if PurePath(module.path).name != CLOCK for _ in _reads(module))
+    """Count where a role reads the machine's clock, which cannot be advanced."""
+    return _reads(tree, MACHINE_CLOCK, of_people=False)
 
 
-def _reads(module: Module) -> Iterator[ast.AST]:
+def advanced_clock_reads(tree: Tree) -> Figure:
+    """Count where a role reads the clock that can be advanced."""
+    return _reads(tree, ADVANCED_CLOCK, of_people=False)
+
+
+def stopwatch_reads(tree: Tree) -> Figure:
+    """Count where a role measures real time."""
+    return _reads(tree, STOPWATCH, of_people=False)
+
+
+def peoples_clock_reads(tree: Tree) -> Figure:
+    """Count where a person's program reads any clock."""
+    return _reads(tree, MACHINE_CLOCK | ADVANCED_CLOCK | STOPWATCH, of_people=True)
+
+
+def _reads(tree: Tree, functions: frozenset[tuple[str, str]], *, of_people: bool) -> Figure:
+    """Count the places that call one of these functions, or hand it on, in a person's programs or
+    in all others. A function is named by the last part of its module, and its own name.
+    """
+    return count(
+        module.path
+        for module in tree
+        if module.path != CLOCK and (PurePath(module.path).parts[0] in PEOPLES_PROGRAMS) is of_people
+        for _ in _places(module, functions)
+    )
+
+
+def _places(module: Module, functions: frozenset[tuple[str, str]]) -> Iterator[ast.AST]:
     for attribute in module.of(ast.Attribute):
         owner = attribute.value
-        if (getattr(owner, "id", getattr(owner, "attr", "")), attribute.attr) in CLOCK_READS:
+        if (getattr(owner, "id", getattr(owner, "attr", "")), attribute.attr) in functions:
             yield attribute
     taken = {
         alias.asname or alias.name
         for node in module.of(ast.ImportFrom)
         for alias in node.names
-        if (node.module, alias.name) in CLOCK_READS
+        if ((node.module or "").rpartition(".")[2], alias.name) in functions
     }
     yield from (name for name in module.of(ast.Name) if name.id in taken)

@@ -33,7 +33,7 @@ def test_the_measures_see_the_program(program: Tree) -> None:
     """
     assert {layout.NODE, *layout.ROLES_BESIDE_THE_NODE} <= program.folders
     assert {layout.API_KEYS, layout.POLICY_INTERFACE} <= program.modules.keys()
-    assert any(Path(path).name == layout.CLOCK for path in program.modules)
+    assert layout.CLOCK in program.modules
     names = {api.name for api in apis.apis(program)}
     messages = {path for path in program.modules if path.startswith(f"{layout.MESSAGES}/")}
     assert {f"{layout.MESSAGES}/{name}.py" for name in (*names, "__init__")} == messages

@@ -29,16 +29,21 @@ def test_lengths_of_functions_and_modules() -> None:
     assert quantile([], 0.5) == 0
 
 
-def test_reads_of_a_clock() -> None:
-    """A call counts, and so does a function that is handed on; the clock's own module, and the
-    measurement of work, do not count.
+def test_reads_of_clocks() -> None:
+    """A call counts, and so does a function that is handed on, each by the clock that it reads and
+    by whose time that is; the clock's own module does not count.
     """
     tree = Tree(
         {
-            "a/clock.py": "now = time.time()",
+            "clock.py": "time.time()",
             "a/one.py": "trio.current_time() + time.time()\nkeys(clock=time.monotonic)",
             "a/two.py": "from time import monotonic as now\nfrom trio import sleep\nnow()\nsleep(1)",
             "a/three.py": "datetime.now(UTC)\ndatetime.datetime.now()\nself.now()\ntime.perf_counter()",
+            "a/four.py": "from ..clock import now, now_ms\nnow()\nuse(now_ms)",
+            "cli/five.py": "datetime.now(UTC)\ntime.perf_counter()",
         }
     )
-    assert sizes.clock_reads(tree) == (6, {"a/one.py": 3, "a/two.py": 1, "a/three.py": 2})
+    assert sizes.clock_reads(tree) == (5, {"a/one.py": 2, "a/two.py": 1, "a/three.py": 2})
+    assert sizes.advanced_clock_reads(tree) == (3, {"a/one.py": 1, "a/four.py": 2})
+    assert sizes.stopwatch_reads(tree) == (1, {"a/three.py": 1})
+    assert sizes.peoples_clock_reads(tree) == (2, {"cli/five.py": 2})

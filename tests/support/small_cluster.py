@@ -189,7 +189,7 @@ class SmallCluster:
             if node.audit is not None:
                 stack.push_async_callback(node.audit.close)
             tasks = await stack.enter_async_context(trio.open_nursery())
-            member = Member(node, Election(node, self._link, lambda: 1), tasks.cancel_scope)
+            member = Member(node, Election(node, self._link), tasks.cancel_scope)
             followers = Followers(
                 node.cache,
                 self._asker(member),
@@ -205,7 +205,6 @@ class SmallCluster:
             registration = Registration(
                 store,
                 broker,
-                lambda: 1,
                 node.registered,
                 node.read_followed,
                 keep_cluster=partial(keep, store, node.cluster_id, lambda: bool(node.cache.image.topics)),
