@@ -31,7 +31,7 @@ from .duties import Duties
 from .eligible_node import EligibleNode
 from .entity_reading import load_entities
 from .identities import identify
-from .jobs import ControllerMoved, Draft, Element, InDoubt
+from .jobs import ControllerMoved, Draft, InDoubt, StagedElement
 from .loading import count_of_commits, ensure_paths, load, unmarked, with_shutdowns
 from .local_nodes import LocalNodes
 from .node_updates import NodeUpdates
@@ -355,7 +355,7 @@ class ActiveController:
         KafkaController.processLeaderAndIsrResponseReceived).
         """
 
-        async def plan(draft: Draft) -> list[Element]:
+        async def plan(draft: Draft) -> list[StagedElement]:
             return await self._elector.elect_for_topics(draft, partition_states.lose(draft, broker, lost))
 
         async def elect() -> None:
@@ -366,7 +366,7 @@ class ActiveController:
 
     # ------------------------------------------------------------------ topics and configs
 
-    async def _elect(self, plan: Callable[[Draft], Awaitable[list[Element]]]) -> None:
+    async def _elect(self, plan: Callable[[Draft], Awaitable[list[StagedElement]]]) -> None:
         """Carry out elections. If the stored state of a topic has changed, read it again, and elect
         its leaders then.
         """
@@ -395,7 +395,7 @@ class ActiveController:
 
     # ------------------------------------------------------------------ commits
 
-    def _committed(self, before: Image, after: Image, elements: Sequence[Element]) -> None:
+    def _committed(self, before: Image, after: Image, elements: Sequence[StagedElement]) -> None:
         self.node.metrics.commits += 1
         self.node.metrics.committed_elements += len(elements)
         names = dict.fromkeys(element.topic for element in elements if element.topic is not None)
@@ -408,12 +408,12 @@ class ActiveController:
             self._updates.configs_changed(after)
         self._updates.entities_changed(after, elements)
 
-    async def _reread(self, image: Image, path: str) -> Sequence[Element]:
+    async def _reread(self, image: Image, path: str) -> Sequence[StagedElement]:
         """Return what other processes have written at a path where a commit of this controller met
         a conflict. Partitions that they have added may need a leader.
         """
         news = list(await reread(self.node.store, image, path, self._created, deletes_topics=self._deletes_topics))
         if await ensure_paths(self.node.store):  # another process has removed the parent znodes
-            news.append(Element(NO_CHANGE))
+            news.append(StagedElement(NO_CHANGE))
         self.states_are_stale(element.topic for element in news if element.topic is not None)
         return news

@@ -15,7 +15,7 @@ from ...cluster.image import Image
 from ...cluster.znodes import layout
 from ...cluster.znodes.topics import encode_partition_state
 from ...store.base import Create, Operation, SetData, Store
-from .jobs import Draft, Element
+from .jobs import Draft, StagedElement
 
 
 class LeaderElector:
@@ -26,7 +26,7 @@ class LeaderElector:
         self._epoch = epoch
         self._allows_unclean_election = allows_unclean_election
 
-    async def elect_everywhere(self, draft: Draft) -> list[Element]:
+    async def elect_everywhere(self, draft: Draft) -> list[StagedElement]:
         """Give every partition the leader and the ISR that it should have."""
         live = draft.image.live_ids()
         for topic in list(draft.image.topics.values()):
@@ -37,7 +37,7 @@ class LeaderElector:
 
     async def elect_after_change_of(
         self, draft: Draft, brokers: Collection[int], bounced: Collection[int]
-    ) -> list[Element]:
+    ) -> list[StagedElement]:
         """Elect leaders for the partitions with a replica on one of these brokers, which have
         registered or are gone.
 
@@ -55,7 +55,7 @@ class LeaderElector:
                 await self._elect(draft, draft.image.topics[topic.name], live)
         return draft.elements
 
-    async def elect_for_topics(self, draft: Draft, names: Collection[str]) -> list[Element]:
+    async def elect_for_topics(self, draft: Draft, names: Collection[str]) -> list[StagedElement]:
         """Give every partition of these topics the leader and the ISR that it should have."""
         for name in names:
             await draft.time_slice.pause()
@@ -134,7 +134,7 @@ def missing_parent(topic: Topic) -> list[Operation]:
 
 def stage_states(
     draft: Draft, topic: Topic, states: Mapping[int, Partition], epoch: int, parents: Collection[Operation] = ()
-) -> Element:
+) -> StagedElement:
     """Write the states of some partitions of a topic."""
     written = {index: msgspec.structs.replace(state, controller_epoch=epoch) for index, state in states.items()}
     operations: list[Operation] = list(parents)
