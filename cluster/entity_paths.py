@@ -32,6 +32,7 @@ GROUPS = f"{groups.ROOT}/"
 
 
 def entity_of(image: Image, path: str) -> Entity | None:
+    """Return the entity at this path as an image has it."""
     if path.startswith(CONFIGS):
         return image.configs.get(path.removeprefix(CONFIGS))
     if path.startswith(TOKENS):
@@ -205,4 +206,5 @@ def followed(image: Image) -> dict[str, Entity]:
 
 
 def changed_paths(image: Image, found: Mapping[str, Entity | None]) -> Iterable[str]:
+    """Yield the paths of what was found to be otherwise than the image has it."""
     return (path for path, entity in found.items() if entity_of(image, path) != entity)

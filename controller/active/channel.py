@@ -76,8 +76,7 @@ class ChannelOwner(Protocol):
     contradicted: Callable[[], None]
     """Called when a broker answers that it follows another controller."""
 
-    def acknowledged(self) -> None:
-        """Wake the tasks that wait for acknowledgements."""
+    def acknowledged(self) -> None: ...
 
     def leader_and_isr_answered(self, broker: Broker, answer: LeaderAndIsrResponse) -> None: ...
 

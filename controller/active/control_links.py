@@ -59,7 +59,6 @@ class ControlLinks:
         self._controller: tuple[int, Endpoint, PeerConnection] | None = None
 
     def link(self, broker: Broker) -> ControlLink:
-        """Make the controller's link to a broker."""
         if not broker.proves_itself:
             log.warning(
                 "broker %d does not give the proof between nodes: it is a Kafka broker, or of an older version. It gets all updates; its own "

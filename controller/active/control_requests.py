@@ -204,7 +204,6 @@ def reread_entities(tag: bytes) -> Sequence[str] | None:
 
 
 def encode_topic_state(topic: Topic, live: frozenset[int]) -> bytes:
-    """Encode a whole topic as it stands in UpdateMetadata."""
     encode = encoder(UpdateMetadataTopicState, VERSIONS[UpdateMetadataRequest])
     return encode(whole_topic_state(topic, live))
 
@@ -274,7 +273,6 @@ def _live_broker(broker: Broker) -> UpdateMetadataBroker:
 
 
 def replicas_on(broker_id: int, topics: Iterable[Topic]) -> dict[str, tuple[Topic, set[int]]]:
-    """Return the partitions of these topics that have a replica on the broker."""
     return {
         topic.name: (topic, {i for i, partition in enumerate(topic.partitions) if broker_id in partition.replicas})
         for topic in topics

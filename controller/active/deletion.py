@@ -18,7 +18,7 @@ from ...cluster.image import Image
 from ...cluster.znodes import layout
 from ...store.base import Delete, Operation, Store
 from ...store.trees import whole_trees
-from .jobs import ControllerMoved, Draft, StagedElement
+from .jobs import ControllerMoved, Draft, Element
 from .local_nodes import LocalNodes
 from .propagation import Propagation
 from .writer import Writer
@@ -54,14 +54,12 @@ class Deletions:
         self._finish_if_empty(topic)
 
     def resume(self, image: Image) -> None:
-        """Start or continue the deletion of every marked topic."""
         self._replicas_left = {key: left for key, left in self._replicas_left.items() if key[0] in image.topics}
         for topic in image.topics.values():
             if topic.marked_for_deletion:
                 self.start(topic)
 
     def replicas_deleted(self, broker_id: int, topics: list[Topic]) -> None:
-        """Note that the broker has deleted its replicas of these topics."""
         for topic in topics:
             left = self._replicas_left.get(_key(topic))
             if left is not None:
@@ -107,7 +105,7 @@ class Deletions:
         """Stage the deletion of these topics' znodes. Return a function that returns, after the
         commit, the topics for which the store refused it.
         """
-        staged: list[tuple[Topic, StagedElement]] = []
+        staged: list[tuple[Topic, Element]] = []
         for topic in topics:
             await draft.time_slice.pause()
             current = draft.image.topics.get(topic.name)

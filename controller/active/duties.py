@@ -6,11 +6,17 @@ here. `ActiveController` lists them in one place.
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import trio
 
+from ...process.settings.node_config import NodeConfig
 from ...store.base import SessionExpired
 from .jobs import ControllerMoved, InDoubt
+from .offset_expiry import OffsetExpiry
+from .preferred_leaders import LeaderRebalance
+from .token_expiry import expire_tokens
+from .writer import Writer
 
 Duty = Callable[[], Awaitable[None]]
 
@@ -46,3 +52,12 @@ class Duties:
             tasks.cancel_scope.cancel()
         assert end is not None
         raise end
+
+
+def housekeeping(config: NodeConfig, writer: Writer, epoch: int) -> Sequence[Duty]:
+    """Return the duties that look at the state from time to time."""
+    return (
+        partial(expire_tokens, config, writer),
+        OffsetExpiry(config, writer).run,
+        LeaderRebalance(config, writer, epoch).run,
+    )

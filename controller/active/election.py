@@ -5,13 +5,15 @@ ephemeral `/controller` and raises `/controller_epoch` from the value and versio
 one of two candidates wins. Every later commit of the winner checks the new version of the epoch
 znode.
 
-Rule: a node stands for election only while it is registered, and in the session of its
-registration, because brokers cannot be told of an unregistered controller. An unexpected error ends
-the controller and not the node, which then waits before it stands again, longer each time.
+Rule: a broker stands for election only while it is registered, and in the session of its
+registration, because clients are sent only to registered brokers. A process that is no broker may
+stand as well. An unexpected error ends the controller and not the process, which then waits before
+it stands again, longer each time.
 """
 
 import contextlib
 import logging
+from collections.abc import Callable
 
 import trio
 
@@ -30,15 +32,14 @@ from ...store.base import (
     NodeMissing,
     SessionExpired,
     SetData,
+    Store,
     StoreError,
     StoreUnavailable,
     VersionConflict,
 )
 from ...store.sessions import wait_connected, wait_expired, wait_within_session
 from ...store.signal import Signal
-from .active_controller import ActiveController
-from .channel import LinkFactory
-from .eligible_node import EligibleNode
+from .active_controller import ActiveController, WonElection
 
 log = logging.getLogger("minicontroller.controller")
 
@@ -48,23 +49,43 @@ MAX_PAUSE_SECONDS = 60.0
 MAX_EPOCH = 2**31 - 1
 
 
+MakeController = Callable[[WonElection, Callable[[], None]], ActiveController]
+"""Makes the controller of an epoch. The function that it is given is to be called when a broker
+answers that it follows another controller.
+"""
+
+
 class Election:
     """Stands for election whenever there is no active controller, and runs it when elected."""
 
-    def __init__(self, node: EligibleNode[ActiveController], link: LinkFactory) -> None:
-        self._node = node
-        self._link = link
+    def __init__(
+        self,
+        store: Store,
+        broker_id: int,
+        make_controller: MakeController,
+        *,
+        registration: str | None = None,
+        followed_epoch: Callable[[], int] = lambda: 0,
+    ) -> None:
+        """Prepare to stand with this id. `registration` is the path of the broker's registration,
+        or None for a process that is no broker. `followed_epoch` returns the highest epoch that the
+        process knows from others.
+        """
+        self.controller: ActiveController | None = None
+        """The active controller while it runs in this process, else None."""
+        self._store = store
+        self._broker_id = broker_id
+        self._make_controller = make_controller
+        self._registration = registration
+        self._followed_epoch = followed_epoch
         self._changed = Signal()
         self._withdrawn = trio.Event()
-        self._controller: ActiveController | None = None
-        """The active controller while it runs on this node, else None."""
         self._vacated = trio.Event()
-        """Set when the controller on this node has ended and `/controller` is free."""
+        """Set when the controller of this process has ended and `/controller` is free."""
         self._pause = PAUSE_SECONDS
 
     async def run(self) -> None:
-        """Stand for election until `withdraw` or cancellation."""
-        store = self._node.store
+        store = self._store
         while not self._withdrawn.is_set():
             await wait_connected(store)
             try:
@@ -78,25 +99,27 @@ class Election:
 
     async def _stand(self, session_id: int) -> None:
         """Stand once, or wait for a change if this node cannot win now."""
-        store = self._node.store
+        store = self._store
         if not await self._is_registered(session_id):
             await wait_within_session(store, session_id, self._changed.wait)
             return
         entry = await store.get(layout.CONTROLLER, self._changed.send)
         if entry is None:
-            fence_and_epoch = await self._elect()
-            if fence_and_epoch is not None:
-                await self._run_controller(*fence_and_epoch, session_id)
+            won = await self._elect()
+            if won is not None:
+                await self._run_controller(won, session_id)
         elif entry.stat.ephemeral_owner == session_id:
             await self._give_up_unconfirmed_claim(entry)
         else:
             await wait_within_session(store, session_id, self._changed.wait)
 
     async def _is_registered(self, session_id: int) -> bool:
-        """Return whether the store has this node's registration, and watch it, because another
-        process may register under the same id.
+        """Return whether the store has this broker's registration, and watch it, because another
+        process may register under the same id. A process that is no broker needs none.
         """
-        entry = await self._node.store.get(layout.broker_path(self._node.broker_id), self._changed.send)
+        if self._registration is None:
+            return True
+        entry = await self._store.get(self._registration, self._changed.send)
         return entry is not None and entry.stat.ephemeral_owner == session_id
 
     async def _recover(self) -> None:
@@ -109,7 +132,7 @@ class Election:
         not be deleted, to stand again in a new epoch.
         """
         with contextlib.suppress(NodeMissing, VersionConflict):
-            await self._node.store.commit([Delete(layout.CONTROLLER, entry.stat.version)])
+            await self._store.commit([Delete(layout.CONTROLLER, entry.stat.version)])
 
     async def withdraw(self) -> None:
         """Stand for election no more, and have a running controller step down. When this method
@@ -117,15 +140,13 @@ class Election:
         """
         self._withdrawn.set()
         self._changed.send()
-        if self._controller is not None:
-            self._controller.step_down()
+        if self.controller is not None:
+            self.controller.step_down()
             await self._vacated.wait()
 
-    async def _elect(self) -> tuple[Check, int] | None:
-        """Try once to win the election. Return the fence and the epoch, or None if another node
-        won.
-        """
-        store, broker_id = self._node.store, self._node.broker_id
+    async def _elect(self) -> WonElection | None:
+        """Try once to win the election. Return None if another process won."""
+        store, broker_id = self._store, self._broker_id
         entry = await store.get(layout.CONTROLLER_EPOCH)
         if entry is None:
             with contextlib.suppress(NodeExists):
@@ -154,21 +175,20 @@ class Election:
             ours = claimed is not None and claimed.data == claim and claimed.stat.ephemeral_owner == store.session_id
             if not ours or now is None or now.stat.version != version + 1:
                 return None
-        return Check(layout.CONTROLLER_EPOCH, version + 1), epoch
+        return WonElection(broker_id, epoch, Check(layout.CONTROLLER_EPOCH, version + 1))
 
     def _next_epoch(self, stored: int) -> int:
         """Return an epoch above the one in the store and above the one that nodes follow, because
         nodes would ignore a lower one if the store's epoch had been set back.
         """
-        followed = self._node.cache.image.controller_epoch
+        followed = self._followed_epoch()
         if stored < followed < MAX_EPOCH:
             log.warning("%s was set back to %d, while nodes follow epoch %d", layout.CONTROLLER_EPOCH, stored, followed)
             return followed + 1
         return stored + 1
 
-    async def _run_controller(self, fence: Check, epoch: int, session_id: int) -> None:
-        self._node.metrics.elections_won += 1
-        controller = self._controller = ActiveController(self._node, epoch, fence, self._link, self._changed.send)
+    async def _run_controller(self, won: WonElection, session_id: int) -> None:
+        controller = self.controller = self._make_controller(won, self._changed.send)
         self._vacated, began, failed = trio.Event(), trio.current_time(), False
         if self._withdrawn.is_set():
             controller.resign()
@@ -179,14 +199,14 @@ class Election:
                 nursery.cancel_scope.cancel()
         except Exception as error:
             if isinstance(denied := first_of(error), AccessDenied):
-                log.error("this controller's epoch %d ended: %s", epoch, denied)  # noqa: TRY400 - it is no defect
+                log.error("this controller's epoch %d ended: %s", won.epoch, denied)  # noqa: TRY400 - it is no defect
             else:
-                log.exception("an unexpected error ended this controller's epoch %d", epoch)
+                log.exception("an unexpected error ended this controller's epoch %d", won.epoch)
             failed = True
         finally:
-            self._controller = None
+            self.controller = None
             with trio.move_on_after(1, shield=True):
-                await self._vacate(fence)
+                await self._vacate(won.fence)
             self._vacated.set()
         if trio.current_time() - began > MAX_PAUSE_SECONDS:
             self._pause = PAUSE_SECONDS
@@ -197,7 +217,7 @@ class Election:
         """Have the controller resign when the session ends, or when `/controller` or the
         registration no longer belongs to this session.
         """
-        store = self._node.store
+        store = self._store
         async with trio.open_nursery() as nursery:
 
             async def follow_session() -> None:
@@ -224,7 +244,7 @@ class Election:
         was.
         """
         try:
-            await self._node.store.commit([fence, Delete(layout.CONTROLLER)])
+            await self._store.commit([fence, Delete(layout.CONTROLLER)])
         except (NodeMissing, VersionConflict):
             pass
         except StoreError as error:

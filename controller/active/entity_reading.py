@@ -71,7 +71,6 @@ def _fits(path: str) -> bool:
 
 
 async def read_entities(store: Store, paths: Sequence[str]) -> dict[str, Entity | None]:
-    """Read these entities. Raises StoreError."""
     return {path: decoded(path, entry) for path, entry in zip(paths, await store.get_many(paths), strict=True)}
 
 

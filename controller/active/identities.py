@@ -50,3 +50,9 @@ def _tell_of_new_id(topic: Topic, topic_id: bytes) -> None:
         )  # fmt: skip
     else:
         log.info("topic %s gets the id %s", topic.name, uuid_text(topic_id))
+
+
+async def identify_all(draft: Draft) -> None:
+    """Give ids to topics whose znode has none."""
+    for topic in [each for each in draft.image.topics.values() if each.topic_id == NO_TOPIC_ID or each.lacks_id]:
+        identify(draft, topic)

@@ -65,7 +65,6 @@ class JobQueue:
                 self._urgent.move_to_end(job, last=False)
 
     def take(self) -> WriterJob:
-        """Remove the next job and return it."""
         job, _ = (self._urgent or self._inside).popitem(last=False)
         self._call_in()
         return job

@@ -31,10 +31,6 @@ NO_NAMES: Mapping[bytes, str] = {}
 KnownTopics = Callable[[str], Known | None]
 
 
-def nobody_knows(_name: str) -> None:
-    """Stand for a reader that knows no topic beforehand."""
-
-
 async def ensure_paths(store: Store) -> bool:
     """Create the missing ones among the persistent znodes of a Kafka cluster and of this program.
     Return whether one was missing.
@@ -53,7 +49,7 @@ async def load(
     on_deletions: Watch,
     *,
     created: dict[str, int] | None = None,
-    known: KnownTopics = nobody_knows,
+    known: KnownTopics = lambda _name: None,
 ) -> Image:
     """Load everything into an image, and set these watches on the lists that it is read from.
     `created` and `known` are those of `load_topics`. Raises StoreError.
@@ -119,7 +115,7 @@ async def load_topics(
     names: Sequence[str],
     marked: Collection[str],
     created: dict[str, int] | None = None,
-    known: KnownTopics = nobody_knows,
+    known: KnownTopics = lambda _name: None,
     *,
     named: Mapping[bytes, str] = NO_NAMES,
 ) -> list[Topic]:

@@ -7,7 +7,7 @@ nodes are updated, and none that has seen a newer controller epoch. They have no
 neither LeaderAndIsr nor StopReplica.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
 from ...cluster.cache import MetadataCache, first_update_number
@@ -39,11 +39,6 @@ class FollowedEntities(Protocol):
     def become(self, entities: Mapping[str, Entity]) -> None:
         """Put exactly these entities into force."""
 
-    def on_notified(self, listener: Callable[[Sequence[str]], None]) -> Callable[[], None]:
-        """Call `listener` with the paths that new notifications name. Return a function that
-        unsubscribes it.
-        """
-
 
 class LocalNode(Protocol):
     """The part of a local node that the active controller updates."""
@@ -73,6 +68,14 @@ class LocalNodes:
         self._nodes = others
         self._updated: dict[int, MetadataCache] = {}
         """The caches of the other nodes that are updated, by broker id."""
+
+    def __contains__(self, broker_id: int) -> bool:
+        """Return whether this is a node of this process, registered or not."""
+        return broker_id == self._own_id or broker_id in self._nodes
+
+    def known_topic(self, name: str) -> Topic | None:
+        """Return what the active controller's own node knows of a topic."""
+        return self._own.cache.image.topics.get(name)
 
     def is_here(self, broker: Broker) -> bool:
         """Return whether this is the present registration of a local node."""
@@ -117,7 +120,6 @@ class LocalNodes:
                 node.dynamic_configs.apply(_broker_configs(image, str(broker_id)), of_cluster)
 
     def update_entities(self, image: Image, changed: Mapping[str, Entity | None]) -> None:
-        """Update entities that every node follows."""
         for broker_id in self.ids:
             node = self._own if broker_id == self._own_id else self._nodes.get(broker_id)
             if node is not None and not _has_newer(node.cache, image):
@@ -163,7 +165,6 @@ class LocalNodes:
 
 
 def _broker_configs(image: Image, name: str) -> Mapping[str, str] | None:
-    """Return the configs of a broker, or None if they are unreadable."""
     found = image.configs.get(layout.entity_path(layout.BROKERS_ENTITY, name), NO_ENTITY_CONFIGS)
     return None if found.version == UNREADABLE else found.configs
 

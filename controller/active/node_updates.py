@@ -10,7 +10,7 @@ from ...cluster.delta import EntitiesChanged
 from ...cluster.entities import Topic
 from ...cluster.entity_paths import Entity, is_followed
 from ...cluster.image import Image
-from .jobs import StagedElement
+from .jobs import Element
 from .local_nodes import LocalNodes
 from .propagation import Propagation
 
@@ -31,19 +31,10 @@ class NodeUpdates:
     def brokers_changed(self, image: Image) -> None:
         """Send the live brokers to every node, and everything to brokers that have registered."""
         self._local_nodes.update_brokers(image)
-        self._propagation.brokers_changed(image)
-
-    def local_node_registered(self, image: Image) -> None:
-        """Update a local node by call from now on, because its registration is known."""
-        self._local_nodes.update_brokers(image)
         self._local_nodes.update_configs(image)
         self._propagation.brokers_changed(image)
 
-    def configs_changed(self, image: Image) -> None:
-        """Send the configs of brokers to local nodes; the others read them from the store."""
-        self._local_nodes.update_configs(image)
-
-    def entities_changed(self, image: Image, elements: Iterable[StagedElement]) -> None:
+    def entities_changed(self, image: Image, elements: Iterable[Element]) -> None:
         """Send what these elements have changed of the entities that every node follows to local
         nodes. The others follow the notifications, and are told what to read once somebody waits
         for that.

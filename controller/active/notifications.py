@@ -114,6 +114,5 @@ def _understand(found: BrokerNotifications, path: str, data: bytes | None) -> No
 
 
 async def remove(draft: Draft, paths: Sequence[str]) -> None:
-    """Remove notifications that have been acted upon."""
     for path in paths:
         draft.stage(NO_CHANGE, [Delete(path)])

@@ -15,7 +15,7 @@ from ...cluster.image import Image
 from ...process.settings.node_config import NodeConfig
 from ...process.time_slices import TimeSlice
 from .entity_writing import stage_group
-from .jobs import ControllerMoved, Draft, StagedElement
+from .jobs import ControllerMoved, Draft, Element
 from .writer import Writer
 
 log = logging.getLogger("minicontroller.controller")
@@ -30,7 +30,6 @@ class OffsetExpiry:
         self._writer = writer
 
     async def run(self) -> None:
-        """Remove offsets until cancelled, or until another controller is elected."""
         with contextlib.suppress(ControllerMoved):  # the next controller does it
             while True:
                 while await self._outdated(self._writer.image, TimeSlice()):
@@ -53,9 +52,9 @@ class OffsetExpiry:
             await time_slice.pause()
         return found
 
-    async def _remove(self, draft: Draft) -> list[StagedElement]:
+    async def _remove(self, draft: Draft) -> list[Element]:
         """Stage the removal of what a commit holds of them."""
-        elements: list[StagedElement] = []
+        elements: list[Element] = []
         for name, group in await self._outdated(draft.image, draft.time_slice):
             if draft.is_over:
                 break

@@ -4,7 +4,7 @@ Rule: a state is written only if its znode still has the version on which the el
 an election never overwrites what a leader has written meanwhile.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 
 import msgspec
 
@@ -14,19 +14,42 @@ from ...cluster.entities import Broker, Partition, Topic
 from ...cluster.image import Image
 from ...cluster.znodes import layout
 from ...cluster.znodes.topics import encode_partition_state
+from ...process.settings.node_config import NodeConfig
 from ...store.base import Create, Operation, SetData, Store
-from .jobs import Draft, StagedElement
+from .jobs import Draft, Element
+from .writer import Writer
+
+UNCLEAN_ELECTION = "unclean.leader.election.enable"
 
 
 class LeaderElector:
     """Elects leaders as jobs of the writer, for the active controller of one epoch."""
 
-    def __init__(self, store: Store, epoch: int, allows_unclean_election: Callable[[Topic], bool]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        writer: Writer,
+        epoch: int,
+        config: Callable[[], NodeConfig],
+        stale: Callable[[Iterable[str]], None],
+    ) -> None:
+        """Prepare to elect leaders. `config` returns the configuration in force; `stale` has the
+        states of topics read again.
+        """
         self._store = store
+        self._writer = writer
         self._epoch = epoch
-        self._allows_unclean_election = allows_unclean_election
+        self._config = config
+        self._stale = stale
 
-    async def elect_everywhere(self, draft: Draft) -> list[StagedElement]:
+    async def elect(self, plan: Callable[[Draft], Awaitable[list[Element]]]) -> None:
+        """Carry out elections. If the stored state of a topic has changed, have it read again, and
+        its leaders elected then. Raises ControllerMoved.
+        """
+        elements = await self._writer.write(plan, urgent=True)
+        self._stale([each.topic for each in elements if each.topic is not None and each.refusal is not None])
+
+    async def elect_everywhere(self, draft: Draft) -> list[Element]:
         """Give every partition the leader and the ISR that it should have."""
         live = draft.image.live_ids()
         for topic in list(draft.image.topics.values()):
@@ -37,7 +60,7 @@ class LeaderElector:
 
     async def elect_after_change_of(
         self, draft: Draft, brokers: Collection[int], bounced: Collection[int]
-    ) -> list[StagedElement]:
+    ) -> list[Element]:
         """Elect leaders for the partitions with a replica on one of these brokers, which have
         registered or are gone.
 
@@ -55,7 +78,7 @@ class LeaderElector:
                 await self._elect(draft, draft.image.topics[topic.name], live)
         return draft.elements
 
-    async def elect_for_topics(self, draft: Draft, names: Collection[str]) -> list[StagedElement]:
+    async def elect_for_topics(self, draft: Draft, names: Collection[str]) -> list[Element]:
         """Give every partition of these topics the leader and the ISR that it should have."""
         for name in names:
             await draft.time_slice.pause()
@@ -65,7 +88,7 @@ class LeaderElector:
         return draft.elements
 
     async def _elect(self, draft: Draft, topic: Topic, live: Collection[int]) -> None:
-        unclean = self._allows_unclean_election(topic)
+        unclean = _allows_unclean_election(topic, self._config())
         changed = {
             index: state
             for index, partition in enumerate(topic.partitions)
@@ -77,6 +100,11 @@ class LeaderElector:
         if any(topic.partitions[index].partition_epoch < 0 for index in changed):
             parents = await missing_parents(self._store, topic, changed)
         stage_states(draft, topic, changed, self._epoch, parents)
+
+
+def _allows_unclean_election(topic: Topic, config: NodeConfig) -> bool:
+    override = topic.configs.get(UNCLEAN_ELECTION)
+    return config.boolean(UNCLEAN_ELECTION) if override is None else override.strip().lower() == "true"
 
 
 def lose(draft: Draft, broker: Broker, lost: Mapping[bytes, Collection[int]]) -> list[str]:
@@ -134,8 +162,7 @@ def missing_parent(topic: Topic) -> list[Operation]:
 
 def stage_states(
     draft: Draft, topic: Topic, states: Mapping[int, Partition], epoch: int, parents: Collection[Operation] = ()
-) -> StagedElement:
-    """Write the states of some partitions of a topic."""
+) -> Element:
     written = {index: msgspec.structs.replace(state, controller_epoch=epoch) for index, state in states.items()}
     operations: list[Operation] = list(parents)
     for index, state in written.items():
@@ -146,7 +173,6 @@ def stage_states(
 
 
 def state_operation(path: str, data: bytes, before: Partition) -> Operation:
-    """Return the operation that writes the state of a partition which was so before."""
     return SetData(path, data, before.partition_epoch) if before.partition_epoch >= 0 else Create(path, data)
 
 

@@ -21,7 +21,7 @@ from ...cluster.znodes.elections import decode_elections
 from ...process.settings.node_config import NodeConfig
 from ...store.base import Delete, Operation, Store
 from ...store.signal import Signal
-from .jobs import ControllerMoved, Draft, StagedElement
+from .jobs import ControllerMoved, Draft, Element
 from .partition_states import stage_states
 from .writer import Writer
 
@@ -58,7 +58,6 @@ class LeaderRebalance:
                 await trio.sleep(self._interval_seconds)
 
     async def _elect(self, draft: Draft) -> int:
-        """Stage the elections, and return their number."""
         topics = [topic for topic in draft.image.topics.values() if not topic.marked_for_deletion]
         if any(topic.is_moving for topic in topics):
             return 0
@@ -112,7 +111,7 @@ class SubmittedElections:
 
     async def _elect(
         self, partitions: Mapping[str, Collection[int]], done: Sequence[Operation], draft: Draft
-    ) -> list[StagedElement]:
+    ) -> list[Element]:
         for name, indexes in partitions.items():
             await draft.time_slice.pause()
             topic = draft.image.topics.get(name)

@@ -120,9 +120,10 @@ class Propagation:
             self._tell_leaders(channel, topic)
 
     def tell_replicas(self, broker_id: int, image: Image) -> None:
-        """Send a broker LeaderAndIsr for all its replicas again, to learn which of them it has
-        lost.
+        """Send a broker that has lost a log directory LeaderAndIsr for all its replicas again, to
+        learn which of them are lost.
         """
+        log.warning("broker %d has lost a log directory", broker_id)
         channel = self._channels.get(broker_id)
         if channel is not None:
             for topic in image.topics.values():

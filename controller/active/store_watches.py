@@ -32,7 +32,7 @@ from ...store.signal import Signal
 from . import notifications
 from .entity_reading import read_entities
 from .identities import identify
-from .jobs import ControllerMoved, Draft, StagedElement
+from .jobs import ControllerMoved, Draft, Element
 from .loading import (
     ensure_paths,
     entity_configs,
@@ -134,7 +134,6 @@ class StoreWatches:
             self.states.send()
 
     def states_known(self) -> None:
-        """Note that all states have just been read."""
         self._changed_states.clear()
 
     async def run(self) -> None:
@@ -266,7 +265,7 @@ class StoreWatches:
         await trio.sleep(pause)
         self.states_changed([topic])
 
-    async def _adopt_states(self, draft: Draft, names: list[str]) -> list[StagedElement]:
+    async def _adopt_states(self, draft: Draft, names: list[str]) -> list[Element]:
         """Take over what other processes have written to these topics, and elect leaders where that
         is needed. Topics with uncommitted changes of this controller are read again later.
         """

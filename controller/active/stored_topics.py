@@ -47,7 +47,6 @@ class Assignment(msgspec.Struct, frozen=True):
 
     @property
     def partition_count(self) -> int:
-        """The number of partitions that may have a state."""
         known = 0 if self.known is None else len(self.known.topic.partitions)
         return max(known, 0 if self.found is None else len(self.found.partitions))
 

@@ -19,33 +19,28 @@ from .writer import Writer
 log = logging.getLogger("minicontroller.controller")
 
 
-class TokenExpiry:
-    """Looks for expired tokens every `delegation.token.expiry.check.interval.ms`."""
+async def expire_tokens(config: NodeConfig, writer: Writer) -> None:
+    """Remove expired tokens every `delegation.token.expiry.check.interval.ms` until cancelled, or
+    until another controller is elected.
+    """
+    if token_key(config) is None:
+        return
+    with contextlib.suppress(ControllerMoved):  # the next controller does it
+        while True:
+            while await writer.write(_remove):
+                log.info("expired delegation tokens are being removed")
+            await trio.sleep(config.integer("delegation.token.expiry.check.interval.ms") / 1000)
 
-    def __init__(self, config: NodeConfig, writer: Writer) -> None:
-        self._is_enabled = token_key(config) is not None
-        self._pause_seconds = config.integer("delegation.token.expiry.check.interval.ms") / 1000
-        self._writer = writer
 
-    async def run(self) -> None:
-        """Remove expired tokens until cancelled, or until another controller is elected."""
-        if not self._is_enabled:
-            return
-        with contextlib.suppress(ControllerMoved):  # the next controller does it
-            while True:
-                while await self._writer.write(self._remove):
-                    log.info("expired delegation tokens are being removed")
-                await trio.sleep(self._pause_seconds)
-
-    async def _remove(self, draft: Draft) -> bool:
-        """Stage the removal of expired tokens, as many as one commit holds. Return whether there
-        were any.
-        """
-        now = now_ms()
-        expired = [token for token in draft.image.tokens.values() if token.has_expired(now)]
-        for token in expired:
-            if draft.is_over:
-                break
-            stage_token(draft, token.token_id, None)
-            await draft.time_slice.pause()
-        return bool(expired)
+async def _remove(draft: Draft) -> bool:
+    """Stage the removal of expired tokens, as many as one commit holds. Return whether there were
+    any.
+    """
+    now = now_ms()
+    expired = [token for token in draft.image.tokens.values() if token.has_expired(now)]
+    for token in expired:
+        if draft.is_over:
+            break
+        stage_token(draft, token.token_id, None)
+        await draft.time_slice.pause()
+    return bool(expired)

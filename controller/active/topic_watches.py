@@ -47,7 +47,6 @@ class TopicWatches:
         self._added = Signal()
 
     def watch(self, names: Iterable[str]) -> None:
-        """Watch the znodes of these topics, soon."""
         for name in names:
             self._unwatched.setdefault(layout.topic_path(name), False)
             self._unwatched.setdefault(layout.topic_config_path(name), False)
@@ -59,7 +58,6 @@ class TopicWatches:
         self._added.send()
 
     async def run(self) -> None:
-        """Set watches and follow them until cancelled."""
         try:
             while True:
                 await self._added.wait()

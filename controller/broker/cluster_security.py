@@ -115,12 +115,9 @@ class ClusterSecurity:
         self._listeners.append(listener)
         listener(EntityChanges(dict(self.acls), dict(self.configs), dict(self.tokens)))
 
-    def on_notified(self, listener: Callable[[Sequence[str]], None]) -> Callable[[], None]:
-        """Call `listener` with the paths that new notifications name, changed or not. Return a
-        function that unsubscribes it.
-        """
+    def on_notified(self, listener: Callable[[Sequence[str]], None]) -> None:
+        """Call `listener` with the paths that new notifications name, changed or not."""
         self._notified.append(listener)
-        return lambda: self._notified.remove(listener)
 
     def counts(self) -> Mapping[str, int]:
         """Return the numbers of entities by kind, for the metrics."""

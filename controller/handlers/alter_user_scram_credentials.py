@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from ...admin.alter_user_scram_credentials import ALTER_CLUSTER, SPEC, Alteration, audited_operations, by_user
-from ...admin.changes import Change
 from ...cluster.errors import Refusal
 from ...cluster.znodes import layout
 from ...cluster.znodes.entity_names import is_node_name, sanitized, user_path
@@ -46,21 +45,25 @@ async def handle(
         raise Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     altered = by_user(request)
     edits = [_edit(user, alterations) for user, alterations in altered.items()]
-    outcomes = await change_entities(node, context, request, edits)
+    changes = await change_entities(node, context, request, edits)
     results = [
         AlterUserScramCredentialsResult(
-            user=user, error_code=outcome.code, error_message="" if outcome.refusal is None else outcome.message
+            user=user, error_code=change.code, error_message="" if change.refusal is None else change.message
         )
-        for user, outcome in zip(altered, outcomes, strict=True)
+        for user, change in zip(altered, changes, strict=True)
     ]
     return AlterUserScramCredentialsResponse(results=sorted(results, key=lambda result: result.error_code == 0))
 
 
 def _edit(user: str, alterations: Sequence[Alteration]) -> EntityEdit:
+    operations, kinds = audited_operations(alterations)
     return EntityEdit(
-        Change(user, "user", *audited_operations(alterations)),
+        kind="user",
+        name=user,
         path=f"{layout.CONFIG}/{user_path(user)}" if is_node_name(sanitized(user)) else "",
         edit=partial(_edited, user, alterations),
+        operations=operations,
+        operation_kinds=kinds,
     )
 
 

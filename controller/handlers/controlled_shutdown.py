@@ -34,14 +34,14 @@ async def shut_down(node: Node, request: ControlledShutdownRequest) -> Controlle
         return ControlledShutdownResponse(error_code=ErrorCode.BROKER_NOT_AVAILABLE)
     if 0 <= request.broker_epoch < broker.epoch:
         return ControlledShutdownResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
-    controller.begin_shutdown(request.broker_id)
+    controller.brokers.begin_shutdown(request.broker_id)
     try:
-        stopped = await controller.write(
+        stopped = await controller.writer.write(
             lambda draft: partition_states.release_broker(draft, request.broker_id, controller.epoch), urgent=True
         )
     except ControllerMoved:
         return ControlledShutdownResponse(error_code=ErrorCode.STALE_CONTROLLER_EPOCH)
-    controller.stop_followers(request.broker_id, stopped)
+    controller.updates.stop_followers(controller.image, request.broker_id, stopped)
     return ControlledShutdownResponse(
         remaining_partitions=[
             RemainingPartition(topic_name=topic, partition_index=index)

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 import msgspec
 
 from ...admin import questions
-from ...admin.changes import Change, Outcome
 from ...admin.create_partitions import ALTER_TOPIC, SPEC, Assignment, manual_rows
 from ...cluster import leadership
 from ...cluster.delta import PartitionsChanged
@@ -31,13 +30,20 @@ from ...protocol.messages.create_partitions import (
 )
 from ...store.base import SetData
 from ..active import partition_states
-from ..active.jobs import Draft, StagedElement
+from ..active.jobs import Draft, Element
 from ..active.stored_topics import refuse_damaged
 from .change_quotas import quota_of
 from .changes import carry_out
 from .node import Node
 from .parts import Parts, each
-from .planning import check_storable, default_configs, denied_in_advance, judge, partition_znodes
+from .planning import (
+    PlannedChange,
+    check_storable,
+    default_configs,
+    denied_in_advance,
+    judge,
+    partition_znodes,
+)
 
 DENIED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "The topic authorization is failed.")
 
@@ -45,7 +51,7 @@ DENIED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "The topic authorization is fail
 async def handle(node: Node, context: RequestContext, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
     planner = PartitionsPlanner(node, context, request)
     await planner.ask_permissions()
-    outcomes = await carry_out(
+    changes = await carry_out(
         node,
         context,
         request,
@@ -57,10 +63,8 @@ async def handle(node: Node, context: RequestContext, request: CreatePartitionsR
     return CreatePartitionsResponse(
         throttle_time_ms=planner.quota.throttle_ms(),
         results=[
-            CreatePartitionsTopicResult(
-                name=outcome.change.resource, error_code=outcome.code, error_message=outcome.message
-            )
-            for outcome in outcomes
+            CreatePartitionsTopicResult(name=change.resource, error_code=change.code, error_message=change.message)
+            for change in changes
         ],
     )
 
@@ -89,23 +93,23 @@ class PartitionsPlanner:
     def count(self) -> int:
         return len(self._once) + len(self._repeated)
 
-    async def plan(self, draft: Draft, first: int) -> Sequence[Outcome]:
+    async def plan(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
         """Plan the elements from index `first` on: topics that the request names once, then those
         that it names twice, because Kafka orders the rows so.
         """
-        outcomes = await each(draft, self._once[first:], self._plan_topic)
-        if first + len(outcomes) < len(self._once):
-            return outcomes
+        changes = await each(draft, self._once[first:], self._plan_topic)
+        if first + len(changes) < len(self._once):
+            return changes
         refusal = Refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic in request.")
-        return outcomes + [Outcome(Change(name), refusal=refusal) for name in self._repeated]
+        return changes + [PlannedChange(resource=name, refusal=refusal) for name in self._repeated]
 
-    def unbegun(self, refusal: Refusal) -> Sequence[Outcome]:
+    def unbegun(self, refusal: Refusal) -> Sequence[PlannedChange]:
         names = [*(topic.name for topic in self._once), *self._repeated]
-        return [Outcome(Change(name), refusal=refusal) for name in names]
+        return [PlannedChange(resource=name, refusal=refusal) for name in names]
 
-    async def _plan_topic(self, draft: Draft, wanted: CreatePartitionsTopic) -> Outcome:
+    async def _plan_topic(self, draft: Draft, wanted: CreatePartitionsTopic) -> PlannedChange:
         if wanted.name in self._denied:
-            return Outcome(Change(wanted.name), refusal=self._denial, is_denied=True)
+            return PlannedChange(resource=wanted.name, refusal=self._denial, is_denied=True)
         try:
             if not self._context.may(ALTER_TOPIC, wanted.name):
                 raise Refusal(*DENIED)
@@ -128,18 +132,16 @@ class PartitionsPlanner:
             grown = _growth(before, after)
             element = await self._staged(draft, before, after, grown)
         except Refusal as refusal:
-            return Outcome(Change(wanted.name), refusal=refusal)
+            return PlannedChange(resource=wanted.name, refusal=refusal)
         if element is None:
-            return Outcome(Change(wanted.name))
-        return Outcome(
-            Change(wanted.name),
+            return PlannedChange(resource=wanted.name)
+        return PlannedChange(
+            resource=wanted.name,
             element=element,
             awaited=grown,
         )
 
-    async def _staged(
-        self, draft: Draft, before: Topic, after: Topic, grown: PartitionsChanged
-    ) -> StagedElement | None:
+    async def _staged(self, draft: Draft, before: Topic, after: Topic, grown: PartitionsChanged) -> Element | None:
         """Stage the growth of a topic. Returns None if it is only validated; later elements of the
         request see it all the same. Raises Refusal.
         """

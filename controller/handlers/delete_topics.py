@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from ...admin import questions
-from ...admin.changes import Change, Outcome
 from ...admin.delete_topics import DELETE_TOPIC, DESCRIBE_TOPIC, KNOWS_POLICIES, SPEC
 from ...clock import now_ms
 from ...cluster.delta import NO_CHANGE, TopicMarked
@@ -29,12 +28,12 @@ from ...protocol.messages.delete_topics import (
     DeleteTopicState,
 )
 from ...store.base import Create
-from ..active.jobs import Draft, StagedElement
+from ..active.jobs import Draft, Element
 from .change_quotas import quota_of
 from .changes import carry_out
 from .node import Node
 from .parts import Parts, each
-from .planning import answered_code, denied_in_advance, judge
+from .planning import PlannedChange, answered_code, denied_in_advance, judge
 
 
 class RequestedDeletion(msgspec.Struct, frozen=True):
@@ -58,7 +57,7 @@ async def handle(node: Node, context: RequestContext, request: DeleteTopicsReque
     planner = DeletionPlanner(node, context, once, validate_only=is_dry_run(request))
     await planner.ask_permissions()
     parts = Parts(planner.plan, len(once))
-    deletions = await carry_out(
+    changes = await carry_out(
         node,
         context,
         request,
@@ -67,7 +66,7 @@ async def handle(node: Node, context: RequestContext, request: DeleteTopicsReque
         timeout_ms=request.timeout_ms,
         validate_only=planner.validate_only,
     )
-    outcomes = dict(zip(once, deletions, strict=True))
+    outcomes = dict(zip(once, changes, strict=True))
     return DeleteTopicsResponse(
         throttle_time_ms=planner.quota.throttle_ms(),
         responses=[
@@ -105,9 +104,9 @@ class DeletionPlanner:
         arrived.
         """
         self._denial = Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-        self._carried_out: dict[str | bytes, Outcome] = {}
+        self._carried_out: dict[str | bytes, PlannedChange] = {}
         """The deletions of the earlier parts, by name and by id."""
-        self._part: dict[str | bytes, Outcome] = {}
+        self._part: dict[str | bytes, PlannedChange] = {}
         self._first = 0
 
     async def ask_permissions(self) -> None:
@@ -115,22 +114,22 @@ class DeletionPlanner:
         names = [wanted.name for wanted in self._wanted if wanted.name is not None]
         self._denied = await denied_in_advance(self._context, DELETE_TOPIC, names)
 
-    async def plan(self, draft: Draft, first: int) -> Sequence[Outcome]:
+    async def plan(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
         self._check_request()
         if first > self._first:  # otherwise the same part is planned again
             self._carried_out |= self._part
         self._first, self._part = first, {}
         return await each(draft, self._wanted[first:], self._plan_one)
 
-    async def _plan_one(self, draft: Draft, wanted: RequestedDeletion) -> Outcome:
+    async def _plan_one(self, draft: Draft, wanted: RequestedDeletion) -> PlannedChange:
         if wanted.name in self._denied:
-            return Outcome(Change(wanted.name or ""), refusal=self._denial, is_denied=True)
+            return PlannedChange(resource=wanted.name or "", refusal=self._denial, is_denied=True)
         key = wanted.topic_id if wanted.name is None else wanted.name
         if (before := self._carried_out.get(key)) is not None:
             if wanted.name is None:
-                self.names[wanted] = before.change.resource
-            return Outcome(
-                Change(before.change.resource),
+                self.names[wanted] = before.resource
+            return PlannedChange(
+                resource=before.resource,
                 refusal=before.refusal,
                 element=None if self.validate_only else _with(draft, before),
                 awaited=before.awaited,
@@ -138,14 +137,14 @@ class DeletionPlanner:
         try:
             topic = self._resolve(draft.image, wanted)
         except Refusal as refusal:
-            return Outcome(Change(wanted.name or ""), refusal=refusal)
+            return PlannedChange(resource=wanted.name or "", refusal=refusal)
         if topic.name not in self._part:
-            outcome = await self._plan_topic(draft, topic)
-            self._part |= {topic.name: outcome, topic.topic_id: outcome}
+            change = await self._plan_topic(draft, topic)
+            self._part |= {topic.name: change, topic.topic_id: change}
         return self._part[topic.name]
 
-    def unbegun(self, refusal: Refusal) -> Sequence[Outcome]:
-        return [Outcome(Change(wanted.name or ""), refusal=refusal) for wanted in self._wanted]
+    def unbegun(self, refusal: Refusal) -> Sequence[PlannedChange]:
+        return [PlannedChange(resource=wanted.name or "", refusal=refusal) for wanted in self._wanted]
 
     def _check_request(self) -> None:
         """Raise Refusal if the request as a whole cannot be carried out."""
@@ -155,7 +154,7 @@ class DeletionPlanner:
             raise Refusal(code, reason="delete.topic.enable is false.")
         refuse_names_with_ids(self._wanted)
 
-    async def _plan_topic(self, draft: Draft, topic: Topic) -> Outcome:
+    async def _plan_topic(self, draft: Draft, topic: Topic) -> PlannedChange:
         marked = TopicMarked(topic.name, topic.topic_id)
         try:
             if topic.marked_for_deletion and marked.is_complete(self._node.cache.image):
@@ -171,15 +170,15 @@ class DeletionPlanner:
             )
             if self.validate_only:
                 draft.suppose(marked)
-                return Outcome(Change(topic.name))
+                return PlannedChange(resource=topic.name)
             self.quota.count(topic.name, len(topic.partitions))
         except Refusal as refusal:
-            return Outcome(Change(topic.name), refusal=refusal)
+            return PlannedChange(resource=topic.name, refusal=refusal)
         if topic.marked_for_deletion:
             # Another request has marked the topic; this one completes with it (K4-D3).
-            return Outcome(Change(topic.name), element=draft.stage(NO_CHANGE), awaited=marked)
+            return PlannedChange(resource=topic.name, element=draft.stage(NO_CHANGE), awaited=marked)
         element = draft.stage(marked, [Create(layout.delete_topic_path(topic.name))])
-        return Outcome(Change(topic.name), element=element, awaited=marked)
+        return PlannedChange(resource=topic.name, element=element, awaited=marked)
 
     async def _created_ms(self, topic: Topic) -> int | None:
         """Return when a topic was created, in milliseconds by the store's clock, or now if the
@@ -216,7 +215,7 @@ class DeletionPlanner:
             raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
-def _with(draft: Draft, before: Outcome) -> StagedElement | None:
+def _with(draft: Draft, before: PlannedChange) -> Element | None:
     """Stage an empty element for a row whose topic an earlier part of the request has deleted."""
     return None if before.refusal is not None else draft.stage(NO_CHANGE)
 

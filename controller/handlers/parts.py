@@ -9,34 +9,34 @@ unless the request fills more than one commit.
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
-from ...admin.changes import Outcome
 from ...cluster.delta import Delta
 from ..active.jobs import Draft
+from .planning import PlannedChange
 
 W = TypeVar("W")
 
-PlanFrom = Callable[[Draft, int], Awaitable[Sequence[Outcome]]]
+PlanFrom = Callable[[Draft, int], Awaitable[Sequence[PlannedChange]]]
 """Plans the elements of a request from an index on, until `Draft.is_over`."""
 
 
 async def each(
-    draft: Draft, elements: Sequence[W], plan_one: Callable[[Draft, W], Awaitable[Outcome]]
-) -> list[Outcome]:
+    draft: Draft, elements: Sequence[W], plan_one: Callable[[Draft, W], Awaitable[PlannedChange]]
+) -> list[PlannedChange]:
     """Plan elements one after the other until `draft.is_over`, at least one of them."""
-    outcomes: list[Outcome] = []
+    changes: list[PlannedChange] = []
     for element in elements:
-        if outcomes and draft.is_over:
+        if changes and draft.is_over:
             break
         await draft.time_slice.pause()
-        outcomes.append(await plan_one(draft, element))
-    return outcomes
+        changes.append(await plan_one(draft, element))
+    return changes
 
 
 class Parts:
     """A request that is carried out in parts: its changes so far, and the plan of the next part."""
 
     def __init__(self, plan: PlanFrom, count: int, *, overlap: bool = False) -> None:
-        self.outcomes: list[Outcome] = []
+        self.changes: list[PlannedChange] = []
         """The changes of the parts that were carried out."""
         self.overlap = overlap
         """Whether a part is planned while the commit of the one before it is under way. The plan
@@ -60,24 +60,24 @@ class Parts:
         """Whether a part was planned that is not known to be carried out, but may be."""
         return len(self._lengths) > self._carried_out
 
-    async def plan(self, draft: Draft, number: int) -> Sequence[Outcome]:
+    async def plan(self, draft: Draft, number: int) -> Sequence[PlannedChange]:
         """Plan the part of this number. If it is planned again, so are all behind it."""
         first = sum(self._lengths[:number])
         for delta in self._suppositions:
             draft.image = delta.apply(draft.image)
         draft.is_supposed = bool(self._suppositions)
-        outcomes = await self._plan(draft, first)
+        changes = await self._plan(draft, first)
         self._newly_supposed = draft.suppositions
-        self._lengths[number:] = [len(outcomes), *self._lengths[number + 1 :]]
-        self.elements_left = max(0, self.count - first - len(outcomes))
-        return outcomes
+        self._lengths[number:] = [len(changes), *self._lengths[number + 1 :]]
+        self.elements_left = max(0, self.count - first - len(changes))
+        return changes
 
-    def carried_out(self, outcomes: Sequence[Outcome]) -> bool:
+    def carried_out(self, changes: Sequence[PlannedChange]) -> bool:
         """Note that a part was carried out, and return whether it was the last."""
-        self.outcomes += outcomes
+        self.changes += changes
         self._suppositions += self._newly_supposed
         self._carried_out += 1
-        return len(self.outcomes) >= self.count
+        return len(self.changes) >= self.count
 
 
 class PartsOfElements(Parts, Generic[W]):
@@ -85,7 +85,9 @@ class PartsOfElements(Parts, Generic[W]):
     partitions are refused: their number is known only when all elements are planned.
     """
 
-    def __init__(self, elements: Sequence[W], plan_one: Callable[[Draft, W], Awaitable[Sequence[Outcome]]]) -> None:
+    def __init__(
+        self, elements: Sequence[W], plan_one: Callable[[Draft, W], Awaitable[Sequence[PlannedChange]]]
+    ) -> None:
         super().__init__(self._plan_part, len(elements))
         self._elements = elements
         self._plan_one = plan_one
@@ -95,16 +97,16 @@ class PartsOfElements(Parts, Generic[W]):
     @property
     def unbegun(self) -> Sequence[W]:
         """The elements that no part has carried out."""
-        return self._elements[self._begins[len(self.outcomes)] :]
+        return self._elements[self._begins[len(self.changes)] :]
 
-    async def _plan_part(self, draft: Draft, first: int) -> Sequence[Outcome]:
-        outcomes: list[Outcome] = []
+    async def _plan_part(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
+        changes: list[PlannedChange] = []
         index = self._begins[first]
-        while index < len(self._elements) and not (outcomes and draft.is_over):
+        while index < len(self._elements) and not (changes and draft.is_over):
             await draft.time_slice.pause()
-            outcomes += await self._plan_one(draft, self._elements[index])
+            changes += await self._plan_one(draft, self._elements[index])
             index += 1
-        planned = first + len(outcomes)
+        planned = first + len(changes)
         self._begins[planned] = index
         self.count = planned + len(self._elements) - index
-        return outcomes
+        return changes

@@ -42,6 +42,7 @@ from ..broker.shared_secret import SharedSecret
 from ..handlers.node import Node
 from ..handlers.unauthorized_requests import record_unauthorized
 from .authorization import authorization_of, loaded_authorizer
+from .candidacy import election_of
 from .cluster_paths import keep, prepare
 from .controller_requests import ask_for_producer_ids, ask_to_alter, hand_over, notify_controller
 from .endpoints import bootstrap_of, registration
@@ -202,7 +203,7 @@ async def _bound_parts(node: Node, tasks: trio.Nursery, listeners: Sequence[List
         logins=logins,
         secret=secret,
         links=links,
-        election=Election(node, links.link),
+        election=election_of(node, links.link),
         followers=Followers(
             node.cache,
             partial(ask_to_alter, node, links),

@@ -27,7 +27,6 @@ RETRY_SECONDS = 0.05
 
 
 def notify_controller(node: Node, kind: str, name: str) -> None:
-    """Notify the controller of changed configs, if this node is the controller."""
     if node.controller is not None:
         node.controller.entity_changed(kind, name)
 

@@ -52,7 +52,6 @@ class Routes:
         """
 
     def __iter__(self) -> Iterator[Route]:
-        """Iterate over the routes by key."""
         return iter(self._routes.values())
 
 

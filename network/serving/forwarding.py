@@ -273,6 +273,5 @@ def _with_time_left(request: Any, deadline: float) -> Any:
 
 
 def _newest_version(ctx: RequestContext, request: Any) -> Any:
-    """Return the request converted to its newest version."""
     convert = ctx.spec.to_newest_version
     return request if convert is None else convert(request)

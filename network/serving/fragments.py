@@ -66,7 +66,6 @@ class VariantFragments:
 
     @property
     def size(self) -> int:
-        """The number of topics that are kept encoded."""
         return len(self._topics)
 
     def follow(self, image: Image) -> None:

@@ -35,7 +35,6 @@ class Joined(list[bytes]):
 
     @property
     def size(self) -> int:
-        """The number of their bytes."""
         return len(self[0])
 
 

@@ -25,7 +25,6 @@ from ..http.protection import HttpProtection
 
 
 def mistakes_of(config: NodeConfig) -> Iterator[str]:
-    """Yield a sentence for each mistake."""
     told = set()
     for check in _checks(config):
         try:

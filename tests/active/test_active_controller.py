@@ -40,7 +40,7 @@ async def test_an_ended_session_ends_the_term_and_not_the_node(cluster: SmallClu
     before = cluster.controller.epoch
     await cluster.expire(1)
     await cluster.until_succeeded(before)
-    assert cluster.controller.node.broker_id != 1
+    assert cluster.controller.broker_id != 1
     assert await cluster.create("t", partitions=3, replication_factor=3) == [0]
 
 
@@ -85,9 +85,9 @@ async def test_brokers_that_go_while_the_connection_breaks_are_noticed(
     when it is back.
     """
     controller = cluster.controller
-    store = controller.node.store
+    store = controller.store
     assert isinstance(store, MemoryStore)
-    gone = next(broker_id for broker_id in cluster.members if broker_id != controller.node.broker_id)
+    gone = next(broker_id for broker_id in cluster.members if broker_id != controller.broker_id)
     cluster.members[gone].scope.cancel()
     while f"/brokers/ids/{gone}" in memory.tree.nodes:
         await trio.lowlevel.checkpoint()
@@ -187,7 +187,7 @@ async def test_a_node_that_comes_back_forgets_what_was_deleted_meanwhile(
     not name is gone.
     """
     await cluster.create("kept", "deleted", replication_factor=1)
-    other = next(broker_id for broker_id in cluster.members if broker_id != cluster.controller.node.broker_id)
+    other = next(broker_id for broker_id in cluster.members if broker_id != cluster.controller.broker_id)
     cluster.unreachable.add(other)
     deleted = trio.Event()
 
@@ -197,7 +197,7 @@ async def test_a_node_that_comes_back_forgets_what_was_deleted_meanwhile(
 
     async with trio.open_nursery() as clients:
         clients.start_soon(delete)
-        await cluster.until(lambda: "deleted" not in cluster.seen(cluster.controller.node.broker_id).topics)
+        await cluster.until(lambda: "deleted" not in cluster.seen(cluster.controller.broker_id).topics)
         cluster.unreachable.discard(other)
         await cluster.expire(other)
         await deleted.wait()
@@ -211,7 +211,7 @@ async def test_requests_that_wait_for_all_nodes_end_with_the_term(
     """K590-2: a controller that was replaced acknowledges nothing more, and its waiting requests
     end at once.
     """
-    other = next(broker_id for broker_id in cluster.members if broker_id != cluster.controller.node.broker_id)
+    other = next(broker_id for broker_id in cluster.members if broker_id != cluster.controller.broker_id)
     cluster.unreachable.add(other)
     codes: list[int] = []
 

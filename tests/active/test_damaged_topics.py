@@ -88,7 +88,7 @@ async def test_a_damaged_topic_is_served(
     await trio.sleep(1)
     for is_another in (False, True):
         if is_another:
-            await cluster.kill(killed := cluster.controller.node.broker_id)
+            await cluster.kill(killed := cluster.controller.broker_id)
             await cluster.until_quiet()
             assert is_served(cluster, topic)
             await cluster.start_in_turn(killed)

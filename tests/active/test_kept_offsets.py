@@ -37,8 +37,8 @@ async def write(cluster: SmallCluster, after: Group | None, name: str = "g") -> 
     async def plan(draft: Draft) -> None:
         stage_group(draft, name, after)
 
-    await cluster.controller.write(plan)
-    await cluster.controller.wait_propagated(None, configs=True)
+    await cluster.controller.writer.write(plan)
+    await cluster.controller.propagation.wait_acknowledged(configs=True)
 
 
 def known(cluster: SmallCluster) -> list[dict[str, list[int]]]:
@@ -144,6 +144,6 @@ async def test_offsets_expire(cluster: SmallCluster, other: Store, jumping_clock
     config = config_from_mapping({"offsets.retention.minutes": "60"})
     with trio.move_on_after(1):
         await OffsetExpiry(config, cluster.controller.writer).run()
-    await cluster.controller.wait_propagated(None, configs=True)
+    await cluster.controller.propagation.wait_acknowledged(configs=True)
     assert known(cluster) == [{"young": [2, 0]}] * 3
     assert await other.children(groups.ROOT) == ["young"]

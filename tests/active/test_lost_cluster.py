@@ -39,7 +39,7 @@ async def test_the_cluster_id_is_written_again(
 ) -> None:
     """Nodes know it, so that one that starts afterwards belongs to the same cluster."""
     await cluster.create("t")
-    cluster_id = cluster.controller.node.cluster_id
+    cluster_id = cluster.controller_node.cluster_id
     await other.commit([Delete(layout.CLUSTER_ID) if data is None else SetData(layout.CLUSTER_ID, data)])
     await trio.sleep(1)
     entry = await other.get(layout.CLUSTER_ID)

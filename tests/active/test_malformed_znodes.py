@@ -76,7 +76,7 @@ async def serves(cluster: SmallCluster, topic: str) -> None:
     assert await cluster.delete(topic) == [0]
     topics = cluster.controller.image.topics
     assert {name for name, each in topics.items() if each.is_readable} <= {"first", "second", "third"}
-    await cluster.controller.node.store.commit(
+    await cluster.controller.store.commit(
         [
             Create(path := layout.broker_config_path(layout.DEFAULT_ENTITY), encode_config({THREADS: "2"})),
             notification("brokers/<default>"),
@@ -84,7 +84,7 @@ async def serves(cluster: SmallCluster, topic: str) -> None:
     )
     nodes = [member.node for member in cluster.members.values()]
     await cluster.until(lambda: all(node.dynamic_configs.current.integer(THREADS) == 2 for node in nodes))
-    await cluster.controller.node.store.commit(
+    await cluster.controller.store.commit(
         [
             Delete(path),
             notification("brokers/<default>"),
@@ -106,7 +106,7 @@ async def storm(world: World, nursery: trio.Nursery) -> None:
     await take_away(other)
     await write(other)
     await serves(cluster, "second")
-    await cluster.kill(cluster.controller.node.broker_id)
+    await cluster.kill(cluster.controller.broker_id)
     await cluster.start(3, 4)
     await cluster.until_quiet()
     await serves(cluster, "third")
@@ -277,7 +277,7 @@ async def test_an_exception_ends_the_term_and_not_the_node(
         if line in record.getMessage() and (record.exc_info is None) == isinstance(fault, AccessDenied)
     ]
     assert 3 <= len(endings) <= 60
-    assert controller.node.controller is not controller
+    assert controller not in cluster.rulers()
     world.stumbles = False
     await trio.sleep(60)
     await cluster.until_quiet()

@@ -158,7 +158,7 @@ async def test_an_election_on_a_state_that_moved_is_held_again(
     entry = await other.get(layout.partition_state_path("t", 0))
     assert entry is not None
     await other.commit([SetData(layout.partition_state_path("t", 0), entry.data, 0)])
-    victim = next(r for r in partition.replicas if r != cluster.controller.node.broker_id)
+    victim = next(r for r in partition.replicas if r != cluster.controller.broker_id)
     await cluster.kill(victim)
     await cluster.until_quiet()
     await cluster.until(lambda: victim not in cluster.controller.image.topics["t"].partitions[0].isr)
@@ -207,7 +207,7 @@ async def test_a_shutdown_asked_for_twice_is_one(cluster: SmallCluster, autojump
     also after a reload.
     """
     await cluster.create("t", partitions=6, replication_factor=3)
-    ruler = cluster.controller.node.broker_id
+    ruler = cluster.controller.broker_id
     leaver = next(broker_id for broker_id in cluster.members if broker_id != ruler)
     for _ in range(2):
         answer = await cluster.shut_down(leaver)

@@ -113,7 +113,7 @@ async def test_the_controller_dies(cluster: SmallCluster, other: Store, commits:
     """Whenever the controller dies while a partition moves, the next one finishes the move."""
     await cluster.create("t", partitions=3, replication_factor=2)
     goal = (3, 2)
-    first = cluster.controller.node.metrics
+    first = cluster.controller_node.metrics
     begun = first.commits
     assert await cluster.reassign("t", dict.fromkeys(range(3), goal)) == [0, 0, 0]
     await cluster.until(lambda: first.commits >= begun + commits or not cluster.controller.image.topics["t"].is_moving)

@@ -37,7 +37,7 @@ async def test_a_copied_topic_gets_an_id_of_its_own(
     """A topic keeps its id if another program copies its znode, also when the copy is deleted."""
     topic = await created(cluster)
     if is_elected_anew:
-        await cluster.kill(cluster.controller.node.broker_id)
+        await cluster.kill(cluster.controller.broker_id)
     await other.commit([Create(layout.topic_path("a-copy"), encode_topic(topic))])
     await other.commit([Create(layout.topic_path("copy"), encode_topic(topic))])
     if is_elected_anew:
@@ -63,7 +63,7 @@ async def test_an_id_that_a_tool_drops_is_written_again(
     topic grows at the same time; the log names the topic.
     """
     topic = await created(cluster)
-    killed = cluster.controller.node.broker_id
+    killed = cluster.controller.broker_id
     if is_elected_anew:
         await cluster.kill(killed)
     await other.commit([SetData(PATH, without_id(topic))])
@@ -128,7 +128,7 @@ async def test_another_id_is_not_taken(
     for number, deed in enumerate([*REWRITES[name], None]):
         await trio.sleep(pause)
         if number == replaced_after:
-            await cluster.kill(cluster.controller.node.broker_id)
+            await cluster.kill(cluster.controller.broker_id)
         if deed is not None:
             await deed(other, topic)
     if (await stored_data(other)) == b"?":
@@ -153,7 +153,7 @@ async def test_a_topic_that_was_created_again_is_another(
     await trio.sleep(1)
     assert (await stored(other)).version == 2
     if is_replaced:
-        await cluster.kill(cluster.controller.node.broker_id)
+        await cluster.kill(cluster.controller.broker_id)
     await create_again(other, topic, rewrites=rewrites)
     await cluster.until_quiet()
     await trio.sleep(1)
@@ -200,7 +200,7 @@ async def test_the_id_of_a_topic_of_which_nodes_do_not_know_all(
     await trio.sleep(1)
     assert [len(each.partitions) for each in shown(cluster) if each] == [4, 4, 4]
     for contents in (with_another_id(topic, p2=[99], p3=[1, 2]), b"?"):
-        await cluster.kill(cluster.controller.node.broker_id)
+        await cluster.kill(cluster.controller.broker_id)
         await other.commit([SetData(PATH, contents)])
         await cluster.until_quiet()
         await trio.sleep(1)

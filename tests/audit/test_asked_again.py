@@ -171,7 +171,7 @@ class World:
     @property
     def store(self) -> MemoryStore:
         """The controller's."""
-        store = self.cluster.controller.node.store
+        store = self.cluster.controller.store
         assert isinstance(store, MemoryStore)
         return store
 
@@ -267,9 +267,9 @@ class World:
                 await self.lose_a_reply(self.random.choice(NAMES))
             case "go":
                 controller = self.cluster.controller
-                await self.cluster.kill(controller.node.broker_id)
+                await self.cluster.kill(controller.broker_id)
                 await self.cluster.until_succeeded(controller.epoch)
-                await self.start(controller.node.broker_id)
+                await self.start(controller.broker_id)
             case _:
                 await trio.sleep(0.001)
 

@@ -35,11 +35,11 @@ async def test_the_fenced_one_writes_last(tmp_path: Path, nursery: trio.Nursery)
     await cluster.expire(1)
     await cluster.until_succeeded(first.epoch)
     second = cluster.controller
-    assert (first.node.broker_id, second.node.broker_id) == (1, 2)
+    assert (first.broker_id, second.broker_id) == (1, 2)
     await cluster.create("first-of-the-second")
     image = second.image
-    assert second.node.audit is not None
-    await second.node.audit.close()
+    assert second.recorder is not None
+    await second.recorder.log.close()
     assert set(epochs(folder)) == {second.epoch}
     assert found(folder) == []
 

@@ -132,7 +132,7 @@ async def test_controllers_in_a_row(tmp_path: Path, nursery: trio.Nursery, autoj
         await until_settled(cluster)
         if len(cluster.members) == 1:
             break
-        await cluster.kill(controller.node.broker_id)
+        await cluster.kill(controller.broker_id)
         await cluster.until_succeeded(controller.epoch)
     image = cluster.controller.image
     await end(cluster)

@@ -158,7 +158,7 @@ async def test_a_commit_of_which_nobody_knows(tmp_path: Path, nursery: trio.Nurs
     cluster = await a_cluster(tmp_path, nursery, 1, 2)
     controller = cluster.controller
     await lose_a_reply(cluster, resumes=False)
-    await cluster.kill(controller.node.broker_id)
+    await cluster.kill(controller.broker_id)
     await cluster.until_succeeded(controller.epoch)
     image = cluster.controller.image
     await end(cluster)
@@ -171,7 +171,7 @@ async def test_a_commit_of_which_nobody_knows(tmp_path: Path, nursery: trio.Nurs
 
 async def lose_a_reply(cluster: SmallCluster, *, resumes: bool) -> None:
     """Write topic `t` and drop the answer to the controller."""
-    store = cluster.controller.node.store
+    store = cluster.controller.store
     assert isinstance(store, MemoryStore) and isinstance(cluster.world, MemoryWorld)
     cluster.world.tree.lose_reply(store)
     async with trio.open_nursery() as nursery:

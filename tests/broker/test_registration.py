@@ -36,10 +36,10 @@ async def a_second_process(world: World, nursery: trio.Nursery) -> None:
     await cluster.start_in_turn(1, 2)
     other = await world.open()
     await take_the_place(other, 1)
-    await cluster.until(lambda: [each.node.broker_id for each in cluster.rulers()] == [2])
+    await cluster.until(lambda: [each.broker_id for each in cluster.rulers()] == [2])
     await cluster.expire(1)  # what it waits for is told in no session that is over
     await cluster.expire(2)
-    await cluster.until(lambda: [each.node.broker_id for each in cluster.rulers()] == [2])
+    await cluster.until(lambda: [each.broker_id for each in cluster.rulers()] == [2])
     first = cluster.members[1].node
     assert not first.is_registered
     await other.close()
@@ -129,8 +129,8 @@ async def test_whoever_withdraws_has_left_the_place(cluster: SmallCluster, autoj
     await cluster.elect_anew()
     controller = cluster.controller
     await cluster.members[1].election.withdraw()
-    assert controller.node.controller is None
-    assert await controller.node.store.get(layout.CONTROLLER) is None
+    assert controller not in cluster.rulers()
+    assert await controller.store.get(layout.CONTROLLER) is None
 
 
 # ------------------------------------------------------------------ one address for each

@@ -19,11 +19,11 @@ from minicontroller.cluster.znodes import layout, registrations
 from minicontroller.cluster.znodes.configs import decode_config, decode_config_change
 from minicontroller.controller.active.active_controller import ActiveController
 from minicontroller.controller.active.control_requests import VERSIONS, ControlRequest
-from minicontroller.controller.active.election import Election
 from minicontroller.controller.apis import APIS
 from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
 from minicontroller.controller.handlers.node import Node
 from minicontroller.controller.node.app import open_audit
+from minicontroller.controller.node.candidacy import election_of
 from minicontroller.controller.node.cluster_paths import prepare
 from minicontroller.policies import TopicManagementPolicy
 from minicontroller.process.settings.loading import config_from_mapping
@@ -143,7 +143,7 @@ async def ruling(
         first.policy = PolicyRunner(InPlace(policy))
         first.rule_files = load_rules(first.config, first.policy)
     first.audit = open_audit(audit_settings(first.config), first)
-    election = Election(first, lambda target: Link(nodes[target.broker_id], deaf))
+    election = election_of(first, lambda target: Link(nodes[target.broker_id], deaf))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(election.run)
         for node in nodes.values():

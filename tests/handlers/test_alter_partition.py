@@ -139,7 +139,7 @@ async def test_who_does_not_live_cannot_be_in_sync(cluster: Ruling, version: int
     """A replica whose broker is going: INELIGIBLE_REPLICA, in v0 and v1 the code that they know;
     who leaves may.
     """
-    cluster.controller.begin_shutdown(3)
+    cluster.controller.brokers.begin_shutdown(3)
     row = await outcome(cluster, version, data(version, (2, 3)))
     assert row.error_code == (ErrorCode.INELIGIBLE_REPLICA if version >= 2 else ErrorCode.OPERATION_NOT_ATTEMPTED)
     assert (await outcome(cluster, version, data(version, (2, 1)))).error_code == 0

@@ -96,7 +96,7 @@ async def in_sync(cluster: Ruling, *isr: int, topic: str = "t", index: int = 0) 
         state = replace(now.partitions[index], isr=isr, partition_epoch=before.partition_epoch + 1)
         stage_states(draft, now, {index: state}, cluster.controller.epoch)
 
-    await cluster.controller.write(plan)
+    await cluster.controller.writer.write(plan)
     await wait_all_tasks_blocked()  # the controller has done about it what it does
 
 

@@ -179,7 +179,7 @@ async def test_more_replicas_than_brokers(autojump_clock: object) -> None:
     """
     async with ruling() as cluster:
         await cluster.make(wanted("three", 1, 3))
-        await cluster.controller.brokers_changed([b for b in cluster.image.brokers.values() if b.broker_id != 3])
+        await cluster.controller.brokers.changed([b for b in cluster.image.brokers.values() if b.broker_id != 3])
         by_count = await cluster.ask(growing(more("three", 2)), LAST)
         by_hand = await cluster.ask(growing(more("three", 2, [[1, 2, 3]])), LAST)
     assert codes(by_count) == {"three": ErrorCode.INVALID_REPLICATION_FACTOR}
@@ -237,7 +237,7 @@ async def test_a_topic_that_is_not_written_yet(autojump_clock: object) -> None:
     again, also while no partition has a leader.
     """
     async with ruling() as cluster:
-        cluster.controller.begin_shutdown(3)
+        cluster.controller.brokers.begin_shutdown(3)
         gate, answers = trio.Event(), list[CreatePartitionsResponse]()
 
         async def hold(_draft: Draft) -> None:
@@ -262,7 +262,7 @@ async def test_in_time_and_not(cluster: Ruling, autojump_clock: object) -> None:
     """K4-C7: at the timeout completed topics have no error, and topics without leaders
     REQUEST_TIMED_OUT.
     """
-    cluster.controller.begin_shutdown(3)
+    cluster.controller.brokers.begin_shutdown(3)
     answer = await cluster.ask(growing(more("one", 2, [[3]]), more("two", 3, [[1, 2]]), timeout_ms=50), LAST)
     assert codes(answer) == {"one": ErrorCode.REQUEST_TIMED_OUT, "two": 0}
 

@@ -409,7 +409,7 @@ async def test_a_topic_that_nobody_leads(cluster: Ruling, autojump_clock: object
     """K4-C5: complete means led: where no replica can lead, the answer is REQUEST_TIMED_OUT, and
     the topic is there.
     """
-    cluster.controller.begin_shutdown(3)
+    cluster.controller.brokers.begin_shutdown(3)
     answer = await cluster.ask(
         creating(wanted("orphan", placed={0: [3]}), wanted("led", placed={0: [1]}), timeout_ms=50), LAST
     )

@@ -42,7 +42,7 @@ class Elections:
 
     async def live(self, *broker_ids: int) -> None:
         """Have only these brokers registered from now on."""
-        await self.cluster.controller.brokers_changed([self._known[broker_id] for broker_id in broker_ids])
+        await self.cluster.controller.brokers.changed([self._known[broker_id] for broker_id in broker_ids])
 
     async def in_sync(self, partition: int, *isr: int) -> None:
         """Have the leader of a partition of `t` report this ISR."""
@@ -155,7 +155,7 @@ async def test_an_unclean_election(elections: Elections) -> None:
     assert await elections.codes({"t": (0, 1)}, ElectionType.UNCLEAN) == {("t", 0): NONE, ("t", 1): NOT_NEEDED}
     partition = elections.cluster.topic("t").partitions[0]
     assert (partition.leader, partition.isr, partition.leader_recovery_state) == (2, (2,), 1)
-    assert elections.cluster.controller.node.metrics.unclean_elections == 1
+    assert elections.cluster.node.metrics.unclean_elections == 1
 
 
 async def test_a_topic_that_is_being_deleted(elections: Elections) -> None:

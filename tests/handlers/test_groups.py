@@ -179,7 +179,7 @@ async def damage(cluster: Ruling, group: str) -> str:
     for below in ("t-0/kid/more", "t-1/kid", "kid/more", "t-2"):
         await store.ensure(f"{path}/{below}")
     names = (f"{path}{below}" for below in ("", "/t-0", "/t-2"))
-    cluster.controller._watches.entities_changed(names)
+    cluster.controller.watches.entities_changed(names)
     for node in cluster.nodes.values():
         assert await node.security.catch_up(store, [path, f"{path}/t-0", f"{path}/t-2"])
     await wait_all_tasks_blocked()

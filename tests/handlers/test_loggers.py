@@ -11,7 +11,7 @@ import trio
 import trio.testing
 
 from minicontroller.audit.event import REDACTED, Decision, Effect, EntityChange
-from minicontroller.controller.active.jobs import Draft, StagedElement
+from minicontroller.controller.active.jobs import Draft, Element
 from minicontroller.policies import AlterLoggersRequest, ClusterState, PolicyViolation, TopicManagementPolicy
 from minicontroller.process.settings.log_levels import KAFKA_LOGGERS, described_levels, levels, levels_after
 from minicontroller.protocol.error_codes import ErrorCode
@@ -186,7 +186,7 @@ async def test_a_client_who_leaves(is_audited: bool, tmp_path: Path) -> None:
     logging.getLogger(TEST).setLevel(logging.INFO)
     held = trio.Event()
 
-    async def slow(_draft: Draft) -> list[StagedElement]:
+    async def slow(_draft: Draft) -> list[Element]:
         await held.wait()
         return []
 

@@ -83,7 +83,7 @@ async def test_others_have_their_turns(autojump_clock: MockClock) -> None:
         for number in range(5):
             await trio.sleep(1.05)
             began = trio.current_time()
-            await cluster.controller.write(elect, urgent=True)
+            await cluster.controller.writer.write(elect, urgent=True)
             assert trio.current_time() - began <= JUDGED_SECONDS
             await cluster.make(wanted(f"short-{number}", 1, 1))
             assert trio.current_time() - began <= 4 * JUDGED_SECONDS

@@ -8,7 +8,7 @@ import pytest
 import trio.testing
 
 from minicontroller.audit.event import Decision
-from minicontroller.controller.active.jobs import Draft, StagedElement
+from minicontroller.controller.active.jobs import Draft, Element
 from minicontroller.policies import (
     ClusterState,
     CreateTopicRequest,
@@ -80,7 +80,7 @@ async def test_a_deletion_that_somebody_else_has_begun(
         await cluster.make(wanted("t", 1, 1))
         held = trio.Event()
 
-        async def slow(_draft: Draft) -> list[StagedElement]:
+        async def slow(_draft: Draft) -> list[Element]:
             await held.wait()
             return []
 

@@ -34,6 +34,7 @@ from minicontroller.controller.handlers.alter_partition import alter
 from minicontroller.controller.handlers.controlled_shutdown import shut_down
 from minicontroller.controller.handlers.node import Node
 from minicontroller.controller.node.app import open_audit
+from minicontroller.controller.node.candidacy import election_of
 from minicontroller.controller.node.cluster_paths import keep, prepare
 from minicontroller.controller.node.controller_requests import notify_controller
 from minicontroller.network.serving.context import RequestContext, Routes
@@ -189,7 +190,7 @@ class SmallCluster:
             if node.audit is not None:
                 stack.push_async_callback(node.audit.close)
             tasks = await stack.enter_async_context(trio.open_nursery())
-            member = Member(node, Election(node, self._link), tasks.cancel_scope)
+            member = Member(node, election_of(node, self._link), tasks.cancel_scope)
             followers = Followers(
                 node.cache,
                 self._asker(member),

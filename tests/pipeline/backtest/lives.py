@@ -88,9 +88,9 @@ class Life:
         policy = self._cluster.controller_node.policy
         assert policy is not None
         policy.kill()
-        await self._cluster.kill(controller.node.broker_id)
+        await self._cluster.kill(controller.broker_id)
         await self._cluster.until_succeeded(controller.epoch)
-        await self._start(controller.node.broker_id)
+        await self._start(controller.broker_id)
 
     async def _act(self) -> None:
         chance = self._chance
