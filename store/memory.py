@@ -42,8 +42,8 @@ MAX_COMMIT_BYTES = 900_000
 class MemoryTree:
     """The znodes that the sessions of one process share.
 
-    `suspend`, `resume`, `expire` and `lose_reply` do to a session what the network and a server may
-    do to a session with ZooKeeper.
+    `suspend`, `resume`, `expire`, `lose_request` and `lose_reply` do to a session what the network
+    and a server may do to a session with ZooKeeper.
     """
 
     def __init__(self) -> None:
@@ -64,6 +64,10 @@ class MemoryTree:
         """End the session. The store opens a new one after it has told its listeners."""
         self.end_session(store)
         store.enter(SessionState.EXPIRED)
+
+    def lose_request(self, store: "MemoryStore") -> None:
+        """Break the connection before the next commit of this session, which has no effect."""
+        store.request_is_lost = True
 
     def lose_reply(self, store: "MemoryStore") -> None:
         """Let the next commit of this session take effect, and break the connection before its
@@ -112,7 +116,7 @@ class MemoryStore:
         self.tree = tree
         self.watches = WatchTable()
         self.ephemerals: set[str] = set()
-        self.reply_is_lost = False
+        self.request_is_lost = self.reply_is_lost = False
         self._session = SessionState.CONNECTED
         self._session_id = tree.open_session(self)
         self._closed = False
@@ -264,9 +268,9 @@ class MemoryStore:
         self._require_session()
         if sum(map(weight, operations)) > MAX_COMMIT_BYTES:
             raise CommitTooLarge(f"{len(operations)} operations weigh more than {MAX_COMMIT_BYTES} bytes")
-        results = self.tree.apply(self, operations)
-        if self.reply_is_lost:
-            self.reply_is_lost = False
+        results = [] if self.request_is_lost else self.tree.apply(self, operations)
+        if self.request_is_lost or self.reply_is_lost:
+            self.request_is_lost = self.reply_is_lost = False
             self.tree.suspend(self)
             raise StoreUnavailable("The connection broke before the answer came")
         return results

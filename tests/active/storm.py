@@ -13,13 +13,17 @@ from minicontroller.cluster.entities import Topic
 from minicontroller.cluster.image import Image
 from minicontroller.cluster.znodes import layout
 from minicontroller.controller.active.loading import load_brokers, load_topics
-from minicontroller.store.base import Store
+from minicontroller.store.base import SessionState, Store
+from minicontroller.store.memory import MemoryStore
 from tests.active.possible_topic import Form, PossibleTopic, Wish
+from tests.store.worlds import reaches
 from tests.support.small_cluster import SmallCluster, told
 
 NODES = (1, 2, 3)
 TOPICS_OF_A_CLIENT = 4
 KEYS = ("retention.ms", "segment.ms", "flush.messages")
+LOSS_SECONDS = 0.2
+"""How long is waited for a commit to lose."""
 
 
 class Client:
@@ -85,7 +89,7 @@ class Weather:
             await cluster.start(self.random.choice(dead))
             return
         victim = self.random.choice(sorted(members))
-        match self.random.choice(("kill", "expire", "resign", "break", "leave", "calm", "calm")):
+        match self.random.choice(("kill", "expire", "resign", "break", "lose", "leave", "calm", "calm")):
             case "kill" if len(members) > 1:
                 await cluster.kill(victim)
             case "leave" if len(members) > 1 and cluster.rulers():
@@ -101,8 +105,21 @@ class Weather:
                 await cluster.world.suspend(store)
                 await trio.sleep(self.random.random() * 0.05)
                 await cluster.world.resume(store)
+            case "lose":
+                await self._lose_a_commit()
             case _:
                 await trio.sleep(self.random.random() * 0.1)
+
+    async def _lose_a_commit(self) -> None:
+        """Break the connection of who rules on a commit, which has taken effect or has not."""
+        rulers = [each.store for each in self.cluster.members.values() if each.node.controller is not None]
+        for store in rulers:
+            if isinstance(store, MemoryStore):  # a connection that is cut loses some by itself
+                self.random.choice((store.tree.lose_request, store.tree.lose_reply))(store)
+                with trio.move_on_after(LOSS_SECONDS):
+                    await reaches(store, SessionState.SUSPENDED)
+                store.request_is_lost = store.reply_is_lost = False
+                await self.cluster.world.resume(store)
 
 
 async def rage(cluster: SmallCluster, seed: int, *, clients: int, turns: int) -> list[Client]:

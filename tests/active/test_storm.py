@@ -11,7 +11,8 @@ from tests.support.small_cluster import SmallCluster
 
 pytestmark = pytest.mark.slow
 
-SEEDS = range(12)
+SEEDS = (0, 4, 9)
+"""Those whose storms find the most of the bugs of tests/faults/planted."""
 
 
 async def weather(cluster: SmallCluster, world: World, seed: int, *, clients: int, turns: int) -> None:

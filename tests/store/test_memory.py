@@ -28,6 +28,22 @@ async def test_a_lost_reply_leaves_the_commit_in_force() -> None:
     assert await store.commit([Create("/b")]) == ["/b"]
 
 
+async def test_a_lost_request_has_no_effect() -> None:
+    """lose_request: the next commit raises StoreUnavailable and suspends the session, and nobody
+    sees anything of it.
+    """
+    tree = MemoryTree()
+    store, other = MemoryStore(tree), MemoryStore(tree)
+    tree.lose_request(store)
+    with pytest.raises(StoreUnavailable):
+        await store.commit([Create("/a")])
+    assert store.session is SessionState.SUSPENDED
+    assert await other.children("/") == []
+    tree.resume(store)
+    await trio.testing.wait_all_tasks_blocked()
+    assert await store.commit([Create("/a")]) == ["/a"]
+
+
 async def test_an_expired_session_answers_nothing_before_the_next_is_told() -> None:
     """Between its end and the news of the next session every call raises SessionExpired, as on
     ZooKeeper.
