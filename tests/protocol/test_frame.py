@@ -4,14 +4,15 @@ import struct
 import tracemalloc
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicontroller.protocol.errors import InvalidFrameSize
 from minicontroller.protocol.frame import FrameBuffer
 from minicontroller.protocol.other_protocols import protocol_of
-from tests.protocol.instances import few
 from tests.support.grouped import grouped
+
+few = settings(max_examples=6, derandomize=True, database=None)
 
 
 def framed(body: bytes) -> bytes:
