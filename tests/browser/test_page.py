@@ -2,18 +2,20 @@
 names say.
 """
 
+from typing import Literal
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
+from tests.browser.conftest import heard
 from tests.support.cluster import MiniCluster, controller_id
 from tests.support.http import ask, create, delete
 from tests.support.wire import Wire
 
 HOSTILE = '"><img src=x onerror="document.title=1"><script>document.title=2</script>'
 BROKER = 4
-PHONE = {"width": 360, "height": 740}
+PHONE: ViewportSize = {"width": 360, "height": 740}
 
 
 def test_it_shows_the_cluster(page: Page, cluster: MiniCluster) -> None:
@@ -202,22 +204,21 @@ def test_no_name_turns_what_stands_beside_it(page: Page, cluster: MiniCluster) -
     assert "\u202e" not in page.evaluate("document.body.textContent")
 
 
-def test_nothing_is_loaded_from_elsewhere(browser: Browser, cluster: MiniCluster) -> None:
+def test_nothing_is_loaded_from_elsewhere(tab: Page, cluster: MiniCluster) -> None:
     """Opening the page asks this address and no other; the browser itself refuses scripts that are
     not the page's own.
     """
-    page, asked = browser.new_page(), list[str]()
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(cluster.http)
-    page.wait_for_selector("#topics tr")
+    asked: list[str] = []
+    with heard(tab, "request", lambda request: asked.append(request.url)):
+        tab.goto(cluster.http)
+        tab.wait_for_selector("#topics tr")
     hosts = {urlsplit(url).netloc for url in asked if not url.startswith("data:")}
     assert hosts == {urlsplit(cluster.http).netloc}
-    evaluated = page.evaluate(
+    evaluated = tab.evaluate(
         "() => { const s = document.createElement('script');"
         " try { s.text = 'window.ran = 1'; document.body.append(s); } catch {} return window.ran === undefined; }"
     )
     assert evaluated
-    page.close()
 
 
 def test_the_largest_figures_fit_their_cards(page: Page) -> None:
@@ -234,33 +235,31 @@ def test_the_largest_figures_fit_their_cards(page: Page) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_a_phone_in_either_colour(browser: Browser, cluster: MiniCluster, scheme: str) -> None:
+def test_it_fits_a_phone_in_either_colour(tab: Page, cluster: MiniCluster, scheme: Literal["light", "dark"]) -> None:
     """On a narrow screen nothing is cut off or needs scrolling sideways, also with a topic open;
     texts stand out from their ground.
     """
-    page = browser.new_page(viewport=PHONE, color_scheme=scheme)  # type: ignore[arg-type]
-    page.goto(cluster.http)
-    page.wait_for_selector("#topics tr")
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    page.locator("#topics button").first.click()
-    page.wait_for_selector("#topic-partitions tr")
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert page.evaluate("document.querySelector('dialog').scrollWidth <= document.querySelector('dialog').clientWidth")
+    tab.set_viewport_size(PHONE)
+    tab.emulate_media(color_scheme=scheme)
+    tab.goto(cluster.http)
+    tab.wait_for_selector("#topics tr")
+    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    tab.locator("#topics button").first.click()
+    tab.wait_for_selector("#topic-partitions tr")
+    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert tab.evaluate("document.querySelector('dialog').scrollWidth <= document.querySelector('dialog').clientWidth")
     for selector in ("body", ".soft", ".badge.good", "button.link", "th"):
-        assert contrast(page, selector) >= 4.5, selector
-    page.close()
+        assert contrast(tab, selector) >= 4.5, selector
 
 
-def test_it_says_when_the_connection_is_lost(browser: Browser, cluster: MiniCluster) -> None:
+def test_it_says_when_the_connection_is_lost(tab: Page, cluster: MiniCluster) -> None:
     """What is shown is not taken for the present when nobody answers any more."""
-    page = browser.new_page()
-    page.goto(cluster.http)
-    expect(page.locator("#live")).to_have_text("live")
-    page.route("**/events", lambda route: route.abort())
-    page.evaluate("news.close(); news.dispatchEvent(new Event('error'))")  # open, it might bring news after that
-    expect(page.locator("#live")).to_contain_text("lost")
-    expect(page.locator("#health")).to_have_text("unknown")
-    page.close()
+    tab.goto(cluster.http)
+    expect(tab.locator("#live")).to_have_text("live")
+    tab.route("**/events", lambda route: route.abort())
+    tab.evaluate("news.close(); news.dispatchEvent(new Event('error'))")  # open, it might bring news after that
+    expect(tab.locator("#live")).to_contain_text("lost")
+    expect(tab.locator("#health")).to_have_text("unknown")
     assert ask(cluster, "/health/live").status == 200
 
 

@@ -5,14 +5,16 @@ in the dark and on paper.
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
+from tests.browser.conftest import heard
 from tests.cli.command import call
 from tests.pipeline.by_hand import a_refusal, a_verdict, a_warning, changed, write_tables
 from tests.pipeline.report.histories import a_history
-from tests.support.cluster import COMMAND
+from tests.support.forked import COMMAND
 
 SCRIPT = "</svg></script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
 NAMES = (
@@ -23,7 +25,7 @@ NAMES = (
     "\N{PARTY POPPER} \u65e5\u672c",
     "n" * 249,
 )
-PHONE = {"width": 390, "height": 844}
+PHONE: ViewportSize = {"width": 390, "height": 844}
 PATIENCE_SECONDS = 600  # a busy machine starts Spark in minutes
 
 pytestmark = pytest.mark.timeout(PATIENCE_SECONDS)
@@ -48,15 +50,16 @@ def report_of_the_installed_command(tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture(name="page")
-def opened(browser: Browser, out: Path) -> Iterator[Page]:
+def opened(tab: Page, out: Path) -> Iterator[Page]:
     """At the end nothing may have gone wrong in it, and nothing may have been asked of anybody."""
-    page, faults, asked = browser.new_page(), list[str](), list[str]()
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("console", lambda message: faults.append(message.text))
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(out.as_uri())
-    yield page
-    page.close()
+    faults, asked = list[str](), list[str]()
+    with (
+        heard(tab, "pageerror", lambda error: faults.append(str(error))),
+        heard(tab, "console", lambda message: faults.append(message.text)),
+        heard(tab, "request", lambda request: asked.append(request.url)),
+    ):
+        tab.goto(out.as_uri())
+        yield tab
     assert faults == []
     assert [url for url in asked if not url.startswith("data:")] == [out.as_uri()]
 
@@ -88,15 +91,14 @@ def test_names_are_only_names(page: Page) -> None:
     assert "\u202e" not in page.content()
 
 
-def test_the_browser_itself_forbids_what_the_page_does_not_need(browser: Browser, out: Path) -> None:
+def test_the_browser_itself_forbids_what_the_page_does_not_need(tab: Page, out: Path) -> None:
     """Even if a text became an element, the browser loads no other script, no style and no picture,
     and sends no request (P-3).
     """
-    page = browser.new_page()
-    page.goto(out.as_uri())
-    policy = page.locator("meta[http-equiv='Content-Security-Policy']").get_attribute("content")
+    tab.goto(out.as_uri())
+    policy = tab.locator("meta[http-equiv='Content-Security-Policy']").get_attribute("content")
     assert policy is not None and policy.startswith("default-src 'none'") and "unsafe" not in policy
-    blocked = page.evaluate(
+    blocked = tab.evaluate(
         "async () => {"
         " const said = []; addEventListener('securitypolicyviolation', (event) => said.push(event.effectiveDirective));"
         " const script = document.createElement('script'); script.text = 'window.ran = 1'; document.body.append(script);"
@@ -105,7 +107,6 @@ def test_the_browser_itself_forbids_what_the_page_does_not_need(browser: Browser
         " return [window.ran === undefined, said.sort()]; }"
     )
     assert blocked == [True, ["connect-src", "img-src", "script-src-elem"]]
-    page.close()
 
 
 def test_a_table_is_downloaded_as_csv(page: Page, out: Path) -> None:
@@ -136,27 +137,27 @@ def test_a_title_sorts_its_table(page: Page) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_a_phone_in_either_colour(browser: Browser, out: Path, scheme: str) -> None:
+def test_it_fits_a_phone_in_either_colour(tab: Page, out: Path, scheme: Literal["light", "dark"]) -> None:
     """Nothing needs scrolling sideways, plots are drawn for it with letters of 11 pixels at least,
     and texts stand out (P-3).
     """
-    page = browser.new_page(viewport=PHONE, color_scheme=scheme)  # type: ignore[arg-type]
-    page.goto(out.as_uri())
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    page.evaluate("document.querySelector('h1').textContent = 'policies/' + 'n'.repeat(240)")
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    expect(page.locator("#refusals svg.narrow")).to_be_visible()
-    expect(page.locator("#refusals svg.wide")).to_be_hidden()
-    smallest = page.evaluate(
+    tab.set_viewport_size(PHONE)
+    tab.emulate_media(color_scheme=scheme)
+    tab.goto(out.as_uri())
+    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    tab.evaluate("document.querySelector('h1').textContent = 'policies/' + 'n'.repeat(240)")
+    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    expect(tab.locator("#refusals svg.narrow")).to_be_visible()
+    expect(tab.locator("#refusals svg.wide")).to_be_hidden()
+    smallest = tab.evaluate(
         "Math.min(...[...document.querySelectorAll('svg.narrow text')].map((text) =>"
         " parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a))"
     )
     assert smallest >= 11
     for text in ("ink", "soft"):
-        assert page.evaluate(CONTRAST, [f"--{text}", "--card"]) >= 4.5
+        assert tab.evaluate(CONTRAST, [f"--{text}", "--card"]) >= 4.5
     for series in range(8):
-        assert page.evaluate(CONTRAST, [f"--s{series}", "--card"]) >= 1.8
-    page.close()
+        assert tab.evaluate(CONTRAST, [f"--s{series}", "--card"]) >= 1.8
 
 
 CONTRAST = """([one, other]) => {
@@ -173,21 +174,21 @@ CONTRAST = """([one, other]) => {
 """The contrast of two of the page's colours, as WCAG defines it."""
 
 
-def test_paper_is_white_and_whole(browser: Browser, out: Path) -> None:
+def test_paper_is_white_and_whole(tab: Page, out: Path) -> None:
     """Printed from a dark screen it is dark on white, without what can only be clicked, and nothing
     is cut off at the side (P-3).
     """
-    page = browser.new_page(viewport={"width": 720, "height": 1000}, color_scheme="dark")
-    page.goto(out.as_uri())
-    page.emulate_media(media="print")
-    assert page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--ink').trim()") == "#1a2029"
-    expect(page.locator("nav")).to_be_hidden()
-    expect(page.locator("#refusals svg.wide")).to_be_visible()
-    assert page.evaluate(
+    tab.set_viewport_size({"width": 720, "height": 1000})
+    tab.emulate_media(color_scheme="dark")
+    tab.goto(out.as_uri())
+    tab.emulate_media(media="print")
+    assert tab.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--ink').trim()") == "#1a2029"
+    expect(tab.locator("nav")).to_be_hidden()
+    expect(tab.locator("#refusals svg.wide")).to_be_visible()
+    assert tab.evaluate(
         "[...document.querySelectorAll('table')].every((table) => table.getBoundingClientRect().right <= innerWidth)"
     )
-    assert len(page.pdf(format="A4")) > 10_000
-    page.close()
+    assert len(tab.pdf(format="A4")) > 10_000
 
 
 def test_the_figures_stand_beside_it(out: Path) -> None:

@@ -27,7 +27,7 @@ from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from minicontroller.protocol.registry import KAFKA
 from tests.cli.command import call
 from tests.handlers.altering import BROKER, TOPIC
-from tests.support.cluster import COMMAND
+from tests.support.forked import COMMAND
 from tests.support.nodes import JAAS, WITH_A_LISTENER_FOR_NODES, NodeProcess
 from tests.support.waiting import until
 from tests.support.wire import ConnectionEndedError, Wire
