@@ -7,8 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from minicontroller.audit.event import AuditEvent, Requested
 from minicontroller.pipeline.commands import pipeline
 from tests.audit.logs import a_creation, a_state, an_empty_snapshot, write
-from tests.support.spark import HOME, as_options, bare_python, connect_server, home, soon_started, standalone
+from tests.support.spark import HOME, as_options, bare_python, connect_server, home, soon_started
 from tests.support.waiting import until
 
 EVENTS, EPOCHS = 500, 3
@@ -62,21 +62,14 @@ from minicontroller.pipeline.commands import pipeline
 from minicontroller.pipeline.session import spark_session
 
 parallel.SMALL = 0  # so that Spark does what little there is, too
-with spark_session(sys.argv[1], settings=json.loads(sys.argv[2])):
+with spark_session(sys.argv[1] or None, settings=json.loads(sys.argv[2])):
     for command in sys.argv[3:]:
         print(command, flush=True)
         pipeline.main(command.split(), standalone_mode=False)
 """
-SUBMITTED = """
-from minicontroller.cli.main import main
-from minicontroller.pipeline import parallel
-
-parallel.SMALL = 0
-main()
-"""
 RESULTS = ("report.json", "page.json", "page-differences.ndjson")
 WITHIN_SECONDS = 240.0
-PAUSE_SECONDS = 0.1  # a look at all processes takes 14 ms of a processor
+PAUSE_SECONDS = 0.1
 
 
 def a_log(folder: Path, *, events: int = EVENTS, epochs: int = EPOCHS) -> None:
@@ -104,15 +97,17 @@ def _creations(epoch: int, events: int) -> Iterator[AuditEvent]:
 
 
 @contextmanager
-def begun(folder: Path, master: str) -> "Iterator[subprocess.Popen[str]]":
+def begun(
+    folder: Path, start: Sequence[str], master: str, settings: Mapping[str, str], **variables: str
+) -> "Iterator[subprocess.Popen[str]]":
     """Begin all three commands, in one session, which has to end well."""
     (folder / "program.py").write_text(PROGRAM)
     with (
         (folder / "stderr").open("wb") as stderr,
         subprocess.Popen(
-            [sys.executable, "program.py", master, json.dumps(soon_started()), *COMMANDS],
+            [*start, "program.py", master, json.dumps(settings), *COMMANDS],
             cwd=folder,
-            env={**os.environ, "SPARK_HOME": str(home(folder)), "SPARK_LOCAL_IP": "127.0.0.1"},
+            env={**os.environ, "SPARK_HOME": str(home(folder)), "SPARK_LOCAL_IP": "127.0.0.1", **variables},
             stdout=subprocess.PIPE,
             stderr=stderr,
             text=True,
@@ -123,6 +118,13 @@ def begun(folder: Path, master: str) -> "Iterator[subprocess.Popen[str]]":
     assert process.returncode == 0, (folder / "stderr").read_text()
 
 
+def submitted(folder: Path, master: str) -> "AbstractContextManager[subprocess.Popen[str]]":
+    """Begin them by spark-submit, with workers whose Python has no `minicontroller`."""
+    submit = [str(HOME / "bin" / "spark-submit"), "--master", master, *as_options(soon_started())]
+    pythons = {"PYSPARK_PYTHON": str(bare_python(folder)), "PYSPARK_DRIVER_PYTHON": sys.executable}
+    return begun(folder, submit, "", {}, **pythons)
+
+
 def results(folder: Path) -> list[bytes]:
     return [(folder / name).read_bytes() for name in RESULTS]
 
@@ -130,15 +132,17 @@ def results(folder: Path) -> list[bytes]:
 @pytest.mark.slow
 @pytest.mark.timeout(5 * WITHIN_SECONDS)  # each of three executors has as long to begin its work
 def test_executors_that_are_killed(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a cluster's two executors one is killed during each command while its Python works: the
-    results are those of an undisturbed run. Candidate, neighbour and configuration get there.
+    """Under spark-submit the program runs at the master that was named there, and its workers need
+    its libraries but not itself: candidate, neighbour and configuration get there. Of the two
+    executors one is killed during each command while its Python works: the results are those of an
+    undisturbed run.
     """
     quiet, disturbed = tmp_path / "quiet", tmp_path / "disturbed"
     for folder in (quiet, disturbed):
         a_log(folder)
     run_here(quiet, monkeypatch)
     killed = 0
-    with begun(disturbed, "local-cluster[2,1,1024]") as process:
+    with submitted(disturbed, "local-cluster[2,1,1024]") as process:
         assert process.stdout is not None
         for line in process.stdout:
             if line.rstrip() in COMMANDS:
@@ -166,7 +170,7 @@ def an_executor_at_work(before: Mapping[int, int], program: int) -> int:
 
 def ticks(program: int) -> dict[int, int]:
     """Return for how long the Python of each executor of a program has worked."""
-    processes = {int(entry.name): found for entry in Path("/proc").glob("[0-9]*") if (found := _looked_at(entry))}
+    processes = {each.number: each for each in descendants(program)}
     worked: dict[int, int] = {}
     for each in processes.values():
         above: _Process | None = each
@@ -184,6 +188,17 @@ class _Process(NamedTuple):
     command: str
 
 
+def descendants(program: int) -> Iterator[_Process]:
+    """Look at the processes below a program; all that there are would take 14 ms each time."""
+    for thread in Path(f"/proc/{program}/task").glob("*/children"):
+        with suppress(OSError):
+            for number in thread.read_text().split():
+                found = _looked_at(Path("/proc", number))
+                if found is not None:
+                    yield found
+                    yield from descendants(found.number)
+
+
 def _looked_at(entry: Path) -> _Process | None:
     """Look at a process; it may have ended."""
     try:
@@ -196,31 +211,6 @@ def _looked_at(entry: Path) -> _Process | None:
 
 
 @pytest.mark.slow
-def test_spark_submit(tmp_path: Path) -> None:
-    """Under spark-submit the program runs at the master that was named there, and its workers need
-    its libraries but not itself.
-    """
-    a_log(tmp_path, events=10, epochs=1)
-    (tmp_path / "submitted.py").write_text(SUBMITTED)
-    python = bare_python(tmp_path)
-    environment = {"SPARK_HOME": str(HOME), "PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": sys.executable}
-    with standalone(tmp_path) as master:
-        submit = [str(HOME / "bin" / "spark-submit"), "--master", master, *as_options(soon_started()), "submitted.py"]
-        done = subprocess.run(
-            [*submit, "pipeline", "ingest", "--audit", "audit", "--tables", "tables"],
-            cwd=tmp_path,
-            env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", **environment},
-            capture_output=True,
-            text=True,
-            timeout=WITHIN_SECONDS,
-            check=False,
-        )
-    assert done.returncode == 0, done.stderr[-4000:]
-    assert "12 new events from 1 file" in done.stdout
-    assert "Launching executor app-" in (tmp_path / "master.log").read_text()
-
-
-@pytest.mark.slow
 def test_spark_connect(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a server of Spark Connect, whose workers do not have the program, the results are those of
     Spark in the same process.
@@ -229,6 +219,9 @@ def test_spark_connect(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.
     for folder in (here, there):
         a_log(folder, events=50)
     run_here(here, monkeypatch)
-    with connect_server(there, bare_python(tmp_path)) as address, begun(there, address) as process:
+    with (
+        connect_server(there, bare_python(tmp_path)) as address,
+        begun(there, [sys.executable], address, soon_started()) as process,
+    ):
         process.communicate()
     assert results(there) == results(here)

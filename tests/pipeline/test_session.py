@@ -3,6 +3,7 @@ started at all.
 """
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -29,6 +30,7 @@ from tests.audit.logs import a_log, write
 from tests.cli.command import call
 from tests.pipeline.backtest.asking import in_python
 from tests.pipeline.by_hand import a_decision, write_tables
+from tests.support.spark import keep_classes
 from tests.support.waiting import until
 
 FAILED, CALLED_WRONGLY = 1, 2
@@ -118,12 +120,17 @@ def test_a_java_that_is_too_old(tmp_path: Path) -> None:
 
 
 def test_the_archive_of_classes(tmp_path: Path) -> None:
-    """The first session leaves an archive of Spark's classes in the user's cache, later ones use
-    it, and one that was cut off is no obstacle.
+    """The first session on a machine has left an archive of Spark's classes, later ones use it, and
+    one that was cut off is no obstacle.
     """
+    keep_classes()
+    left = archive()
+    assert left is not None
     write(tmp_path / "a.ndjson", a_log(1))
     cache = tmp_path / "cache"
-    kept = cache / "minicontroller"
+    kept = cache / "minicontroller" / left.name
+    kept.parent.mkdir(mode=0o700, parents=True)
+    shutil.copyfile(left, kept)
 
     def ingested(tables: str) -> None:
         told = call(
@@ -133,15 +140,10 @@ def test_the_archive_of_classes(tmp_path: Path) -> None:
         assert told.stdout.endswith("3 new events from 1 file.\n"), told  # what Java says of a crash stands before
 
     ingested("first")
-    made = until(lambda: next(kept.glob("*.jsa"), None), within=SPARK_SECONDS)
-    assert made is not None
-    size = until(lambda: has_settled(made), within=SPARK_SECONDS)
+    assert [(each, each.stat().st_size) for each in kept.parent.iterdir()] == [(kept, left.stat().st_size)]
+    os.truncate(kept, left.stat().st_size // 2)
     ingested("second")
-    assert [each.stat().st_size for each in kept.iterdir()] == [size]
-    made.chmod(0o600)
-    os.truncate(made, size // 2)
-    ingested("third")
-    assert list(kept.iterdir()) == []
+    assert list(kept.parent.iterdir()) == []
 
 
 def test_where_there_is_no_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -298,19 +300,6 @@ def members(session: int) -> list[int]:
             if int(own) == session and state != "Z":
                 found.append(int(stat.parent.name))
     return found
-
-
-def has_settled(file: Path) -> int:
-    """Return the size of a file that nobody writes any more; 0 as long as somebody does."""
-    writers = [each for each in Path("/proc").glob("[0-9]*/fd/*") if is_link_to(each, file)]
-    return 0 if writers else file.stat().st_size
-
-
-def is_link_to(link: Path, file: Path) -> bool:
-    try:
-        return link.readlink() == file
-    except OSError:  # a process that has ended
-        return False
 
 
 def said_without_spark(*arguments: str, monkeypatch: pytest.MonkeyPatch) -> str:

@@ -1,5 +1,5 @@
-"""A Spark cluster of processes, or a server of Spark Connect, from the jars that pyspark carries,
-whose Python has what the pipeline needs but not the pipeline itself.
+"""Spark's clusters and a server of Spark Connect, from the jars that pyspark carries, whose Python
+has what the pipeline needs but not the pipeline itself.
 
 `python -m tests.support.spark` has Spark's classes kept before the tests, so that no test waits
 until Java has written them.
@@ -12,7 +12,7 @@ import sys
 import sysconfig
 import venv
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyspark
@@ -21,8 +21,6 @@ from minicontroller.pipeline.java_classes import archive
 from tests.support.waiting import until
 
 HOME = Path(pyspark.__file__).parent
-ADDRESS = re.compile(r"Starting Spark master at (spark://\S+)", re.ASCII)
-REGISTERED = "Successfully registered with master"
 CONNECT_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 CONNECT_STARTED = re.compile(r"Spark Connect server started at: \S+:([0-9]+)", re.ASCII)
 
@@ -95,24 +93,6 @@ def _running(log: Path, command: Sequence[str], environment: Mapping[str, str]) 
     finally:
         process.terminate()
         process.wait()
-
-
-@contextmanager
-def standalone(folder: Path, python: Path = Path(sys.executable)) -> Iterator[str]:
-    """Run a master and a worker with two cores; yield the master's address."""
-
-    def running(part: str, *options: str) -> AbstractContextManager[Path]:
-        command = [str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{part}.{part.title()}", *options]
-        return _running(folder / f"{part}.log", command, _environment(python))
-
-    with running("master", "--host", "127.0.0.1", "--port", "0", "--webui-port", "0") as log:
-        found = until(lambda: ADDRESS.search(log.read_text()))
-        assert found is not None
-        address = found.group(1)
-        work = ("--work-dir", str(folder / "work"), "--cores", "2", "--memory", "1g", "--webui-port", "0")
-        with running("worker", "--host", "127.0.0.1", *work, address) as said:
-            until(lambda: REGISTERED in said.read_text())
-            yield address
 
 
 @contextmanager
