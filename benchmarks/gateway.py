@@ -189,7 +189,7 @@ def answers(address: str) -> bool:
 
 @contextlib.contextmanager
 def running_gateway(upstream: str) -> Iterator[Way]:
-    gateway = GatewayProcess(upstream)
+    gateway = GatewayProcess(upstream, is_alone=True)
     try:
         yield Way("gateway", gateway.bootstrap, gateway.pid)
     finally:

@@ -15,7 +15,7 @@ from minicontroller.audit.names import file_name
 from minicontroller.audit.reading import Follower, read
 from minicontroller.cli.commands import commands
 from tests.audit.logs import CLUSTER, a_creation, a_log, a_state, an_empty_snapshot, stamp, write
-from tests.support.cluster import COMMAND
+from tests.support.forked import COMMAND
 
 TOO_LONG = "the line is longer than 16 MiB, so it is no event"
 

@@ -1,16 +1,17 @@
 """The installed `minicontroller` as people call it: a process in a folder of its own, its two
-outputs and its code.
+outputs and its code. A command that ends by itself runs in a fork, where that shows the same.
 """
 
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import NamedTuple
 
-from tests.support.cluster import COMMAND
+from tests.support.forked import COMMAND, Forked, can_fork
 
 TIMEOUT_SECONDS = 120.0
 
@@ -35,17 +36,36 @@ def call(
     within: float = TIMEOUT_SECONDS,
 ) -> Outcome:
     """A command that ends by itself."""
-    done = subprocess.run(
-        [command, *arguments],
-        cwd=folder,
-        env=environment(variables),
-        capture_output=True,
-        text=True,
-        timeout=within,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return Outcome(done.returncode, done.stdout, done.stderr)
+    env = environment(variables)
+    if command == COMMAND and can_fork(arguments, env):
+        outcome = _forked(arguments, folder, env, within)
+    else:
+        done = subprocess.run(
+            [command, *arguments],
+            cwd=folder,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=within,
+            check=False,
+        )
+        outcome = Outcome(done.returncode, done.stdout, done.stderr)
+    assert "Traceback" not in outcome.stderr, outcome.stderr
+    return outcome
+
+
+def _forked(arguments: Sequence[str], folder: Path, variables: Mapping[str, str], within: float) -> Outcome:
+    with TemporaryFile("w+") as stdout, TemporaryFile("w+") as stderr:
+        process = Forked(arguments, cwd=folder, env=variables, stdout=stdout.fileno(), stderr=stderr.fileno())
+        try:
+            code = process.wait(within)
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+        stdout.seek(0)
+        stderr.seek(0)
+        return Outcome(code, stdout.read(), stderr.read())
 
 
 def complaint(*arguments: str, folder: Path, code: int = 1, variables: Mapping[str, str] | None = None) -> str:

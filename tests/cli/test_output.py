@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import call, environment
-from tests.support.cluster import COMMAND, MiniCluster, running_cluster
+from tests.support.cluster import MiniCluster, running_cluster
+from tests.support.forked import COMMAND
 from tests.support.terminal import on_terminal
 
 QUESTION = "with all records? [y/N]:"

@@ -15,7 +15,8 @@ import pytest
 
 from minicontroller.cli import parent
 from tests.cli.command import call, complaint, end, environment, running
-from tests.support.cluster import COMMAND, READY
+from tests.support.cluster import READY
+from tests.support.forked import COMMAND
 from tests.support.ports import free_port
 from tests.support.waiting import until
 from tests.support.zookeeper import ZooKeeperServer

@@ -21,7 +21,7 @@ from minicontroller.protocol.messages.create_topics import (
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponseBroker, MetadataResponseTopic
 from tests.cli.command import Outcome, call, environment
 from tests.client.fake_node import CLOSE, SILENCE, Answer, FakeNode, config, metadata, with_nodes
-from tests.support.cluster import COMMAND
+from tests.support.forked import COMMAND
 
 NO_CONTROLLER = -1
 HOSTILE = b"\xff" * 40

@@ -11,7 +11,7 @@ import trio
 from minicontroller.protocol.api_keys import ApiKey
 from tests.cli.command import environment
 from tests.client.fake_node import FakeNode, metadata, with_nodes
-from tests.support.cluster import COMMAND
+from tests.support.forked import COMMAND
 
 LOADED = "import time:"
 OURS = "minicontroller."

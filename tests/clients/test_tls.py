@@ -19,7 +19,8 @@ from tests.clients.test_sasl import FORBIDDEN, POLICY, USERS
 from tests.faults.tree import Tree
 from tests.security.test_key_stores import as_pkcs12
 from tests.support.certificates import Authority
-from tests.support.cluster import COMMAND, unlike_kafka
+from tests.support.cluster import unlike_kafka
+from tests.support.forked import COMMAND
 from tests.support.maven import VERSIONS, java_tests_hold, needs_maven, time_to_download
 from tests.support.nodes import JAAS, Nodes, running_nodes
 from tests.support.waiting import until

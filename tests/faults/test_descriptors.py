@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cluster import COMMAND
+from tests.support.forked import COMMAND
 from tests.support.nodes import NodeProcess
 from tests.support.waiting import until
 from tests.support.zookeeper import ZooKeeperServer

@@ -7,7 +7,6 @@ Stopping it is a test too: Ctrl-C must end it with code 0 and without a tracebac
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,11 +16,11 @@ from typing import Protocol
 
 import pytest
 
+from tests.support.forked import COMMAND, begin
 from tests.support.kafka import KafkaCluster, running_kafka
 from tests.support.waiting import until
 from tests.support.wire import Login, Wire
 
-COMMAND = Path(sys.executable).with_name("minicontroller")
 READY = "ready: bootstrap.servers="
 READY_TIMEOUT_SECONDS = 120.0
 STOP_TIMEOUT_SECONDS = 90.0
@@ -81,13 +80,7 @@ class MiniCluster:
         """Where the page is."""
 
     def start(self) -> None:
-        self._process = subprocess.Popen(
-            [self._command, *self._arguments],
-            cwd=self._folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        self._process = begin(self._arguments, command=(self._command,), cwd=self._folder, stdout=subprocess.PIPE)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         self._ready.wait(READY_TIMEOUT_SECONDS)

@@ -1,12 +1,13 @@
 """A gateway as people run it: a process in front of a cluster."""
 
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.support.cluster import COMMAND
+from tests.support.forked import COMMAND, begin
 from tests.support.waiting import until
 from tests.support.wire import Wire
 
@@ -25,13 +26,14 @@ class GatewayProcess:
         listen: str = ANYWHERE,
         settings: Mapping[str, str] | None = None,
         options: Sequence[str] = (),
+        is_alone: bool = False,
     ) -> None:
+        """`is_alone`: it shares no memory with another process, so that its own can be measured."""
         arguments = ["gateway", "--upstream", upstream, "--listen", listen, *options]
         for key, value in (settings or {}).items():
             arguments += ["--set", f"{key}={value}"]
-        self._process = subprocess.Popen(
-            [COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
+        command = (sys.executable, COMMAND) if is_alone else (COMMAND,)
+        self._process = begin(arguments, command=command, stdout=subprocess.PIPE)
         self._lines: list[str] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

@@ -14,7 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from tests.support.cluster import COMMAND, READY, READY_TIMEOUT_SECONDS, STOP_TIMEOUT_SECONDS
+from tests.support.cluster import READY, READY_TIMEOUT_SECONDS, STOP_TIMEOUT_SECONDS
+from tests.support.forked import COMMAND, Forked, begin
 from tests.support.waiting import until
 from tests.support.wire import Body, Wire
 
@@ -36,11 +37,11 @@ class NodeProcess:
     ) -> None:
         """`options` are those of `serve`; `command` stands for the installed one."""
         self.broker_id = broker_id
-        self._command = list(command or [COMMAND])
+        self._command = tuple(command or [COMMAND])
         self._options = options
         self.config = directory / f"node-{broker_id}.properties"
         self.log = directory / f"node-{broker_id}.log"
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[str] | Forked | None = None
         self._life_begins = 0
         self._ready = ""
         self.config.write_text(
@@ -53,12 +54,7 @@ class NodeProcess:
         self._ready = ""
         with self.log.open("ab") as log:
             self._life_begins = log.tell()
-            self._process = subprocess.Popen(
-                [*self._command, "serve", "--config", self.config, *self._options],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
+            self._process = begin(["serve", "--config", self.config, *self._options], command=self._command, stdout=log)
 
     def wait_ready(self) -> None:
         until(lambda: self._ready_line or self.has_ended, within=READY_TIMEOUT_SECONDS)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.cli.command import TIMEOUT_SECONDS, environment
-from tests.support.cluster import COMMAND
+from tests.support.forked import COMMAND
 
 READ_BYTES = 65536
 OWNING = (
