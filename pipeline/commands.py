@@ -216,7 +216,7 @@ def ingest(
     Several folders can be given: --audit DIR DIR DIR.
     """
     from .delta import Tables
-    from .ingest.command import run_command
+    from .ingest.run import run_command
     from .ingest.state import check
 
     if not anew:

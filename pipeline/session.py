@@ -1,8 +1,12 @@
-"""Spark, started and ended: quiet unless asked otherwise, with every way in which it fails to start
-told in a sentence.
+"""Starts Spark and ends it: quiet unless asked otherwise, and each failure to start is a sentence.
 
 Rule: a session lives as long as one command. Whatever is wrong with Java or the master is found
 before anything is read or written.
+
+Java starts in half the time from an archive of Spark's classes (JEP 350). The archive is a shortcut
+and nothing more: Java writes it when the first session ends, checks it against its own version, the
+jars and a checksum, and goes without it if anything is different. Workers that do not have the
+program get its Python code as a zip; they need the installed libraries themselves.
 """
 
 import logging
@@ -14,12 +18,14 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 from urllib.parse import urlsplit
 from warnings import catch_warnings
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pyspark
 from pyspark import SparkConf, SparkContext
@@ -29,8 +35,6 @@ from pyspark.sql import SparkSession, is_remote
 from ..process.settings.properties import PropertiesError, parse_properties
 from .ending import ending, remove
 from .failures import PipelineError, SparkLostError, first_line, is_sparks, lost
-from .java_classes import archive, java_options
-from .packaging import write_package
 
 MASTER, REMOTE, PYTHON = "spark.master", "SPARK_REMOTE", "spark.pyspark.python"
 CONNECT = "sc://"
@@ -74,6 +78,15 @@ SETTINGS: Mapping[str, str] = {
 them anew and to compile them takes longer than to carry them out. Whoever wants others says so with
 --conf.
 """
+UNSAFE_MODE = 0o022
+"""The permissions by which others than the owner of a folder may put files there."""
+OPTIONS = '-XX:+IgnoreUnrecognizedVMOptions -XX:+VerifySharedSpaces -Xlog:disable -Xlog:all=error:stderr "-XX:{}={}"'
+NAME = __name__.partition(".")[0]
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("audit", "pipeline", "policies", "protocol")
+"""The packages that are sent as a whole."""
+MODULES = ("process/__init__.py", "process/settings/__init__.py", "process/settings/properties.py")
+"""The modules of other packages that are sent: workers read the properties that name a policy."""
 
 
 class SparkUnavailableError(PipelineError):
@@ -271,3 +284,42 @@ def _check_answers(address: str) -> None:
         else:
             return
     raise SparkUnavailableError(f"No {name} answers at {address}: {failure}.")
+
+
+def archive() -> Path | None:
+    """Return where the archive is, or will be; None where it cannot be kept."""
+    try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "minicontroller"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status, key = folder.stat(), _key()
+    except (OSError, RuntimeError):  # a person without a home, a home that is read-only
+        return None
+    is_safe = status.st_uid == os.getuid() and not status.st_mode & UNSAFE_MODE
+    return folder / f"spark-{key}.jsa" if is_safe and os.access(folder, os.W_OK) else None
+
+
+def java_options(archive: Path) -> str:
+    """Return Java's options by which it uses the archive, or makes it where there is none."""
+    return OPTIONS.format("SharedArchiveFile" if archive.exists() else "ArchiveClassesAtExit", archive)
+
+
+def _key() -> str:
+    """Return a name for this Java with these jars. Raises OSError."""
+    home = os.environ.get("JAVA_HOME")
+    java = os.path.realpath(Path(home) / "bin" / "java" if home else shutil.which("java") or "java")
+    status, spark = Path(java).stat(), os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent
+    told = (java, status.st_mtime_ns, status.st_size, str(spark), pyspark.__version__)
+    return sha256(repr(told).encode()).hexdigest()[:16]
+
+
+def write_package(folder: Path) -> Path | None:
+    """Write the zip into a folder; None if the program runs from one, which Spark was given."""
+    if not ROOT.is_dir():
+        return None
+    target = folder / f"{NAME}.zip"
+    packages = (file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))
+    sources = [*ROOT.glob("*.py"), *(ROOT / module for module in MODULES), *packages]
+    with ZipFile(target, "w", ZIP_DEFLATED) as archive:
+        for file in sorted(sources):
+            archive.write(file, f"{NAME}/{file.relative_to(ROOT).as_posix()}")
+    return target

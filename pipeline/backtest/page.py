@@ -2,7 +2,10 @@
 was asked and said. It has room for so many differences; the files beside it have all.
 """
 
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from itertools import islice
 from typing import Any
 
@@ -10,12 +13,13 @@ import msgspec
 
 from ...audit.event import NOT_AUTHENTICATED, Decision, Effect, RecordedState, Requested
 from ...audit.replay import operands_of
-from ..page.drawing import Plot
+from ..page.charts import Panel, bars_over_time
+from ..page.drawing import REST, Plot, Series, series_colour
 from ..page.files import Files
 from ..page.rendering import render
-from ..page.tables import Column, ReportTable, count, moment, plural
+from ..page.tables import Column, ReportTable, count, moment, plural, shortened
 from ..page.tables import ValueKind as Holds
-from .plots import differences_over_time, plotted, refusals_over_time
+from ..periods import DAY, Axis, Spread, axis, worth_showing
 from .results import DENIED_BY, EXISTING, LINES, ROWS, Results
 from .summary import TITLES, BacktestSummary
 from .texts import answer, lacks, steadiness
@@ -42,6 +46,21 @@ _decisions: msgspec.json.Decoder[Decision] = msgspec.json.Decoder(Decision)
 
 Line = tuple[str, str]
 """A title and a text."""
+COLOURS: Mapping[str, str] = {
+    "newly_denied": "bad",
+    "newly_allowed": "warn",
+    "other_message": "s0",
+    "recorded_broken": "s2",
+    "broken": "s4",
+    "timed_out": "s5",
+    "moot": "s7",
+}
+"""The roles of the colours, by column."""
+MOST_NAMES = REST
+"""How many names have a colour of their own, beside one for all others."""
+
+Drawn = tuple[Axis, list[Series]] | None
+"""The axis and the series of a plot; None for fewer than two days, or without differences."""
 
 
 def page(summary: BacktestSummary, results: Results, files: Files) -> bytes:
@@ -211,3 +230,55 @@ def _state(state: RecordedState | Requested | None) -> str:
     configs = [f"{key} = {value}" for key, value in sorted(state.configs.items())]
     rows = _first((f"{number}: {_row(row)}" for number, row in enumerate(replicas)), len(replicas))
     return "\n".join([text, *configs, f"replicas {rows}"])
+
+
+def plotted(name: str, title: str, drawn: Drawn) -> Plot | None:
+    if drawn is None:
+        return None
+    steps, series = drawn
+    return bars_over_time(name, steps.starts, Panel(f"{title}, by {steps.step}", series))
+
+
+def differences_over_time(days: ReportTable) -> Drawn:
+    """Return a series for each kind of difference in the table `by_day`."""
+    kinds = [column for column in days.columns if column.name in COLOURS]
+    counts = [(row["day"], kind.title, row[kind.name]) for row in days.records for kind in kinds]
+    return _series(days, counts, {kind.title: COLOURS[kind.name] for kind in kinds})
+
+
+def refusals_over_time(denied: ReportTable, days: ReportTable) -> Drawn:
+    """Return a series for each of the names with the most refusals, and one for all others, over
+    the same time as the table `by_day`.
+    """
+    totals = Counter[str]()
+    for _, name, number in denied.rows:
+        totals[name] += number
+    most = sorted(totals, key=lambda name: (-totals[name], name))[:MOST_NAMES]
+    others = f"{plural(len(totals) - len(most), 'other')} together"
+    counts = [(day, name if name in most else others, number) for day, name, number in denied.rows]
+    labels = most if len(most) == len(totals) else [*most, others]
+    return _series(days, counts, {label: series_colour(index) for index, label in enumerate(labels)})
+
+
+def _series(days: ReportTable, counts: Iterable[tuple[str, str, int]], colours: Mapping[str, str]) -> Drawn:
+    """Add up counts of (day, label, number) by step, as a series for each label."""
+    asked = [Spread(start, start, row[-1]) for row in days.rows if (start := _start(row[0])) is not None]
+    if len(asked) < 2 or not colours:
+        return None
+    steps = axis(*worth_showing(asked), finest="day")
+    found = Counter[tuple[str, int]]()
+    for day, label, number in counts:
+        if (start := _start(day)) is not None:
+            found[label, bisect_right(steps.starts, start) - 1] += number
+    return steps, [
+        Series(shortened(label, 60), colour, [found[label, step] for step in range(steps.steps)])
+        for label, colour in colours.items()
+    ]
+
+
+def _start(day: str) -> int | None:
+    """Return the start of a day in microseconds since 1970; None for a day that no calendar has."""
+    try:
+        return (date.fromisoformat(day) - date(1970, 1, 1)).days * DAY
+    except ValueError:
+        return None

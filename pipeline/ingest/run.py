@@ -2,27 +2,38 @@
 
 The progress of each file is part of the state that is committed with the events, so the next run
 continues one that was killed at any point, and of two runs at once one fails. The derived tables
-follow after the events, so a failure there loses no event.
+follow after the events, so a failure there loses no event. `minicontroller pipeline ingest` prints
+the summary of a run, whose numbers are those of the tables.
 """
 
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from threading import Event
 
+import click
 import msgspec
 from pyspark.sql import SparkSession
 
 from ..delta import Tables
+from ..ending import ending
 from ..failures import PipelineError, first_line, is_sparks
 from ..location import Location
+from ..page.tables import plural
 from ..parallel import map_on_workers, parallelism
 from ..probing import probe
 from ..progress import Stages
 from .batches import ingest_batch
 from .derived import derive
-from .files import AuditFile, Read, listing, next_reads, unread
+from .files import (
+    AuditFile,
+    Read,
+    listing,
+    next_reads,
+    unread,
+)
 from .leftovers import Leftovers, leftovers, note_leftovers
 from .rebuilding import clear_tables
 from .state import Ledger, copied
@@ -225,3 +236,50 @@ def _failures_explained(meaning: str) -> Iterator[None]:
         if is_sparks(error):
             raise IngestError(f"{meaning}: {first_line(error)} Run it again.") from None
         raise
+
+
+def run_command(
+    spark: SparkSession,
+    tables: Location,
+    folders: Sequence[Location],
+    *,
+    follow: bool,
+    anew: bool,
+    batch_bytes: int | None,
+    fails_on_problems: bool,
+) -> None:
+    """Ingest, and print what came of it; exit with 1 if there are problems and `fails_on_problems`.
+    Raises PipelineError and OSError.
+    """
+    stop = Event() if follow else None
+    ending.finishes = None if stop is None else stop.set
+    try:
+        with Stages(spark).shown() as progress:
+            summary = ingest(spark, tables, folders, follow=stop, anew=anew, batch_bytes=batch_bytes, progress=progress)
+    finally:
+        ending.finishes = None
+    for line in summary_lines(summary):
+        click.echo(line)
+    if fails_on_problems and summary.has_problems:
+        sys.exit(1)
+
+
+def summary_lines(summary: IngestSummary) -> list[str]:
+    lines = [
+        f"{plural(number, what)} {text}."
+        for number, what, text in (
+            (summary.duplicates, "event", "more than once in the files, and once in the tables"),
+            (summary.conflicts, "event", "in conflict with another at the same place in the log; the first one stays"),
+            (summary.missing, "event", "missing: no file has them so far"),
+            (summary.quarantined, "line", "in quarantine"),
+            (summary.read_again, "file", "changed since it was read, and read again"),
+            (summary.lost, "event", "no longer in their files, which were cut or changed"),
+            (summary.torn, "file", "torn: finished, and ending within a line"),
+            (summary.unreadable, "file", "unreadable"),
+            (summary.pending, "file", "with an unfinished last line"),
+        )
+        if number
+    ]
+    if summary.has_problems:
+        lines.append("The tables `problems` and `quarantine` have the details.")
+    return [f"{summary.events:,} new events from {plural(summary.files, 'file')}.", *lines]

@@ -9,23 +9,25 @@ that the next change does not rewrite the former.
 Memory depends neither on the length of the history nor on how unevenly topics change.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, pairwise
 from typing import NamedTuple, Self
+from uuid import uuid4
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
 from ..datafiles import ROW_GROUP, DataFile, NewFiles, batches
 from ..delta import Snapshot
-from ..location import Location
+from ..location import Location, output_stream
 from ..parallel import ParallelMap
 from ..schemas import Table
 from .segments import Position, SegmentBoundary, begin_of_change, segment_boundaries
-from .sorted_runs import BUCKETS, Portion, SortedRun, read_portion, write_run
 from .state import ClusterLogState
-from .topic_states import OF_EVENTS, database_with_boundaries, history_rows, states_in_events, states_in_history
+from .topic_states import OF_EVENTS, STATES, database_with_boundaries, history_rows, states_in_events, states_in_history
 
 SOURCE_ROWS = 200_000
 """How many rows the files have that one task reads, unless one file has more."""
@@ -37,6 +39,50 @@ more: one task reads most of SOURCE_ROWS.
 """
 MOST_SMALL = 16
 """How many small files with ended rows a cluster may have; if there are more, they are merged."""
+BATCH_ROWS = 2048
+FOLDER = Table.TOPIC_HISTORY.value
+BUCKETS = 1 << 64
+
+
+class SortedRun(NamedTuple):
+    """A file of what is told of topics of one cluster."""
+
+    cluster_id: str
+    path: str
+    size: int
+    """How many bytes the run has in memory."""
+    buckets: list[int]
+    """The lowest bucket of each batch."""
+
+
+class Portion(NamedTuple):
+    """The topics of a cluster whose buckets are from one to another one."""
+
+    cluster_id: str
+    first: int
+    last: int
+
+
+def write_run(tables: Location, cluster_id: str, told: pa.RecordBatch) -> SortedRun:
+    """Write a run of rows with the columns TOLD, in the order of the buckets. Raises OSError."""
+    path = f"{FOLDER}/{uuid4().hex}.arrow"
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with output_stream(tables, path) as stream, pa.ipc.new_file(stream, STATES, options=options) as file:
+        file.write_table(pa.Table.from_batches([told]), max_chunksize=BATCH_ROWS)
+    return SortedRun(cluster_id, path, told.nbytes, told.column("bucket").to_numpy()[::BATCH_ROWS].tolist())
+
+
+def read_portion(tables: Location, run: SortedRun, portion: Portion, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield columns, with `bucket`, of the rows of a portion out of a run. Raises OSError."""
+    first = max(bisect_left(run.buckets, portion.first) - 1, 0)
+    options = pa.ipc.IpcReadOptions(included_fields=[STATES.get_field_index(name) for name in names])
+    with tables.filesystem().open_input_file(run.path) as stream:
+        file = pa.ipc.open_file(stream, options=options)
+        for number in range(first, bisect_right(run.buckets, portion.last)):
+            batch = file.get_batch(number)
+            buckets = batch.column("bucket").to_numpy()
+            begin = buckets.searchsorted(np.uint64(portion.first))
+            yield batch.slice(begin, buckets.searchsorted(np.uint64(portion.last), side="right") - begin)
 
 
 class Sizes(NamedTuple):

@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 from zipfile import ZipFile
 
-from minicontroller.pipeline.packaging import write_package
+from minicontroller.pipeline.session import write_package
 from tests.support.spark import bare_python
 
 IMPORT_ALL = """

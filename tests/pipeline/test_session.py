@@ -22,10 +22,10 @@ from minicontroller.pipeline.commands import failures_reported, pipeline
 from minicontroller.pipeline.ending import remove
 from minicontroller.pipeline.failures import first_line
 from minicontroller.pipeline.ingest.batches import EVENT_BYTES
-from minicontroller.pipeline.java_classes import archive
 from minicontroller.pipeline.location import Location
 from minicontroller.pipeline.parallel import SMALL
 from minicontroller.pipeline.schemas import Table
+from minicontroller.pipeline.session import archive
 from tests.audit.logs import a_log, write
 from tests.cli.command import call
 from tests.pipeline.backtest.asking import in_python

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pyspark
 
-from minicontroller.pipeline.java_classes import archive
+from minicontroller.pipeline.session import archive
 from tests.support.waiting import until
 
 HOME = Path(pyspark.__file__).parent

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import date, timedelta
 
-from minicontroller.pipeline.backtest.plots import COLOURS, differences_over_time, plotted, refusals_over_time
+from minicontroller.pipeline.backtest.page import COLOURS, differences_over_time, plotted, refusals_over_time
 from minicontroller.pipeline.backtest.verdicts import DifferenceKind as Difference
 from minicontroller.pipeline.page.tables import Column, ReportTable, ValueKind
 

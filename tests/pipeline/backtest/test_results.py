@@ -18,13 +18,13 @@ import pytest
 from minicontroller.audit.event import AuditEvent
 from minicontroller.pipeline.backtest import running, workers
 from minicontroller.pipeline.backtest.candidate import Candidate, LoadedCandidate
+from minicontroller.pipeline.backtest.command import print_summary
 from minicontroller.pipeline.backtest.page import page
 from minicontroller.pipeline.backtest.replaying import ALWAYS, NOWHERE
 from minicontroller.pipeline.backtest.results import ON_THE_PAGE, ROW_GROUP, Results, write_differences
 from minicontroller.pipeline.backtest.running import BacktestRequest
 from minicontroller.pipeline.backtest.slices import Slice
 from minicontroller.pipeline.backtest.summary import BacktestSummary, summarize
-from minicontroller.pipeline.backtest.terminal import print_summary
 from minicontroller.pipeline.backtest.workers import Failure, Job, Task, answer, replay
 from minicontroller.pipeline.page.files import Files
 from tests.pipeline.backtest.asking import at_most

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicontroller.pipeline.backtest.replaying import Window
-from minicontroller.pipeline.backtest.scanning import EventFiles, buckets_of, merged_buckets
+from minicontroller.pipeline.backtest.running import EventFiles, buckets_of, merged_buckets
 from tests.pipeline.backtest.by_words import CLUSTER
 from tests.pipeline.backtest.files import written
 from tests.pipeline.backtest.slicing import buckets

@@ -21,8 +21,7 @@ from minicontroller.audit.files import audit_files
 from minicontroller.pipeline.datafiles import dataset
 from minicontroller.pipeline.delta import APPLICATION, MANY, ChangedMeanwhileError, TablesError
 from minicontroller.pipeline.delta import Tables as DeltaTables
-from minicontroller.pipeline.ingest.command import summary_lines
-from minicontroller.pipeline.ingest.run import IngestError, IngestSummary
+from minicontroller.pipeline.ingest.run import IngestError, IngestSummary, summary_lines
 from minicontroller.pipeline.ingest.state import Ledger, copied
 from minicontroller.pipeline.location import Location
 from minicontroller.pipeline.schemas import Table
