@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, Literal, Protocol
 
-from .names import GZIP, ZSTANDARD, is_compressed
+from .files import GZIP, ZSTANDARD, is_compressed
 
 GZIP_BEGINS = b"\x1f"
 CHUNK_BYTES = 4 << 20

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from .compression import BROKEN, CUT, Openable, chunks, opened
 from .event import MAX_LINE_BYTES, AuditEvent, UnknownSchemaError, UnreadableLineError
-from .files import audit_files, current_path
+from .files import audit_files, current_path, is_compressed, name_parts, plain_name
 from .lines import LineBlock, LineReader, decode_line
-from .names import is_compressed, name_parts, plain_name
 
 FIRST_LINES = 100
 COMPARED_BYTES = 1 << 16

@@ -17,9 +17,8 @@ import msgspec
 
 from .compression import BROKEN, opened
 from .event import MAX_LINE_BYTES, AuditEvent, UnreadableLineError
-from .files import audit_files
+from .files import NameParts, audit_files, is_compressed, name_parts, plain_name
 from .lines import decode_line
-from .names import NameParts, is_compressed, name_parts, plain_name
 
 BLOCK_BYTES = 1 << 20
 MAX_PROBLEMS = 5

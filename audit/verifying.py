@@ -11,8 +11,7 @@ from pathlib import Path
 import msgspec
 
 from .event import AuditEvent, Dropped, SnapshotBegin, SnapshotEnd, SnapshotTopics, UnknownSchemaError
-from .files import copies
-from .names import name_parts, plain_name
+from .files import copies, name_parts, plain_name
 from .reading import LinePlace, LocatedEvent, TornError, is_copy, read_all
 from .replay import Replay
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from .names import SUFFIX, file_name
+from .files import SUFFIX, file_name
 
 MODE = 0o640
 """The permissions of a new file. The operator chooses by the folder's group who may read it."""

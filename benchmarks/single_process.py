@@ -15,7 +15,7 @@ from minicontroller.audit.event import Decision, decode
 from minicontroller.audit.replay import Replay
 from minicontroller.policies.judging import Judge
 from minicontroller.policies.loading import POLICY_KEY, build_policy, is_rule_file
-from minicontroller.policies.rules.reading import read_rule_files
+from minicontroller.policies.rules.ruleset import read_rule_files
 
 
 def replayed(folder: Path, judge: Judge) -> Iterator[tuple[Decision, bool]]:

@@ -13,8 +13,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 import click
 
 from ..policies.rules.mistakes import RuleFileError
-from ..policies.rules.reading import read_rule_files
-from ..policies.rules.ruleset import RuleSet
+from ..policies.rules.ruleset import RuleSet, read_rule_files
 from ..policies.verdict import RuleAction
 from ..text import plural
 from .policy_cases import Case, CaseError, CaseOutcome, judged, read_all, read_cases, read_request

@@ -22,10 +22,9 @@ from ..network.binding import EVERY_ADDRESS
 from ..network.serving.mistakes import mistakes_of
 from ..policies.loading import POLICY_KEY
 from ..process.settings.keys import KEYS
-from ..process.settings.loading import config_from_settings
+from ..process.settings.loading import Setting, Written, config_from_settings, written_settings
 from ..process.settings.node_config import NodeConfig
 from ..process.settings.secret_files import is_open_to_all, sentence_of, warnings_of_configuration
-from ..process.settings.sources import Setting, Written, written_settings
 from .identity.settings import (
     CONTROLLER,
     CONTROLLERS,

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator
 
 import trio
 
-from ..network.descriptors import raise_limit, room_for_connections
-from ..network.http.loading import open_site
+from ..network.http.listener import open_site
+from ..network.limits import raise_limit, room_for_connections
 from ..process.observe.logs import use_format
 from ..process.observe.stdout import say
 from .app import Gateway

@@ -1,6 +1,6 @@
 """The page, the metrics and the health of a gateway.
 
-Rule: nothing imports this module by an import statement (`network/http/loading.py`).
+Rule: nothing imports this module by an import statement (`network/http/listener.py`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,9 +14,9 @@ from ..admin.recording.decisions import RecentDecisions
 from ..admin.recording.log import AuditLog
 from ..cluster.image import Image
 from ..network.http.families import FAMILIES, Declared, Families, add_audit, add_decisions, add_policy, add_server
-from ..network.http.health import Health
 from ..network.http.listener import HttpListener, Serve
 from ..network.http.serving import Site
+from ..network.http.shown import Health
 from ..network.http.topic_statistics import TopicStatistics, TopicTotals
 from ..network.http.views import MAX_NODES, NodeRow, PageState, audit_trouble, rule_rows
 from ..process.observe.secrets import redact_configs

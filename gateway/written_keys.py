@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from ..cluster.errors import Mistakes
 from ..policies.configs.values import java_int
-from ..process.settings.loading import key_of
-from ..process.settings.sources import Setting, Written
+from ..process.settings.loading import Setting, Written, key_of
 
 
 class WrittenKeys(Mistakes):

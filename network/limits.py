@@ -6,20 +6,34 @@ idle connections are closed, of the addresses that have the most. While there ar
 connections wait in the kernel's queue. At the inter-broker listener new connections wait only
 for the listener's own limit, as at Kafka, because they may be nodes: connections of clients are
 closed for them.
+
+Connections use what is left of the process's limit of file descriptors: those that ZooKeeper, other
+nodes, the audit log and the HTTP port need stay reserved.
 """
 
+import contextlib
+import resource
 from collections import Counter
 from collections.abc import Mapping
 
 import msgspec
 
 from ..process.settings.node_config import NodeConfig
-from .descriptors import MOST_CONNECTIONS
 from .memory import DEFAULT_BYTES
 
 UNLIMITED = 2**31 - 1  # Kafka's default for all of them
 QUIET_SECONDS = 1.0
 """A connection without a running request counts as idle after as many seconds without a byte."""
+RESERVED = 192
+"""Descriptors reserved for the process: a hundred for its HTTP port, the others for its log,
+libraries and files.
+"""
+RESERVED_FOR_A_NODE = 64
+"""Descriptors reserved for each node: for ZooKeeper, connections from and to other nodes, and the
+audit log.
+"""
+MOST_CONNECTIONS = 10_000
+"""The default of `max.connections`: connections cost memory, too."""
 
 
 class ConnectionLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,3 +135,18 @@ class ConnectionQuotas:
         self._by_address[address] -= 1
         if self._by_address[address] <= 0:
             del self._by_address[address]
+
+
+def raise_limit() -> int:
+    """Raise the limit of file descriptors as far as this process may, and return it."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):  # the system has a bound of its own below
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MOST_CONNECTIONS * 100 if allowed == resource.RLIM_INFINITY else allowed
+
+
+def room_for_connections(allowed: int, nodes: int) -> int:
+    """Return how many connections each of the nodes in this process may hold."""
+    reserved = min(RESERVED + nodes * RESERVED_FOR_A_NODE, allowed // 2)
+    return max(1, (allowed - reserved) // nodes)

@@ -19,10 +19,9 @@ from ..cluster.errors import ConfigurationError, Mistakes
 from ..process.settings.listeners import ConfiguredListener
 from ..process.settings.node_config import NodeConfig
 from ..process.settings.watched_files import Contents, WatchedFiles
-from .certificates import distinguished_name, ensure_same_owner
+from .certificates import MappingFault, PrincipalMapper, distinguished_name, ensure_same_owner
 from .key_stores import MAX_STORE_BYTES, KeyStore
 from .principal import user_principal
-from .principal_mapping import MappingFault, PrincipalMapper
 from .tls_settings import CLIENT_AUTH, KEYS, KEYSTORE, TRUSTSTORE, TlsFault, make_client_context, make_server_context
 
 log = logging.getLogger("minicontroller.tls")

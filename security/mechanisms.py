@@ -87,7 +87,7 @@ def listener_mechanism(config: NodeConfig, listener: str, name: str, sources: Lo
         )
     jaas = _jaas(config, listener, name)
     if name == OAUTHBEARER:
-        from .token_mechanism import token_mechanism  # its library takes long to import
+        from .oauthbearer import token_mechanism  # its library takes long to import
 
         return token_mechanism(config, listener, jaas, sources.follow)
     if name == PLAIN:

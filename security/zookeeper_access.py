@@ -14,8 +14,7 @@ import msgspec
 
 from ..cluster.errors import ConfigurationError
 from ..cluster.znodes.access_lists import protected
-from ..process.settings.jaas import parse_jaas
-from ..process.settings.jaas_file import AT_ZOOKEEPER
+from ..process.settings.jaas import AT_ZOOKEEPER, parse_jaas
 from ..process.settings.node_config import NodeConfig
 from ..process.settings.zookeeper_rules import (
     ENABLE,

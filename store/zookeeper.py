@@ -41,10 +41,10 @@ from .base import (
 from .digest_md5 import DigestLogin
 from .kazoo_handler import ReachabilityLog
 from .kazoo_session import KazooSession
-from .kept_watches import KeptWatches
 from .loop_queue import LoopQueue
 from .replies import Body, Reply
 from .server_connection import ServerConnection
+from .watches import KeptWatches
 
 log = logging.getLogger("minicontroller.store")
 

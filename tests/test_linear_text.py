@@ -34,14 +34,13 @@ from minicontroller.policies.rules.positions import Positions
 from minicontroller.policies.rules.toml import _open_at
 from minicontroller.process.observe.secrets import redact
 from minicontroller.process.settings.environment import key_of_variable
-from minicontroller.process.settings.jaas import parse_jaas
-from minicontroller.process.settings.jaas_file import parse_jaas_file
+from minicontroller.process.settings.jaas import parse_jaas, parse_jaas_file
 from minicontroller.process.settings.keys import base_name, key_named, nearest_key
 from minicontroller.process.settings.listeners import parse_counts, parse_endpoints, parse_protocol_map
 from minicontroller.process.settings.properties import parse_properties
+from minicontroller.security.certificates import PrincipalMapper
 from minicontroller.security.key_stores import pem_blocks
 from minicontroller.security.principal import principal_from_envelope, principal_from_text
-from minicontroller.security.principal_mapping import PrincipalMapper
 from minicontroller.security.scram import _attributes
 from minicontroller.security.scram_credentials import parse_credential
 from minicontroller.security.scram_server import read_client_final, read_client_first

@@ -10,9 +10,8 @@ from collections.abc import Collection, Iterator, Mapping
 from ...cluster.errors import Refusal
 from ...policies.configs.values import KeyType
 from ...process.settings.dynamic_keys import check_values, is_fixed_at_start, is_of_one_broker, is_read_only
-from ...process.settings.in_force import faults_together
+from ...process.settings.in_force import INVALID_DYNAMIC, faults_together
 from ...process.settings.keys import SECURITY_KEYS_OF_A_LISTENER, key_named
-from ...process.settings.listener_changes import INVALID_DYNAMIC
 from ...process.settings.node_config import NodeConfig
 from ...process.settings.refused_keys import faults_of_keys
 from ...protocol.error_codes import ErrorCode

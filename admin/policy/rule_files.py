@@ -87,6 +87,6 @@ def _loaded(files: WatchedFiles) -> Rules:
 
 
 def _rules(contents: Contents) -> Rules:
-    from ...policies.rules.reading import rules_of  # with the engines for CEL and regular expressions: 20 MiB
+    from ...policies.rules.ruleset import rules_of  # with the engines for CEL and regular expressions: 20 MiB
 
     return rules_of((each.path, each.fault if each.data is None else each.data) for each in contents)

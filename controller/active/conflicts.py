@@ -20,8 +20,8 @@ from ...store.base import (
     StoreError,
     StoreUnavailable,
     VersionConflict,
+    whole_trees,
 )
-from ...store.trees import whole_trees
 from .commits import Commit
 from .jobs import ControllerMoved, Element, InDoubt, WriterJob
 

@@ -16,8 +16,7 @@ from ...cluster.delta import TopicRemoved
 from ...cluster.entities import Topic
 from ...cluster.image import Image
 from ...cluster.znodes import layout
-from ...store.base import Delete, Operation, Store
-from ...store.trees import whole_trees
+from ...store.base import Delete, Operation, Store, whole_trees
 from .jobs import ControllerMoved, Draft, Element
 from .local_nodes import LocalNodes
 from .propagation import Propagation

@@ -18,8 +18,7 @@ from ...cluster.image import Image
 from ...cluster.znodes import acls, groups, tokens
 from ...cluster.znodes.content import MalformedZnodeError, fits
 from ...cluster.znodes.entity_names import CLIENT_ROOTS, CLIENTS, USERS, unsanitized
-from ...store.base import HIDDEN, Entry, Store
-from ...store.trees import listed_below
+from ...store.base import HIDDEN, Entry, Store, listed_below
 from .loading import entity_configs
 
 log = logging.getLogger("minicontroller.controller")

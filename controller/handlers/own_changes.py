@@ -16,8 +16,7 @@ from ...admin.config_permissions import ALTER_CONFIGS_OF_CLUSTER
 from ...cluster.errors import ConfigurationError, Refusal
 from ...network.server import check_addresses
 from ...network.serving.context import RequestContext
-from ...process.settings.in_force import in_force
-from ...process.settings.listener_changes import added_listeners, fault_of_change
+from ...process.settings.in_force import added_listeners, fault_of_change, in_force
 from ...process.settings.node_config import NodeConfig
 from ...protocol.config_resources import ResourceType
 from ...protocol.error_codes import ErrorCode

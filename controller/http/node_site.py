@@ -1,6 +1,6 @@
 """The site of a process of nodes.
 
-Rule: nothing imports this module by an import statement (`loading.py`).
+Rule: nothing imports this module by an import statement (`network/http/listener.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,9 @@ from ...admin.recording.log import AuditLog
 from ...cluster.entities import Broker
 from ...cluster.image import Image
 from ...cluster.znodes import layout
-from ...network.http.health import Health
 from ...network.http.listener import HttpListener, Serve
 from ...network.http.serving import Site
+from ...network.http.shown import Health
 from ...network.http.topic_statistics import TopicStatistics
 from ...network.http.views import MAX_NODES, NodeRow, PageState, audit_trouble, rule_rows
 from ...process.observe.secrets import redact_configs

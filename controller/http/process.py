@@ -11,7 +11,7 @@ import trio
 
 from ...admin.recording.decisions import RecentDecisions
 from ...cluster.image import Image
-from ...network.http.health import Health, NodeHealth
+from ...network.http.shown import Health, NodeHealth
 from ...network.server import Server
 from ...network.serving.dispatcher import Dispatcher
 from ...network.serving.forwarding import Forwarder

@@ -17,8 +17,7 @@ import trio
 from ...admin.policy.loading import loaded_policy
 from ...admin.recording.decisions import RecentDecisions
 from ...admin.recording.log import AuditLog, AuditSettings, audit_settings
-from ...network.descriptors import MOST_CONNECTIONS
-from ...network.limits import connection_limits
+from ...network.limits import MOST_CONNECTIONS, connection_limits
 from ...network.server import Server, check_addresses
 from ...network.serving.dispatcher import Dispatcher
 from ...network.serving.forwarding import Forwarder

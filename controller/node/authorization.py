@@ -14,7 +14,7 @@ from ...process.observe.logs import CLIENT_LINES, RateLimitedLog, cut
 from ...process.observe.metrics import AuthorizationMetrics
 from ...process.settings.keys import KEYS
 from ...process.settings.node_config import NodeConfig
-from ...process.settings.super_users import super_users
+from ...process.settings.node_rules import super_users
 from ...protocol.acls import kafka_name
 from ...security.acls import AclIndex
 from ...security.authorizer import AclRules, Authorization, UserAuthorizer

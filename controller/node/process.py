@@ -15,9 +15,8 @@ from functools import partial
 import trio
 
 from ...cluster.errors import ConfigurationError, first_of
-from ...network.descriptors import raise_limit, room_for_connections
-from ...network.http.listener import HttpListener
-from ...network.http.loading import open_site
+from ...network.http.listener import HttpListener, open_site
+from ...network.limits import raise_limit, room_for_connections
 from ...network.server import PortTakenError
 from ...network.serving.mistakes import mistakes_of
 from ...process.observe.logs import use_format

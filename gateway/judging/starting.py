@@ -18,7 +18,7 @@ from ...admin.recording.decisions import NodeDecisions, RecentDecisions
 from ...admin.recording.log import AuditLog, audit_settings
 from ...admin.recording.recorder import AuditRecorder
 from ...admin.recording.records import EventOrigin
-from ...audit.names import name_parts, plain_name
+from ...audit.files import name_parts, plain_name
 from ...client.network import Network
 from ...clock import now_ms
 from ...process.observe.logs import RateLimitedLog

@@ -4,18 +4,26 @@ Rule: an HTTP client can harm nobody else. The number of connections is bounded,
 makes room for a new one; a client that does not read its answer is disconnected; and an
 error ends the connection on which it happened. The service behind the connections is loaded by the
 first of them.
+
+Nothing imports `serving`, or a site that is made with it, by an import statement: it needs h11,
+starlette and prometheus-client, so a process whose page nobody opens neither starts later nor grows
+by them.
 """
 
 import errno
 import ipaddress
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
+from importlib import import_module
+from typing import TypeVar
 
 import trio
 
 from ...cluster.errors import ConfigurationError
 from ...policies.configs.values import host_and_port
 from ...process.observe.logs import ClientWarnings
+from ...process.settings.node_config import NodeConfig
 from ...protocol.other_protocols import FIRST_BYTES, HTTP, TEXT, protocol_of
 from ..binding import open_listeners, port_of
 from ..handshake_errors import HandshakeError
@@ -31,6 +39,7 @@ STALL_SECONDS = 10.0
 READ_BYTES = 4 * 1024
 PAUSE_SECONDS = 0.1
 OVERLOADED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
+P = TypeVar("P")
 
 
 def parse_address(text: str) -> tuple[str, int]:
@@ -201,3 +210,31 @@ class HttpListener:
             if self._serve is None:
                 self._serve = await self._load(self)
             return self._serve
+
+
+async def open_site(module: str, process: P, config: NodeConfig, nursery: trio.Nursery) -> HttpListener | None:
+    """Open the port that `http.listen` names, if it names one, and serve the site that the module
+    makes of the process, by tasks of the nursery. Raises ConfigurationError or OSError.
+    """
+    address = config.optional_string("http.listen")
+    if not address:
+        return None
+    protection = HttpProtection(config)
+    http = HttpListener(partial(_load_site, module, process), protection)
+    await http.open(address)
+    if protection.asks_for_a_token and protection.context is None and not is_loopback(http.host):
+        log.warning("http.bearer.token crosses the network unencrypted: set http.ssl.keystore.location")
+    if not protection.asks_for_a_token and not is_loopback(http.host):
+        log.warning(
+            "everybody who reaches %s can read the page and the metrics, with the names of topics and users: "
+            "set http.bearer.token.file, or let http.listen be an address of this machine alone", http.address,
+        )  # fmt: skip
+    nursery.start_soon(http.run)
+    nursery.start_soon(protection.follow)
+    return http
+
+
+async def _load_site(module: str, process: P, listener: HttpListener) -> Serve:
+    loaded = await trio.to_thread.run_sync(import_module, module)
+    make_site: Callable[[P, HttpListener], Serve] = loaded.site
+    return make_site(process, listener)

@@ -3,13 +3,28 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+import msgspec
+
 from ...admin.recording.decisions import RecentDecisions
 from ...admin.recording.log import AuditLog
 from ...cluster.image import Image
-from .health import Health
 from .listener import HttpListener
 from .topic_statistics import TopicStatistics
 from .views import PageState
+
+
+class NodeHealth(msgspec.Struct, frozen=True):
+    node: int
+    ready: bool
+    reasons: list[str]
+    """Why the node is not ready, or why it is ready and refuses changes."""
+
+
+class Health(msgspec.Struct, frozen=True):
+    ready: bool
+    reasons: list[str]
+    """Why the process is not ready, beside its nodes."""
+    nodes: list[NodeHealth]
 
 
 class Metrics(Protocol):

@@ -17,7 +17,7 @@ import msgspec
 from msgspec.structs import replace
 from pyarrow import fs
 
-from ...audit.names import ENDINGS, in_order, is_compressed, name_parts, plain_name, to_be_read
+from ...audit.files import ENDINGS, in_order, is_compressed, name_parts, plain_name, to_be_read
 from ..location import File, Location, reason
 from .digests import Digest
 

@@ -7,7 +7,7 @@ Rule: whatever was not read is told, as long as it is so.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ...audit.names import name_parts
+from ...audit.files import name_parts
 from ..location import reason
 from .files import UNKNOWN, AuditFile, FileProgress, as_text, base_name, former_names, is_read, lasting_name
 from .state import State

@@ -6,8 +6,8 @@ from functools import cached_property
 from itertools import chain
 
 from ...audit.compression import BROKEN, chunks, opened
+from ...audit.files import COMPRESSED
 from ...audit.lines import LineReader
-from ...audit.names import COMPRESSED
 from ...audit.reading import FileText
 from ..location import File, reason
 from .digests import Digest, Hashing, block_begin

@@ -3,6 +3,10 @@
 Rule: texts that Kafka takes for the same value of a key have the same canonical text, which is the
 one that Kafka would show: ` TRUE` is `true`, `+05` is `5`, `compact, compact` is `compact`. The
 value of an unknown key, or one that Kafka would refuse, stays as it is.
+
+A gateway learns keys that no table has from a cluster that says they are no secrets. A process has
+one cluster, so what it learns holds for all that it judges. Nothing that a table has is learned,
+and no more than MOST keys are.
 """
 
 from collections.abc import Mapping
@@ -10,7 +14,6 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from .broker_keys import TABLE as BROKER_TABLE
-from .learned import LEARNED, learn
 from .newer_keys import NEWER_KEYS
 from .tables import read_table
 from .topic_keys import TABLE as TOPIC_TABLE
@@ -37,6 +40,9 @@ SETS = frozenset(
 LISTENER_PREFIX = "listener.name."
 REMEMBERED = 64
 """The longest texts, in characters, whose canonical form is cached."""
+MOST = 2_000
+LEARNED: dict[str, KeyType] = {}
+"""The types of the keys that were learned, by name."""
 
 
 def canonical(name: str, text: str) -> str:
@@ -66,8 +72,14 @@ def type_of(name: str) -> KeyType:
 
 
 def learn_keys(keys: Mapping[str, KeyType]) -> None:
-    """Remember the types of keys that a cluster tells of and that are no secrets."""
-    if learn({name: kind for name, kind in keys.items() if name not in TYPES}):
+    """Remember the types of keys that a cluster has and that are no secrets."""
+    new = [
+        (name, kind)
+        for name, kind in keys.items()
+        if name not in TYPES and name not in LEARNED and kind is not KeyType.PASSWORD
+    ]
+    if new and len(LEARNED) < MOST:
+        LEARNED.update(new[: MOST - len(LEARNED)])
         _short.cache_clear()
 
 

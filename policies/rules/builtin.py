@@ -4,23 +4,30 @@ Rule: a built-in rule judges only what a request changes, so that a topic which 
 rule can still be altered in other ways.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import msgspec
 
 from ...text import noun, plural
-from ..interface import TopicState
+from ..interface import AdminRequest, TopicState
 from ..topic_counts import Held, counts_of, total
 from ..verdict import RuleAction
 from . import possible
 from .config_bounds import read_config_bounds
 from .facts import Facts
 from .matching import USER, Match, PatternFault, full_match, literal_prefix, pattern_match
-from .protected_operations import read_protected_operations
 from .rule import NameGuard, Rule, Scope, read_scope
 from .tables import TomlTable
 from .vocabulary import (
+    ADMIN_OPERATIONS,
     CREATED,
+    ELECT_LEADERS,
+    ELECTION_TYPE,
+    ELECTION_TYPES,
+    NAME,
     PARTITIONS,
     PARTITIONS_BEFORE,
     PRINCIPAL,
@@ -30,9 +37,35 @@ from .vocabulary import (
     TOPIC,
     TOPIC_OPERATIONS,
 )
-from .windows import read_change_window
 
 CREATE_OR_ALTER = ("create", "alter")
+WORDS: Mapping[str, str] = {
+    "create_acls": "create ACLs of {}",
+    "delete_acls": "delete ACLs of {}",
+    "alter_user_scram_credentials": "change the credentials of user {}",
+    "alter_client_quotas": "change the quotas of {}",
+    "create_delegation_token": "create a delegation token",
+    "renew_delegation_token": "renew a delegation token",
+    "expire_delegation_token": "expire a delegation token",
+    "delete_groups": "delete group {}",
+    "offset_commit": "set offsets of group {}",
+    "offset_delete": "delete offsets of group {}",
+    "elect_leaders": "elect leaders of {}",
+    "alter_replica_log_dirs": "move replicas of {} to other directories",
+    "alter_group_configs": "change the configs of group {}",
+    "alter_client_metrics": "change the client metrics {}",
+}
+"""The operations in words, with the place of the resource."""
+MAX_NAME = 250
+"""The longest name of a resource in a message, in characters."""
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+HOURS = re.compile(r"(\d{2}):(\d{2})-(\d{2}):(\d{2})", re.ASCII)
+DAY_MINUTES = 24 * 60
+
+Window = tuple[int, int]
+"""Begin and end in minutes of the day, the end excluded. If the end is smaller, it is on the next
+day.
+"""
 
 
 def read_name_pattern(table: TomlTable, name: str) -> Rule:
@@ -262,6 +295,93 @@ def _age_ms(facts: Facts) -> int:
     if facts.created_ms is None or facts.request.time_ms is None:
         raise UnknownAgeError("the age of the topic is not known")
     return facts.request.time_ms - facts.created_ms
+
+
+def read_protected_operations(table: TomlTable, name: str) -> Rule:
+    """Read a `[[protected_operations]]`: operations that its `principals` may not carry out."""
+    scope = read_scope(table, name, ADMIN_OPERATIONS, ADMIN_OPERATIONS)
+    if not table.has("operations"):
+        table.note("operations is missing: the operations that are protected")
+    elections = table.choices("election_types", ELECTION_TYPES)
+    if elections is not None and ELECT_LEADERS not in scope.operations:
+        table.note(f"election_types is about {ELECT_LEADERS}, which operations does not name", "election_types")
+    table.finish()
+
+    def judge(facts: Facts) -> str | None:
+        request = facts.request
+        assert isinstance(request, AdminRequest)
+        elects = request.election_type
+        if elects is not None and elections is not None and elects not in elections:
+            return None
+        words = WORDS[facts.operation] if elects is None else f"elect {elects} leaders of {{}}"
+        return scope.message or f"{facts.principal} may not {words.format(request.name[:MAX_NAME])}."
+
+    return scope.rule(judge, {PRINCIPAL, NAME, ELECTION_TYPE})
+
+
+def read_change_window(table: TomlTable, name: str) -> Rule:
+    """Read a `[[change_window]]`. A window that passes midnight belongs to the day on which it
+    opens.
+    """
+    scope = read_scope(table, name)
+    days = _days(table)
+    windows = [_window(table, text, index) for index, text in enumerate(table.texts("hours") or ("00:00-24:00",))]
+    zone = _zone(table)
+    if not (table.has("days") or table.has("hours")):
+        table.note("neither days nor hours is given")
+    table.finish()
+
+    def judge(facts: Facts) -> str | None:
+        now = facts.time.astimezone(zone)
+        if any(is_open(now, days, window) for window in windows if window is not None):
+            return None
+        return scope.message or f"{now:%a %H:%M} {zone.key} is outside of the change window."
+
+    return scope.rule(judge, {TIME})
+
+
+def is_open(now: datetime, days: frozenset[str], window: Window) -> bool:
+    begin, end = window
+    minute = now.hour * 60 + now.minute
+    today, yesterday = DAYS[now.weekday()], DAYS[(now - timedelta(days=1)).weekday()]
+    if begin < end:
+        return today in days and begin <= minute < end
+    return (today in days and minute >= begin) or (yesterday in days and minute < end)
+
+
+def _days(table: TomlTable) -> frozenset[str]:
+    chosen: set[str] = set()
+    for index, text in enumerate(table.texts("days") or DAYS):
+        first, dash, last = text.partition("-")
+        if first not in DAYS or (dash and last not in DAYS):
+            table.note(
+                f"days has {text!r}, but takes {', '.join(DAYS)} and ranges such as mon-fri", *table.at("days", index)
+            )
+            continue
+        begin, end = DAYS.index(first), DAYS.index(last if dash else first)
+        chosen.update(DAYS[begin : end + 1] if begin <= end else DAYS[begin:] + DAYS[: end + 1])
+    return frozenset(chosen)
+
+
+def _window(table: TomlTable, text: str, index: int) -> Window | None:
+    found = HOURS.fullmatch(text)
+    times: Sequence[int] = [] if found is None else [int(part) for part in found.groups()]
+    if not times or times[1] > 59 or times[3] > 59 or times[0] > 23 or times[2] * 60 + times[3] > DAY_MINUTES:
+        table.note(f"hours has {text!r}, but takes times such as 09:00-17:00", *table.at("hours", index))
+        return None
+    window = times[0] * 60 + times[1], times[2] * 60 + times[3]
+    if window[0] == window[1]:
+        table.note(f"hours has {text!r}, a window that is never open", *table.at("hours", index))
+    return window
+
+
+def _zone(table: TomlTable) -> ZoneInfo:
+    name = table.text("timezone") or "UTC"
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError, KeyError):  # ZoneInfoNotFoundError is a KeyError; a folder of zones is an OSError
+        table.note(f"timezone {name!r} is unknown; it is one of the tz database, such as Europe/Berlin", "timezone")
+        return ZoneInfo("UTC")
 
 
 BUILT_IN: Mapping[str, Callable[[TomlTable, str], Rule]] = {

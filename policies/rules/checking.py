@@ -14,9 +14,8 @@ import msgspec
 import re2
 
 from .engine_text import EngineText
-from .literals import LITERALS, literal_type, literal_value, operations_named
 from .matching import compiled_regex
-from .operators import an, comparable, type_of_operation
+from .operators import LITERALS, an, comparable, literal_type, literal_value, operations_named, type_of_operation
 from .plausible import Doubt, implausible
 from .syntax import SyntaxFault, SyntaxNode, parse
 from .vocabulary import (

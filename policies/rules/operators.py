@@ -1,12 +1,16 @@
-"""The types that operators take and give, in expressions of rules.
+"""The types of literals, and those that operators take and give, in expressions of rules.
 
-Rule: types that can never go together are a mistake; nothing is said about a value of any type.
+Rule: types that can never go together are a mistake, and so is a string that means something else
+than its author thinks; nothing is said about a value of any type.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+import cel
+
+from ..interface import ANONYMOUS
 from .syntax import SyntaxFault, SyntaxNode
-from .vocabulary import ANY, BOOL, BYTES, DURATION, NUMBERS, STRING, TIMESTAMP, Type, list_of
+from .vocabulary import ANY, BOOL, BYTES, DOUBLE, DURATION, INT, NULL, NUMBERS, STRING, TIMESTAMP, UINT, Type, list_of
 
 EQUALITY = frozenset({"==", "!="})
 ORDER = frozenset({"<", "<=", ">", ">="})
@@ -21,6 +25,7 @@ SUMS: Mapping[tuple[str, str, str], Type] = {
     ("-", "timestamp", "timestamp"): DURATION,
     ("-", "duration", "duration"): DURATION,
 }
+LITERALS = {"bool": BOOL, "null": NULL, "int": INT, "uint": UINT, "double": DOUBLE, "string": STRING, "bytes": BYTES}
 
 
 def type_of_operation(node: SyntaxNode, one: Type, other: Type, *, joins_lists: bool) -> Type:
@@ -80,3 +85,38 @@ def _hint(one: Type, other: Type) -> str:
 def an(kind: Type) -> str:
     """Return the name of a type with its article."""
     return f"an {kind}" if kind.name[0] in "aeiou" else f"a {kind}"
+
+
+def literal_value(node: SyntaxNode) -> str:
+    """Return the value of a string literal, as the engine reads it."""
+    try:
+        value = cel.compile(node.text).execute()
+    except (ValueError, RuntimeError):
+        raise SyntaxFault(node.at, "has an escape that CEL does not know") from None
+    assert isinstance(value, str)
+    return value
+
+
+def literal_type(node: SyntaxNode) -> Type:
+    if node.kind != "string":
+        return LITERALS[node.kind]
+    if "b" in node.text[:2].lower().split(node.text[-1])[0]:
+        return BYTES
+    if literal_value(node) == ANONYMOUS:  # such a condition would never be true for clients that are not authenticated
+        raise SyntaxFault(
+            node.at,
+            f"names {ANONYMOUS}, a user of that name: for clients that are not authenticated, write principal == null",
+        )
+    return STRING
+
+
+def operations_named(left: SyntaxNode, right: SyntaxNode) -> Iterator[tuple[str, int]]:
+    """Yield the literals that `request.operation` is compared with, or looked for among."""
+    for of, other in ((left, right), (right, left)):
+        if of.kind == "select" and of.text == "operation" and of.parts[0].text == "request":
+            literals = other.parts if other.kind == "list" else (other,)
+            yield from (
+                (literal_value(each), each.at)
+                for each in literals
+                if each.kind == "string" and literal_type(each) == STRING
+            )

@@ -14,9 +14,8 @@ from ..configs.canonical import canonical, type_of
 from ..configs.known import NUMBERS, Strange, strange_key, wrong_value
 from ..configs.values import KeyType
 from . import possible
-from .literals import literal_type, literal_value
 from .matching import compiled_regex
-from .operators import EQUALITY, ORDER
+from .operators import EQUALITY, ORDER, literal_type, literal_value
 from .syntax import SyntaxFault, SyntaxNode
 from .vocabulary import STRING, TOPIC_OPERATIONS
 

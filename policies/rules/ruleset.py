@@ -7,11 +7,14 @@ files, so that a verdict has the findings of all rules and not of the first alon
 A file without rules is a mistake, because a file that is just being written looks the same, unless
 it says `rule_count = 0`. With any `rule_count`, a file that was cut off between two rules is not
 taken for whole.
+
+A file that cannot be read is a mistake like any other, reported with the file's name.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import sha256
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -171,3 +174,34 @@ def _read(
     for found in (mistakes, doubts):
         found.sort(key=lambda mistake: (mistake.file, mistake.line, mistake.column))
     return [rule for _, rule in sorted(rules, key=itemgetter(0))]  # in the order of the file
+
+
+def read_rule_files(paths: Sequence[Path]) -> RuleSet:
+    return rules_of((path, _content(path)) for path in paths)
+
+
+def rules_of(contents: Iterable[tuple[Path, bytes | str]]) -> RuleSet:
+    """Make rules of files, each given by its content or by the reason why it cannot be read. Raises
+    RuleFileError.
+    """
+    sources, mistakes = [], []
+    for path, held in contents:
+        if isinstance(held, bytes):
+            sources.append(RuleSource(str(path), held))
+        else:
+            mistakes.append(Mistake(str(path), 1, 1, f"the file cannot be read: {held}"))
+    try:
+        rules = load_rules(sources)
+    except RuleFileError as error:
+        raise RuleFileError([*mistakes, *error.mistakes]) from None
+    if mistakes:
+        raise RuleFileError(mistakes)
+    return rules
+
+
+def _content(path: Path) -> bytes | str:
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)  # one byte more shows that the file is too large
+    except OSError as error:
+        return error.strerror or str(error)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from ...audit.event import REDACTED
 from ...cluster.errors import LEFT_OUT
-from ...policies.configs.learned import LEARNED
+from ...policies.configs.canonical import LEARNED
 from ...policies.configs.newer_keys import NEWER_KEYS
 from ...policies.configs.values import KeyType
 from ..settings.keys import KEYS

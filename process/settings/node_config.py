@@ -13,8 +13,7 @@ from typing import Any, TypeVar, TypeVarTuple
 
 from ...policies.configs.values import Value
 from .dynamic_keys import acceptable_broker_configs
-from .jaas import JaasConfig, parse_jaas
-from .jaas_file import Sections, login_of_mechanism, section_of
+from .jaas import JaasConfig, Sections, login_of_mechanism, parse_jaas, section_of
 from .keys import PLUGIN_KEYS, Key, key_named
 from .listeners import ConfiguredListener, ListenerFault, make_listeners, parse_counts, parse_protocol_map
 

@@ -12,7 +12,6 @@ from .keys import KEYS, LISTENER_MECHANISM_KEYS, listener_of
 from .listeners import EVERY_IPV6_ADDRESS, ListenerFault, parse_protocol_map
 from .node_config import NodeConfig
 from .refused_keys import faults_of_keys
-from .super_users import super_users
 from .zookeeper_rules import faults_of_zookeeper
 
 Fault = tuple[str, str]
@@ -206,3 +205,15 @@ def _words(names: set[str]) -> str:
 
 
 assert {POLICY_KEY, *OLDER_POLICY_KEYS} <= KEYS.keys()
+
+
+def super_users(text: str) -> frozenset[str]:
+    """Return the principals in a list such as `User:alice;User:bob`. Semicolons separate them,
+    because the name of a principal that comes from a certificate has commas. Raises ValueError.
+    """
+    principals = [each.strip() for each in text.split(";")]
+    for each in principals:
+        kind, colon, name = each.partition(":")
+        if each and not (kind and colon and name):
+            raise ValueError(f"{each!r} is no principal, which is written User:name")
+    return frozenset(filter(None, principals))

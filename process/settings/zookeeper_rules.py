@@ -7,8 +7,7 @@ the start. The checks open no file; `loading.py` has read the JAAS file.
 from collections.abc import Iterator
 
 from .environment import JAAS_FILE
-from .jaas import JaasConfig, JaasError, parse_jaas
-from .jaas_file import AT_ZOOKEEPER
+from .jaas import AT_ZOOKEEPER, JaasConfig, JaasError, parse_jaas
 from .node_config import NodeConfig
 
 Fault = tuple[str, str]

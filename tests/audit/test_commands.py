@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from minicontroller.audit.event import MAX_LINE_BYTES, AuditEvent, Effect, Observed, encode
-from minicontroller.audit.names import file_name
+from minicontroller.audit.files import file_name
 from minicontroller.audit.reading import Follower, read
 from minicontroller.cli.commands import commands
 from tests.audit.logs import CLUSTER, a_creation, a_log, a_state, an_empty_snapshot, stamp, write

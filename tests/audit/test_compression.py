@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from minicontroller.audit.event import AuditEvent, encode
-from minicontroller.audit.names import file_name
+from minicontroller.audit.files import file_name
 from minicontroller.audit.reading import read
 from minicontroller.cli.commands import commands
 from tests.audit.logs import CLUSTER, a_log, found

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicontroller.audit.event import AuditEvent, Decision, encode
-from minicontroller.audit.names import file_name
+from minicontroller.audit.files import file_name
 from minicontroller.audit.searching import SearchCursor, SearchLimits, SearchQuery, SearchResult, parse_cursor, search
 from tests.audit.logs import CLUSTER, a_creation, a_log
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from minicontroller.audit.event import Dropped, Effect, Observed, encode
-from minicontroller.audit.names import file_name
+from minicontroller.audit.files import file_name
 from minicontroller.audit.reading import read
 from minicontroller.cli.commands import commands
 from tests.audit.logs import (

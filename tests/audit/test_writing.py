@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.audit.files import audit_files
-from minicontroller.audit.names import file_name
+from minicontroller.audit.files import audit_files, file_name
 from minicontroller.audit.writing import AuditFiles, EncodedLine
 
 CLUSTER = "AAAAAAAAAAAAAAAAAAAAAQ"

@@ -13,7 +13,7 @@ import trio
 
 from minicontroller.cli.policy_cases import judged, read_request
 from minicontroller.policies import TopicManagementPolicy
-from minicontroller.policies.rules.reading import read_rule_files
+from minicontroller.policies.rules.ruleset import read_rule_files
 from minicontroller.policies.verdict import refusal
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicontroller.audit.event import AuditEvent, Dropped, Observed, PolicyDecision, Removal, RuleFinding
-from minicontroller.audit.names import file_name
+from minicontroller.audit.files import file_name
 from minicontroller.controller.http.node_site import ShownNodes
 from minicontroller.controller.http.process import Process
 from minicontroller.controller.node.app import RunningNode

@@ -12,7 +12,7 @@ import pytest
 import trio
 
 from minicontroller.cluster.errors import ConfigurationError
-from minicontroller.network.http.loading import open_site
+from minicontroller.network.http.listener import open_site
 from minicontroller.network.http.protection import HttpProtection
 from minicontroller.process.settings.loading import config_from_mapping
 from tests.support.certificates import Authority

@@ -10,8 +10,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from minicontroller.network.descriptors import room_for_connections
-from minicontroller.network.limits import ConnectionLimits
+from minicontroller.network.limits import ConnectionLimits, room_for_connections
 from minicontroller.network.server import Acceptor, PortTakenError, Server, check_addresses
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse

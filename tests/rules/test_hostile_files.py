@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from minicontroller.policies.rules.builtin import BUILT_IN
 from minicontroller.policies.rules.mistakes import RuleFileError, RuleSource
 from minicontroller.policies.rules.positions import Positions
-from minicontroller.policies.rules.reading import read_rule_files
-from minicontroller.policies.rules.ruleset import RuleSet, load_rules
+from minicontroller.policies.rules.ruleset import RuleSet, load_rules, read_rule_files
 from minicontroller.policies.rules.syntax import SyntaxFault, parse
 from minicontroller.policies.verdict import Finding
 from tests.policies.asking import alter, cluster, create, delete, delete_records

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.policies.rules.reading import read_rule_files
+from minicontroller.policies.rules.ruleset import read_rule_files
 from tests.rules.reading import condition, mistakes, rules
 
 NIGHT = 'request.time > timestamp("2026-12-02T00:00:00Z") && request.time < timestamp("2026-12-01T00:00:00Z")'

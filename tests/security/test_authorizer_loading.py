@@ -14,7 +14,7 @@ from minicontroller.policies.load_errors import PolicyLoadError
 from minicontroller.process.observe.metrics import AuthorizationMetrics
 from minicontroller.process.settings.loading import config_from_mapping
 from minicontroller.process.settings.node_config import NodeConfig
-from minicontroller.process.settings.super_users import super_users
+from minicontroller.process.settings.node_rules import super_users
 from minicontroller.protocol.acls import AclOperation, AclResourceType
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.security.acls import AclIndex

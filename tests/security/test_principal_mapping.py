@@ -13,8 +13,14 @@ import trustme
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicontroller.security.certificates import MAX_SUBJECT_BYTES, distinguished_name, name_from_der
-from minicontroller.security.principal_mapping import MAX_RULES, MappingFault, PrincipalMapper
+from minicontroller.security.certificates import (
+    MAX_RULES,
+    MAX_SUBJECT_BYTES,
+    MappingFault,
+    PrincipalMapper,
+    distinguished_name,
+    name_from_der,
+)
 
 DUKE = "CN=Duke,OU=JavaSoft,O=Sun Microsystems,C=US"
 NOBODY = "nobody"

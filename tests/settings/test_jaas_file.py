@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from minicontroller.cluster.errors import ConfigurationError
-from minicontroller.process.settings.jaas import PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE, JaasError
-from minicontroller.process.settings.jaas_file import parse_jaas_file
+from minicontroller.process.settings.jaas import PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE, JaasError, parse_jaas_file
 from minicontroller.process.settings.loading import load_config
 from minicontroller.process.settings.node_config import NodeConfig
 from minicontroller.security.listeners import server_listeners

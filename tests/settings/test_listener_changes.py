@@ -4,7 +4,7 @@ said them, and what has to be opened.
 
 import pytest
 
-from minicontroller.process.settings.listener_changes import added_listeners, fault_of_change
+from minicontroller.process.settings.in_force import added_listeners, fault_of_change
 from minicontroller.process.settings.loading import config_from_mapping
 
 LISTENERS, ADVERTISED, PROTOCOLS = "listeners", "advertised.listeners", "listener.security.protocol.map"

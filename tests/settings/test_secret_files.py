@@ -7,9 +7,8 @@ from minicontroller.gateway.configuration import _open_key_stores, load_gateway_
 from minicontroller.gateway.written_keys import WrittenKeys
 from minicontroller.policies.configs.values import KeyType
 from minicontroller.process.settings.keys import KEYS
-from minicontroller.process.settings.loading import config_from_mapping
+from minicontroller.process.settings.loading import config_from_mapping, written_settings
 from minicontroller.process.settings.secret_files import warnings_of_configuration
-from minicontroller.process.settings.sources import written_settings
 
 MODES = {0o644: True, 0o604: True, 0o640: False, 0o600: False}
 PLANTED = "planted-secret-of-a-test"

@@ -12,8 +12,16 @@ import trio.testing
 from kazoo.client import KazooClient  # type: ignore[import-untyped]
 
 from minicontroller.cluster.znodes.access_lists import protected
-from minicontroller.store.base import HIDDEN, AccessDenied, Create, SessionState, SetData, StoreError, StoreUnavailable
-from minicontroller.store.trees import listed_below
+from minicontroller.store.base import (
+    HIDDEN,
+    AccessDenied,
+    Create,
+    SessionState,
+    SetData,
+    StoreError,
+    StoreUnavailable,
+    listed_below,
+)
 from minicontroller.store.watchdog import run_watchdog
 from minicontroller.store.zookeeper import ZooKeeperStore
 from tests.store.worlds import PATIENCE_SECONDS, Watcher, reaches

@@ -10,13 +10,12 @@ from minicontroller.audit import event
 from minicontroller.audit.lines import decode_line
 from minicontroller.cluster.errors import Refusal
 from minicontroller.gateway.identity.sight import bearer_name, plain_name
-from minicontroller.process.settings.jaas import JaasError, parse_jaas
-from minicontroller.process.settings.jaas_file import parse_jaas_file
+from minicontroller.process.settings.jaas import JaasError, parse_jaas, parse_jaas_file
 from minicontroller.process.settings.listeners import ListenerFault, parse_counts, parse_endpoints, parse_protocol_map
 from minicontroller.process.settings.properties import PropertiesError, parse_properties
 from minicontroller.security.bearer_message import read_bearer_message
+from minicontroller.security.certificates import PrincipalMapper
 from minicontroller.security.principal import principal_from_envelope, principal_from_text
-from minicontroller.security.principal_mapping import PrincipalMapper
 from minicontroller.security.scram import ScramError, _attributes
 from minicontroller.security.scram_credentials import parse_credential
 from minicontroller.security.scram_server import read_client_final, read_client_first

@@ -16,7 +16,7 @@ from minicontroller.audit.replay import Replay
 from minicontroller.audit.verifying import Verification
 from minicontroller.gateway.judging.judge import MOST_PARTS
 from minicontroller.policies.judging import Judge
-from minicontroller.policies.rules.reading import rules_of
+from minicontroller.policies.rules.ruleset import rules_of
 from tests.gateway.judging.asking import (
     BROKER,
     EXISTS,

@@ -34,7 +34,7 @@ from minicontroller.gateway.judging.records import Records
 from minicontroller.gateway.judging.resolution import MOST_ACLS, MOST_FILTERS
 from minicontroller.gateway.judging.review import Reviewer
 from minicontroller.gateway.judging.turns import Turns
-from minicontroller.policies.rules.reading import rules_of
+from minicontroller.policies.rules.ruleset import rules_of
 from minicontroller.process.settings.node_config import NodeConfig
 from minicontroller.protocol.acls import AclOperation, PermissionType
 from minicontroller.protocol.api_keys import ApiKey

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from minicontroller.gateway.judging.reading import defaults_of, told_keys
-from minicontroller.policies.configs.canonical import canonical, learn_keys
-from minicontroller.policies.configs.learned import LEARNED, MOST
+from minicontroller.policies.configs.canonical import LEARNED, MOST, canonical, learn_keys
 from minicontroller.policies.configs.values import KeyType
 from minicontroller.process.observe.secrets import redact_configs
 from minicontroller.process.settings.node_config import ConfigSource, NodeConfig

@@ -15,7 +15,7 @@ from minicontroller.pipeline.backtest.candidate import Candidate, CandidateError
 from minicontroller.pipeline.backtest.isolated_loading import load_isolated
 from minicontroller.policies.judging import Judge
 from minicontroller.policies.loading import build_policy
-from minicontroller.policies.rules.reading import read_rule_files
+from minicontroller.policies.rules.ruleset import read_rule_files
 from minicontroller.policies.verdict import Verdict
 from tests.pipeline.backtest.asking import HEAD, at_most, in_python
 from tests.policies.asking import cluster, create
