@@ -15,7 +15,6 @@ from minicontroller.admin.configs.description import (
     DescribedConfig,
     broker_entries,
     default_broker_entries,
-    effective_topic_entries,
     topic_entries,
 )
 from minicontroller.policies.configs.tables import read_table
@@ -137,10 +136,10 @@ def test_topics_without_overrides_share_their_entries() -> None:
     configuration.
     """
     node = config_from_mapping({})
-    plain = effective_topic_entries({}, node)
-    assert effective_topic_entries({}, node) is plain
+    plain = topic_entries({}, node)
+    assert topic_entries({}, node) is plain
     assert [entry.name for entry in plain] == sorted(TOPIC_KEYS)
-    changed = effective_topic_entries({"retention.ms": "5"}, node)
+    changed = topic_entries({"retention.ms": "5"}, node)
     assert [one is other for one, other in zip(plain, changed, strict=True)].count(False) == 1
 
 
