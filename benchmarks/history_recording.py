@@ -38,9 +38,9 @@ from minicontroller.protocol.messages.create_topics import (
 )
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
 from minicontroller.protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
+    IncrementalAlterableConfig,
     IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
 )
 from minicontroller.security.credentials import PlainCredentials
 from minicontroller.store.memory import MemoryStore, MemoryTree
@@ -277,10 +277,10 @@ class _Crowd:
         if self._chance.random() < 0.3:
             configs["max.message.bytes"] = str(self._chance.randint(1, 8) << 20)
         changes = [
-            AlterableConfig(name=key, config_operation=ConfigOperation.SET, value=value)
+            IncrementalAlterableConfig(name=key, config_operation=ConfigOperation.SET, value=value)
             for key, value in configs.items()
         ]
-        resource = AlterConfigsResource(
+        resource = IncrementalAlterConfigsResource(
             resource_type=ResourceType.TOPIC, resource_name=self._some_topic(), configs=changes
         )
         await link.ask(IncrementalAlterConfigsRequest(resources=[resource]), ApiKey.INCREMENTAL_ALTER_CONFIGS)

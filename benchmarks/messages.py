@@ -17,9 +17,9 @@ from minicontroller.protocol.messages.describe_configs import (
     DescribeConfigsResponse,
 )
 from minicontroller.protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
+    IncrementalAlterableConfig,
     IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
     IncrementalAlterConfigsResponse,
 )
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
@@ -70,8 +70,8 @@ def delete_topics(names: Iterable[str], *, correlation_id: int = 1) -> bytes:
 
 def alter_topic_config(topic: str, key: str, value: str, *, correlation_id: int = 1) -> bytes:
     """Sets one config of one topic."""
-    configs = [AlterableConfig(name=key, config_operation=0, value=value)]
-    resource = AlterConfigsResource(resource_type=TOPIC, resource_name=topic, configs=configs)
+    configs = [IncrementalAlterableConfig(name=key, config_operation=0, value=value)]
+    resource = IncrementalAlterConfigsResource(resource_type=TOPIC, resource_name=topic, configs=configs)
     return _frame(
         ApiKey.INCREMENTAL_ALTER_CONFIGS, IncrementalAlterConfigsRequest(resources=[resource]), correlation_id
     )

@@ -18,7 +18,7 @@ from minicontroller.admin.policy.process import PolicyProcess
 from minicontroller.cluster.entities import Partition, Topic
 from minicontroller.cluster.image import Image
 from minicontroller.policies import ClusterState, CreateTopicRequest, TopicManagementPolicy
-from minicontroller.policies.judging import Judge
+from minicontroller.policies.judging import PolicyJudge
 from minicontroller.policies.loading import POLICY_KEY
 from minicontroller.policies.states import VersionedCluster
 from minicontroller.policies.verdict import PolicyOutcome
@@ -78,7 +78,7 @@ def questions(size: int) -> list[Question]:
 
 def in_place(policy: TopicManagementPolicy, asked: Sequence[Question]) -> list[float]:
     """Seconds of each."""
-    judge, seconds = Judge(policy), []
+    judge, seconds = PolicyJudge(policy), []
     for request, cluster in asked:
         began = time.perf_counter()
         assert judge.judge(request, cluster).decision is PolicyOutcome.ALLOWED

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from minicontroller.audit.event import Decision, decode
 from minicontroller.audit.replay import Replay
-from minicontroller.policies.judging import Judge
+from minicontroller.policies.judging import PolicyJudge
 from minicontroller.policies.loading import POLICY_KEY, build_policy, is_rule_file
 from minicontroller.policies.rules.ruleset import read_rule_files
 
 
-def replayed(folder: Path, judge: Judge) -> Iterator[tuple[Decision, bool]]:
+def replayed(folder: Path, judge: PolicyJudge) -> Iterator[tuple[Decision, bool]]:
     """Each decision that the policy is asked again, and whether it allows now."""
     replays: dict[str, Replay] = {}
     for file in sorted(folder.glob("*.ndjson")):  # names sort as things happened
@@ -40,9 +40,9 @@ def main() -> None:
     parser.add_argument("policy", help="A file of rules, or a class as FILE.py:CLASS.")
     options = parser.parse_args()
     if is_rule_file(options.policy):
-        judge = Judge(rules=read_rule_files([Path(options.policy)]))
+        judge = PolicyJudge(rules=read_rule_files([Path(options.policy)]))
     else:
-        judge = Judge(build_policy({POLICY_KEY: options.policy}))
+        judge = PolicyJudge(build_policy({POLICY_KEY: options.policy}))
     began = time.perf_counter()
     questions = denied = allowed = 0
     for event, allows in replayed(options.folder, judge):

@@ -108,12 +108,14 @@ class ConfigCalls(Calls):
         """Change configs; those that are not named stay as they are (KIP-339)."""
         from ..protocol.messages import incremental_alter_configs as messages
 
-        def row(resource: Resource) -> messages.AlterConfigsResource:
-            return messages.AlterConfigsResource(
+        def row(resource: Resource) -> messages.IncrementalAlterConfigsResource:
+            return messages.IncrementalAlterConfigsResource(
                 resource_type=resource.type,
                 resource_name=resource.name,
                 configs=[
-                    messages.AlterableConfig(name=change.name, config_operation=change.operation, value=change.value)
+                    messages.IncrementalAlterableConfig(
+                        name=change.name, config_operation=change.operation, value=change.value
+                    )
                     for change in changes[resource]
                 ],
             )

@@ -17,7 +17,7 @@ from ..process.settings.jaas import JaasError, parse_jaas
 from ..process.settings.properties import PropertiesError, parse_properties
 from ..security.credentials import Credentials, PlainCredentials, ScramCredentials
 from .keys import doubt_about
-from .properties import ClientProperties, Entry
+from .properties import ClientProperties, PropertyEntry
 
 CLIENT_ID = "minicontroller"
 
@@ -76,7 +76,7 @@ def configure(settings: Mapping[str, str]) -> ClientConfig:
     ConfigurationError.
     """
     place = "configuration"
-    entries = {key: Entry(key, text, place) for key, text in settings.items()}
+    entries = {key: PropertyEntry(key, text, place) for key, text in settings.items()}
     properties = ClientProperties(entries, place)
     return configured(properties, properties.text(SERVERS))
 
@@ -89,7 +89,9 @@ def load_client_config(text: str, file: str, *, bootstrap: str | None, default_b
         parsed = parse_properties(text, file)
     except PropertiesError as error:
         raise ConfigurationError(str(error)) from None
-    entries = {key: Entry(key, entry.value, f"{file}, line {entry.line}") for key, entry in parsed.entries.items()}
+    entries = {
+        key: PropertyEntry(key, entry.value, f"{file}, line {entry.line}") for key, entry in parsed.entries.items()
+    }
     properties = ClientProperties(entries, file)
     if bootstrap is None and properties.text(SERVERS):
         return configured(properties, properties.text(SERVERS), properties.placed(SERVERS, SERVERS), parsed.warnings)

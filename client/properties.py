@@ -12,7 +12,7 @@ from ..cluster.errors import ConfigurationError
 from ..policies.configs.values import MAX_INT, is_number
 
 
-class Entry(msgspec.Struct, frozen=True):
+class PropertyEntry(msgspec.Struct, frozen=True):
     name: str
     """The key as it was written, perhaps with a prefix."""
     text: str
@@ -21,7 +21,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class ClientProperties:
-    def __init__(self, entries: Mapping[str, Entry], place: str = "", prefix: str = "") -> None:
+    def __init__(self, entries: Mapping[str, PropertyEntry], place: str = "", prefix: str = "") -> None:
         """`place` is that of keys which are missing, and `prefix` stands before their names."""
         self.entries = entries
         self._place = place

@@ -7,7 +7,7 @@ in Python.
 
 Nothing here waits. The controller runs a policy in Python in a process of its own: it knows its
 `PolicyDescription`, and asks it between `found` and `verdict`. Others, a back-test for instance,
-use a `Judge`, which calls the policy in this process.
+use a `PolicyJudge`, which calls the policy in this process.
 """
 
 import inspect
@@ -154,7 +154,7 @@ class Verdicts:
         return Verdict(decision, self.name, text, seconds, findings, self.policy_hash)
 
 
-class Judge(Verdicts):
+class PolicyJudge(Verdicts):
     """A policy in Python and the rules beside it, both called in this process."""
 
     def __init__(self, policy: TopicManagementPolicy | None = None, rules: Rules | None = None) -> None:

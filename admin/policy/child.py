@@ -25,7 +25,7 @@ from typing import NoReturn
 import msgspec
 
 from ...policies.interface import ClusterState, JudgedRequest, TopicManagementPolicy, TopicState
-from ...policies.judging import Judge, call_policy, describe_policy, encodable
+from ...policies.judging import PolicyJudge, call_policy, describe_policy, encodable
 from ...policies.load_errors import PolicyLoadError
 from ...policies.loading import build_policy
 from ...policies.verdict import PolicyOutcome
@@ -215,7 +215,7 @@ def serve(link: LinkToNode) -> None:
     if not isinstance(load, Load):
         leave()
     policy = loaded(link, load)
-    judge, topics = Judge(policy), KnownTopics()
+    judge, topics = PolicyJudge(policy), KnownTopics()
     while isinstance(asked := link.receive(), PolicyQuestion):
         link.send(judged(link, judge, topics, asked))
     if not isinstance(asked, Close):
@@ -236,7 +236,7 @@ def loaded(link: LinkToNode, load: Load) -> TopicManagementPolicy:
     return policy
 
 
-def judged(link: LinkToNode, judge: Judge, topics: KnownTopics, asked: PolicyQuestion) -> PolicyAnswer:
+def judged(link: LinkToNode, judge: PolicyJudge, topics: KnownTopics, asked: PolicyQuestion) -> PolicyAnswer:
     if asked.forget:
         topics.clear()
     cluster = AskedCluster(link, topics, asked.cluster_size)

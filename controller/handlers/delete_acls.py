@@ -45,7 +45,7 @@ async def handle(node: Node, context: RequestContext, request: DeleteAclsRequest
     return answer
 
 
-class Removal:
+class AclRemoval:
     """The ACLs of one resource pattern that filters match. They are matched once they are about to
     be removed, because a change that is under way may add or remove some before.
     """
@@ -81,14 +81,14 @@ class Removal:
         return before.difference(self.removed)
 
 
-async def _removals(filters: Sequence[AclFilter], acls: Mapping[ResourcePattern, AclEntries]) -> list[Removal]:
+async def _removals(filters: Sequence[AclFilter], acls: Mapping[ResourcePattern, AclEntries]) -> list[AclRemoval]:
     """Return the removals from the patterns that have ACLs which the filters match, sorted."""
-    found: dict[ResourcePattern, Removal] = {}
+    found: dict[ResourcePattern, AclRemoval] = {}
     time_slice = TimeSlice()
     for index, each in enumerate(filters):
         for pattern in each.patterns(acls):
             if any(map(each.matches_entry, acls[pattern].entries)):
-                found.setdefault(pattern, Removal(pattern)).filters[index] = each
+                found.setdefault(pattern, AclRemoval(pattern)).filters[index] = each
             await time_slice.pause()
         await time_slice.pause()
     for pattern, removal in found.items():

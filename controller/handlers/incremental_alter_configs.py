@@ -27,9 +27,9 @@ from ...protocol.config_resources import ConfigOperation, ResourceType
 from ...protocol.error_codes import ErrorCode
 from ...protocol.header import DecidedElement
 from ...protocol.messages.incremental_alter_configs import (
-    AlterConfigsResource,
-    AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
+    IncrementalAlterConfigsResourceResponse,
     IncrementalAlterConfigsResponse,
 )
 from .config_changes import Alteration, AlterationPlanner, alter, check_own_id, refused_here
@@ -91,11 +91,11 @@ async def handle(
 
 
 def _response(
-    resources: Sequence[AlterConfigsResource | DecidedElement], changes: Sequence[PlannedChange]
+    resources: Sequence[IncrementalAlterConfigsResource | DecidedElement], changes: Sequence[PlannedChange]
 ) -> IncrementalAlterConfigsResponse:
     return IncrementalAlterConfigsResponse(
         responses=[
-            AlterConfigsResourceResponse(
+            IncrementalAlterConfigsResourceResponse(
                 error_code=change.code,
                 error_message=change.message,
                 resource_type=resource.resource_type,
@@ -106,7 +106,7 @@ def _response(
     )
 
 
-def _alteration(node: Node, resource: AlterConfigsResource) -> Alteration:
+def _alteration(node: Node, resource: IncrementalAlterConfigsResource) -> Alteration:
     steps, config = _steps(resource), node.dynamic_configs.current
     per_broker = resource.resource_name != ""
     return Alteration(
@@ -119,11 +119,11 @@ def _alteration(node: Node, resource: AlterConfigsResource) -> Alteration:
     )
 
 
-def _steps(resource: AlterConfigsResource) -> list[IncrementalChange]:
+def _steps(resource: IncrementalAlterConfigsResource) -> list[IncrementalChange]:
     return [IncrementalChange(config.name, config.config_operation, config.value) for config in resource.configs]
 
 
-def _check_of_type(node: Node, context: RequestContext, resource: AlterConfigsResource) -> None:
+def _check_of_type(node: Node, context: RequestContext, resource: IncrementalAlterConfigsResource) -> None:
     """Check a resource for errors that the receiving node finds by itself."""
     if resource.resource_type == ResourceType.BROKER_LOGGER:
         context.check_cluster(ALTER_CONFIGS_OF_CLUSTER)
@@ -134,7 +134,7 @@ def _check_of_type(node: Node, context: RequestContext, resource: AlterConfigsRe
                 raise Refusal(ErrorCode.INVALID_REQUEST, f"Unknown operations type {config.config_operation}")
 
 
-def _check_loggers(node: Node, resource: AlterConfigsResource) -> None:
+def _check_loggers(node: Node, resource: IncrementalAlterConfigsResource) -> None:
     check_own_id(node, resource.resource_name)
     wanted: dict[str, str | None] = {}
     for config in resource.configs:
@@ -171,7 +171,7 @@ def _levels(wanted: Mapping[str, str | None]) -> tuple[Mapping[str, str], Mappin
     return log_levels.levels_of(wanted), log_levels.levels_after(wanted)
 
 
-def _alter_loggers(resource: AlterConfigsResource) -> None:
+def _alter_loggers(resource: IncrementalAlterConfigsResource) -> None:
     for name, level in operands(resource).items():
         log_levels.set_level(name, level)
 

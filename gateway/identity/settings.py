@@ -13,7 +13,7 @@ import msgspec
 
 from ...client.configuration import ClientConfig, configured
 from ...client.keys import LOGIN_KEYS, TLS_KEYS
-from ...client.properties import ClientProperties, Entry
+from ...client.properties import ClientProperties, PropertyEntry
 from ...process.settings.keys import KEYS
 from ...security.scram_credentials import HASHES
 from ..written_keys import WrittenKeys
@@ -100,9 +100,9 @@ def _of_controllers(keys: WrittenKeys) -> ClientProperties:
     return ClientProperties({**_of_client(keys, UPSTREAM), **_of_client(keys, CONTROLLER)}, prefix=UPSTREAM)
 
 
-def _of_client(keys: WrittenKeys, prefix: str) -> dict[str, Entry]:
+def _of_client(keys: WrittenKeys, prefix: str) -> dict[str, PropertyEntry]:
     return {
-        key.removeprefix(prefix): Entry(key, keys.text(key))
+        key.removeprefix(prefix): PropertyEntry(key, keys.text(key))
         for key in keys
         if key.startswith(prefix) and (prefix == CONTROLLER or not is_key(key))
     }

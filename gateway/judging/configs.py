@@ -14,10 +14,9 @@ from ...process.settings.keys import Key, UpdateMode, key_named
 from ...process.settings.topic_configs import TOPIC_KEYS
 from ...protocol.config_resources import ConfigOperation
 from ...protocol.messages.alter_configs import AlterConfigsResource
-from ...protocol.messages.incremental_alter_configs import AlterableConfig
-from ...protocol.messages.incremental_alter_configs import AlterConfigsResource as IncrementalResource
+from ...protocol.messages.incremental_alter_configs import IncrementalAlterableConfig, IncrementalAlterConfigsResource
 
-Resource = AlterConfigsResource | IncrementalResource
+Resource = AlterConfigsResource | IncrementalAlterConfigsResource
 Configs = Mapping[str, str]
 
 
@@ -25,7 +24,7 @@ def altered(before: Configs, resource: Resource, key_of: Callable[[str], Key | N
     """Return configs after AlterConfigs, which replaces all of them, or after
     IncrementalAlterConfigs. Raises Refusal.
     """
-    if isinstance(resource, IncrementalResource):
+    if isinstance(resource, IncrementalAlterConfigsResource):
         steps = [IncrementalChange(each.name, each.config_operation, each.value) for each in resource.configs]
         return apply_incremental(before, steps, key_of)
     entries = [(each.name, each.value) for each in resource.configs]
@@ -33,11 +32,11 @@ def altered(before: Configs, resource: Resource, key_of: Callable[[str], Key | N
     return {name: value for name, value in entries if value is not None}
 
 
-def stated_form(resource: Resource, after: Configs) -> IncrementalResource | None:
+def stated_form(resource: Resource, after: Configs) -> IncrementalAlterConfigsResource | None:
     """Return an element with the resulting values in place of what it appends and subtracts, or
     None if it does neither.
     """
-    if not isinstance(resource, IncrementalResource) or not any(map(_edits, resource.configs)):
+    if not isinstance(resource, IncrementalAlterConfigsResource) or not any(map(_edits, resource.configs)):
         return None
     configs = [
         msgspec.structs.replace(each, config_operation=int(ConfigOperation.SET), value=after[each.name])
@@ -48,7 +47,7 @@ def stated_form(resource: Resource, after: Configs) -> IncrementalResource | Non
     return msgspec.structs.replace(resource, configs=configs)
 
 
-def _edits(config: AlterableConfig) -> bool:
+def _edits(config: IncrementalAlterableConfig) -> bool:
     return config.config_operation in {ConfigOperation.APPEND, ConfigOperation.SUBTRACT}
 
 

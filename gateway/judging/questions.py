@@ -34,7 +34,7 @@ from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.create_partitions import CreatePartitionsTopic
 from ...protocol.messages.create_topics import CreatableTopic
 from ...protocol.messages.delete_topics import DeleteTopicState
-from ...protocol.messages.incremental_alter_configs import AlterConfigsResource as IncrementalResource
+from ...protocol.messages.incremental_alter_configs import IncrementalAlterConfigsResource
 from .configs import Configs, Resource, altered, broker_key, has_changed, stated_form, topic_key
 from .placement import Placed, added_by_name, by_counts, by_name, unplaceable
 from .reading import ClusterDefaults
@@ -64,7 +64,7 @@ class Question(msgspec.Struct, frozen=True):
     """Returns whether an image shows that the part took effect."""
     first_refusal: Refusal | None = None
     """What Kafka would refuse the part by before it asks a policy, as far as that is known."""
-    stated: IncrementalResource | None = None
+    stated: IncrementalAlterConfigsResource | None = None
     """The element in a form that does not depend on what was read, if the request's own does: in
     this form it goes on, so that what is carried out is what was judged.
     """
@@ -287,7 +287,7 @@ def can_never_be(wanted: Any) -> bool:
         case CreatableTopic():
             counts = wanted.num_partitions, wanted.replication_factor
             return not wanted.assignments and any(count <= 0 and count != BROKER_DEFAULT for count in counts)
-        case IncrementalResource():
+        case IncrementalAlterConfigsResource():
             return any(each.config_operation not in OPERATIONS for each in wanted.configs)
         case DeleteTopicState():
             return wanted.name is not None and wanted.topic_id != NO_TOPIC_ID

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from ...policies.interface import TopicManagementPolicy
-from ...policies.judging import Judge, call_policy
+from ...policies.judging import PolicyJudge, call_policy
 from ...policies.load_errors import PolicyLoadError
 from ...policies.loading import (
     ALTER_KEY,
@@ -90,7 +90,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
                 with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
                     policy = build_policy(configs)
                 names = {str(place): folder for folder, place in places.items()}
-                sandbox = Sandbox(Judge(policy, rules), timeout_ms=self.timeout_ms, names=names)
+                sandbox = Sandbox(PolicyJudge(policy, rules), timeout_ms=self.timeout_ms, names=names)
                 with sandbox.running():
                     yield sandbox
                     call_policy((policy or TopicManagementPolicy()).close)
@@ -139,7 +139,7 @@ def read_candidate(policy: str, settings: Sequence[str] = ()) -> LoadedCandidate
         ):
             loaded = build_policy(visible)
             ruleset = load_rules(rules) if rules else None
-            judge = Judge(loaded, ruleset)
+            judge = PolicyJudge(loaded, ruleset)
             new = sys.modules.keys() - known
             for spec in specs.values():
                 if (folder := folder_of(spec)) is not None:

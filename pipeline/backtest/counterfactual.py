@@ -26,7 +26,7 @@ from ...policies.rules.vocabulary import ADMIN
 from ...protocol.error_codes import ErrorCode
 from ...text import plural
 from .tally import Note, Tally
-from .timelines import NotApplicable, PolicyQuestion
+from .timelines import CandidateQuestion, NotApplicable
 from .verdicts import ALLOWED, recorded
 
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
@@ -87,7 +87,7 @@ class Counterfactual:
 
     # ------------------------------------------------------------------ asking
 
-    def question(self, event: Decision) -> PolicyQuestion | NotApplicable | None:
+    def question(self, event: Decision) -> CandidateQuestion | NotApplicable | None:
         self._other.begin(event)
         self._allowed = None
         before, was = self._before(event)
@@ -104,7 +104,9 @@ class Counterfactual:
         assumed = tuple(each for each in event.assumed if not self._is_parted(each.topic))
         cluster = self._other.cluster(msgspec.structs.replace(event, assumed=assumed) if event.assumed else event)
         is_changed = parted and event.operation not in ADMIN  # which change no topic's state
-        return PolicyQuestion(request, cluster, before, wanted) if is_changed else PolicyQuestion(request, cluster)
+        return (
+            CandidateQuestion(request, cluster, before, wanted) if is_changed else CandidateQuestion(request, cluster)
+        )
 
     def decided(self, event: Decision, *, allowed: bool | None) -> None:
         self._allowed = _was_made(event) if allowed is None else allowed

@@ -23,7 +23,7 @@ from ...policies.interface import (
     DeleteTopicRequest,
     PolicyRequest,
 )
-from ...policies.judging import Judge
+from ...policies.judging import PolicyJudge
 from ...policies.rules.facts import Facts
 from ...policies.rules.rule import Rule
 from ...policies.rules.ruleset import RuleSet
@@ -92,8 +92,8 @@ class Prefilter:
         self._whole = rules
         self._names = names
         self._rules = [_AskedRule(rule) for rule in rules.rules if not rule.operations.isdisjoint(OPERATIONS)]
-        self._composing = Judge(rules=rules)
-        self._judges: dict[int, Judge] = {}
+        self._composing = PolicyJudge(rules=rules)
+        self._judges: dict[int, PolicyJudge] = {}
         self._numbers: dict[tuple[Finding | None, ...], int] = {}
         self._forget()
         reads = {name for rule in self._rules for name in rule.columns}
@@ -143,7 +143,7 @@ class Prefilter:
             self.opinions.append(opinion(self._composing.verdict(findings, None, ALLOWED), names=self._names))
         return number
 
-    def judge(self, doubts: int) -> Judge | None:
+    def judge(self, doubts: int) -> PolicyJudge | None:
         """Return a judge by the rules that may object; None for that of all rules."""
         if doubts == ALL:
             return None
@@ -151,7 +151,7 @@ class Prefilter:
             if len(self._judges) > MOST_JUDGES:
                 self._judges.clear()
             some = [each.rule for number, each in enumerate(self._rules) if doubts & _bit(number)]
-            self._judges[doubts] = Judge(rules=RuleSet(some, self._whole.hash, [self._whole.name]))
+            self._judges[doubts] = PolicyJudge(rules=RuleSet(some, self._whole.hash, [self._whole.name]))
         return self._judges[doubts]
 
 

@@ -15,7 +15,7 @@ from ...audit.replayed_topics import ReplayedCluster
 from ...policies.interface import ClusterState, TopicState
 from ...policies.topic_counts import TopicCounts
 from .lines import state_of
-from .timelines import PolicyQuestion
+from .timelines import CandidateQuestion
 
 NONE = b"null"
 
@@ -54,7 +54,7 @@ class RecordedTimeline:
         elif topic in self.untold:
             self.untold = self.untold.delete(topic)
 
-    def question(self, event: Decision) -> PolicyQuestion | None:
+    def question(self, event: Decision) -> CandidateQuestion | None:
         """Return what a policy was asked, or would have been."""
         if event.assumed:
             self.catch_up(*(each.topic for each in event.assumed))
@@ -65,7 +65,7 @@ class RecordedTimeline:
         untold = self.untold
         for topic in filter(untold.__contains__, self._replay.validated):
             untold = untold.delete(topic)
-        return PolicyQuestion(request, _LazyCluster(self, event, cluster, untold) if untold else cluster)
+        return CandidateQuestion(request, _LazyCluster(self, event, cluster, untold) if untold else cluster)
 
     def decided(self, event: Decision, *, allowed: bool | None) -> None:
         """Ignore the candidate's verdict."""

@@ -17,13 +17,13 @@ import msgspec
 
 from ...audit.event import REDACTED, AuditEvent, Decision, Dropped, Observed, RecordedState, Removal, Requested, encode
 from ...audit.replay import DELETE_TOPIC, is_administration
-from ...policies.judging import Judge
+from ...policies.judging import PolicyJudge
 from ...policies.verdict import Verdict
 from .lines import decision_of, request_of, state_of, step_of
 from .recorded import RecordedTimeline
 from .sandbox import Sandbox
 from .tally import Note, Tally
-from .timelines import NotApplicable, PolicyQuestion, Timeline
+from .timelines import CandidateQuestion, NotApplicable, Timeline
 from .verdicts import (
     ALLOWED,
     BROKEN,
@@ -80,7 +80,7 @@ class PendingDecision(msgspec.Struct, frozen=True, gc=False):
 
     event: Any
     """The decision, with its states as JSON."""
-    asked: PolicyQuestion
+    asked: CandidateQuestion
 
 
 class Backtest:
@@ -105,7 +105,7 @@ class Backtest:
         self._cells: Counter[tuple[str, str, int, str]] = Counter()
 
     def feed(
-        self, event: AuditEvent, line: bytes | memoryview | None = None, judge: Judge | None = None
+        self, event: AuditEvent, line: bytes | memoryview | None = None, judge: PolicyJudge | None = None
     ) -> Difference | None:
         """Take the next event, decoded from `line`, and return the difference between its verdict
         and the candidate's, if any. A `judge` by some of the candidate's rules is asked in its
@@ -148,9 +148,9 @@ class Backtest:
             # then the policy was given the time that the state tells
             event = msgspec.structs.replace(event, before=state_of(bytes(event.before)))
         asked = self._timeline.question(event)
-        return PendingDecision(event, asked) if isinstance(asked, PolicyQuestion) else None
+        return PendingDecision(event, asked) if isinstance(asked, CandidateQuestion) else None
 
-    def ask(self, question: PendingDecision, judge: Judge | None = None) -> Verdict:
+    def ask(self, question: PendingDecision, judge: PolicyJudge | None = None) -> Verdict:
         """Ask the candidate, or in its place a `judge` by some of its rules."""
         asked = question.asked
         return (self._sandbox.ask if judge is None else judge.judge)(asked.request, asked.cluster)
@@ -220,7 +220,9 @@ class Backtest:
 
     # ------------------------------------------------------------------ one decision
 
-    def _decided(self, event: Decision, line: bytes | memoryview | None, judge: Judge | None) -> Difference | None:
+    def _decided(
+        self, event: Decision, line: bytes | memoryview | None, judge: PolicyJudge | None
+    ) -> Difference | None:
         counts = self._tally.counts
         is_within = self._window.has(event.time_ms)
         if (why := self._never_asked(event)) is not None:
@@ -229,7 +231,7 @@ class Backtest:
             return None
         asked = self._timeline.question(event)
         if not is_within:
-            if isinstance(asked, PolicyQuestion):
+            if isinstance(asked, CandidateQuestion):
                 self._timeline.decided(event, allowed=None)
             return None
         if asked is None or is_failed(event):
@@ -261,7 +263,7 @@ class Backtest:
     def _compared(
         self,
         event: Decision,
-        asked: PolicyQuestion,
+        asked: CandidateQuestion,
         verdict: Verdict,
         hidden: tuple[str, ...],
         line: bytes | memoryview | None,
@@ -317,12 +319,12 @@ class Backtest:
         if now.decision == BROKEN:
             counts["errors",] += count
 
-    def _is_asked_again(self, event: Any, asked: PolicyQuestion, outcome: ComparedVerdicts) -> bool:
+    def _is_asked_again(self, event: Any, asked: CandidateQuestion, outcome: ComparedVerdicts) -> bool:
         """Whether code that answered a question is to answer it once more."""
         is_due = outcome.kind is not None or event.sequence % ASKED_AGAIN == 0
         return is_due and self._sandbox.asks(asked.request) and not self._sandbox.timed_out
 
-    def _is_steady(self, asked: PolicyQuestion, verdict: Verdict, event: Decision) -> bool:
+    def _is_steady(self, asked: CandidateQuestion, verdict: Verdict, event: Decision) -> bool:
         """Ask the candidate once more: if it answers otherwise, it looks at more than
         the question.
         """

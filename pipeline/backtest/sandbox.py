@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any
 
 from ...policies.interface import ClusterState, JudgedRequest
-from ...policies.judging import Judge, PolicyReply
+from ...policies.judging import PolicyJudge, PolicyReply
 from ...policies.verdict import PolicyOutcome, Verdict
 
 ALLOWED: PolicyReply = (PolicyOutcome.ALLOWED, None)
@@ -33,7 +33,7 @@ Listener = Callable[[str, tuple[Any, ...]], None]
 class Sandbox:
     """Asks a policy from one thread, with a time limit, and records its side effects."""
 
-    def __init__(self, judge: Judge, *, timeout_ms: int, names: Mapping[str, str] | None = None) -> None:
+    def __init__(self, judge: PolicyJudge, *, timeout_ms: int, names: Mapping[str, str] | None = None) -> None:
         """Prepare to ask a judge; `names` maps folders of unpacked files to the original ones."""
         self._judge = judge
         self._owner = os.getpid()

@@ -11,7 +11,7 @@ from ...audit.event import AuditEvent, Decision, RecordedState, Requested
 from ...policies.interface import ClusterState, JudgedRequest
 
 
-class PolicyQuestion(msgspec.Struct, frozen=True):
+class CandidateQuestion(msgspec.Struct, frozen=True):
     """A request, and the cluster, that a candidate is asked about."""
 
     request: JudgedRequest
@@ -35,7 +35,7 @@ class Timeline(Protocol):
     @property
     def is_known(self) -> bool: ...
 
-    def question(self, event: Decision) -> PolicyQuestion | NotApplicable | None:
+    def question(self, event: Decision) -> CandidateQuestion | NotApplicable | None:
         """Return what to ask about a decision that has not been applied yet; None if the policy is
         not asked about it.
         """

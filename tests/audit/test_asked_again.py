@@ -37,7 +37,7 @@ from minicontroller.policies import (
     TopicManagementPolicy,
 )
 from minicontroller.policies.interface import JudgedRequest
-from minicontroller.policies.judging import Judge, PolicyReply
+from minicontroller.policies.judging import PolicyJudge, PolicyReply
 from minicontroller.policies.states import VersionedCluster
 from minicontroller.policies.verdict import Verdict
 from minicontroller.process.time_slices import TimeSlice
@@ -279,7 +279,7 @@ def ask_again(folder: Path) -> tuple[Looking, int]:
     were.
     """
     policy, replay, asked = Looking(), Replay(), 0
-    judge = Judge(policy, RULES)
+    judge = PolicyJudge(policy, RULES)
     for event in events_in(folder):
         if isinstance(event, Decision):
             question = replay.question(event)

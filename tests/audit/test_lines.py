@@ -15,9 +15,9 @@ from minicontroller.cluster.entities import Partition, Topic
 from minicontroller.cluster.image import Image
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
+    IncrementalAlterableConfig,
     IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
 )
 from tests.audit.logs import CLUSTER, a_creation, a_state, decisions_in, events_in, found, stamp
 from tests.handlers.altering import BROKER, TOPIC
@@ -35,11 +35,12 @@ async def test_no_change_is_too_large_to_read(kind: int, tmp_path: Path) -> None
     async with ruling({"audit.dir": str(tmp_path)}) as cluster:
         await cluster.make(wanted("t", 1, 1))
         for count, code in ((600, ErrorCode.INVALID_REQUEST), (20, ErrorCode.NONE)):
-            configs = [AlterableConfig(name="retention.ms", value="1")] if kind == TOPIC else []
+            configs = [IncrementalAlterableConfig(name="retention.ms", value="1")] if kind == TOPIC else []
             configs += [
-                AlterableConfig(name=f"{number}{'x' * LONG}", config_operation=1, value=None) for number in range(count)
+                IncrementalAlterableConfig(name=f"{number}{'x' * LONG}", config_operation=1, value=None)
+                for number in range(count)
             ]
-            resource = AlterConfigsResource(
+            resource = IncrementalAlterConfigsResource(
                 resource_type=kind, resource_name="t" if kind == TOPIC else "", configs=configs
             )
             answer = await cluster.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)

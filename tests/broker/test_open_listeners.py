@@ -15,9 +15,9 @@ from minicontroller.controller.node.app import RunningNode, run_node
 from minicontroller.process.settings.loading import config_from_mapping
 from minicontroller.protocol.config_resources import ConfigOperation
 from minicontroller.protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
+    IncrementalAlterableConfig,
     IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
     IncrementalAlterConfigsResponse,
 )
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponse
@@ -48,14 +48,16 @@ MAP = "NODES:PLAINTEXT,CLIENT:PLAINTEXT,EXTRA:PLAINTEXT,SAFE:SSL"
 async def change(node: RunningNode, at: str, configs: Mapping[str, str | None]) -> tuple[int, str | None]:
     """Set configs of a node, or delete them (None), at one of its listeners."""
     steps = [
-        AlterableConfig(
+        IncrementalAlterableConfig(
             name=name,
             config_operation=ConfigOperation.DELETE if value is None else ConfigOperation.SET,
             value=value,
         )
         for name, value in configs.items()
     ]
-    resource = AlterConfigsResource(resource_type=BROKER, resource_name=str(node.node.broker_id), configs=steps)
+    resource = IncrementalAlterConfigsResource(
+        resource_type=BROKER, resource_name=str(node.node.broker_id), configs=steps
+    )
     async with await connected(node.server.ports[at]) as client:
         request = IncrementalAlterConfigsRequest(resources=[resource])
         (row,) = (await client.ask(1, request, IncrementalAlterConfigsResponse)).responses

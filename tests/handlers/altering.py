@@ -6,7 +6,7 @@ from minicontroller.policies import AlterTopicRequest, ClusterState, PolicyViola
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages import alter_configs, incremental_alter_configs
 
-Resource = alter_configs.AlterConfigsResource | incremental_alter_configs.AlterConfigsResource
+Resource = alter_configs.AlterConfigsResource | incremental_alter_configs.IncrementalAlterConfigsResource
 Response = alter_configs.AlterConfigsResponse | incremental_alter_configs.IncrementalAlterConfigsResponse
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32

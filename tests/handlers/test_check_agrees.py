@@ -18,9 +18,9 @@ from minicontroller.policies.verdict import refusal
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from minicontroller.protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
+    IncrementalAlterableConfig,
     IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
 )
 from tests.handlers.altering import BROKER, TOPIC
 from tests.handlers.ruling import Ruling, creating, ruling, wanted
@@ -128,9 +128,11 @@ def changed(random: Random, before: Mapping[str, str], texts: Mapping[str, tuple
 def altering(
     kind: int, name: str, before: Mapping[str, str], after: Mapping[str, str]
 ) -> IncrementalAlterConfigsRequest:
-    sets = [AlterableConfig(name=k, config_operation=0, value=v) for k, v in after.items() if before.get(k) != v]
-    deletes = [AlterableConfig(name=k, config_operation=1, value=None) for k in before if k not in after]
-    resource = AlterConfigsResource(resource_type=kind, resource_name=name, configs=[*sets, *deletes])
+    sets = [
+        IncrementalAlterableConfig(name=k, config_operation=0, value=v) for k, v in after.items() if before.get(k) != v
+    ]
+    deletes = [IncrementalAlterableConfig(name=k, config_operation=1, value=None) for k in before if k not in after]
+    resource = IncrementalAlterConfigsResource(resource_type=kind, resource_name=name, configs=[*sets, *deletes])
     return IncrementalAlterConfigsRequest(resources=[resource], validate_only=True)
 
 

@@ -12,9 +12,9 @@ import pytest
 from minicontroller.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
 from minicontroller.protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
+    IncrementalAlterableConfig,
     IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
 )
 from tests.handlers.altering import TOPIC
 from tests.handlers.ruling import PATIENT_MS, Ruling, creating, ruling, wanted
@@ -46,8 +46,8 @@ async def grow(cluster: Ruling, number: int) -> None:
 
 
 async def alter(cluster: Ruling, number: int) -> None:
-    configs = [AlterableConfig(name="retention.ms", value=str(number))]
-    topic = AlterConfigsResource(resource_type=TOPIC, resource_name=f"t-{number}", configs=configs)
+    configs = [IncrementalAlterableConfig(name="retention.ms", value=str(number))]
+    topic = IncrementalAlterConfigsResource(resource_type=TOPIC, resource_name=f"t-{number}", configs=configs)
     answer = await cluster.ask(IncrementalAlterConfigsRequest(resources=[topic]), 1)
     assert not answer.responses[0].error_code
 

@@ -11,9 +11,9 @@ import pytest
 from minicontroller.controller.apis import APIS
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
+    IncrementalAlterableConfig,
     IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
 )
 from tests.handlers.altering import (
     BROKER,
@@ -54,17 +54,20 @@ def logger_fixture() -> Iterator[logging.Logger]:
     logger.setLevel(logging.NOTSET)
 
 
-def steps(kind: int, name: str, *configs: Step) -> AlterConfigsResource:
-    return AlterConfigsResource(
+def steps(kind: int, name: str, *configs: Step) -> IncrementalAlterConfigsResource:
+    return IncrementalAlterConfigsResource(
         resource_type=kind,
         resource_name=name,
         configs=[
-            AlterableConfig(name=key, config_operation=operation, value=value) for key, operation, value in configs
+            IncrementalAlterableConfig(name=key, config_operation=operation, value=value)
+            for key, operation, value in configs
         ],
     )
 
 
-def altering(*resources: AlterConfigsResource, validate_only: bool = False) -> IncrementalAlterConfigsRequest:
+def altering(
+    *resources: IncrementalAlterConfigsResource, validate_only: bool = False
+) -> IncrementalAlterConfigsRequest:
     return IncrementalAlterConfigsRequest(resources=list(resources), validate_only=validate_only)
 
 
@@ -155,7 +158,7 @@ async def test_loggers(cluster: Ruling, logger: logging.Logger, version: int) ->
 
 KEEP = ("retention.ms", SET, "1")
 
-REFUSALS: list[tuple[str, AlterConfigsResource, ErrorCode, Sequence[str]]] = [
+REFUSALS: list[tuple[str, IncrementalAlterConfigsResource, ErrorCode, Sequence[str]]] = [
     ("unknown topic", steps(TOPIC, "nobody", KEEP), UNKNOWN, ["'nobody'"]),
     ("illegal topic", steps(TOPIC, "bad name!", KEEP), UNKNOWN, ["'bad name!'"]),
     ("no topic", steps(TOPIC, "", KEEP), REQUEST, ["Default topic"]),
@@ -201,7 +204,7 @@ REFUSALS: list[tuple[str, AlterConfigsResource, ErrorCode, Sequence[str]]] = [
 
 @pytest.mark.parametrize(("wish", "code", "said"), [case[1:] for case in REFUSALS], ids=[case[0] for case in REFUSALS])
 async def test_refused(
-    cluster: Ruling, logger: logging.Logger, wish: AlterConfigsResource, code: ErrorCode, said: Sequence[str]
+    cluster: Ruling, logger: logging.Logger, wish: IncrementalAlterConfigsResource, code: ErrorCode, said: Sequence[str]
 ) -> None:
     """K4-3: a refused change has its code and a text that says what to mend, in every version, also
     if it is only validated; nothing is written.

@@ -16,9 +16,9 @@ from minicontroller.policies import AlterLoggersRequest, ClusterState, PolicyVio
 from minicontroller.process.settings.log_levels import KAFKA_LOGGERS, described_levels, levels, levels_after
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
+    IncrementalAlterableConfig,
     IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
 )
 from tests.audit.logs import decisions_in, found
 from tests.handlers.altering import BROKER_LOGGER, codes
@@ -63,8 +63,11 @@ def loggers() -> Iterator[None]:
 def setting(
     *levels: tuple[str, int, str | None], broker: str = "1", validate_only: bool = False
 ) -> IncrementalAlterConfigsRequest:
-    configs = [AlterableConfig(name=name, config_operation=operation, value=level) for name, operation, level in levels]
-    resource = AlterConfigsResource(resource_type=BROKER_LOGGER, resource_name=broker, configs=configs)
+    configs = [
+        IncrementalAlterableConfig(name=name, config_operation=operation, value=level)
+        for name, operation, level in levels
+    ]
+    resource = IncrementalAlterConfigsResource(resource_type=BROKER_LOGGER, resource_name=broker, configs=configs)
     return IncrementalAlterConfigsRequest(resources=[resource], validate_only=validate_only)
 
 

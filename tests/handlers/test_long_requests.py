@@ -21,9 +21,9 @@ from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from minicontroller.protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
+    IncrementalAlterableConfig,
     IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
 )
 from tests.audit.logs import decisions_in
 from tests.handlers.altering import TOPIC
@@ -190,10 +190,11 @@ async def test_every_api_goes_on_where_it_stopped(autojump_clock: MockClock, mon
     """
     monkeypatch.setattr(jobs, "PART_SECONDS", 0.0)
     names = [f"t.{number}" for number in range(6)]
-    change = [AlterableConfig(name="retention.ms", value="1")]
+    change = [IncrementalAlterableConfig(name="retention.ms", value="1")]
     altered = IncrementalAlterConfigsRequest(
         resources=[
-            AlterConfigsResource(resource_type=TOPIC, resource_name=name, configs=change) for name in [*names, "no"]
+            IncrementalAlterConfigsResource(resource_type=TOPIC, resource_name=name, configs=change)
+            for name in [*names, "no"]
         ]
     )
     grown = CreatePartitionsRequest(

@@ -44,10 +44,12 @@ def replacing(*names: str) -> alter_configs.AlterConfigsRequest:
 def stepping(
     *names: str, kind: int = BROKER, key: str = KEY, value: str = "2"
 ) -> incremental_alter_configs.IncrementalAlterConfigsRequest:
-    config = incremental_alter_configs.AlterableConfig(name=key, value=value)
+    config = incremental_alter_configs.IncrementalAlterableConfig(name=key, value=value)
     return incremental_alter_configs.IncrementalAlterConfigsRequest(
         resources=[
-            incremental_alter_configs.AlterConfigsResource(resource_type=kind, resource_name=name, configs=[config])
+            incremental_alter_configs.IncrementalAlterConfigsResource(
+                resource_type=kind, resource_name=name, configs=[config]
+            )
             for name in names
         ]
     )

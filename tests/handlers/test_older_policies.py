@@ -42,8 +42,9 @@ def request_of(case: Asked, number: int) -> Any:
     module: Any = alter_configs if case.api == "AlterConfigs" else incremental_alter_configs
     body = case.body(number)
     (resource,) = body["resources"]
-    configs = [module.AlterableConfig(**each) for each in resource["configs"]]
-    element = module.AlterConfigsResource(**{**resource, "configs": configs})
+    kind = case.api.removesuffix("AlterConfigs")
+    configs = [getattr(module, f"{kind}AlterableConfig")(**each) for each in resource["configs"]]
+    element = getattr(module, f"{kind}AlterConfigsResource")(**{**resource, "configs": configs})
     return getattr(module, f"{case.api}Request")(resources=[element], validate_only=case.validate_only)
 
 

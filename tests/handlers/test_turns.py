@@ -14,9 +14,9 @@ from minicontroller.protocol.messages.describe_configs import DescribeConfigsReq
 from minicontroller.protocol.messages.describe_groups import DescribeGroupsRequest
 from minicontroller.protocol.messages.find_coordinator import FindCoordinatorRequest
 from minicontroller.protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
+    IncrementalAlterableConfig,
     IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
 )
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.handlers.altering import BROKER, TOPIC
@@ -53,14 +53,15 @@ async def turns_of_others(cluster: Ruling, request: Any, version: int) -> int:
 async def test_many_topics() -> None:
     """Creating, altering and deleting hundreds of topics at once lets others have their turn."""
     names = [f"t{number}" for number in range(MANY)]
-    change = [AlterableConfig(name="retention.ms", value="1")]
+    change = [IncrementalAlterableConfig(name="retention.ms", value="1")]
     async with ruling({"log.retention.ms": "5"}) as cluster:
         for request, version in (
             (creating(*(wanted(name, 5, 3) for name in names)), 7),
             (
                 IncrementalAlterConfigsRequest(
                     resources=[
-                        AlterConfigsResource(resource_type=TOPIC, resource_name=name, configs=change) for name in names
+                        IncrementalAlterConfigsResource(resource_type=TOPIC, resource_name=name, configs=change)
+                        for name in names
                     ]
                 ),
                 1,
@@ -112,7 +113,7 @@ async def test_many_resources_that_are_refused() -> None:
     clients.
     """
     others = [
-        AlterConfigsResource(resource_type=BROKER, resource_name=str(number), configs=[])
+        IncrementalAlterConfigsResource(resource_type=BROKER, resource_name=str(number), configs=[])
         for number in range(1000, 1000 + MANY)
     ]
     async with ruling() as cluster:

@@ -29,9 +29,9 @@ from minicontroller.protocol.messages.alter_configs import AlterConfigsResource 
 from minicontroller.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
 from minicontroller.protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
+    IncrementalAlterableConfig,
     IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
 )
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.audit.logs import events_in
@@ -85,8 +85,8 @@ async def create(cluster: Ruling, name: str, configs: Mapping[str, str | None], 
 
 
 async def alter(cluster: Ruling, name: str, key: str, operation: int, value: str | None) -> int:
-    config = AlterableConfig(name=key, config_operation=operation, value=value)
-    resource = AlterConfigsResource(resource_type=TOPIC, resource_name=name, configs=[config])
+    config = IncrementalAlterableConfig(name=key, config_operation=operation, value=value)
+    resource = IncrementalAlterConfigsResource(resource_type=TOPIC, resource_name=name, configs=[config])
     answer = await cluster.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
     code: int = answer.responses[0].error_code
     return code
@@ -100,8 +100,8 @@ async def replace(cluster: Ruling, name: str, key: str, value: str) -> int:
 
 
 async def alter_broker(cluster: Ruling, broker: str, key: str, operation: int, value: str | None) -> int:
-    config = AlterableConfig(name=key, config_operation=operation, value=value)
-    resource = AlterConfigsResource(resource_type=BROKER, resource_name=broker, configs=[config])
+    config = IncrementalAlterableConfig(name=key, config_operation=operation, value=value)
+    resource = IncrementalAlterConfigsResource(resource_type=BROKER, resource_name=broker, configs=[config])
     answer = await cluster.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
     code: int = answer.responses[0].error_code
     return code

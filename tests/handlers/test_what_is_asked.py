@@ -65,10 +65,12 @@ def stepping(
     kind: int, name: str, *steps: tuple[str, int, str | None]
 ) -> incremental_alter_configs.IncrementalAlterConfigsRequest:
     named = [
-        incremental_alter_configs.AlterableConfig(name=key, config_operation=operation, value=value)
+        incremental_alter_configs.IncrementalAlterableConfig(name=key, config_operation=operation, value=value)
         for key, operation, value in steps
     ]
-    resource = incremental_alter_configs.AlterConfigsResource(resource_type=kind, resource_name=name, configs=named)
+    resource = incremental_alter_configs.IncrementalAlterConfigsResource(
+        resource_type=kind, resource_name=name, configs=named
+    )
     return incremental_alter_configs.IncrementalAlterConfigsRequest(resources=[resource])
 
 

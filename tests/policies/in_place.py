@@ -6,7 +6,7 @@ import trio
 
 from minicontroller.policies import TopicManagementPolicy
 from minicontroller.policies.interface import JudgedRequest
-from minicontroller.policies.judging import Judge, PolicyDescription, PolicyReply, call_policy, describe_policy
+from minicontroller.policies.judging import PolicyDescription, PolicyJudge, PolicyReply, call_policy, describe_policy
 from minicontroller.policies.states import VersionedCluster
 from minicontroller.policies.verdict import PolicyOutcome
 
@@ -18,7 +18,7 @@ class InPlace:
 
     def __init__(self, policy: TopicManagementPolicy) -> None:
         self._policy = policy
-        self._judge = Judge(policy)
+        self._judge = PolicyJudge(policy)
         self._is_closed = False
         self.described: PolicyDescription = describe_policy(policy)
 

@@ -368,8 +368,8 @@ class SmallCluster:
 
     async def change_config(self, name: str, key: str, value: str | None, *, resource_type: int = TOPIC) -> int:
         """IncrementalAlterConfigs of one key; None takes it away."""
-        step = incremental_message.AlterableConfig(name=key, config_operation=0 if value else 1, value=value)
-        resource = incremental_message.AlterConfigsResource(
+        step = incremental_message.IncrementalAlterableConfig(name=key, config_operation=0 if value else 1, value=value)
+        resource = incremental_message.IncrementalAlterConfigsResource(
             resource_type=resource_type, resource_name=name, configs=[step]
         )
         node = self.controller_node

@@ -132,11 +132,11 @@ def _grow(operation: Operation, _dice: random.Random, timeout_ms: int) -> Reques
 
 
 def _alter(operation: Operation, _dice: random.Random, _timeout_ms: int) -> Request:
-    resource = incremental_alter_configs.AlterConfigsResource(
+    resource = incremental_alter_configs.IncrementalAlterConfigsResource(
         resource_type=resource_type(operation.entity),
         resource_name=name_of(operation.entity),
         configs=[
-            incremental_alter_configs.AlterableConfig(name=key, config_operation=verb, value=value)
+            incremental_alter_configs.IncrementalAlterableConfig(name=key, config_operation=verb, value=value)
             for key, verb, value in operation.steps
         ],
     )

@@ -210,7 +210,7 @@ class LaggingCluster:
                 request, each.resource_name, lambda before, configs=each.configs: _altered(before, configs)
             )
             rows.append(
-                incremental_alter_configs.AlterConfigsResourceResponse(
+                incremental_alter_configs.IncrementalAlterConfigsResourceResponse(
                     code, None, each.resource_type, each.resource_name
                 )
             )
@@ -380,7 +380,9 @@ def _row(name: str, topic: Truth) -> metadata.MetadataResponseTopic:
     return metadata.MetadataResponseTopic(name=name, topic_id=topic.topic_id, partitions=partitions)
 
 
-def _altered(before: Mapping[str, str], configs: Sequence[incremental_alter_configs.AlterableConfig]) -> dict[str, str]:
+def _altered(
+    before: Mapping[str, str], configs: Sequence[incremental_alter_configs.IncrementalAlterableConfig]
+) -> dict[str, str]:
     after = dict(before)
     for each in configs:
         elements = after.get(each.name, "delete").split(",")

@@ -40,8 +40,8 @@ from minicontroller.protocol.messages.elect_leaders import (
     TopicPartitions,
 )
 from minicontroller.protocol.messages.incremental_alter_configs import (
-    AlterConfigsResource,
     IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
 )
 
 NAMES = st.lists(st.sampled_from("abcdefg"), max_size=6)
@@ -57,7 +57,7 @@ def request_of(key: ApiKey, names: list[str]) -> Any:
             by_id = [DeleteTopicState(name=None, topic_id=name.encode() * 16) for name in names[::2]]
             return DeleteTopicsRequest(topics=[*by_id, *(DeleteTopicState(name=name) for name in names[1::2])])
         case ApiKey.INCREMENTAL_ALTER_CONFIGS:
-            resources = [AlterConfigsResource(resource_type=2, resource_name=name) for name in names]
+            resources = [IncrementalAlterConfigsResource(resource_type=2, resource_name=name) for name in names]
             return IncrementalAlterConfigsRequest(resources=resources)
         case _:
             partitions = [ReassignablePartition(partition_index=0), ReassignablePartition(partition_index=1)]

@@ -52,8 +52,8 @@ def _with(topic: Truth, **configs: str) -> Truth:
 
 
 def _altering(name: str, key: str, operation: ConfigOperation, value: str) -> Any:
-    config = incremental_alter_configs.AlterableConfig(key, int(operation), value)
-    resource = incremental_alter_configs.AlterConfigsResource(2, name, [config])
+    config = incremental_alter_configs.IncrementalAlterableConfig(key, int(operation), value)
+    resource = incremental_alter_configs.IncrementalAlterConfigsResource(2, name, [config])
     return incremental_alter_configs.IncrementalAlterConfigsRequest([resource])
 
 

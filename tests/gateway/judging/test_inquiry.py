@@ -56,8 +56,8 @@ def _altered(names: list[str]) -> Any:
 
 
 def _set(names: list[str]) -> Any:
-    configs = [incremental_alter_configs.AlterableConfig("retention.ms", 0, "50")]
-    resources = [incremental_alter_configs.AlterConfigsResource(2, name, configs) for name in names]
+    configs = [incremental_alter_configs.IncrementalAlterableConfig("retention.ms", 0, "50")]
+    resources = [incremental_alter_configs.IncrementalAlterConfigsResource(2, name, configs) for name in names]
     return incremental_alter_configs.IncrementalAlterConfigsRequest(resources)
 
 

@@ -15,7 +15,7 @@ from minicontroller.audit.event import Decision, Effect
 from minicontroller.audit.replay import Replay
 from minicontroller.audit.verifying import Verification
 from minicontroller.gateway.judging.judge import MOST_PARTS
-from minicontroller.policies.judging import Judge
+from minicontroller.policies.judging import PolicyJudge
 from minicontroller.policies.rules.ruleset import rules_of
 from tests.gateway.judging.asking import (
     BROKER,
@@ -382,7 +382,7 @@ def test_the_audit_log_can_be_judged_again(gateway: GatewayProcess, folder: Path
     """
     assert gateway.pid
     assert not list(Verification([folder / "audit"]).findings())
-    judge = Judge(rules=rules_of([(folder / "rules.toml", RULES.encode())]))
+    judge = PolicyJudge(rules=rules_of([(folder / "rules.toml", RULES.encode())]))
     replay, judged = Replay(), 0
     for event in events(folder):
         question = replay.question(event) if isinstance(event, Decision) else None

@@ -218,8 +218,8 @@ class Client:
         return self._incremental(name, "cleanup.policy", self._random.choice([0, 2, 3]), value)
 
     def _incremental(self, name: str, key: str, operation: int, value: str) -> tuple[ApiKey, Any]:
-        config = incremental_alter_configs.AlterableConfig(key, operation, None if operation == 1 else value)
-        resource = incremental_alter_configs.AlterConfigsResource(2, name, [config])
+        config = incremental_alter_configs.IncrementalAlterableConfig(key, operation, None if operation == 1 else value)
+        resource = incremental_alter_configs.IncrementalAlterConfigsResource(2, name, [config])
         return (
             ApiKey.INCREMENTAL_ALTER_CONFIGS,
             incremental_alter_configs.IncrementalAlterConfigsRequest([resource]),

@@ -185,11 +185,11 @@ class Life:
             ("cleanup.policy", APPEND, "delete"),
         ]
         resources = [
-            adjusting.AlterConfigsResource(
+            adjusting.IncrementalAlterConfigsResource(
                 resource_type=TOPIC,
                 resource_name=name,
                 configs=[
-                    adjusting.AlterableConfig(name=key, config_operation=operation, value=value)
+                    adjusting.IncrementalAlterableConfig(name=key, config_operation=operation, value=value)
                     for key, operation, value in [chance.choice(operations)]
                 ],
             )

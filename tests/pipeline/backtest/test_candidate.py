@@ -13,7 +13,7 @@ import pytest
 
 from minicontroller.pipeline.backtest.candidate import Candidate, CandidateError, LoadedCandidate, read_candidate
 from minicontroller.pipeline.backtest.isolated_loading import load_isolated
-from minicontroller.policies.judging import Judge
+from minicontroller.policies.judging import PolicyJudge
 from minicontroller.policies.loading import build_policy
 from minicontroller.policies.rules.ruleset import read_rule_files
 from minicontroller.policies.verdict import Verdict
@@ -137,7 +137,7 @@ def test_the_hash_and_the_name_are_those_of_the_controller(folder: Path) -> None
         "topic.management.policy.class.name": f"{folder}/candidate.py:Candidate",
         "topic.management.policy.config.k": "v",
     }
-    judge = Judge(build_policy(configs), read_rule_files([folder / "rules.toml"]))
+    judge = PolicyJudge(build_policy(configs), read_rule_files([folder / "rules.toml"]))
     found = read_candidate(
         f"{folder}/rules.toml, {folder}/candidate.py:Candidate", ["topic.management.policy.config.k=v"]
     )

@@ -16,7 +16,7 @@ from minicontroller.pipeline.backtest.candidate import Candidate
 from minicontroller.pipeline.backtest.counterfactual import Counterfactual
 from minicontroller.pipeline.backtest.replaying import NOWHERE, Window
 from minicontroller.pipeline.backtest.slices import Bucket, Piece, Slice, good_size, planned
-from minicontroller.pipeline.backtest.timelines import PolicyQuestion
+from minicontroller.pipeline.backtest.timelines import CandidateQuestion
 from minicontroller.policies.interface import ClusterState
 from tests.audit.logs import a_state
 from tests.pipeline.backtest.asking import in_rules
@@ -170,7 +170,7 @@ def test_who_decides_as_the_policy_did_changes_nothing(seed: int) -> None:
             then, now = recorded.question(event), otherwise.question(event)
             assert (then is None) == (now is None)
             if then is not None:
-                assert isinstance(now, PolicyQuestion)
+                assert isinstance(now, CandidateQuestion)
                 assert (now.request, shown(now.cluster)) == (then[0], shown(then[1]))
                 otherwise.decided(event, allowed=event.policy is None or event.policy.decision == "allowed")
         assert list(otherwise.apply(event)) == list(recorded.apply(event))
