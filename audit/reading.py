@@ -23,8 +23,6 @@ class TornError(UnreadableLineError):
 
 
 class LinePlace(NamedTuple):
-    """A line's place."""
-
     file: Path
     line: int
     """The number of the line, from 1."""
@@ -85,7 +83,6 @@ class FileText:
     """
 
     def __init__(self, file: Openable, offset: int = 0, count: int | None = None) -> None:
-        """Read `count` bytes of text, or all, from byte `offset` of the text on."""
         self._file = file
         self._offset = offset
         self._count = count

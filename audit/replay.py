@@ -42,7 +42,6 @@ CREATE_TOPIC, DELETE_TOPIC, DELETE_RECORDS = "create_topic", "delete_topic", "de
 REASSIGN = "alter_partition_reassignments"
 CREATE_PARTITIONS = "create_partitions"
 ALTERATIONS = frozenset({"alter_configs", "incremental_alter_configs", CREATE_PARTITIONS, REASSIGN})
-"""The operations that alter a topic."""
 
 
 class Replay:

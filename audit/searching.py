@@ -52,10 +52,7 @@ def parse_cursor(text: str) -> SearchCursor | None:
 
 
 class SearchQuery(NamedTuple, Generic[T]):
-    """The events that a search looks for."""
-
     cluster_id: str
-    """The cluster whose files are searched."""
     needles: Sequence[bytes]
     """Texts of which a line must contain one, or it is not decoded."""
     wanted: Callable[[AuditEvent], T | None]
@@ -63,8 +60,6 @@ class SearchQuery(NamedTuple, Generic[T]):
 
 
 class SearchLimits(NamedTuple):
-    """The limits of one search."""
-
     rows: int
     max_bytes: int = 256 << 20
     max_seconds: float = 2.0

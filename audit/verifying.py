@@ -29,8 +29,6 @@ class LogFinding(msgspec.Struct, frozen=True):
 
 
 class LogSummary(msgspec.Struct):
-    """The numbers of files, events, findings and epochs of an audit log."""
-
     files: set[Path] = msgspec.field(default_factory=set)
     events: int = 0
     findings: int = 0

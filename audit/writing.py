@@ -26,8 +26,6 @@ LOOK_SECONDS = 1.0
 
 
 class EncodedLine(msgspec.Struct, gc=False):
-    """One encoded event of the audit log."""
-
     epoch: int
     sequence: int
     since: float

@@ -114,7 +114,6 @@ class RequestGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def misnamed(request: RequestGiven) -> str | None:
-    """Return the mistake in what a request is about; None if there is none."""
     operation = request.operation
     if operation not in OPERATIONS:
         near = get_close_matches(operation, OPERATIONS, 1, 0.6)

@@ -109,7 +109,6 @@ def _trouble(partition: PartitionDescription) -> str:
 
 
 def _id(topic_id: bytes) -> str:
-    """Write a topic id as Kafka does."""
     return base64.urlsafe_b64encode(topic_id).decode().rstrip("=")
 
 

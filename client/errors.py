@@ -108,7 +108,6 @@ def check(code: int, message: str | None = None) -> None:
 
 
 def result_of(code: int, message: str | None, value: T) -> T | AdminError:
-    """Return the value, or an AdminError if the code is that of an error."""
     return value if code == ErrorCode.NONE else AdminError(code, message)
 
 

@@ -17,16 +17,12 @@ MANY_GROUPS_SINCE = 8
 
 
 class OffsetAndMetadata(msgspec.Struct, frozen=True):
-    """The offset of a group in a partition."""
-
     offset: int
     metadata: str = ""
     leader_epoch: int = -1
 
 
 class GroupListing(msgspec.Struct, frozen=True, order=True):
-    """A group as its coordinator lists it."""
-
     group_id: str
     protocol_type: str
     """`consumer` if it has or had consumers as members."""
@@ -35,14 +31,11 @@ class GroupListing(msgspec.Struct, frozen=True, order=True):
 
 
 class GroupDescription(msgspec.Struct, frozen=True):
-    """A group as its coordinator describes it."""
-
     group_id: str
     state: str
     """`Dead` if there is no such group."""
     protocol_type: str
     members: int
-    """How many members it has."""
     coordinator: int
     """The id of the broker that coordinates it."""
 

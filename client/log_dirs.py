@@ -11,8 +11,6 @@ from .topic_partition import TopicPartition
 
 
 class Replica(msgspec.Struct, frozen=True, order=True):
-    """The replica of a partition on a broker."""
-
     broker_id: int
     topic: str
     partition: int
@@ -32,8 +30,6 @@ class ReplicaLog(msgspec.Struct, frozen=True):
 
 
 class LogDirDescription(msgspec.Struct, frozen=True):
-    """A directory of a broker."""
-
     path: str
     error: AdminError | None
     replicas: Mapping[TopicPartition, ReplicaLog]

@@ -139,7 +139,6 @@ class Network:
         raise ClusterUnreachable(f"{last}{NO_LOGIN if self.config.credentials is None else ''}.")
 
     async def controller(self) -> BrokerLink | None:
-        """Return the link to the controller; None while there is none."""
         view = self._view or await self.look()
         broker = view.brokers.get(view.controller_id)
         return None if broker is None else self.link(Address(broker.host, broker.port))

@@ -41,7 +41,6 @@ class ClientProperties:
         return int(text) / 1000
 
     def content(self, key: str) -> bytes:
-        """Return the content of the file that a key names."""
         path = Path(self.text(key))
         try:
             return path.read_bytes()
@@ -55,7 +54,6 @@ class ClientProperties:
         return ConfigurationError(self.placed(key, f"{name} {text}."))
 
     def placed(self, key: str, sentence: str) -> str:
-        """Return a sentence with the place of a key before it."""
         entry = self.entries.get(key)
         place = self._place if entry is None else entry.place
         return f"{place}: {sentence}" if place else sentence

@@ -30,8 +30,6 @@ class OffsetSpec(IntEnum):
 
 
 class ListedOffset(msgspec.Struct, frozen=True):
-    """An offset of a partition."""
-
     offset: int
     """-1 if there is no such record."""
     timestamp_ms: int

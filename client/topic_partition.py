@@ -6,8 +6,6 @@ import msgspec
 
 
 class TopicPartition(msgspec.Struct, frozen=True, order=True):
-    """A partition of a topic."""
-
     topic: str
     partition: int
 

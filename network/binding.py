@@ -53,7 +53,6 @@ async def _opened(host: str, port: int) -> list[trio.SocketListener]:
 
 
 def port_of(listener: trio.SocketListener) -> int:
-    """Return the port that a socket has bound."""
     port: int = listener.socket.getsockname()[1]
     return port
 

@@ -154,7 +154,6 @@ class Connection:
             self._reading.cancel()
 
     def cancel(self) -> None:
-        """End the connection now."""
         self._life.cancel()
 
     @property

@@ -12,16 +12,12 @@ from .transport import Disconnected
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """Why TLS failed."""
-
     kind: str
     """One of `KINDS`."""
     sentence: str
 
 
 class HandshakeError(Disconnected):
-    """A handshake failed, and the connection with it."""
-
     def __init__(self, explanation: Explanation, *, was_told: bool = False) -> None:
         super().__init__(explanation.sentence)
         self.kind = explanation.kind

@@ -57,8 +57,6 @@ other end may be about to close is not used: a request on it would be left in do
 
 
 class PendingAnswer:
-    """The answer that one request waits for."""
-
     __slots__ = ("answered", "frame")
 
     def __init__(self) -> None:

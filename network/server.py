@@ -71,8 +71,7 @@ class ServedConnection(Protocol):
         """Whether the TLS handshake is over, if there is one."""
 
     @property
-    def is_leaving(self) -> bool:
-        """Whether it was told to end."""
+    def is_leaving(self) -> bool: ...
 
     @property
     def is_waiting_for_us(self) -> bool:
@@ -84,8 +83,7 @@ class ServedConnection(Protocol):
     def drain(self) -> None:
         """Read no more, and end when the running requests are answered."""
 
-    def cancel(self) -> None:
-        """End the connection now."""
+    def cancel(self) -> None: ...
 
 
 MakeConnection = Callable[[Transport, Caller], ServedConnection]
@@ -157,7 +155,6 @@ class Server:
 
     @property
     def limits(self) -> ConnectionLimits:
-        """The limits in force."""
         return self._quotas.limits
 
     def limit(self, limits: ConnectionLimits) -> None:
@@ -353,7 +350,6 @@ class Server:
     # ------------------------------------------------------------------ ending connections
 
     def _clients(self, listener: Listener | None = None) -> Iterator[ServedConnection]:
-        """Yield the connections of clients that are not ending, at this listener or at all."""
         return (
             each
             for each in self.connections

@@ -25,7 +25,6 @@ from .handshake_errors import (
 from .transport import PART_BYTES, READ_BYTES, Disconnected, SocketTransport
 
 HANDSHAKE_SECONDS = 10.0  # as long as Kafka's clients try: socket.connection.setup.timeout.ms
-"""How long a handshake may take."""
 MAX_HANDSHAKE_BYTES = 192 * 1024
 """How many bytes of a handshake are read. OpenSSL takes certificates of 100 KiB at most."""
 MOST_HANDSHAKES = 1000
@@ -114,7 +113,6 @@ class TlsTransport:
 
     @property
     def raw_socket(self) -> socket.socket:
-        """The socket below."""
         return self._socket.raw_socket
 
     @property

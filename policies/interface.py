@@ -94,8 +94,9 @@ class ClusterState(Protocol):
     def topic_state(self, topic: str) -> TopicState | None:
         """Return the topic; None if it does not exist."""
 
-    def topics(self, *, include_internal: bool = False, include_marked_for_deletion: bool = False) -> frozenset[str]:
-        """Return the names of the topics."""
+    def topics(
+        self, *, include_internal: bool = False, include_marked_for_deletion: bool = False
+    ) -> frozenset[str]: ...
 
     @property
     def cluster_size(self) -> int:

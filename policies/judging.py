@@ -164,7 +164,7 @@ class PolicyJudge(Verdicts):
 
     @property
     def has_code(self) -> bool:
-        """Whether there is a policy in Python that judges something."""
+        """False if its class overrides none of the interface's methods."""
         return bool(self._methods)
 
     def judge(self, request: JudgedRequest, cluster: ClusterState) -> Verdict:

@@ -136,7 +136,6 @@ class LegacyPolicies(TopicManagementPolicy):
 
 
 def creation(request: CreateTopicRequest) -> CreateTopicMetadata:
-    """Convert a request to create a topic for an older policy."""
     state, generated = request.requested_state, request.requested_state.generated_replica_assignments
     return CreateTopicMetadata(
         topic=request.topic,

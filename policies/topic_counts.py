@@ -39,7 +39,6 @@ class _Chunk(NamedTuple):
 
 
 def counts_of(cluster: object) -> "TopicCounts | None":
-    """Return the counts of a `ClusterState`; None if it keeps none."""
     counts = getattr(cluster, "counts", None)
     return counts if isinstance(counts, TopicCounts) else None
 
@@ -104,7 +103,6 @@ class TopicCounts:
         return self._with(place, (left,) if left.names else (), self.topics - 1)
 
     def partitions(self, name: str) -> int | None:
-        """Return the number of partitions of a topic; None if there is no such topic."""
         if not self._chunks:
             return None
         _, chunk, at, is_known = self._find(name)

@@ -11,8 +11,6 @@ import msgspec
 
 
 class PolicyOutcome(StrEnum):
-    """The outcome of asking a policy."""
-
     ALLOWED = "allowed"
     VIOLATED = "violated"
     """The policy refused the request, with a message for the client."""

@@ -46,7 +46,6 @@ class FrameBuffer:
         return len(self._whole) - self._offset + len(self._torn)
 
     def feed(self, data: bytes) -> None:
-        """Add bytes that were read."""
         if self._left_over:
             passed = min(self._left_over, len(data))
             self._left_over -= passed

@@ -41,7 +41,6 @@ class RequestOrigin(WireStruct, gc=False):
     principal: Annotated[str | None, since(2), tagged(0)] = None
     """`User:alice`; None for a client that has not authenticated."""
     client_host: Annotated[str, since(2), tagged(1)] = ""
-    """The client's address."""
     api_version: Annotated[Int16, since(2), tagged(2)] = -1
     """The version in which the client spoke; a forwarded request has the newest."""
     correlation_id: Annotated[Int32, since(2), tagged(7)] = 0
@@ -59,7 +58,6 @@ class RequestOrigin(WireStruct, gc=False):
     and answers them as they stand, before all others.
     """
     by_token: Annotated[bool, since(2), tagged(8)] = False
-    """Whether the principal was authenticated by a delegation token."""
 
 
 @message(-1, "header", versions=(0, 2), flexible=2)

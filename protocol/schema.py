@@ -83,8 +83,6 @@ PLAIN: dict[object, Kind] = {str: Text(), bytes: Blob(), bool: BOOL, float: FLOA
 
 
 class FieldMark(msgspec.Struct, frozen=True):
-    """One annotation of a field."""
-
     word: Literal["since", "until", "nullable_since", "tag", "tag_section", "ignorable", "classic"]
     number: int = 0
 
@@ -118,8 +116,6 @@ classic = FieldMark("classic")  # not in the compact form in flexible versions e
 
 
 class Field(msgspec.Struct, frozen=True):
-    """One field as declared."""
-
     name: str
     kind: Kind
     default: Any

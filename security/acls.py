@@ -116,8 +116,6 @@ class _Patterns:
 
 
 class AclIndex:
-    """The ACLs of a cluster."""
-
     def __init__(self, *, allow_everyone: bool = False) -> None:
         """`allow_everyone` is `allow.everyone.if.no.acl.found`."""
         self._allow_everyone = allow_everyone

@@ -32,10 +32,7 @@ LEAST_SECONDS_BETWEEN_AUTHENTICATIONS = 1.0
 
 
 class TlsOfListener(Protocol):
-    """The TLS of a listener."""
-
     name: str
-    """The name of the listener."""
 
     def server_context(self) -> ssl.SSLContext: ...
 

@@ -30,8 +30,6 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class HttpRequest(msgspec.Struct, frozen=True):
-    """One request to an address."""
-
     url: str
     method: str = "GET"
     headers: Sequence[tuple[str, str]] = ()

@@ -211,7 +211,6 @@ def show(context: ssl.SSLContext, store: KeyStore) -> None:
 
 
 def trust(context: ssl.SSLContext, certificates: Certificates) -> None:
-    """Trust each of these certificates, as it is."""
     context.load_verify_locations(cadata=b"".join(map(_encoded, certificates)).decode("ascii"))
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # whatever is in the store is an anchor, as in Java
 

@@ -62,8 +62,7 @@ FindToken = Callable[[str, str], TokenCredential | None]
 class CredentialSource(Protocol):
     """Finds the credentials of users and tokens, as they are now."""
 
-    def scram_credential(self, user: str, mechanism: str) -> ScramCredential | None:
-        """Return the credential of a user for a mechanism, or None if there is none."""
+    def scram_credential(self, user: str, mechanism: str) -> ScramCredential | None: ...
 
     def token_credential(self, token_id: str, mechanism: str) -> TokenCredential | None:
         """Return the credential of a delegation token, or None if there is none that is valid."""

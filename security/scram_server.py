@@ -26,8 +26,6 @@ OTHER_IDENTITY = Rejected("Authentication failed: Client requested an authorizat
 
 
 class ClientFirst(msgspec.Struct, frozen=True):
-    """The client's first message."""
-
     header: str
     """The GS2 header (RFC 5801), with its last comma."""
     bare: str
@@ -41,8 +39,6 @@ class ClientFirst(msgspec.Struct, frozen=True):
 
 
 class ClientFinal(msgspec.Struct, frozen=True):
-    """The client's final message."""
-
     binding: bytes
     nonce: str
     without_proof: str

@@ -77,8 +77,6 @@ class TokenRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VerifiedToken(msgspec.Struct, frozen=True):
-    """A token that was found to be valid."""
-
     subject: str
     expires_ms: int
 

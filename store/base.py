@@ -64,8 +64,6 @@ class SessionExpired(StoreError):
 
 
 class Stat(msgspec.Struct, frozen=True, gc=False):
-    """The metadata of a znode."""
-
     version: int
     """The number of changes of the data: 0 at creation."""
     czxid: int

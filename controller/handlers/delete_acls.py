@@ -53,7 +53,7 @@ class AclRemoval:
     def __init__(self, pattern: ResourcePattern) -> None:
         self.pattern = pattern
         self.filters: dict[int, AclFilter] = {}
-        """The filters that are about the pattern, by their indexes in the request."""
+        """By their indexes in the request."""
         self.removed: dict[AccessControlEntry, int] = {}
         """The ACLs that are removed, sorted, each with the index of its filter."""
         self._operations: dict[str, str | None] = {}

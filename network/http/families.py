@@ -308,7 +308,6 @@ def add_policy(
     files: RuleFiles | None,
     would_be_refused: Mapping[tuple[str, str], int],
 ) -> None:
-    """Add what is known of a policy and its rule files, if there are any."""
     if policy is not None:
         for labels, count in sorted(policy.metrics.verdicts.items()):
             families.add("policy_verdicts", [node, *labels], count)
@@ -327,7 +326,6 @@ def add_policy(
 
 
 def add_audit(families: Families, node: str, audit: AuditState | None) -> None:
-    """Add what is known of an audit log, if there is one."""
     if audit is not None:
         families.add("audit_events", [node], audit.written_events)
         families.add("audit_dropped_events", [node], audit.dropped_events)

@@ -45,8 +45,6 @@ class BusyError(Exception):
 
 
 class HistoryFilter(NamedTuple):
-    """The decisions and events that a page asks for."""
-
     name: str = ""
     """The name of a topic; empty for all decisions."""
     refused: bool = False

@@ -28,10 +28,8 @@ class Health(msgspec.Struct, frozen=True):
 
 
 class Metrics(Protocol):
-    """The metrics of a process."""
-
     async def text(self, *, event_listeners: int) -> bytes:
-        """Return all metrics in the text format of Prometheus."""
+        """Return all families in the exposition format of Prometheus."""
 
 
 class ShownProcess(Protocol):
@@ -44,8 +42,7 @@ class ShownProcess(Protocol):
         """A number that grows with every change that a watcher could see."""
 
     @property
-    def image(self) -> Image:
-        """The image of the cluster that is shown."""
+    def image(self) -> Image: ...
 
     @property
     def audit_logs(self) -> Sequence[AuditLog]: ...
@@ -67,5 +64,4 @@ class ShownProcess(Protocol):
     async def configs(self, topic: str) -> Mapping[str, str] | None:
         """Return the configs of a topic, redacted; None if they cannot be read now."""
 
-    def metrics(self, listener: HttpListener, statistics: TopicStatistics) -> Metrics:
-        """Return the metrics of the process."""
+    def metrics(self, listener: HttpListener, statistics: TopicStatistics) -> Metrics: ...

@@ -23,7 +23,6 @@ class TopicTotals(msgspec.Struct, frozen=True):
     topics: int = 0
     partitions: int = 0
     leaderless: int = 0
-    """Partitions without a leader."""
     not_led_as_preferred: int = 0
     """Partitions that their preferred leader does not lead, except of topics under deletion."""
     under_deletion: int = 0

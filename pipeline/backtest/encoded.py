@@ -104,8 +104,6 @@ def _places(text: bytes, word: bytes) -> Iterator[int]:
 
 
 class Encoded:
-    """The columns of some events."""
-
     def __init__(self, table: pa.Table) -> None:
         self._table = table
         self._known: dict[str, tuple[Numbers, list[Any]]] = {}

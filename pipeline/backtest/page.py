@@ -26,7 +26,6 @@ from .texts import answer, lacks, steadiness
 from .verdicts import ALLOWED, BROKEN, VIOLATED, Difference, DifferenceKind, Opinion
 
 MOST_ROWS = 20
-"""How many rows of a table the page shows."""
 PARTITIONS = 12
 """How many partitions of a topic are listed, with their replicas or offsets."""
 HIGH_WATERMARK = -1

@@ -235,8 +235,6 @@ class _RuleAnswers(NamedTuple):
 
 
 class _AskedRule:
-    """A rule that is asked."""
-
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
         self.operations = rule.operations

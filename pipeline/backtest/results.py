@@ -41,8 +41,6 @@ DAY_MS = DAY // 1000
 
 
 class Results:
-    """The results that were read of the workers' answers."""
-
     def __init__(self) -> None:
         self.tally = Tally()
         """The tally of the workers, and counts of their answers: ("rule" or "topic", kind of

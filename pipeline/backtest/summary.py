@@ -42,8 +42,6 @@ _count = partial(Column, kind=Holds.COUNT, sums=True)
 
 
 class BacktestSummary(msgspec.Struct, frozen=True):
-    """The counts and the tables of a back-test."""
-
     candidate: Counted
     history: Counted
     """The history that the candidate was tried on, and what it lacks."""
@@ -54,7 +52,6 @@ class BacktestSummary(msgspec.Struct, frozen=True):
 
     @property
     def document(self) -> Counted:
-        """The content of `page.json`."""
         parts = {name: getattr(self, name) for name in ("candidate", "history", "totals", "existing")}
         return parts | {"tables": [plain_table(table.cut(MOST_ROWS)) for table in self.tables]}
 

@@ -29,8 +29,6 @@ each folder.
 
 
 class DifferenceKind(StrEnum):
-    """How two verdicts differ."""
-
     NEWLY_DENIED = "newly-denied"
     NEWLY_ALLOWED = "newly-allowed"
     """The policy refused the request, and the candidate allows it. What Kafka itself would have had
@@ -51,8 +49,6 @@ class DifferenceKind(StrEnum):
 
 
 class Opinion(msgspec.Struct, frozen=True):
-    """The verdict of a policy on a request."""
-
     decision: str
     """`allowed`, `violated` or `broken`."""
     rule: str = ""

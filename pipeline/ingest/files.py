@@ -35,8 +35,6 @@ UNPACKED = 8
 
 
 class AuditFile(NamedTuple):
-    """A file that lies in one of the folders."""
-
     file: File
     size: int
     tag: str
@@ -50,8 +48,6 @@ class AuditFile(NamedTuple):
 
 
 class FileProgress(msgspec.Struct, frozen=True, array_like=True):
-    """How far a file was read."""
-
     consumed: int = 0
     """How many bytes were read, uncompressed, up to a line's end."""
     tag: str = ""
@@ -65,7 +61,6 @@ class FileProgress(msgspec.Struct, frozen=True, array_like=True):
     digest: Digest | None = None
     """The digest of these bytes; None if a version without digests read them."""
     lines: int = UNKNOWN
-    """How many lines were read."""
     events: int = UNKNOWN
     """How many events these lines hold."""
     most: int = 0
@@ -233,7 +228,6 @@ def lasting_name(name: str) -> str:
 
 
 def base_name(name: str) -> str:
-    """Return the name of a file without its folder."""
     return name.rpartition("/")[2]
 
 

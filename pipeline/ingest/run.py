@@ -123,8 +123,6 @@ def ingest(
 
 
 class IngestRun:
-    """The steps of a run."""
-
     def __init__(
         self,
         spark: SparkSession,

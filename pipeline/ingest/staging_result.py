@@ -57,8 +57,6 @@ class Marker(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ReadProgress(msgspec.Struct, frozen=True, array_like=True):
-    """The result of one read."""
-
     read: Read
     consumed: int
     rest: int

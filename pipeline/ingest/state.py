@@ -39,8 +39,6 @@ Position = tuple[int, int]
 
 
 class EpochState(msgspec.Struct):
-    """The state of one controller epoch in the tables."""
-
     node: int
     ranges: list[SequenceRange] = msgspec.field(default_factory=list, name="runs")
     """The sequence numbers that are in the tables."""
@@ -63,8 +61,6 @@ class EpochState(msgspec.Struct):
 
 
 class ClusterLogState(msgspec.Struct):
-    """The state of one cluster in the tables."""
-
     epochs: dict[int, EpochState] = {}
     markers: list[Marker] = msgspec.field(default_factory=list, name="marks")
     changed_from: Position | None = None
@@ -81,8 +77,6 @@ class ClusterLogState(msgspec.Struct):
 
 
 class State(msgspec.Struct):
-    """The state of the ingest after a change."""
-
     format: int = FORMAT
     files: dict[str, FileProgress] = {}
     clusters: dict[str, ClusterLogState] = {}

@@ -53,8 +53,6 @@ class ExpressionFaults(Exception):  # noqa: N818 - they are what is wrong with a
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """A checked expression, and what it reads."""
-
     text: str
     """The expression for the engine. Each field is a variable of its own there, and `matches` is
     replaced by a function of ours.

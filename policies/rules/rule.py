@@ -31,8 +31,6 @@ class NameGuard(Enum):
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """A rule of a rule file."""
-
     name: str
     action: RuleAction
     operations: frozenset[str]

@@ -44,8 +44,6 @@ NEWER_THAN_OURS = -1
 
 
 class LatencyHistogram:
-    """A histogram of durations, with their sum."""
-
     __slots__ = ("buckets", "seconds")
 
     def __init__(self) -> None:
@@ -59,8 +57,6 @@ class LatencyHistogram:
 
 
 class RequestMetrics:
-    """Counts of a node's responses, and their durations."""
-
     __slots__ = ("latencies", "outcomes", "throttled_requests", "throttled_seconds")
 
     def __init__(self) -> None:
@@ -135,8 +131,6 @@ class VerdictMetrics:
 
 
 class AuthorizationMetrics:
-    """Counts of what a node's authorizer denied."""
-
     def __init__(self) -> None:
         self.denied: Counter[tuple[AclOperation, AclResourceType]] = Counter()
         """Counts of denied actions on resources that clients named."""
@@ -173,8 +167,6 @@ class AuditState(Protocol):
 
 
 class NodeMetrics:
-    """Counters that concern the node as a whole."""
-
     def __init__(self) -> None:
         self.elections_won = 0
         self.unclean_elections = 0

@@ -35,8 +35,6 @@ _COUNT = re.compile(r"[0-9]{1,10}")
 
 
 class ConfiguredListener(msgspec.Struct, frozen=True):
-    """One listener of this node."""
-
     name: str
     host: str
     """The host to bind. Empty means every interface; an IPv6 address has no brackets."""

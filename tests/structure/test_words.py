@@ -48,3 +48,9 @@ def test_a_docstring_repeats_its_signature(signature: str, docstring: str, repea
 def test_a_function_without_a_docstring_repeats_nothing() -> None:
     """Only docstrings can repeat."""
     assert repeating(Tree({"a.py": "def f(): ..."})).value == 0
+
+
+def test_the_help_of_a_command_repeats_nothing() -> None:
+    """A person who asks for help reads the docstring of a command without its signature."""
+    source = '@topics.command("list")\ndef list_topics(pattern):\n    """List topics."""\n'
+    assert repeating(Tree({"a.py": source})).value == 0
