@@ -20,6 +20,8 @@ hundred thousand partitions takes half of it.
 """
 REDACTED = "[hidden]"
 """The text that replaces a value which is secret or may be."""
+HIGH_WATERMARK = -1
+"""The offset in `delete_records_offsets` that stands for the end of a partition."""
 NOT_AUTHENTICATED = "(not authenticated)"
 """The text that people are shown for a principal that is null."""
 

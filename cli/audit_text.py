@@ -10,6 +10,7 @@ import msgspec
 from rich.text import Text
 
 from ..audit.event import (
+    HIGH_WATERMARK,
     NOT_AUTHENTICATED,
     AuditEvent,
     Decision,
@@ -32,8 +33,6 @@ STATES = frozenset({"before", "after", "requested"})
 PIPE_WIDTH = 10_000
 PARTITIONS = 5
 """The most partitions that one line names."""
-HIGH_WATERMARK = -1
-"""The offset that stands for the end of a partition."""
 
 
 def _console() -> PlainConsole:

@@ -12,6 +12,8 @@ import trio
 
 EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - whoever configures a wildcard asks for it
 WILDCARDS = frozenset({"", *EVERY_ADDRESS})
+OVERLOADED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
+"""Errors of accepting a connection that pass: the machine has no room for one at the moment."""
 UNSUPPORTED = frozenset({errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL})
 MOST_TRIES = 20
 """How many free ports of one address are tried before one is free at all of them."""

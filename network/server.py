@@ -25,7 +25,7 @@ from ..cluster.quotas.connection_rates import ConnectionRates
 from ..process.observe.logs import RateLimitedLog
 from ..security.authorizer import java_address
 from ..security.caller import Caller, Listener, about_caller
-from .binding import open_listeners, port_of
+from .binding import OVERLOADED, open_listeners, port_of
 from .connection import Connection, FrameHandler
 from .failures import ConnectionFailures
 from .limits import QUIET_SECONDS, ConnectionLimits, ConnectionQuotas
@@ -35,7 +35,6 @@ from .transport import SocketTransport, Transport
 
 log = logging.getLogger("minicontroller.server")
 
-OVERLOADED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
 OVERLOADED_PAUSE_SECONDS = 0.1  # as trio.serve_listeners
 SWEEPS_PER_IDLE_TIME = 10
 """How often idle connections are looked for: one is closed at most 1.1 times

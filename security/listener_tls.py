@@ -18,7 +18,7 @@ from ..clock import now
 from ..cluster.errors import ConfigurationError, Mistakes
 from ..process.settings.listeners import ConfiguredListener
 from ..process.settings.node_config import NodeConfig
-from ..process.settings.watched_files import Contents, WatchedFiles
+from ..process.settings.watched_files import LOOK_SECONDS, Contents, WatchedFiles
 from .certificates import MappingFault, PrincipalMapper, distinguished_name, ensure_same_owner
 from .key_stores import MAX_STORE_BYTES, KeyStore
 from .principal import user_principal
@@ -29,8 +29,6 @@ log = logging.getLogger("minicontroller.tls")
 RULES = "ssl.principal.mapping.rules"
 DN_CHANGES, SAN_CHANGES = "ssl.allow.dn.changes", "ssl.allow.san.changes"
 FILES = (KEYSTORE, TRUSTSTORE)
-LOOK_SECONDS = 1.0
-"""How often the files of stores are looked at. Two equal looks make a change."""
 SOON_SECONDS = 30 * 86_400
 """A certificate that expires within this time is a warning in the log."""
 MAX_FLIGHTS = 10

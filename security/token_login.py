@@ -15,7 +15,7 @@ from urllib.parse import quote_plus
 import msgspec
 import trio
 
-from ..process.settings.watched_files import Content, Contents, WatchedFiles
+from ..process.settings.watched_files import LOOK_SECONDS, Content, Contents, WatchedFiles
 from ..protocol.errors import ProtocolError
 from .credentials import Tokens
 from .fetching import FetchError, HttpRequest, Limits, ask, file_of, shown
@@ -33,8 +33,6 @@ from .signed_tokens import MAX_TOKEN_CHARACTERS
 
 log = logging.getLogger("minicontroller.oauthbearer")
 
-LOOK_SECONDS = 1.0
-"""How often the file of a token is looked at."""
 LEAST_RETRY_SECONDS = 0.1
 MAX_ANSWER_BYTES = 4 * MAX_TOKEN_CHARACTERS
 

@@ -15,6 +15,10 @@ from typing import Any, Protocol
 
 import msgspec
 
+MAX_COMMIT_BYTES = 900_000
+"""ZooKeeper cuts the connection on a request above `jute.maxbuffer`, 1 MiB by default. All stores
+have this limit, so that what works on one works on each.
+"""
 ANY_VERSION = -1
 """Matches every version of a znode (ZooKeeper's own sentinel)."""
 

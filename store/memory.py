@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from .base import (
+    MAX_COMMIT_BYTES,
     Answered,
     CommitTooLarge,
     Create,
@@ -34,9 +35,6 @@ from .base import (
 from .loop_queue import LoopQueue
 from .memory_transaction import APPLY, Transaction, Znode, parent_of
 from .watches import WatchTable
-
-MAX_COMMIT_BYTES = 900_000
-"""The limit of the store on ZooKeeper, so that what works here works there."""
 
 
 class MemoryTree:

@@ -22,6 +22,7 @@ import trio
 from . import jute
 from .base import (
     HIDDEN,
+    MAX_COMMIT_BYTES,
     AccessDenied,
     Answered,
     CommitTooLarge,
@@ -48,8 +49,6 @@ from .watches import KeptWatches
 
 log = logging.getLogger("minicontroller.store")
 
-MAX_COMMIT_BYTES = 900_000
-"""ZooKeeper cuts the connection on a request above `jute.maxbuffer`, 1 MiB by default."""
 READS_IN_ONE = 256
 """Znodes in one multi-read."""
 REQUESTS_IN_FLIGHT = 8

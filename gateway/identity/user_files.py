@@ -16,15 +16,13 @@ from ...cluster.errors import ConfigurationError, Mistakes
 from ...process.settings.jaas import PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE, JaasError, parse_jaas
 from ...process.settings.properties import PropertiesError, Property, parse_properties
 from ...process.settings.secret_files import is_open_to_all, sentence_of
-from ...process.settings.watched_files import Content, Contents, WatchedFiles
+from ...process.settings.watched_files import LOOK_SECONDS, Content, Contents, WatchedFiles
 from ...security.credentials import Credentials, PlainCredentials, ScramCredentials
 from ...security.scram_credentials import HASHES, ScramCredential, derived_credential
 
 log = logging.getLogger("minicontroller.gateway")
 
 MAX_FILE_BYTES = 4 * 1024 * 1024
-LOOK_SECONDS = 1.0
-"""How often a file is looked at."""
 ANYBODY = "*"
 """The line for users who have none of their own."""
 

@@ -10,7 +10,6 @@ starlette and prometheus-client, so a process whose page nobody opens neither st
 by them.
 """
 
-import errno
 import ipaddress
 import logging
 from collections.abc import Awaitable, Callable
@@ -25,7 +24,7 @@ from ...policies.configs.values import host_and_port
 from ...process.observe.logs import ClientWarnings
 from ...process.settings.node_config import NodeConfig
 from ...protocol.other_protocols import FIRST_BYTES, HTTP, TEXT, protocol_of
-from ..binding import open_listeners, port_of
+from ..binding import OVERLOADED, open_listeners, port_of
 from ..handshake_errors import HandshakeError
 from ..tls import TlsTransport
 from ..transport import Disconnected, SocketTransport
@@ -38,7 +37,6 @@ STALL_SECONDS = 10.0
 """How long a client may take to read what was sent before it is disconnected."""
 READ_BYTES = 4 * 1024
 PAUSE_SECONDS = 0.1
-OVERLOADED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
 P = TypeVar("P")
 
 

@@ -17,7 +17,7 @@ import trio
 
 from ...cluster.errors import ConfigurationError
 from ...process.settings.node_config import NodeConfig
-from ...process.settings.watched_files import Contents, WatchedFiles
+from ...process.settings.watched_files import LOOK_SECONDS, Contents, WatchedFiles
 
 log = logging.getLogger("minicontroller.http")
 
@@ -25,7 +25,6 @@ KEYSTORE, TOKEN, TOKEN_FILE = "http.ssl.keystore.location", "http.bearer.token",
 LEAST_TOKEN = 16
 """The shortest token, in characters."""
 MAX_FILE_BYTES = 10 * 1024 * 1024
-LOOK_SECONDS = 1.0
 OPEN_PATHS = frozenset({"/health/live", "/health/ready"})
 """Paths that ask for no token, because whoever supervises a process seldom has one."""
 CHALLENGE = 'Bearer, Basic realm="minicontroller", charset="UTF-8"'

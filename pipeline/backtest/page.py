@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ...audit.event import NOT_AUTHENTICATED, Decision, Effect, RecordedState, Requested
+from ...audit.event import HIGH_WATERMARK, NOT_AUTHENTICATED, Decision, Effect, RecordedState, Requested
 from ...audit.replay import operands_of
 from ..page.charts import Panel, bars_over_time
 from ..page.drawing import REST, Plot, Series, series_colour
@@ -28,8 +28,6 @@ from .verdicts import ALLOWED, BROKEN, VIOLATED, Difference, DifferenceKind, Opi
 MOST_ROWS = 20
 PARTITIONS = 12
 """How many partitions of a topic are listed, with their replicas or offsets."""
-HIGH_WATERMARK = -1
-"""The offset that stands for the end of a partition."""
 SIGNS = {"append": "+=", "subtract": "-="}
 EFFECTS = {Effect.APPLIED: "carried out", Effect.NONE: "no effect", Effect.UNKNOWN: "unknown"}
 SAID = {ALLOWED: "allowed", VIOLATED: "denied", BROKEN: "failed"}

@@ -19,6 +19,7 @@ from ...audit.event import REDACTED, AuditEvent, Decision, Dropped, Observed, Re
 from ...audit.replay import DELETE_TOPIC, is_administration
 from ...policies.judging import PolicyJudge
 from ...policies.verdict import Verdict
+from ..ingest.sequence_ranges import Position
 from .lines import decision_of, request_of, state_of, step_of
 from .recorded import RecordedTimeline
 from .sandbox import Sandbox
@@ -38,8 +39,6 @@ from .verdicts import (
     rule_behind,
 )
 
-Position = tuple[int, int]
-"""An event's epoch and sequence."""
 NOWHERE: Position = (0, 0)
 ASKED_AGAIN = 64
 """One of so many questions is asked twice, and so is each one that makes a difference."""

@@ -19,12 +19,13 @@ from ..database import connected
 from ..datafiles import DataFile
 from ..delta import Tables
 from ..failures import PipelineError
+from ..ingest.sequence_ranges import Position
 from ..parallel import map_on_workers, parallelism
 from ..schemas import Table
 from . import workers
 from .candidate import Candidate
 from .reading import columns_of
-from .replaying import NOWHERE, Position, Window
+from .replaying import NOWHERE, Window
 from .slices import BUCKET_EVENTS, PER_CORE, Bucket, Slice, ends, good_size, planned
 from .topics import check_readable, may_tell
 from .workers import Failure, Job, Task

@@ -12,8 +12,9 @@ from itertools import groupby, pairwise
 
 import msgspec
 
+from ..ingest.sequence_ranges import Position
 from .existing import LogEnd
-from .replaying import NOWHERE, Position
+from .replaying import NOWHERE
 
 BUCKET_EVENTS = 5_000
 """How many events of an epoch a bucket covers; each bucket is cut once at most."""

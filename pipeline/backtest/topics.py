@@ -16,11 +16,11 @@ import pyarrow.parquet as pq
 from ...audit.event import RecordedState
 from ..database import connected
 from ..datafiles import DataFile
+from ..ingest.sequence_ranges import Position
 from ..location import File
 from ..schemas import Table
 from .existing import Existing
 from .reading import columns_of, reading
-from .replaying import Position
 
 SCHEMA = Table.TOPIC_HISTORY.in_files
 STATE = ("topic", "topic_id", "replicas", "configs", "marked_for_deletion", "internal", "created")

@@ -26,7 +26,7 @@ from ..location import Location
 from ..parallel import ParallelMap
 from ..schemas import Table
 from .files import UNKNOWN, FileProgress, Read, lasting_name
-from .sequence_ranges import SequenceRange, add, within
+from .sequence_ranges import Position, SequenceRange, add, within
 from .staging import stage
 from .staging_result import ReadProgress, StagedRange, StagingResult, WorkUnit
 from .state import ClusterLogState, EpochState, Ledger, State, copied
@@ -45,9 +45,6 @@ WRITTEN_OTHERWISE = """
     WHERE one.hash != other.hash ORDER BY portion
 """
 ROWS = 1_000
-
-Position = tuple[int, int]
-"""An event's epoch and sequence."""
 
 
 class StagingError(PipelineError):

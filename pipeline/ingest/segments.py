@@ -7,12 +7,10 @@ A topic's state lasts until an event changes it or the segment ends, whichever i
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from .sequence_ranges import gaps, within
+from .sequence_ranges import Position, gaps, within
 from .staging_result import Marker
 from .state import ClusterLogState
 
-Position = tuple[int, int]
-"""An event's epoch and sequence."""
 GAP = "gap"
 SNAPSHOT = "snapshot"
 

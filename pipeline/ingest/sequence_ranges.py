@@ -8,6 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+Position = tuple[int, int]
+"""An event's epoch and sequence."""
+
 
 class SequenceRange(msgspec.Struct, array_like=True):
     """Consecutive sequence numbers of one epoch, `first` and `last` included."""

@@ -22,7 +22,7 @@ from ..delta import STATE, ChangedMeanwhileError, Snapshot, Tables, TablesError
 from ..location import output_stream, reason
 from ..schemas import Table
 from .files import FileProgress
-from .sequence_ranges import SequenceRange
+from .sequence_ranges import Position, SequenceRange
 from .staging_result import Marker
 
 NAMED = re.compile(r"_state/[0-9]{1,19}+\.json\.zst", re.ASCII)
@@ -33,9 +33,6 @@ TRIED = f"{STATE}/tried"
 """An object that is written to see whether one can be."""
 LARGEST = 1 << 30
 """How many bytes a state has at most, uncompressed."""
-
-Position = tuple[int, int]
-"""An event's epoch and sequence."""
 
 
 class EpochState(msgspec.Struct):

@@ -25,7 +25,8 @@ from ..delta import Snapshot
 from ..location import Location, output_stream
 from ..parallel import ParallelMap
 from ..schemas import Table
-from .segments import Position, SegmentBoundary, begin_of_change, segment_boundaries
+from .segments import SegmentBoundary, begin_of_change, segment_boundaries
+from .sequence_ranges import Position
 from .state import ClusterLogState
 from .topic_states import OF_EVENTS, STATES, database_with_boundaries, history_rows, states_in_events, states_in_history
 

@@ -26,6 +26,8 @@ TASKS = 4
 """How many tasks there are for each processor, so that none waits long for another."""
 TEXTS = pa.dictionary(pa.int32(), pa.string())
 COUNT = "count(*)"
+LAST_EVENT = "max(event).time AS last, max(event).text AS message"
+"""The columns of a figure that `last_event` computes."""
 
 
 def last_event(text: str) -> str:

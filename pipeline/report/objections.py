@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from ..page.tables import count, plural, share
-from .aggregates import COUNT, Aggregate, AggregateDatabase, last_event
+from .aggregates import COUNT, LAST_EVENT, Aggregate, AggregateDatabase, last_event
 from .question import NOTHING_ASKED, BarSegment, Report, ReportQuestion, label_of, named, ranking, times
 from .table_queries import TableQuery, different
 
@@ -33,8 +33,7 @@ OBJECTIONS = Aggregate(
 IN_FORCE = "in_force"
 """The table of the names of the rules that are in force."""
 
-_LAST = "max(event).time AS last, max(event).text AS message"
-_COUNTED = f"sum(changes) AS would_be_refused, sum(applied) AS applied, {_LAST}"
+_COUNTED = f"sum(changes) AS would_be_refused, sum(applied) AS applied, {LAST_EVENT}"
 _COLUMNS = "would_be_refused applied"
 
 

@@ -6,7 +6,7 @@ table of their own.
 from ..page.charts import bars
 from ..page.drawing import REST, Plot, Series, series_colour
 from ..page.tables import count, plural, share
-from .aggregates import COUNT, Aggregate, last_event
+from .aggregates import COUNT, LAST_EVENT, Aggregate, last_event
 from .question import BARS, NOTHING_ASKED, BarSegment, Report, ReportQuestion, label_of, named, ranking, rest_of, times
 from .table_queries import TableQuery, different
 
@@ -29,8 +29,7 @@ FINDINGS = Aggregate(
     "(SELECT *, unnest(findings) AS finding FROM rows) WHERE finding.action != 'deny'",
 )
 
-_LAST = "max(event).time AS last, max(event).text AS message"
-_REFUSED = f"sum(changes) AS refused, {_LAST}"
+_REFUSED = f"sum(changes) AS refused, {LAST_EVENT}"
 _NAMES = f"{different('name')} AS names"
 _PRINCIPALS = f"{different('principal')} AS principals"
 
@@ -116,7 +115,7 @@ REFUSALS = ReportQuestion(
             "errors",
             "Errors without a policy",
             "error operation changes principals last message",
-            f"SELECT error, operation, sum(changes) AS changes, count(*) AS principals, {_LAST} FROM errors GROUP BY ALL",
+            f"SELECT error, operation, sum(changes) AS changes, count(*) AS principals, {LAST_EVENT} FROM errors GROUP BY ALL",
             "changes DESC, error, operation",
         ),
         TableQuery(
@@ -147,7 +146,7 @@ WARNINGS = ReportQuestion(
             "warnings_by_rule",
             "Findings by rule",
             "rule action findings applied principals names last message",
-            f"SELECT rule, action, sum(findings) AS findings, sum(applied) AS applied, {_PRINCIPALS}, {_NAMES}, {_LAST} "
+            f"SELECT rule, action, sum(findings) AS findings, sum(applied) AS applied, {_PRINCIPALS}, {_NAMES}, {LAST_EVENT} "
             "FROM findings GROUP BY ALL",
             "findings DESC, rule, action",
             {"rule": "Rule", "message": "The latest message"},

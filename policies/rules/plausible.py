@@ -17,13 +17,12 @@ from . import possible
 from .matching import compiled_regex
 from .operators import EQUALITY, ORDER, literal_type, literal_value
 from .syntax import SyntaxFault, SyntaxNode
-from .vocabulary import STRING, TOPIC_OPERATIONS
+from .vocabulary import STRING, TOPICS
 
 Field = tuple[str, str, str]
 """Variable, field and key of a map; empty where there is none."""
 CONFIGS = frozenset({"configs", "raw_configs", "effective_configs", "config_operations", "config_operation_kinds"})
 CANONICAL = frozenset({"configs", "effective_configs", "config_operations"})
-TOPICS = frozenset(TOPIC_OPERATIONS)
 CONVERSIONS = frozenset({"timestamp", "duration", "int", "uint", "double"})
 TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 RANGES: Mapping[str, tuple[int, int]] = {

@@ -10,9 +10,7 @@ from . import possible
 from .facts import Facts
 from .matching import Match, MatchOfUser
 from .tables import TomlTable
-from .vocabulary import ADMIN, GROUPS, INCLUDED, OPERATIONS, TOPIC_OPERATIONS
-
-TOPICS = frozenset(TOPIC_OPERATIONS)
+from .vocabulary import ADMIN, GROUPS, INCLUDED, OPERATIONS, TOPIC_OPERATIONS, TOPICS
 
 Judge = Callable[[Facts], str | None]
 """Returns the objection to a request, as a message for the client, or None. An exception denies."""

@@ -11,6 +11,7 @@ import msgspec
 REASSIGN = "reassign"
 TOPIC_OPERATIONS = ("create", "alter", REASSIGN, "delete", "delete_records")
 """The operations of a rule that names none."""
+TOPICS = frozenset(TOPIC_OPERATIONS)
 INCLUDED: Mapping[str, frozenset[str]] = {"alter": frozenset({REASSIGN})}
 """The operations that a rule judges besides one that it names: a reassignment alters a topic."""
 ELECT_LEADERS = "elect_leaders"

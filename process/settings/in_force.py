@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping
 from .dynamic_keys import PER_IP_OVERRIDES
 from .listeners import ConfiguredListener
 from .node_config import LISTENERS_AT_RUN_TIME, ConfigSource, NodeConfig
-from .node_rules import Fault, faulty_connections, faulty_durations
+from .node_rules import faulty_connections, faulty_durations
+from .refused_keys import Fault
 
 BESIDE = {"max.connections.per.ip": PER_IP_OVERRIDES}
 """For the key of a fault, the other key whose value may be the reason."""

@@ -11,10 +11,9 @@ from .jaas import JaasError, parse_jaas
 from .keys import KEYS, LISTENER_MECHANISM_KEYS, listener_of
 from .listeners import EVERY_IPV6_ADDRESS, ListenerFault, parse_protocol_map
 from .node_config import NodeConfig
-from .refused_keys import faults_of_keys
+from .refused_keys import Fault, faults_of_keys
 from .zookeeper_rules import faults_of_zookeeper
 
-Fault = tuple[str, str]
 JAAS_KEY = LISTENER_MECHANISM_KEYS[0]
 POLICY_KEY = "topic.management.policy.class.name"
 AUTHORIZER_KEY, SUPER_USERS_KEY = "authorizer.class.name", "super.users"

@@ -15,6 +15,9 @@ from pathlib import Path
 import msgspec
 import trio
 
+LOOK_SECONDS = 1.0
+"""How often files are looked at. Two equal looks make a change."""
+
 
 class Content(msgspec.Struct, frozen=True):
     """The content of a file, or why it cannot be read."""

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from .environment import JAAS_FILE
 from .jaas import AT_ZOOKEEPER, JaasConfig, JaasError, parse_jaas
 from .node_config import NodeConfig
+from .refused_keys import Fault
 
-Fault = tuple[str, str]
 ENABLE, SOCKET = "zookeeper.ssl.client.enable", "zookeeper.clientCnxnSocket"
 SET_ACL = "zookeeper.set.acl"
 JAAS = "zookeeper.sasl.client.jaas.config"

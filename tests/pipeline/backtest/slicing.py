@@ -17,11 +17,12 @@ from minicontroller.audit.replay import Replay
 from minicontroller.pipeline.backtest.candidate import Candidate, read_candidate
 from minicontroller.pipeline.backtest.counterfactual import Counterfactual
 from minicontroller.pipeline.backtest.recorded import RecordedTimeline
-from minicontroller.pipeline.backtest.replaying import ALWAYS, NOWHERE, Backtest, Position, Window
+from minicontroller.pipeline.backtest.replaying import ALWAYS, NOWHERE, Backtest, Window
 from minicontroller.pipeline.backtest.slices import Bucket, Piece, planned
 from minicontroller.pipeline.backtest.tally import Tally
 from minicontroller.pipeline.backtest.timelines import Timeline
 from minicontroller.pipeline.backtest.verdicts import Difference
+from minicontroller.pipeline.ingest.sequence_ranges import Position
 
 Outcome = tuple[list[Difference], Tally]
 

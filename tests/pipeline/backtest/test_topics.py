@@ -8,9 +8,9 @@ import pytest
 from minicontroller.audit.event import AuditEvent, Decision, RecordedState
 from minicontroller.audit.replay import Replay
 from minicontroller.pipeline.backtest.reading import UnreadableTableError
-from minicontroller.pipeline.backtest.replaying import Position
 from minicontroller.pipeline.backtest.topics import check_readable, may_tell, states_after, topics_today
 from minicontroller.pipeline.datafiles import DataFile
+from minicontroller.pipeline.ingest.sequence_ranges import Position
 from minicontroller.pipeline.schemas import Table
 from tests.pipeline.backtest.by_words import History
 from tests.pipeline.backtest.test_slices import a_life
