@@ -285,7 +285,7 @@ def admin_request(event: Decision) -> AdminRequest | None:
     if event.policy is None and event.error_code:
         return None
     if event.resource == "group_config" and (event.config_operations or {}).get(DEAD_LETTERS):
-        return None  # it was judged as the creation of a topic, too, of which the event does not tell
+        return None  # it was judged as the creation of a topic, too, which the event does not record
     return _asked_by(event, event.time_ms).admin(
         event.resource,
         event.name,

@@ -15,7 +15,7 @@ from ..policies.topic_counts import TopicCounts
 from .event import Decision, RecordedState
 
 UNASKED = 256
-"""After so many changes since counts were last used, they are made anew when they are used again.
+"""After so many changes since counts were last used, they are computed again at their next use.
 """
 MOST_OPEN_REQUESTS = 1_000
 """The most requests whose validated elements are kept. Elements that were not begun in time have no
@@ -33,7 +33,7 @@ class ReplayedTopics:
     def __init__(self, states: Map[str, RecordedState] = Map()) -> None:  # noqa: B008 - immutable
         self.states = states
         self._counts: TopicCounts | None = None
-        """The counts before `_changes`; None if they have to be made anew."""
+        """The counts before `_changes`; None if they have to be computed again."""
         self._changes: tuple[tuple[str, int | None], ...] = ()
         """Names with their numbers of partitions now; None if a topic is not counted any more."""
         self._names: dict[tuple[bool, bool], frozenset[str]] = {}

@@ -1,7 +1,7 @@
 """The audit files of one node, as its thread for the audit log writes them.
 
 Rule: a file holds whole lines only. Lines that could not be written to their end and made durable
-are cut off the file again and written anew. If even that fails the file is left alone, and what
+are cut off the file and written again. If even that fails the file is left alone, and what
 follows goes into a new one. Lines that nobody can find do not count as written: if somebody removes
 the open file, that is a failure until everything that was in it is in the folder again.
 """

@@ -92,7 +92,7 @@ def _is_orphan(watched: Sequence[Ancestor], started_by: int) -> bool:
         return parent == FIRST_PROCESS and not _is_lifeline()
     try:
         return parent != 0 and os.getsid(parent) != session
-    except OSError:  # it has ended, or the system tells nobody outside of its session
+    except OSError:  # it has ended, or the system answers only within its session
         return True
 
 

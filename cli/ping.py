@@ -1,7 +1,7 @@
 """`minicontroller ping` checks whether a node is ready, at the address that clients use.
 
 Rule: a node is ready if it answers and knows the controller, as in the `ready:` line of this
-program. For any other server, NotReady tells the reason in a sentence.
+program. For any other server, NotReady gives the reason in a sentence.
 """
 
 import logging

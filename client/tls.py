@@ -1,7 +1,8 @@
 """TLS by Kafka's own client keys (`ssl.*`), which `security/tls_settings.py` reads for
 clients and listeners alike.
 
-Rule: what Kafka's clients would silently do without is told with the place in the client's file.
+Rule: what Kafka's clients would silently do without is a mistake that names the place
+in the client's file.
 """
 
 import ssl

@@ -1,3 +1,3 @@
 """The audit log on Spark: tables of it, reports on them, and policies tried on what was recorded.
-docs/pipeline.md tells how to use it.
+docs/pipeline.md explains how to use it.
 """

@@ -1,8 +1,8 @@
 """`minicontroller pipeline`: ingest, report, backtest.
 
-Rule: what goes wrong is a sentence on stderr, and the exit code tells: 1 it failed, or found what
-it was told to fail on; 2 it was called wrongly. Spark is imported when a command is called, so that
-`--help` is quick.
+Rule: what goes wrong is a sentence on stderr. The exit code is 1 for a failure, or for a finding
+that was to count as one, and 2 for a wrong call. Spark is imported when a command is called, so
+that `--help` is quick.
 """
 
 import re
@@ -156,7 +156,7 @@ def _settings(_context: click.Context, _parameter: click.Parameter, values: tupl
 
 @contextmanager
 def failures_reported(tables: "Location") -> Iterator[None]:
-    """Turn a failure that nobody in the block has told into a sentence: click.ClickException."""
+    """Turn a failure within the block into a sentence: click.ClickException."""
     from .failures import PipelineError, first_line, is_sparks
     from .location import advice, reason
 
@@ -172,8 +172,8 @@ def failures_reported(tables: "Location") -> Iterator[None]:
         from .database import failure
 
         if isinstance(error, duckdb.Error):
-            told = failure(error)
-            raise click.ClickException(escaped(f"{told.filename}: {told.strerror}.")) from None
+            reported = failure(error)
+            raise click.ClickException(escaped(f"{reported.filename}: {reported.strerror}.")) from None
         if not is_sparks(error):
             raise
         raise click.ClickException(escaped(f"Spark failed: {first_line(error)}")) from None

@@ -86,8 +86,8 @@ def unreadable(tables: Location, table: Table, files: Sequence[DataFile], error:
     """Return the error that says which of some files of a table cannot be read, and what to do."""
     folder = tables.child(table.value)
     path = next((file.path for file in files if not _has_end(folder, file)), files[0].path)
-    told = advice(error) or f"it is gone or broken ({reason(error)}): {ANEW}"
-    return OSError(0, told, folder.child(path).uri)
+    text = advice(error) or f"it is gone or broken ({reason(error)}): {ANEW}"
+    return OSError(0, text, folder.child(path).uri)
 
 
 def _has_end(folder: Location, file: DataFile) -> bool:

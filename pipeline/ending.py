@@ -31,7 +31,7 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, number: int) -> None:
         super().__init__()
         self.code = 128 + number
-        """The exit code that tells the signal."""
+        """The exit code that names the signal."""
 
 
 class Ending:

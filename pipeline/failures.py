@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 CAUSE, TRACE = "Caused by: ", "Traceback (most recent call last)"
 SENTENCE = 500
-"""How many characters are told; some of what Spark says holds a whole plan."""
+"""How many characters are printed; some of what Spark says holds a whole plan."""
 LOST = "its Java process ended; if it was out of memory, give it more by --conf spark.driver.memory=8g."
 MEMORY = "Spark's Java has too little memory: give it more by --conf spark.driver.memory=8g --conf spark.driver.maxResultSize=4g."
 ENDED = "Spark's master ended the application, or is gone: read the master's log, and run the command again."
@@ -75,7 +75,7 @@ def first_line(error: BaseException) -> str:
         if found:
             return sentence.format(rest.partition(end)[0])
     lines = [line.strip() for line in text.splitlines() if line.strip() and TRACE not in line]
-    told = [line for line in lines if "Exception: " in line or "Error: " in line]
-    causes = [line for line in told if line.startswith(CAUSE)]
-    chosen = (causes[-1:] or told or lines or [type(error).__name__])[0]
+    named = [line for line in lines if "Exception: " in line or "Error: " in line]
+    causes = [line for line in named if line.startswith(CAUSE)]
+    chosen = (causes[-1:] or named or lines or [type(error).__name__])[0]
     return chosen.removeprefix(CAUSE).rpartition("Exception: ")[2][:SENTENCE]

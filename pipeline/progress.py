@@ -85,7 +85,7 @@ class Stages:
         self._done = self._done.plus(Amount(events, size))
 
     def _line(self) -> RenderableType:
-        """Return what is told now, and a bar, which shows no part if nobody knows it."""
+        """Return the text of the moment, and a bar, which shows no part if nobody knows it."""
         done, total = self._tasks.counted()
         amount = self._done.plus(self._batch, done / total if total else 0.0)
         part = amount.of(self._whole)
@@ -99,14 +99,14 @@ class Stages:
 class Tasks:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self._told: dict[str, tuple[int, int]] = {}
+        self._counts: dict[str, tuple[int, int]] = {}
         """How many tasks are done, and how many there are, by operation of a server of Spark
         Connect.
         """
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Have a server of Spark Connect tell, within the block, what cannot be asked for."""
+        """Have a server of Spark Connect report its progress within the block."""
         if not is_remote():
             yield
             return
@@ -120,7 +120,7 @@ class Tasks:
     def counted(self) -> tuple[int, int]:
         """Return how many tasks are done, and how many there are; 0 if Spark cannot be asked."""
         if is_remote():
-            return _sums(self._told.values())
+            return _sums(self._counts.values())
         try:
             with lost():
                 tracker = self._spark.sparkContext.statusTracker()
@@ -133,7 +133,7 @@ class Tasks:
 
     def _take(self, stages: Iterable[Any] | None, _running: int, operation_id: str | None, done: bool) -> None:
         found = () if done else stages or ()
-        self._told[operation_id or ""] = _sums((stage.num_completed_tasks, stage.num_tasks) for stage in found)
+        self._counts[operation_id or ""] = _sums((stage.num_completed_tasks, stage.num_tasks) for stage in found)
 
 
 def _sums(counts: Iterable[tuple[int, int]]) -> tuple[int, int]:

@@ -223,7 +223,7 @@ class ZooKeeperStore:
         except StoreError as error:
             answered(error)
         else:
-            reply.on_arrival = partial(tell, answered, operations)
+            reply.on_arrival = partial(report, answered, operations)
 
     def _multi(self, operations: Sequence[Operation]) -> Reply:
         if sum(map(weight, operations)) > self.max_commit_bytes:
@@ -398,7 +398,7 @@ async def results_of(reply: Reply, operations: Sequence[Operation], chroot: str)
     return jute.decode_multi(*await reply.body(), operations, chroot)
 
 
-def tell(answered: Answered, operations: Sequence[Operation], answer: Body | StoreError) -> None:
+def report(answered: Answered, operations: Sequence[Operation], answer: Body | StoreError) -> None:
     """Call `answered` with what a commit's answer means."""
     if isinstance(answer, StoreError):
         answered(answer)

@@ -1,3 +1,3 @@
 """A policy tried on what was recorded: whom it would have refused, whom it would have let pass.
-docs/pipeline.md tells how to use it.
+docs/pipeline.md explains how to use it.
 """

@@ -76,7 +76,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
     @contextmanager
     def sandboxed(self) -> Iterator[Sandbox]:
-        """Load the policy anew, to be asked within the block. Raises PolicyLoadError,
+        """Load the policy again, to be asked within the block. Raises PolicyLoadError,
         RuleFileError.
         """
         rules = load_rules(self.rules) if self.rules else None

@@ -46,7 +46,7 @@ class Counterfactual:
         window, as recorded. None if no policy is asked about it.
         """
         self._prevented: set[str] = set()
-        """Topics with a change that the candidate denied, and of which the log does not tell yet
+        """Topics with a change that the candidate denied, and which the log does not show yet
         whether it took effect.
         """
 
@@ -79,7 +79,7 @@ class Counterfactual:
             if not same(was, would):
                 yield name, "missing" if would is None else "more" if was is None else "otherwise"
 
-    def tell(self, tally: Tally, cluster_id: str) -> None:
+    def report(self, tally: Tally, cluster_id: str) -> None:
         """Count, at the end, the topics that are not as recorded."""
         for name, how in self.parted():
             tally.counts["parted", how] += 1
@@ -93,8 +93,8 @@ class Counterfactual:
         before, was = self._before(event)
         parted = not same(before, was)
         if parted and event.asked_ms is None and event.operation not in ADMIN:
-            told = f"{event.name} would be different, and the log does not have the requested change."
-            return NotApplicable("unknown-request", told)
+            why = f"{event.name} would be different, and the log does not have the requested change."
+            return NotApplicable("unknown-request", why)
         if parted and (moot := _not_applicable(event, before)) is not None:
             return moot
         wanted = _requested(event, before) if parted else event.requested
@@ -115,7 +115,7 @@ class Counterfactual:
 
     def _before(self, event: Decision) -> tuple[RecordedState | None, RecordedState | None]:
         """Return the topic of a decision before it, as it would be and as it was; None if it is
-        about something else. Where not all topics are known, nothing but the event tells of it.
+        about something else. Where not all topics are known, only the event describes it.
         """
         if event.resource != "topic":
             return None, None

@@ -24,7 +24,7 @@ class Existing(msgspec.Struct, frozen=True):
     topic: str
     state: RecordedState
     principal: str | None = None
-    """The principal that created the topic; null if the log does not tell."""
+    """The principal that created the topic; null if the log does not record it."""
 
 
 class LogEnd(msgspec.Struct, frozen=True):

@@ -41,7 +41,7 @@ ASKED_ABOUT = (
     *("asked_created_ms", "requested", "config_operations", "config_operation_kinds", "reassignments"),
     *("delete_records_offsets", "upstream_cluster_id", "before", "after"),
 )
-"""The fields of a decision that tell what a policy is asked about, and the decision's place."""
+"""The fields of a decision that identify what a policy is asked about, and the decision's place."""
 
 
 def _asked_about() -> Any:

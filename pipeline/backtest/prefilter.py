@@ -62,7 +62,7 @@ KINDS: Mapping[str, type[PolicyRequest]] = {
 ESCAPE = rb"\u"
 """The beginning of an escape in JSON, in which any character of REDACTED may be written."""
 COLUMNS = frozenset({"kind", "resource", "operation", "api", "asked_ms", "internal", "reassignments", "event"})
-"""The columns that tell which events are looked at."""
+"""The columns that select the events to look at."""
 
 
 class NeedsUserError(Exception):
@@ -70,7 +70,7 @@ class NeedsUserError(Exception):
 
 
 class Sifted(NamedTuple):
-    """The candidate's opinions and the rules' doubts about some events, as far as columns tell
+    """The candidate's opinions and the rules' doubts about some events, as far as columns show
     them.
     """
 
@@ -338,7 +338,7 @@ IsMeant = Callable[[tuple[Any, ...]], int]
 
 
 def _scopes(rule: Rule) -> Iterator[tuple[tuple[str, ...], IsMeant]]:
-    """Yield functions that tell by the values of some columns whether the rule applies, SILENT if
+    """Yield functions that say by the values of some columns whether the rule applies, SILENT if
     not.
     """
     if rule.principals is not None or rule.except_principals is not None:

@@ -88,19 +88,19 @@ class UnknownStateError(Exception):
 
 class UnknownCluster(ClusterState):
     """A cluster of which nothing but its size is known, and the topic of the request if it is
-    `told`.
+    `known`.
     """
 
-    def __init__(self, cluster_size: int, told: Sequence[TopicState | None]) -> None:
+    def __init__(self, cluster_size: int, known: Sequence[TopicState | None]) -> None:
         self._cluster_size = cluster_size
-        self._told = told
+        self._known = known
 
     @property
     def cluster_size(self) -> int:
         return self._cluster_size
 
     def topic_state(self, topic: str) -> TopicState | None:
-        for state in self._told:
+        for state in self._known:
             return state
         raise UnknownStateError(topic)
 
@@ -113,11 +113,11 @@ class SyntheticQuestion:
 
     def __init__(self, operation: str, values: Mapping[str, Any], rule: Rule | None = None) -> None:
         self.request = _request(operation, values)
-        told: list[TopicState | None] = [None] if rule is not None and rule.lenient_to_existing else []
+        known: list[TopicState | None] = [None] if rule is not None and rule.lenient_to_existing else []
         if PARTITIONS_BEFORE in values:
             partitions = values[PARTITIONS_BEFORE]
-            told = [None if partitions is None else topic_state([(0,)] * partitions, {})]
-        self.cluster = UnknownCluster(values.get("cluster_size", 0), told)
+            known = [None if partitions is None else topic_state([(0,)] * partitions, {})]
+        self.cluster = UnknownCluster(values.get("cluster_size", 0), known)
         self.is_exact = values.get("least_replicas") == values.get("most_replicas")
         """Whether the values leave out no length between those of the shortest and the longest row
         of replicas: a rule may speak of it.

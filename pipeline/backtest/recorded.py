@@ -28,7 +28,7 @@ class RecordedTimeline:
         self._told: dict[str, bytes] = {}
         """The JSON of the states that the replay knows, by topic, as the log wrote it."""
         self.untold: Map[str, bytes] = Map()
-        """The JSON of newer states that the replay was not told yet, by topic."""
+        """The JSON of newer states that the replay has not taken yet, by topic."""
         self.moment = 0
         """How many events were taken."""
 

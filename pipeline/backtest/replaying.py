@@ -120,7 +120,7 @@ class Backtest:
 
     def carries(self, line: bytes | memoryview) -> bool:
         """Take the next event without reading its states: one whose topic it changes and no more,
-        or a decision of which `count` is told, if the topic is what the policy saw. Return False,
+        or a decision which `count` gets, if the topic is what the policy saw. Return False,
         and take nothing, if `feed` has to look at it.
         """
         try:
@@ -144,7 +144,7 @@ class Backtest:
         if not self._is_next(event) or not self._timeline.fits(event.name, bytes(event.before)):
             return None
         if event.operation == DELETE_TOPIC and event.asked_created_ms is None:
-            # then the policy was given the time that the state tells
+            # then the policy was given the time in the state
             event = msgspec.structs.replace(event, before=state_of(bytes(event.before)))
         asked = self._timeline.question(event)
         return PendingDecision(event, asked) if isinstance(asked, CandidateQuestion) else None
@@ -158,7 +158,7 @@ class Backtest:
         self, question: PendingDecision, verdict: Verdict, outcome: ComparedVerdicts, line: bytes | memoryview
     ) -> Difference | None:
         """Take the event of a question to which the candidate has given this verdict, of whose
-        outcome `count` is told. Return the difference, if any.
+        outcome `count` gets. Return the difference, if any.
         """
         event, asked = question.event, question.asked
         is_steady = self._is_steady(asked, verdict, event) if self._is_asked_again(event, asked, outcome) else True
@@ -365,7 +365,7 @@ def _in_force(is_enforced: bool) -> str:
 
 
 def _topic_of(event: AuditEvent) -> str:
-    """Return the topic whose state an event tells; empty if it tells none."""
+    """Return the topic whose state an event has; empty if it has none."""
     if isinstance(event, Decision):
         return event.name if event.resource == "topic" else ""
     return event.topic if isinstance(event, Removal | Observed) else ""

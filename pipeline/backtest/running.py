@@ -27,7 +27,7 @@ from .candidate import Candidate
 from .reading import columns_of
 from .replaying import NOWHERE, Window
 from .slices import BUCKET_EVENTS, PER_CORE, Bucket, Slice, ends, good_size, planned
-from .topics import check_readable, may_tell
+from .topics import check_readable, may_have
 from .workers import Failure, Job, Task
 
 UNFINISHED = ".unfinished"
@@ -36,7 +36,7 @@ COLUMNS = (
     *("request", "element", "elements", "validate_only"),
 )
 OF_FILE = """
-    WITH told AS (
+    WITH marked AS (
         SELECT *, coalesce(epoch_us(time) // 1000 >= $since_ms, true) AND coalesce(epoch_us(time) // 1000 < $until_ms, true) AS is_wanted,
             kind IN ('removal', 'observed', 'snapshot_begin') OR (element = 0 AND validate_only IS NOT TRUE) AS may_begin
         FROM events
@@ -50,16 +50,16 @@ OF_FILE = """
         min(sequence) FILTER (is_wanted) AS first_wanted, max(sequence) FILTER (is_wanted) AS last_wanted,
         max({'sequence': sequence, 'nodes': cluster_size}) FILTER (cluster_size IS NOT NULL) AS cluster_size,
         arg_max(epoch_us(time) // 1000, sequence) AS newest_ms, $file AS file
-    FROM told GROUP BY ALL
+    FROM marked GROUP BY ALL
     UNION ALL BY NAME
     SELECT $cluster_id AS cluster_id, epoch, request, min(sequence) AS first, max(sequence) AS last
-    FROM told WHERE validate_only AND elements > 1 GROUP BY ALL
+    FROM marked WHERE validate_only AND elements > 1 GROUP BY ALL
 """
 """A query for the buckets of a file, and for its requests of several elements that were only
 validated: these have a `request`.
 """
 TOGETHER = """
-    WITH told AS (
+    WITH buckets AS (
         SELECT cluster_id, epoch, number, request, sum(events)::BIGINT AS events,
             coalesce(min(COLUMNS(['first', 'start', 'snapshot_begin', 'first_wanted'])), 0),
             coalesce(max(COLUMNS(['last', 'snapshot_end', 'doubt', 'last_wanted'])), 0),
@@ -69,12 +69,12 @@ TOGETHER = """
     ),
     requests AS (
         SELECT cluster_id, epoch, first, max(last) OVER (PARTITION BY cluster_id, epoch ORDER BY first) AS last
-        FROM told WHERE request IS NOT NULL
+        FROM buckets WHERE request IS NOT NULL
     )
-    SELECT told.* REPLACE (if(requests.last >= told.start, 0, told.start) AS start)
-    FROM told ASOF LEFT JOIN requests
-        ON told.cluster_id = requests.cluster_id AND told.epoch = requests.epoch AND told.start > requests.first
-    WHERE told.request IS NULL ORDER BY told.cluster_id, told.epoch, told.number
+    SELECT buckets.* REPLACE (if(requests.last >= buckets.start, 0, buckets.start) AS start)
+    FROM buckets ASOF LEFT JOIN requests
+        ON buckets.cluster_id = requests.cluster_id AND buckets.epoch = requests.epoch AND buckets.start > requests.first
+    WHERE buckets.request IS NULL ORDER BY buckets.cluster_id, buckets.epoch, buckets.number
 """
 """A query for the buckets of all files. No slice may begin between the elements of a request that
 was only validated: others may be decided in between, and a later element sees what the earlier ones
@@ -186,11 +186,11 @@ class Backtesting:
         return self._answers("existing", tasks, partial(workers.judge_existing, Job(self._request.candidate)))
 
     def _history_of(self, cluster_id: str, after: Position | None) -> tuple[str, ...]:
-        """Return the files of a cluster's topic history; after an event, those that may tell of
+        """Return the files of a cluster's topic history; after an event, those that may describe
         it.
         """
         files = () if after == NOWHERE else self._history.get(cluster_id, ())
-        return tuple(self._named(Table.TOPIC_HISTORY, file) for file in files if after is None or may_tell(file, after))
+        return tuple(self._named(Table.TOPIC_HISTORY, file) for file in files if after is None or may_have(file, after))
 
     def _named(self, table: Table, file: DataFile) -> str:
         return self._tables.folder(table).child(file.path).uri

@@ -50,7 +50,7 @@ class Bucket(msgspec.Struct, frozen=True, kw_only=True):
     """The sequence of the first event within the window."""
     last_wanted: int = 0
     cluster_size: int | None = None
-    """The number of brokers that the last event with a cluster size tells."""
+    """The number of brokers in the last event with a cluster size."""
     newest_ms: int = 0
     """The time of the last event, in milliseconds since 1970."""
     files: tuple[str, ...] = ()

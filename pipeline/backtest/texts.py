@@ -67,10 +67,10 @@ def lacks(summary: BacktestSummary) -> Iterator[str]:
             f"{differences} of such requests."
         )
     if errors := history["not_asked"]:
-        told = {
+        by_reason = {
             "deletions of topics that were already deleted" if name == "NONE" else name: errors[name] for name in errors
         }
-        yield f"{plural(sum(errors.values()), 'change')} failed before a policy judged them, or where none was enforced: {_counts(told)}."
+        yield f"{plural(sum(errors.values()), 'change')} failed before a policy judged them, or where none was enforced: {_counts(by_reason)}."
     if operations := history["unknown_operations"]:
         yield f"Operations that this version does not know were not replayed: {_counts(operations)}."
     if resources := history["other_resources"]:

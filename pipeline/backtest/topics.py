@@ -32,8 +32,8 @@ FROM, UNTIL = ("from_epoch", "from_sequence"), ("until_epoch", "until_sequence")
 _decoded = msgspec.json.Decoder(RecordedState).decode
 
 
-def may_tell(file: DataFile, after: Position) -> bool:
-    """Whether a file may have states that held after an event, as far as its statistics tell."""
+def may_have(file: DataFile, after: Position) -> bool:
+    """Whether a file may have states that held after an event, as far as its statistics show."""
     begins_later = file.nulls.get(FROM[0]) == 0 and int(file.low.get(FROM[0], 0)) > after[0]
     ended_before = file.nulls.get(UNTIL[0]) == 0 and int(file.high.get(UNTIL[0], after[0])) < after[0]
     return not (begins_later or ended_before)
@@ -48,8 +48,8 @@ def states_after(files: Sequence[str], after: Position) -> Iterator[tuple[str, R
 
 
 def topics_today(files: Sequence[str]) -> Iterator[Existing]:
-    """Yield the last states, with the principal that created the topic if the history tells. Raises
-    UnreadableTableError.
+    """Yield the last states, with the principal that created the topic if the history has it.
+    Raises UnreadableTableError.
     """
     if not files:
         return
@@ -65,7 +65,7 @@ def topics_today(files: Sequence[str]) -> Iterator[Existing]:
 
 
 def check_readable(files: Sequence[str]) -> None:
-    """Look into files, so that what is wrong with one is told before anything relies on it. Raises
+    """Look into files, so that a fault of one is reported before anything relies on it. Raises
     UnreadableTableError.
     """
     for file in files:

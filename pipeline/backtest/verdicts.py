@@ -88,7 +88,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     hidden: tuple[str, ...]
     """Configs whose values the log does not show, in what the candidate was asked about."""
     is_certain: bool
-    """Whether the log tells all of the cluster as it was."""
+    """Whether the log records the whole cluster as it was."""
     is_steady: bool
     """Whether the candidate said the same when it was asked once more."""
     before: RecordedState | None = None
@@ -124,7 +124,7 @@ def is_failed(event: Decision) -> bool:
 
 
 def opinion(verdict: Verdict, *, names: Mapping[str, str]) -> Opinion:
-    """Return the candidate's opinion; `names` tells where its files were unpacked, and where they
+    """Return the candidate's opinion; `names` says where its files were unpacked, and where they
     came from.
     """
     findings = tuple(

@@ -94,7 +94,7 @@ class Job(msgspec.Struct, frozen=True):
 
 class Task(msgspec.Struct, Generic[Head], frozen=True):
     """The task of one worker: a slice, or the end of a log, and the files of `topic_history` that
-    tell of its topics.
+    describe its topics.
     """
 
     head: Head
@@ -160,7 +160,7 @@ def replay(job: Job, task: Task[Slice]) -> Iterator[Row]:
                 yield (DIFFERENCE, *_columns_of(difference), _as_json(difference))
     tally = backtest.tally()
     if isinstance(timeline, Counterfactual):
-        timeline.tell(tally, slice_.cluster_id)
+        timeline.report(tally, slice_.cluster_id)
     yield _row(TALLY, tally.encode().encode(), cluster_id=slice_.cluster_id)
 
 

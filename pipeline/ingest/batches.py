@@ -205,7 +205,7 @@ def read_again(files: Mapping[str, FileProgress], results: Iterable[StagingResul
 
 
 class Rewritten(NamedTuple):
-    """The files that were written anew, those that they replace, and how many rows they lack."""
+    """The rewritten files, those that they replace, and how many rows they lack."""
 
     adds: list[DataFile]
     removes: list[DataFile]
@@ -213,7 +213,7 @@ class Rewritten(NamedTuple):
 
 
 def without(tables: Location, files: Sequence[DataFile], read_again: Mapping[str, int]) -> Rewritten:
-    """Write the files of the quarantine anew that have rows of files which were `read_again`, by
+    """Rewrite the files of the quarantine that have rows of files which were `read_again`, by
     their lasting names, from after so many lines on. Raises OSError.
     """
     found = Rewritten([], [], 0)

@@ -244,7 +244,7 @@ def _reads(
         return
     try:
         stream = file.file.open()
-    except OSError:  # gone, or not for us: the run tells of it when it has read the rest
+    except OSError:  # gone, or not for us: the run reports it when it has read the rest
         return
     with stream:
         is_other = file.size < known or _last_line_end(stream, max(0, known - 1), known) != known

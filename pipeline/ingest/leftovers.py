@@ -1,7 +1,7 @@
 """The rest that a run leaves in the files: lines whose end is yet to come, or never will, and files
 that it could not read.
 
-Rule: whatever was not read is told, as long as it is so.
+Rule: what was not read is reported as long as it is not.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from .state import State
 
 
 class Leftovers(NamedTuple):
-    """The rest of each file that could not be read, by its name as a table tells it."""
+    """The rest of each file that could not be read, by its name as text."""
 
     pending: dict[str, int]
     """How many bytes of each file follow its last line's end."""
@@ -31,19 +31,19 @@ def leftovers(found: Mapping[str, AuditFile], files: Mapping[str, FileProgress])
     former = former_names(found, files)
     newest = dict(sorted(filter(None, map(_key, found))))
     for name, file in found.items():
-        told = as_text(str(file.file))
+        shown = as_text(str(file.file))
         progress = files.get(former.get(name, name))
         if why := _why_not(name, file, progress):
-            left.unreadable[told] = why
+            left.unreadable[shown] = why
             continue
         if progress is not None and UNKNOWN < progress.events < progress.most:
-            left.lost[told] = progress.most - progress.events
+            left.lost[shown] = progress.most - progress.events
         rest = file.size if progress is None else progress.rest if file.is_compressed else file.size - progress.consumed
         if rest > 0:
-            left.pending[told] = rest
+            left.pending[shown] = rest
             key = _key(name)
             if file.is_compressed or (key is not None and key[1] < newest[key[0]]):
-                left.torn[told] = rest
+                left.torn[shown] = rest
     return left
 
 
@@ -53,8 +53,8 @@ def note_leftovers(state: State, found: Mapping[str, AuditFile], left: Leftovers
     """
     looked_at = {lasting_name(as_text(name)) for name in found}
     for noted in (state.torn, state.unreadable, state.lost):
-        for told in [each for each in noted if lasting_name(each) in looked_at]:
-            del noted[told]
+        for shown in [each for each in noted if lasting_name(each) in looked_at]:
+            del noted[shown]
     state.torn.update(left.torn)
     state.unreadable.update(left.unreadable)
     state.lost.update(left.lost)

@@ -1,5 +1,5 @@
 """The limits of what the tables can hold of an event: a line beyond them is no event for us, and
-why is told.
+the reason is reported.
 
 Rule: whatever a line says, it makes no folder of its own choosing, and no value that a reader of
 the tables could not read.

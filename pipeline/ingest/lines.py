@@ -15,7 +15,7 @@ from .files import TO_THE_END, Read
 
 
 class Reader(LineReader):
-    """Reads a part of a file: iterate over `blocks`, after which it tells how far it came. That is
+    """Reads a part of a file: iterate over `blocks`, after which it knows how far it came. That is
     nowhere if what stands before the part is not what was read: it is another file then.
     """
 

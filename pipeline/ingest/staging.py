@@ -165,7 +165,7 @@ def markers_in(rows: pa.RecordBatch) -> Iterator[Marker]:
     marked = rows.select(["kind", LINE]).filter(pc.is_in(rows.column("kind"), pa.array(MARKERS)))
     for row in marked.to_pylist():
         event = decode(row[LINE])
-        told = ("", 0, 0)
+        dropped = ("", 0, 0)
         if isinstance(event, Dropped):
-            told = (event.reason[:MAX_REASON], event.first_sequence, event.last_sequence)
-        yield Marker(event.cluster_id, event.epoch, event.sequence, row["kind"], event.time_ms, *told)
+            dropped = (event.reason[:MAX_REASON], event.first_sequence, event.last_sequence)
+        yield Marker(event.cluster_id, event.epoch, event.sequence, row["kind"], event.time_ms, *dropped)

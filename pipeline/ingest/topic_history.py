@@ -46,7 +46,7 @@ BUCKETS = 1 << 64
 
 
 class SortedRun(NamedTuple):
-    """A file of what is told of topics of one cluster."""
+    """A file of states of the topics of one cluster."""
 
     cluster_id: str
     path: str
@@ -64,13 +64,13 @@ class Portion(NamedTuple):
     last: int
 
 
-def write_run(tables: Location, cluster_id: str, told: pa.RecordBatch) -> SortedRun:
+def write_run(tables: Location, cluster_id: str, states: pa.RecordBatch) -> SortedRun:
     """Write a run of rows with the columns TOLD, in the order of the buckets. Raises OSError."""
     path = f"{FOLDER}/{uuid4().hex}.arrow"
     options = pa.ipc.IpcWriteOptions(compression="lz4")
     with output_stream(tables, path) as stream, pa.ipc.new_file(stream, STATES, options=options) as file:
-        file.write_table(pa.Table.from_batches([told]), max_chunksize=BATCH_ROWS)
-    return SortedRun(cluster_id, path, told.nbytes, told.column("bucket").to_numpy()[::BATCH_ROWS].tolist())
+        file.write_table(pa.Table.from_batches([states]), max_chunksize=BATCH_ROWS)
+    return SortedRun(cluster_id, path, states.nbytes, states.column("bucket").to_numpy()[::BATCH_ROWS].tolist())
 
 
 def read_portion(tables: Location, run: SortedRun, portion: Portion, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -87,7 +87,7 @@ def read_portion(tables: Location, run: SortedRun, portion: Portion, names: Sequ
 
 
 class Sizes(NamedTuple):
-    """How much work is done at once: rows, and bytes of what is told of topics in memory."""
+    """How much work is done at once: rows, and bytes of states in memory."""
 
     run_rows: int = 131_072
     """How many rows of files a run is made from."""
@@ -149,15 +149,15 @@ def changes(
     rows = sum(file.rows for file in chain(*removes.values()))
     on_workers = partial(on_workers, events=rows + sum(each.events for each in stale.values()))
     sources = [*_sources(Table.TOPIC_HISTORY, removes), *_sources(Table.EVENTS, new)]
-    told: list[tuple[list[SortedRun], list[DataFile]]] = on_workers(
+    extracted: list[tuple[list[SortedRun], list[DataFile]]] = on_workers(
         partial(extract_states, tables=tables, stale=stale, run_rows=sizes.run_rows), sources
     )
-    runs = {name: [run for some, _ in told for run in some if run.cluster_id == name] for name in stale}
+    runs = {name: [run for some, _ in extracted for run in some if run.cluster_id == name] for name in stale}
     dealt = [portion for name in stale for portion in _portions(name, runs[name], cores, sizes)]
     made: list[list[DataFile]] = on_workers(partial(build_rows, tables=tables, stale=stale, runs=runs), dealt)
     for run in chain(*runs.values()):
         tables.filesystem().delete_file(run.path)
-    return [*chain(*(kept for _, kept in told), *made)], [*chain(*removes.values())]
+    return [*chain(*(kept for _, kept in extracted), *made)], [*chain(*removes.values())]
 
 
 def _changed(files: Sequence[DataFile], begin: Position, small_bytes: int) -> list[DataFile]:
@@ -203,8 +203,8 @@ def _portions(cluster_id: str, runs: Sequence[SortedRun], cores: int, sizes: Siz
 def extract_states(
     source: HistorySource, tables: Location, stale: Mapping[str, Stale], run_rows: int
 ) -> tuple[list[SortedRun], list[DataFile]]:
-    """Write what some files tell of topics, and files of the topic history with the rows of it that
-    do not change. Raises OSError.
+    """Write the states of topics in some files, and files of the topic history with the rows of it
+    that do not change. Raises OSError.
     """
     begin, ends, _ = stale[source.cluster_id]
     has_ended = _is_before("until_", begin)
@@ -214,7 +214,7 @@ def extract_states(
     with database_with_boundaries(ends) as found:
         if source.table is Table.EVENTS:
             is_all_new = all(_low(file) >= begin for file in source.files)  # a filter would copy all states
-            told = (
+            states = (
                 states_in_events(found, rows)
                 for rows in read(OF_EVENTS, None if is_all_new else ~_is_before("", begin))
             )
@@ -225,8 +225,8 @@ def extract_states(
                     files.write(source.cluster_id, rows)
                 files.finish()
             lasts = _is_before("from_", begin) & (ds.field("until_epoch").is_null() | ~has_ended)
-            told = (states_in_history(found, rows, segment) for rows in read(names, lasts))
-        return [write_run(tables, source.cluster_id, rows) for rows in told if rows.num_rows], kept
+            states = (states_in_history(found, rows, segment) for rows in read(names, lasts))
+        return [write_run(tables, source.cluster_id, rows) for rows in states if rows.num_rows], kept
 
 
 def build_rows(
@@ -236,11 +236,11 @@ def build_rows(
     name, done = portion.cluster_id, list[DataFile]()
     groups = [NewFiles(tables, Table.TOPIC_HISTORY, done) for _ in range(3)]
 
-    def told(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    def states(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         return _joined(chain.from_iterable(read_portion(tables, run, portion, names) for run in runs[name]), ROW_GROUP)
 
     with database_with_boundaries(stale[name].boundaries) as found:
-        for rows in history_rows(found, told):
+        for rows in history_rows(found, states):
             for files, some in zip(groups, rows, strict=True):
                 files.write(name, some)
     for files in groups:

@@ -24,7 +24,7 @@ OF_EVENTS = (
     *("epoch", "sequence", "time", "kind", "resource", "name", "operation", "effect", "principal"),
     *("reassignment", "after", "topics"),
 )
-"""The columns of `events` that tell of topics."""
+"""The columns of `events` that describe topics."""
 ROWS = Table.TOPIC_HISTORY.in_files
 CHANGE = ("epoch", "sequence", "time", "cause", "principal")
 """The columns about the event that begins a row of `topic_history`, and about the one that ends it.
@@ -45,7 +45,7 @@ STATES = pa.schema(
         "digest": pa.uint64(),
     }
 )
-"""The columns of what is told of topics. `origin` is the event that tells the state, which is null
+"""The columns of topics' states. `origin` is the event that has the state, which is null
 where there is no topic; `sequence` and `time` say where it takes effect, and `segment` counts the
 boundaries up to there. `bucket` depends on the topic's name alone. `digest` differs where the state
 differs, apart from the time of creation, for which two clocks may differ; it is 0 where there is no
@@ -61,7 +61,7 @@ DIGEST = """
     ))
 """
 """The digest of a state. Lengths are needed because DuckDB hashes [[1], [2]] as it does [[1, 2]],
-and configs are sorted because their order tells nothing.
+and configs are sorted because their order means nothing.
 """
 EVENT_STATES = f"""
     SELECT
@@ -77,7 +77,7 @@ EVENT_STATES = f"""
     FROM parts JOIN boundaries USING (epoch)
     WHERE cause = 'snapshot' AND begin < parts.sequence AND parts.sequence < boundaries.sequence AND state IS NOT NULL
 """
-"""A query for what events tell of topics; what a snapshot tells takes effect at its end."""
+"""A query for the states in events; those of a snapshot take effect at its end."""
 HISTORY_STATES = f"""
     SELECT
         row, topic, from_epoch AS epoch, from_sequence AS origin, from_time AS time, from_cause AS cause,

@@ -151,5 +151,5 @@ def _cell(value: Value) -> Value:
 
 
 def _may_be_formula(text: str) -> bool:
-    told = (each for each in text if each in FORMULA_STARTS or unicodedata.category(each)[0] not in "CZ")
-    return next(told, "") in FORMULA_STARTS
+    visible = (each for each in text if each in FORMULA_STARTS or unicodedata.category(each)[0] not in "CZ")
+    return next(visible, "") in FORMULA_STARTS

@@ -69,13 +69,13 @@ class ReportTable:
         """Return the table with only its first rows; all are still counted."""
         return replace(self, rows=self.rows[:rows])
 
-    def telling(self, *besides: str) -> "ReportTable":
+    def with_content(self, *besides: str) -> "ReportTable":
         """Return the table without some columns, and without those of zeros and nulls, which tell
         nothing but of a caller; the first one stays, and all do if no other would.
         """
         left = [column for column in self.columns if column.name not in besides]
-        telling = [column for column in left if column is left[0] or self._tells(column)]
-        columns = telling if len(telling) > 1 else left
+        with_content = [column for column in left if column is left[0] or self._has_content(column)]
+        columns = with_content if len(with_content) > 1 else left
         rows = [tuple(record[column.name] for column in columns) for record in self.records]
         totals = {column.name: self.totals[column.name] for column in columns if column.sums}
         return replace(self, columns=tuple(columns), rows=rows, totals=totals)
@@ -102,7 +102,7 @@ class ReportTable:
         index = self.names.index(name)
         return [row[index] for row in self.rows]
 
-    def _tells(self, column: Column) -> bool:
+    def _has_content(self, column: Column) -> bool:
         return column.kind is ValueKind.PRINCIPAL or any(self.values(column.name)) or bool(self.totals.get(column.name))
 
     @property

@@ -95,18 +95,20 @@ def _answer(report: Report) -> str:
         text += f" {times(behind).capitalize()} the clock of the next was behind."
     by_side = percentiles("is_after", "(SELECT *, seconds >= 0 AS is_after FROM near_changes)")
     found = report.aggregates.execute(f"SELECT is_after, changes, p50_us, p99_us FROM ({by_side})").fetchall()
-    told = {
+    rates = {
         is_after: f"{plural(number, 'change')} took {duration(p50)} at p50 and {duration(p99)} at p99"
         for is_after, number, p50, p99 in found
     }
-    if True in told:
-        text += f" In the minute after a change, {told[True]}" + (f"; before, {told[False]}." if False in told else ".")
+    if True in rates:
+        text += f" In the minute after a change, {rates[True]}" + (
+            f"; before, {rates[False]}." if False in rates else "."
+        )
     return text
 
 
 def _drawn(report: Report) -> Plot | None:
     """Plot the controllers of each cluster, and how long changes took around each change; nothing
-    if none changed. Many are told by their number in each step of time, not by slivers.
+    if none changed. Many are shown by their number in each step of time, not by slivers.
     """
     epochs: list[ControllerEpoch] = (
         report.aggregates.sql("FROM epochs ORDER BY cluster_id, epoch").to_arrow_table().to_pylist()

@@ -38,7 +38,9 @@ FIRST_CHANGES = Aggregate(
 """The position at which each cluster's topics changed first; what snapshots showed until then was
 there before.
 """
-TOLD = Aggregate("told", ("cluster_id", "begun"), {"time": "min(from_time)"}, "rows WHERE from_cause = 'snapshot'")
+RECORDED = Aggregate(
+    "recorded", ("cluster_id", "begun"), {"time": "min(from_time)"}, "rows WHERE from_cause = 'snapshot'"
+)
 LOST = Aggregate(
     "lost", ("cluster_id", "topic", "partitions", "until"), {}, "rows WHERE lost AND NOT marked_for_deletion"
 )
@@ -70,7 +72,7 @@ COURSES = Aggregate(
         ) WHERE NOT marked_for_deletion
     )""",
 )
-BEGUN = AggregateRequest(Table.TOPIC_HISTORY, COLUMNS, STATES, (FIRST_CHANGES, TOLD, LOST))
+BEGUN = AggregateRequest(Table.TOPIC_HISTORY, COLUMNS, STATES, (FIRST_CHANGES, RECORDED, LOST))
 
 
 def grown(selection: Selection) -> AggregateRequest:
@@ -95,7 +97,7 @@ def sum_up_growth(selection: Selection) -> None:
     selection.aggregates.execute(f"""
         CREATE TABLE snapshots AS SELECT cluster_id, position, {axis.clamped("epoch_us(time)")} AS step FROM (
             SELECT cluster_id, {{'epoch': epoch, 'sequence': 0}} AS position, began AS time FROM controller_epochs WHERE begins_with_snapshot
-            UNION ALL FROM told
+            UNION ALL FROM recorded
         );
         INSERT INTO courses SELECT cluster_id, {PREFIX}, min(earliest).step, -1, -partitions, 0, 0 FROM (
             SELECT * REPLACE ({{'epoch': next.begun.epoch, 'step': next.step}} AS next) FROM followed

@@ -127,7 +127,7 @@ def save_page(report: Report, files: Files) -> None:
         "report/report.html",
         report=report,
         parts=parts,
-        on_page=lambda table: table.cut(ROWS_ON_THE_PAGE).telling(*untold),
+        on_page=lambda table: table.cut(ROWS_ON_THE_PAGE).with_content(*untold),
         figures=list(_figures(report)),
         period=_period(report),
         csv=files.csv_folder.name,

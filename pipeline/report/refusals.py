@@ -68,8 +68,8 @@ def _refusals_drawn(report: Report) -> Plot | None:
         for index, rule in enumerate(rules.values("rule"))
     ]
     if rules.others:
-        told = [sum(held) for held in zip(*(part.values for part in series), strict=True)]
-        left = [total - part for total, part in zip(totals, told, strict=True)]
+        drawn = [sum(held) for held in zip(*(part.values for part in series), strict=True)]
+        left = [total - part for total, part in zip(totals, drawn, strict=True)]
         series.append(Series(plural(rules.others, "other rule"), series_colour(REST), left))
     labels, said = list(map(label_of, who)), list(map(count, totals))
     return bars("refusals", labels, series, said, rest_of(people, people.of_others["refused"]))

@@ -56,7 +56,7 @@ class TableQuery(msgspec.Struct, frozen=True):
     on_page: bool = True
     """Whether people see the table; one that is long, and shown by a plot, is for programs only."""
     compares: bool = False
-    """Whether a single row tells people nothing."""
+    """Whether a single row means nothing to people."""
 
     def of(self, aggregates: AggregateDatabase, step: str) -> ReportTable:
         """Run the query, and return its first rows with the number and the sums of all rows."""

@@ -2,7 +2,7 @@
 
 Nodes are a Kafka 3.9 and know none of them. A gateway stands before any Kafka: rules judge these
 keys there, and their values are shown, but for passwords. A key that is in no table is known once
-the cluster has told of it (`canonical.py`).
+the cluster has reported it (`canonical.py`).
 """
 
 from collections.abc import Mapping

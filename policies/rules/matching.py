@@ -126,7 +126,7 @@ def _escaped(text: str) -> str:
 
 
 def any_match_of_user(patterns: Sequence[str]) -> MatchOfUser:
-    """Return a function that tells whether one of the patterns, which may contain `{user}`,
+    """Return a function that returns whether one of the patterns, which may contain `{user}`,
     matches. Raises PatternFault.
     """
     plain = [pattern for pattern in patterns if USER not in pattern]
@@ -147,7 +147,7 @@ def any_match_of_user(patterns: Sequence[str]) -> MatchOfUser:
 
 
 def any_match(patterns: Sequence[str]) -> Match:
-    """Return a function that tells whether one of the patterns matches. Raises PatternFault."""
+    """Return a function that returns whether one of the patterns matches. Raises PatternFault."""
     exact = frozenset(pattern for pattern in patterns if not SPECIAL.search(pattern) and not pattern.startswith("/"))
     others = [pattern_match(pattern) for pattern in patterns if pattern not in exact or not pattern]
     if not others:

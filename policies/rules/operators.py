@@ -29,7 +29,7 @@ LITERALS = {"bool": BOOL, "null": NULL, "int": INT, "uint": UINT, "double": DOUB
 
 
 def type_of_operation(node: SyntaxNode, one: Type, other: Type, *, joins_lists: bool) -> Type:
-    """Return the type of an operator's result, given the types of both sides. `joins_lists` tells
+    """Return the type of an operator's result, given the types of both sides. `joins_lists` says
     whether + may make a list of two, which costs as much as they are long. Raises SyntaxFault.
     """
     if node.kind == "in":

@@ -1,5 +1,5 @@
-"""LeaderAndIsr (4): the controller tells a broker which partitions it leads or follows, and their
-ISR.
+"""LeaderAndIsr (4): the controller sends a broker the partitions that it leads or follows, and
+their ISR.
 """
 
 from typing import Annotated

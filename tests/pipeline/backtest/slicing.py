@@ -45,7 +45,7 @@ def backtested(
         differences = [found for event in events if (found := backtest.feed(event)) is not None]
     tally = backtest.tally()
     if isinstance(timeline, Counterfactual) and events:
-        timeline.tell(tally, events[-1].cluster_id)
+        timeline.report(tally, events[-1].cluster_id)
     return differences, tally
 
 

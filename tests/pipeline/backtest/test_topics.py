@@ -8,7 +8,7 @@ import pytest
 from minicontroller.audit.event import AuditEvent, Decision, RecordedState
 from minicontroller.audit.replay import Replay
 from minicontroller.pipeline.backtest.reading import UnreadableTableError
-from minicontroller.pipeline.backtest.topics import check_readable, may_tell, states_after, topics_today
+from minicontroller.pipeline.backtest.topics import check_readable, may_have, states_after, topics_today
 from minicontroller.pipeline.datafiles import DataFile
 from minicontroller.pipeline.ingest.sequence_ranges import Position
 from minicontroller.pipeline.schemas import Table
@@ -58,7 +58,7 @@ def test_slices_begin_with_what_a_replay_has(files: Mapping[str, Sequence[DataFi
     skipped = 0
     for name, events in LIVES.items():
         for place, topics in list(replayed(events))[::9]:
-            telling = [str(folder / file.path) for file in files[name] if may_tell(file, place)]
+            telling = [str(folder / file.path) for file in files[name] if may_have(file, place)]
             skipped += len(files[name]) - len(telling)
             assert dict(states_after(telling, place)) == topics, (name, place)
     assert skipped
