@@ -365,7 +365,7 @@ def _in_force(is_enforced: bool) -> str:
 
 
 def _topic_of(event: AuditEvent) -> str:
-    """Return the topic whose state an event has; empty if it has none."""
+    """Return a topic's name, empty for what is about brokers, users and the like."""
     if isinstance(event, Decision):
         return event.name if event.resource == "topic" else ""
     return event.topic if isinstance(event, Removal | Observed) else ""

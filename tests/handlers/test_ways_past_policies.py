@@ -10,7 +10,7 @@ import pytest
 from minicontroller.audit.event import Decision
 from minicontroller.pipeline.backtest.counterfactual import Counterfactual
 from minicontroller.pipeline.backtest.recorded import RecordedTimeline
-from minicontroller.pipeline.backtest.timelines import PolicyQuestion as Replayed
+from minicontroller.pipeline.backtest.timelines import CandidateQuestion as Replayed
 from minicontroller.pipeline.backtest.timelines import Timeline
 from minicontroller.policies import (
     AlterBrokerConfigsRequest,
