@@ -12,7 +12,7 @@ from ..protocol.messages.alter_client_quotas import (
     ClientQuotaAlteration,
 )
 from ..protocol.messages.describe_client_quotas import DescribedQuotaEntity
-from .changes import RequestedChange
+from .changes import Change
 from .permissions import Permission
 from .spec import Changes, Rows, Spec, copied
 
@@ -36,17 +36,17 @@ def entity_name(entity: Iterable[DescribedQuotaEntity]) -> str:
     )
 
 
-def operands(alteration: ClientQuotaAlteration) -> dict[str, str | None]:
-    return {op.key: None if op.remove else repr(op.value) for op in alteration.ops}
+def requested_change(alteration: ClientQuotaAlteration) -> Change:
+    return Change(
+        entity_name(alteration.entity),
+        KIND,
+        {op.key: None if op.remove else repr(op.value) for op in alteration.ops},
+        {op.key: "delete" if op.remove else "set" for op in alteration.ops},
+    )
 
 
-def kinds(alteration: ClientQuotaAlteration) -> dict[str, str]:
-    return {op.key: "delete" if op.remove else "set" for op in alteration.ops}
-
-
-def _requested(request: AlterClientQuotasRequest) -> Iterator[RequestedChange]:
-    for each in request.entries:
-        yield RequestedChange(entity_name(each.entity), KIND, operands(each), kinds(each))
+def _requested(request: AlterClientQuotasRequest) -> Iterator[Change]:
+    return map(requested_change, request.entries)
 
 
 SPEC = Spec(

@@ -14,7 +14,7 @@ from ..protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirTopic,
     AlterReplicaLogDirTopicResult,
 )
-from .changes import RequestedChange
+from .changes import Change
 from .permissions import Permission
 from .spec import Changes, Fields, InnerRows, Rows, Spec
 
@@ -37,13 +37,13 @@ def wanted_directories(request: AlterReplicaLogDirsRequest) -> dict[Partition, s
     }
 
 
-def moved_replicas(request: AlterReplicaLogDirsRequest) -> Iterator[RequestedChange]:
+def moved_replicas(request: AlterReplicaLogDirsRequest) -> Iterator[Change]:
     """Return the directories that a request asks for, by partition, for each topic."""
     paths: dict[str, dict[str, str | None]] = {}
     for (name, index), path in wanted_directories(request).items():
         paths.setdefault(name, {})[f"{name}-{index}"] = path
     for name, wanted in paths.items():
-        yield RequestedChange(name, KIND, Map(wanted), Map(dict.fromkeys(wanted, "set")))
+        yield Change(name, KIND, Map(wanted), Map(dict.fromkeys(wanted, "set")))
 
 
 def _topic(topic: AlterReplicaLogDirTopic) -> Fields:

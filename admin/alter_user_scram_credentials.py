@@ -15,7 +15,7 @@ from ..protocol.messages.alter_user_scram_credentials import (
 from ..security.scram_credentials import (
     MECHANISM_NUMBERS,
 )
-from .changes import RequestedChange
+from .changes import Change
 from .permissions import Permission
 from .spec import Changes, Fields, Rows, Spec
 
@@ -48,9 +48,9 @@ def audited_operations(alterations: Sequence[Alteration]) -> tuple[dict[str, str
     return operations, kinds
 
 
-def _requested(request: AlterUserScramCredentialsRequest) -> Iterator[RequestedChange]:
+def _requested(request: AlterUserScramCredentialsRequest) -> Iterator[Change]:
     for user, alterations in by_user(request).items():
-        yield RequestedChange(user, "user", *audited_operations(alterations))
+        yield Change(user, "user", *audited_operations(alterations))
 
 
 def _user(alteration: Alteration) -> Fields:

@@ -1,14 +1,16 @@
-"""Changes that requests ask for, and the decisions about them.
+"""Changes that requests ask for, and what becomes of them.
 
-Each is one element of one request. Handlers plan them, and the audit log and the page show them;
-nothing here decides or writes anything.
+A request asks for changes. The policy's judgement of a change, the delta that it makes of the
+cluster and the error that refuses it are its outcome. Nodes and gateways decide on outcomes, and
+the audit log and the page show them; nothing here decides or writes anything.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 
+from ..cluster.delta import NO_CHANGE, Delta
 from ..cluster.errors import Refusal
 from ..cluster.image import Image
 from ..policies.configs.values import java_int
@@ -35,7 +37,7 @@ of the directories in which a node has its replicas of a topic.
 NAMED_BY_BROKER_ID = frozenset({"broker", "logger"})
 
 
-class RequestedChange(msgspec.Struct, frozen=True):
+class Change(msgspec.Struct, frozen=True):
     """One element of a request as the client sent it, before anything is decided."""
 
     resource: str
@@ -75,28 +77,57 @@ class Unjudged(msgspec.Struct, frozen=True):
     """
 
 
-class Change(msgspec.Struct):
-    """One element of a request, and the decision about it."""
+class Element:
+    """A delta on its way into the image, as the audit log observes it. It takes effect, or is
+    refused, or writes nothing.
+    """
 
-    resource: str = ""
-    """The name of the topic, broker, logger or entity."""
-    kind: str = "topic"
-    """`topic`, `broker`, `logger`, one of ENTITY_KINDS, or `resource` for a request as a whole."""
+    __slots__ = ("delta", "is_decision_only", "refusal", "request", "topic")
+
+    def __init__(
+        self,
+        delta: Delta,
+        *,
+        refusal: Refusal | None = None,
+        is_decision_only: bool = False,
+        request: Any = None,
+    ) -> None:
+        self.delta = delta
+        self.topic = delta.changed_topic
+        """The name of the topic that it changes, if any."""
+        self.refusal = refusal
+        """The reason why its plan or the store refused the element, if one did."""
+        self.is_decision_only = is_decision_only
+        """Whether its plan refused it or only validated it, so that it writes nothing."""
+        self.request = request
+        """The request to which it belongs as the writer's observer knows it: an `AuditedRequest`
+        with an audit log; None for changes by the controller itself or by other processes.
+        """
+
+
+class Outcome(msgspec.Struct):
+    """What became of one change."""
+
+    change: Change
     refusal: Refusal | None = None
-    operations: Mapping[str, str | None] | None = None
-    """The operand of each key of a change of configs, None to delete the key."""
-    operation_kinds: Mapping[str, str] | None = None
-    """The kind of operation on each key of `operations`: `set`, `delete`, `append`, `subtract`."""
-    reassignments: Mapping[int, Sequence[int] | None] | None = None
-    """The broker ids that a reassignment asks for, by partition; None cancels one."""
-    delete_records_offsets: Mapping[int, int] | None = None
-    """The offset before which records are deleted, by partition; -1 is the high watermark."""
+    element: Element | None = None
+    """The element that carries it out; None until it is planned. The element of a refused change
+    writes nothing.
+    """
+    awaited: Delta = NO_CHANGE
+    """What a node's image must show before the change is complete."""
     levels: tuple[Mapping[str, str], Mapping[str, str]] | None = None
     """The levels of the loggers that the request names, before and after it."""
     is_done: bool = False
     """Whether the node that received the request has already carried it out, so that nothing has to
     be written.
     """
+    is_denied: bool = False
+    """Whether a permission for it was lacking before its request waited for the writer. Such
+    changes of one request share elements.
+    """
+    changes_configs: bool = False
+    """Whether it changes configs, which UpdateMetadata lacks and nodes read from the store."""
     judgement: Judgement | None = None
     """None if there is neither a policy nor an audit log, or if it was refused before it was
     judged.
@@ -107,12 +138,6 @@ class Change(msgspec.Struct):
     """The number of its event in the audit log; 0 if it has none yet."""
     is_late: bool = False
     """Whether it was carried out although its client got REQUEST_TIMED_OUT."""
-    election_type: str | None = None
-    """For an election of leaders: `preferred`, `unclean` or `unknown`."""
-
-    @classmethod
-    def of(cls, requested: RequestedChange, **said: Any) -> Self:
-        return cls(**msgspec.structs.asdict(requested), **said)
 
     @property
     def code(self) -> ErrorCode:
@@ -121,6 +146,17 @@ class Change(msgspec.Struct):
     @property
     def message(self) -> str | None:
         return None if self.refusal is None else self.refusal.message
+
+    @property
+    def is_carried_out(self) -> bool:
+        """Whether the change was neither refused nor only validated."""
+        return self.refusal is None and self.element is not None and not self.element.is_decision_only
+
+    def is_complete(self, shown: Image, committed: Image) -> bool:
+        """Whether the change is complete: a node's image shows it, or the controller's image shows
+        that others have undone it, so that nothing more will come of it.
+        """
+        return self.awaited.is_complete(shown) or self.awaited.is_overtaken(committed)
 
     @property
     def is_enforced(self) -> bool:

@@ -10,7 +10,7 @@ from ..protocol.acls import (
 from ..protocol.api_keys import ApiKey
 from ..protocol.messages.create_acls import AclCreation, AclCreationResult, CreateAclsRequest
 from .acl_filters import check_members, name_of, words
-from .changes import RequestedChange
+from .changes import Change
 from .permissions import Permission
 from .spec import Changes, Rows, Spec, copied
 
@@ -27,12 +27,12 @@ def described_acl(creation: AclCreation) -> tuple[str, Mapping[str, str | None]]
     return name, {entry: ""}
 
 
-def _requested(request: CreateAclsRequest) -> Iterable[RequestedChange]:
+def _requested(request: CreateAclsRequest) -> Iterable[Change]:
     found: dict[str, dict[str, str | None]] = {}
     for creation in request.creations:
         name, added = described_acl(creation)
         found.setdefault(name, {}).update(added)
-    return [RequestedChange(name, "acl", added, dict.fromkeys(added, "set")) for name, added in found.items()]
+    return [Change(name, "acl", added, dict.fromkeys(added, "set")) for name, added in found.items()]
 
 
 def _check_readable(request: CreateAclsRequest) -> None:

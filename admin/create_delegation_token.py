@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from ..protocol.acls import AclOperation, AclResourceType
 from ..protocol.api_keys import ApiKey
 from ..protocol.messages.create_delegation_token import CreateDelegationTokenRequest
-from .changes import RequestedChange
+from .changes import Change
 from .delegation_tokens import KIND, NAMELESS, set_by, text_of
 from .permissions import Permission
 from .spec import Changes, Spec
@@ -30,9 +30,9 @@ def operations_of(request: CreateDelegationTokenRequest) -> dict[str, str | None
     return asked
 
 
-def _requested(request: CreateDelegationTokenRequest) -> Iterable[RequestedChange]:
+def _requested(request: CreateDelegationTokenRequest) -> Iterable[Change]:
     operations = operations_of(request)
-    return [RequestedChange(NAMELESS, KIND, operations, set_by(operations))]
+    return [Change(NAMELESS, KIND, operations, set_by(operations))]
 
 
 SPEC = Spec(

@@ -9,7 +9,7 @@ from ..protocol.messages.delete_acls import (
     DeleteAclsRequest,
 )
 from .acl_filters import acl_filter, check_filter_readable
-from .changes import RequestedChange
+from .changes import Change
 from .permissions import Permission
 from .spec import Changes, Rows, Spec, copied
 
@@ -18,8 +18,8 @@ ALTER_CLUSTER = Permission(
 )
 
 
-def _requested(request: DeleteAclsRequest) -> Iterable[RequestedChange]:
-    return [RequestedChange(str(acl_filter(each)), "acl") for each in request.filters]
+def _requested(request: DeleteAclsRequest) -> Iterable[Change]:
+    return [Change(str(acl_filter(each)), "acl") for each in request.filters]
 
 
 def _check_readable(request: DeleteAclsRequest) -> None:

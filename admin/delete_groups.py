@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from ..protocol.api_keys import ApiKey
 from ..protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest
-from .changes import RequestedChange
+from .changes import Change
 from .groups import DELETE_GROUP, requested
 from .spec import Changes, Rows, Spec, called
 
 
-def _requested(request: DeleteGroupsRequest) -> Iterator[RequestedChange]:
+def _requested(request: DeleteGroupsRequest) -> Iterator[Change]:
     for name in request.groups_names:
         yield requested(name, {})
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ..protocol.api_keys import ApiKey
 from ..protocol.messages.expire_delegation_token import ExpireDelegationTokenRequest
-from .changes import RequestedChange
+from .changes import Change
 from .delegation_tokens import KIND, NAMELESS, set_by
 from .spec import Changes, Spec
 
@@ -15,9 +15,9 @@ def operations_of(request: ExpireDelegationTokenRequest) -> dict[str, str | None
     return {"expiry_time_period_ms": str(request.expiry_time_period_ms)}
 
 
-def _requested(request: ExpireDelegationTokenRequest) -> Iterable[RequestedChange]:
+def _requested(request: ExpireDelegationTokenRequest) -> Iterable[Change]:
     operations = operations_of(request)
-    return [RequestedChange(NAMELESS, KIND, operations, set_by(operations))]
+    return [Change(NAMELESS, KIND, operations, set_by(operations))]
 
 
 SPEC = Spec(

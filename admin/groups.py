@@ -5,7 +5,7 @@ clients need, and the edits of a group's offsets.
 from collections.abc import Mapping
 
 from ..protocol.acls import AclOperation, AclResourceType
-from .changes import RequestedChange
+from .changes import Change
 from .permissions import Permission
 
 KIND = "group"
@@ -20,5 +20,5 @@ def key_of(topic: str, partition: int) -> str:
     return f"{topic}-{partition}"
 
 
-def requested(group_id: str, operations: Mapping[str, str | None]) -> RequestedChange:
-    return RequestedChange(group_id, KIND, operations)
+def requested(group_id: str, operations: Mapping[str, str | None]) -> Change:
+    return Change(group_id, KIND, operations)

@@ -11,7 +11,7 @@ from ..protocol.messages.offset_commit import (
     OffsetCommitTopic,
     OffsetCommitTopicResult,
 )
-from .changes import RequestedChange
+from .changes import Change
 from .groups import READ_GROUP, READ_TOPIC, key_of, requested
 from .spec import Changes, InnerRows, Rows, Spec, copied
 
@@ -25,7 +25,7 @@ def operations_of(request: OffsetCommitRequest) -> dict[str, str | None]:
     }
 
 
-def _requested(request: OffsetCommitRequest) -> Sequence[RequestedChange]:
+def _requested(request: OffsetCommitRequest) -> Sequence[Change]:
     return [requested(request.group_id, operations_of(request))]
 
 

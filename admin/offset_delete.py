@@ -8,7 +8,7 @@ from ..protocol.api_keys import ApiKey
 from ..protocol.messages.offset_delete import (
     OffsetDeleteRequest,
 )
-from .changes import RequestedChange
+from .changes import Change
 from .groups import DELETE_GROUP, READ_TOPIC, key_of, requested
 from .spec import Changes, Spec
 
@@ -18,7 +18,7 @@ def operations_of(request: OffsetDeleteRequest) -> dict[str, str | None]:
     return {key_of(topic.name, each.partition_index): None for topic in request.topics for each in topic.partitions}
 
 
-def _requested(request: OffsetDeleteRequest) -> Sequence[RequestedChange]:
+def _requested(request: OffsetDeleteRequest) -> Sequence[Change]:
     return [requested(request.group_id, operations_of(request))]
 
 

@@ -18,7 +18,7 @@ from ..policies.interface import (
 )
 from ..policies.requests import RequestBuilder, kinds_with_omitted, operands_with_omitted
 from ..process.observe.secrets import configs_for_policies, redact_configs_of
-from .changes import Change, RequestedChange
+from .changes import Change
 from .description import RequestDescription
 from .policy.cluster_view import requested, requested_reassignment
 
@@ -67,7 +67,7 @@ def reassignment(
 
 
 def topic_configs(
-    asked: RequestBuilder, change: RequestedChange, before: Configs, after: Topic, defaults: Configs
+    asked: RequestBuilder, change: Change, before: Configs, after: Topic, defaults: Configs
 ) -> AlterTopicRequest:
     """Ask about a change of a topic's configs, which leads from these to the topic `after`."""
     kinds = kinds_with_omitted(change.operation_kinds or NO_CONFIGS, before, after.configs)
@@ -81,7 +81,7 @@ def topic_configs(
 
 def broker_configs(
     asked: RequestBuilder,
-    change: RequestedChange,
+    change: Change,
     configs: tuple[Configs, Configs],
     defaults: tuple[Configs, Configs],
 ) -> AlterBrokerConfigsRequest:
@@ -101,9 +101,7 @@ def broker_configs(
     )
 
 
-def loggers(
-    asked: RequestBuilder, change: RequestedChange | Change, before: Configs, after: Configs
-) -> AlterLoggersRequest:
+def loggers(asked: RequestBuilder, change: Change, before: Configs, after: Configs) -> AlterLoggersRequest:
     """Ask about the levels of a broker's loggers, before and after the change."""
     return asked.alter_loggers(
         change.resource,
@@ -114,7 +112,7 @@ def loggers(
     )
 
 
-def administration(asked: RequestBuilder, change: RequestedChange | Change) -> AdminRequest:
+def administration(asked: RequestBuilder, change: Change) -> AdminRequest:
     """Ask about a change of something whose state policies do not see."""
     return asked.admin(
         change.kind,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from ..protocol.api_keys import ApiKey
 from ..protocol.messages.renew_delegation_token import RenewDelegationTokenRequest
-from .changes import RequestedChange
+from .changes import Change
 from .delegation_tokens import KIND, NAMELESS, set_by
 from .spec import Changes, Spec
 
@@ -16,9 +16,9 @@ def operations_of(request: RenewDelegationTokenRequest) -> dict[str, str | None]
     return {"renew_period_ms": str(request.renew_period_ms)}
 
 
-def _requested(request: RenewDelegationTokenRequest) -> Iterable[RequestedChange]:
+def _requested(request: RenewDelegationTokenRequest) -> Iterable[Change]:
     operations = operations_of(request)
-    return [RequestedChange(NAMELESS, KIND, operations, set_by(operations))]
+    return [Change(NAMELESS, KIND, operations, set_by(operations))]
 
 
 SPEC = Spec(

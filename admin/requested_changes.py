@@ -7,7 +7,7 @@ from typing import Any
 
 from ..protocol.config_resources import ConfigOperation
 from ..protocol.messages.elect_leaders import ElectionType
-from .changes import KINDS, RequestedChange, kind_and_name
+from .changes import KINDS, Change, kind_and_name
 from .spec import Spec
 
 UNKNOWN_TYPE = 0
@@ -39,38 +39,38 @@ def operation_kinds(resource: Any) -> dict[str, str]:
     }
 
 
-def named_topics(request: Any) -> Iterator[RequestedChange]:
+def named_topics(request: Any) -> Iterator[Change]:
     for topic in request.topics:
-        yield RequestedChange(topic.name or "")
+        yield Change(topic.name or "")
 
 
-def deleted_topics(request: Any) -> Iterator[RequestedChange]:
+def deleted_topics(request: Any) -> Iterator[Change]:
     for name in request.topic_names:
-        yield RequestedChange(name)
+        yield Change(name)
     yield from named_topics(request)
 
 
-def reassigned_topics(request: Any) -> Iterator[RequestedChange]:
+def reassigned_topics(request: Any) -> Iterator[Change]:
     rows: dict[str, dict[int, Sequence[int] | None]] = {}
     for topic in request.topics:
         named = rows.setdefault(topic.name, {})
         named.update((partition.partition_index, partition.replicas) for partition in topic.partitions)
     for name, reassignments in rows.items():
-        yield RequestedChange(name, reassignments=reassignments)
+        yield Change(name, reassignments=reassignments)
 
 
-def topics_with_deleted_records(request: Any) -> Iterator[RequestedChange]:
+def topics_with_deleted_records(request: Any) -> Iterator[Change]:
     offsets: dict[str, dict[int, int]] = {}
     for topic in request.topics:
         named = offsets.setdefault(topic.name, {})
         named.update((partition.partition_index, partition.offset) for partition in topic.partitions)
     for name, wanted in offsets.items():
-        yield RequestedChange(name, delete_records_offsets=wanted)
+        yield Change(name, delete_records_offsets=wanted)
 
 
-def elected_topics(request: Any) -> Iterator[RequestedChange]:
+def elected_topics(request: Any) -> Iterator[Change]:
     for topic in request.topic_partitions or ():
-        yield RequestedChange(topic.topic, election_type=election_type(request))
+        yield Change(topic.topic, election_type=election_type(request))
 
 
 def election_type(request: Any) -> str:
@@ -78,17 +78,17 @@ def election_type(request: Any) -> str:
     return ELECTION_TYPES.get(request.election_type, UNKNOWN_OPERATION)
 
 
-def configured_resources(request: Any) -> Iterator[RequestedChange]:
+def configured_resources(request: Any) -> Iterator[Change]:
     return map(configured_resource, request.resources)
 
 
-def configured_resource(resource: Any) -> RequestedChange:
+def configured_resource(resource: Any) -> Change:
     """Return the change that a resource of AlterConfigs or IncrementalAlterConfigs asks for."""
     kind, name = kind_and_name(resource.resource_type, resource.resource_name)
-    return RequestedChange(name, kind, operands(resource), operation_kinds(resource))
+    return Change(name, kind, operands(resource), operation_kinds(resource))
 
 
-def requested_changes(spec: Spec, request: Any) -> list[RequestedChange]:
+def requested_changes(spec: Spec, request: Any) -> list[Change]:
     """Return the requested changes, without duplicates, in the order of the request."""
     requested = () if spec.changes is None else spec.changes.requested(request)
     return list({(each.kind, each.resource): each for each in requested}.values())

@@ -23,11 +23,9 @@ class Delta(msgspec.Struct, frozen=True):
 
     @property
     def changed_topic(self) -> str | None:
-        """The name of the topic that changes, if one does."""
         return None
 
     def apply(self, image: Image) -> Image:
-        """Return the image after the change, given the one before it."""
         return image
 
     def evolve(self, topic: Topic | None) -> Topic | None:
@@ -74,7 +72,6 @@ class TopicDelta(Delta, frozen=True):
         return image.with_topic(after) if after is not None else image.with_topics((), (self.name,))
 
     def _meant(self, image: Image) -> Topic | None:
-        """Return the topic, unless there is none of its id."""
         topic = image.topics.get(self.name)
         return None if topic is None or self.topic_id not in (NO_TOPIC_ID, topic.topic_id) else topic
 
@@ -95,7 +92,6 @@ class TopicBecomes(TopicDelta, frozen=True):
         return self._meant(image) is not None
 
     def is_complete(self, image: Image) -> bool:
-        """Whether each of its partitions has a leader."""
         seen = self._meant(image)
         return seen is not None and len(seen.partitions) == len(self.topic.partitions) and seen.is_complete
 
@@ -121,8 +117,7 @@ class TopicMarked(TopicDelta, frozen=True):
         return now is None or now.marked_for_deletion
 
     def is_complete(self, image: Image) -> bool:
-        """Whether the node has forgotten the topic."""
-        return self._meant(image) is None
+        return self._meant(image) is None  # nodes forget a topic as soon as it is marked
 
     def is_overtaken(self, _image: Image) -> bool:
         return False

@@ -32,7 +32,6 @@ GROUPS = f"{groups.ROOT}/"
 
 
 def entity_of(image: Image, path: str) -> Entity | None:
-    """Return the entity at this path as an image has it."""
     if path.startswith(CONFIGS):
         return image.configs.get(path.removeprefix(CONFIGS))
     if path.startswith(TOKENS):
@@ -206,5 +205,4 @@ def followed(image: Image) -> dict[str, Entity]:
 
 
 def changed_paths(image: Image, found: Mapping[str, Entity | None]) -> Iterable[str]:
-    """Yield the paths of what was found to be otherwise than the image has it."""
     return (path for path, entity in found.items() if entity_of(image, path) != entity)

@@ -22,7 +22,7 @@ from ...process.observe.logs import about
 from ...process.observe.secrets import redact, secret_values
 from ...protocol.dry_runs import is_dry_run
 from ...protocol.error_codes import ErrorCode
-from ..changes import Change
+from ..changes import Outcome
 from ..description import RequestDescription
 
 log = logging.getLogger("minicontroller.decision")
@@ -138,26 +138,28 @@ class NodeDecisions:
         self._counts = counts
         self._would_be_refused = would_be_refused
 
-    def record(self, context: RequestDescription, changes: Sequence[Change], *, validate_only: bool) -> None:
+    def record(self, context: RequestDescription, outcomes: Sequence[Outcome], *, validate_only: bool) -> None:
         """Note decisions of the controller. All of a large batch are counted, but only the last
         ones are kept.
         """
-        once = changes if len(changes) == 1 else list({id(change): change for change in changes}.values())  # K4-D1
-        for change in once:
-            self._counts[context.api_key, change.code] += 1
-            if (objects := _objection(change)) is not None:
+        once = (
+            outcomes if len(outcomes) == 1 else list({id(outcome): outcome for outcome in outcomes}.values())
+        )  # K4-D1
+        for outcome in once:
+            self._counts[context.api_key, outcome.code] += 1
+            if (objects := _objection(outcome)) is not None:
                 self._would_be_refused[objects.policy, objects.rule] += 1
         self.add(context, once, validate_only=validate_only)
 
-    def add(self, context: RequestDescription, changes: Sequence[Change], *, validate_only: bool) -> None:
+    def add(self, context: RequestDescription, outcomes: Sequence[Outcome], *, validate_only: bool) -> None:
         """Note decisions that the receiving node made without the controller."""
-        if not changes:
+        if not outcomes:
             return
-        skipped = 0 if log.isEnabledFor(logging.DEBUG) else max(0, len(changes) - KEPT)
+        skipped = 0 if log.isEnabledFor(logging.DEBUG) else max(0, len(outcomes) - KEPT)
         self._recent.skip(skipped)
-        for change in changes[skipped:]:
-            decision = self._decision(context, change.kind, change.resource, change.refusal)
-            self._append(context, _with_judgement(decision, change, validate_only=validate_only))
+        for outcome in outcomes[skipped:]:
+            decision = self._decision(context, outcome.change.kind, outcome.change.resource, outcome.refusal)
+            self._append(context, _with_judgement(decision, outcome, validate_only=validate_only))
         self._recent.notify()
 
     def refused(self, context: RequestDescription, request: Any, refusal: Refusal) -> None:
@@ -200,27 +202,27 @@ class NodeDecisions:
             )  # fmt: skip
 
 
-def _objection(change: Change) -> Objection | None:
+def _objection(outcome: Outcome) -> Objection | None:
     """Return why a change would be refused; None if it was refused, or nothing objects to it."""
-    said = None if change.judgement is None else change.judgement.verdict
-    unjudged = None if change.unjudged is None else change.unjudged.reason
-    return objection(change.code, said, is_enforced=change.is_enforced, unjudged=unjudged)
+    said = None if outcome.judgement is None else outcome.judgement.verdict
+    unjudged = None if outcome.unjudged is None else outcome.unjudged.reason
+    return objection(outcome.code, said, is_enforced=outcome.is_enforced, unjudged=unjudged)
 
 
-def _with_judgement(decision: RecentDecision, change: Change, *, validate_only: bool) -> RecentDecision:
+def _with_judgement(decision: RecentDecision, outcome: Outcome, *, validate_only: bool) -> RecentDecision:
     """Add the policy's or the node's reasons to a decision, without secrets."""
-    verdict = None if change.judgement is None else change.judgement.verdict
-    objects = _objection(change)
+    verdict = None if outcome.judgement is None else outcome.judgement.verdict
+    objects = _objection(outcome)
     if (
         verdict is None
         and objects is None
-        and not (decision.reason or validate_only or change.sequence or change.is_late)
+        and not (decision.reason or validate_only or outcome.sequence or outcome.is_late)
     ):
         return decision  # there is nothing to add
     reason = decision.reason
     if verdict is None:
-        reason = redact(reason, secret_values(change.operations, change.kind))
-    explained = explanation(reason, verdict, objects, is_enforced=change.is_enforced)
+        reason = redact(reason, secret_values(outcome.change.operations, outcome.change.kind))
+    explained = explanation(reason, verdict, objects, is_enforced=outcome.is_enforced)
     return msgspec.structs.replace(
         decision,
         reason=explained.message[:MAX_CHARACTERS],
@@ -228,8 +230,8 @@ def _with_judgement(decision: RecentDecision, change: Change, *, validate_only: 
         policy=explained.policy,
         rule=explained.rule,
         validate_only=validate_only,
-        sequence=change.sequence,
-        is_late=change.is_late,
+        sequence=outcome.sequence,
+        is_late=outcome.is_late,
         noted=notes(verdict, objects),
     )
 

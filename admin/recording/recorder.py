@@ -22,12 +22,12 @@ from ...cluster.entities import Topic
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
 from ...protocol.error_codes import ErrorCode
-from ..changes import Change
+from ..changes import Element, Outcome
 from ..description import RequestDescription
 from . import records
 from .log import AuditLog
 from .records import EventOrigin, Moment
-from .requests import NO_IMAGE, AuditedRequest, CompletedElement, UndonePlans
+from .requests import NO_IMAGE, AuditedRequest, UndonePlans
 
 TOPICS_IN_A_CHUNK = 200
 BYTES_IN_A_CHUNK = 1 << 20
@@ -52,11 +52,11 @@ class ObserverCall(msgspec.Struct, gc=False):
     """The time in seconds by trio's clock."""
     topics: dict[str, Topic | None] = {}
     """The topics after the events of this call so far, if they differ from the image."""
-    denials: list[CompletedElement] = []
+    denials: list[Element] = []
     """Elements of one request, each behind the other, that are to share an event."""
 
 
-def _effect(element: CompletedElement) -> Effect:
+def _effect(element: Element) -> Effect:
     """Return whether an element changed anything. An element that writes nothing may have been
     carried out by the node that received the request.
     """
@@ -129,7 +129,7 @@ class AuditRecorder:
 
     # ------------------------------------------------------------------ observing the writer
 
-    def undone(self, elements: Iterable[CompletedElement]) -> None:
+    def undone(self, elements: Iterable[Element]) -> None:
         """Note elements that will not take effect as plans saw them. The event of a decision that
         rested on one says what it had assumed.
         """
@@ -171,7 +171,7 @@ class AuditRecorder:
         for name in different:
             self._observe(name, known.topics.get(name), image.topics.get(name), call)
 
-    def completed(self, before: Image, after: Image, elements: Sequence[CompletedElement]) -> None:
+    def completed(self, before: Image, after: Image, elements: Sequence[Element]) -> None:
         """Record completed elements in this order. Each was applied or refused, or is a decision
         that writes nothing.
         """
@@ -195,7 +195,7 @@ class AuditRecorder:
         self._record_denials(call)
         self._image = after
 
-    def resolved(self, image: Image | None, element: CompletedElement) -> None:
+    def resolved(self, image: Image | None, element: Element) -> None:
         """Record an element whose commit was in doubt, by the image that was read afterwards.
         Without an image its effect is unknown.
         """
@@ -211,7 +211,7 @@ class AuditRecorder:
             self._image = self._image.with_topics((new,) if new else (), () if new else (name,))
 
     def _record(
-        self, element: CompletedElement, effect: Effect, old: Topic | None, new: Topic | None, call: ObserverCall
+        self, element: Element, effect: Effect, old: Topic | None, new: Topic | None, call: ObserverCall
     ) -> None:
         """Record an element, with its topic before (`old`) and after it (`new`)."""
         request = element.request
@@ -219,8 +219,8 @@ class AuditRecorder:
         if request is not None and held is not None:
             further = request.take_further(element)
             self._record_decision(element, (request, *held), effect, (old, new), call, further_denials=len(further))
-            for change in further:
-                request.placed(change, request.ordinal, held[1].sequence)
+            for outcome in further:
+                request.placed(outcome, request.ordinal, held[1].sequence)
         elif element.topic is not None and effect is Effect.APPLIED and records.differs(old, new):
             if new is None:
                 self._append(call, self._removal, element.topic, old)
@@ -232,7 +232,7 @@ class AuditRecorder:
 
     # ------------------------------------------------------------------ denials
 
-    def _joins_denials(self, element: CompletedElement, call: ObserverCall) -> bool:
+    def _joins_denials(self, element: Element, call: ObserverCall) -> bool:
         """Return whether an element shares an event with other elements that were denied, which is
         recorded later.
         """
@@ -255,31 +255,31 @@ class AuditRecorder:
         request = first.request
         held = None if request is None else request.take(first)
         assert request is not None and held is not None
-        changes = list(request.take_further(first))
+        outcomes = list(request.take_further(first))
         for each in others:
             taken = request.take(each)
-            changes += [*([] if taken is None else [taken[1]]), *request.take_further(each)]
-        self._record_decision(first, (request, *held), Effect.NONE, (None, None), call, further_denials=len(changes))
-        for change in changes:
-            request.placed(change, request.ordinal, held[1].sequence)
+            outcomes += [*([] if taken is None else [taken[1]]), *request.take_further(each)]
+        self._record_decision(first, (request, *held), Effect.NONE, (None, None), call, further_denials=len(outcomes))
+        for outcome in outcomes:
+            request.placed(outcome, request.ordinal, held[1].sequence)
 
     # ------------------------------------------------------------------ events
 
     def _record_decision(
         self,
-        element: CompletedElement,
-        held: tuple[AuditedRequest, int, Change],
+        element: Element,
+        held: tuple[AuditedRequest, int, Outcome],
         effect: Effect,
         topic: tuple[Topic | None, Topic | None],
         call: ObserverCall,
         *,
         further_denials: int = 0,
     ) -> None:
-        (request, index, change), (old, new) = held, topic
-        if change.kind != "topic":
+        (request, index, outcome), (old, new) = held, topic
+        if outcome.change.kind != "topic":
             old = new = None
         elif element.topic is None:
-            old = new = self._standing(change.resource, call)
+            old = new = self._standing(outcome.change.resource, call)
         moment = self._next(call)
         try:
             before = after = self._state_if_any(old)
@@ -293,19 +293,19 @@ class AuditRecorder:
                 moment,
                 request,
                 index,
-                change,
+                outcome,
                 effect=effect,
-                refusal=change.refusal or element.refusal,
+                refusal=outcome.refusal or element.refusal,
                 before=before,
                 after=after,
-                assumed=self._assumed(request, change, call),
+                assumed=self._assumed(request, outcome, call),
                 latency_us=int((call.seconds - request.context.arrived) * 1e6),
                 further_denials=further_denials,
             )
         except Exception as error:  # noqa: BLE001 - `records.made` would handle it, but costs too much here
             event = records.not_made(moment, error)
         request.placed(
-            change, self.log.append(moment.origin.epoch, moment.sequence, encode_line(event)), moment.sequence
+            outcome, self.log.append(moment.origin.epoch, moment.sequence, encode_line(event)), moment.sequence
         )
 
     def _standing(self, name: str, call: ObserverCall) -> Topic | None:
@@ -314,13 +314,13 @@ class AuditRecorder:
             return call.topics[name]
         return None if self._image is None else self._image.topics.get(name)
 
-    def _assumed(self, request: AuditedRequest, change: Change, call: ObserverCall) -> tuple[NamedState, ...]:
+    def _assumed(self, request: AuditedRequest, outcome: Outcome, call: ObserverCall) -> tuple[NamedState, ...]:
         """Return the topics that a decision saw in a state that the log does not show, because
         earlier plans were undone.
         """
-        if change.judgement is None or request.undone_count == self._undone.count:
+        if outcome.judgement is None or request.undone_count == self._undone.count:
             return ()
-        seen = change.judgement.image
+        seen = outcome.judgement.image
         return tuple(
             NamedState(topic=name, state=self._state_if_any(seen.topics.get(name)))
             for name in self._undone.since(request.undone_count)

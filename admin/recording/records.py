@@ -39,7 +39,7 @@ from ...policies.states import ReplicaAssignments
 from ...policies.verdict import Verdict
 from ...process.observe.secrets import redact, redact_configs, redact_configs_of, secret_values
 from ...protocol.error_codes import ErrorCode
-from ..changes import Change
+from ..changes import Outcome
 from .requests import AuditedRequest
 
 log = logging.getLogger("minicontroller.audit")
@@ -99,7 +99,7 @@ def decision(
     moment: Moment,
     request: AuditedRequest,
     index: int,
-    change: Change,
+    outcome: Outcome,
     *,
     effect: Effect,
     refusal: Refusal | None,
@@ -112,18 +112,18 @@ def decision(
     """Make the event of a decision. Its fields are given by position, because keywords took half of
     the time.
     """
-    origin, context, judgement = moment.origin, request.context, change.judgement
+    origin, context, judgement = moment.origin, request.context, outcome.judgement
     judged, verdict, image = None, None, request.image
     if judgement is not None:
         judged, verdict, image = judgement.request, judgement.verdict, judgement.image
     wanted = getattr(judged, "requested_state", None)
     operation = "" if context.changes is None else context.changes.operation
-    operations, unjudged = change.operations, change.unjudged
+    operations, unjudged = outcome.change.operations, outcome.unjudged
     code, error, message = 0, NAMES[0], None
     if refusal is not None:
         code, error, message = int(refusal.code), NAMES[refusal.code], refusal.message
     if message is not None and verdict is None:
-        message = redact(message, secret_values(operations, change.kind))
+        message = redact(message, secret_values(operations, outcome.change.kind))
     return Decision(
         SCHEMA_VERSION,
         origin.cluster_id,
@@ -143,10 +143,10 @@ def decision(
         context.policy_api if judged is None else judged.api,
         context.origin.api_version,
         operation,
-        change.kind,
-        change.resource,
+        outcome.change.kind,
+        outcome.change.resource,
         None if wanted is None else requested(wanted),
-        None if operations is None else redact_configs_of(change.kind, operations),
+        None if operations is None else redact_configs_of(outcome.change.kind, operations),
         request.validate_only,
         getattr(judged, "time_ms", None),
         getattr(judged, "created_ms", None),
@@ -160,17 +160,19 @@ def decision(
         error,
         message,
         latency_us,
-        None if operations is None else dict(getattr(judged, "config_operation_kinds", change.operation_kinds) or {}),
-        _entity(judged, change.kind, is_applied=effect is Effect.APPLIED)
+        None
+        if operations is None
+        else dict(getattr(judged, "config_operation_kinds", outcome.change.operation_kinds) or {}),
+        _entity(judged, outcome.change.kind, is_applied=effect is Effect.APPLIED)
         if isinstance(judged, EntityRequest)
         else None,
-        None if change.reassignments is None else _reassignments(change.reassignments),
-        None if change.delete_records_offsets is None else dict(change.delete_records_offsets),
+        None if outcome.change.reassignments is None else _reassignments(outcome.change.reassignments),
+        None if outcome.change.delete_records_offsets is None else dict(outcome.change.delete_records_offsets),
         further_denials,
-        change.is_enforced,
+        outcome.is_enforced,
         origin.upstream_cluster_id,
         None if unjudged is None else unjudged.reason,
-        change.election_type,
+        outcome.change.election_type,
     )
 
 

@@ -6,16 +6,14 @@ has one audited request for each part.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 import trio
 
-from ...cluster.delta import Delta
-from ...cluster.errors import Refusal
 from ...cluster.image import Image
 from ...protocol.error_codes import ErrorCode
-from ..changes import Change
+from ..changes import Element, Outcome
 from ..description import RequestDescription
 
 NO_IMAGE: Final = Image()
@@ -32,31 +30,6 @@ DENIALS: Final = frozenset(
 
 MOST_REMEMBERED = 1_000
 """How many undone topics are remembered before those that nobody needs are forgotten."""
-
-
-class CompletedElement(Protocol):
-    """The part of the writer's element that the audit log reads."""
-
-    @property
-    def topic(self) -> str | None:
-        """The topic that it changes, if any."""
-
-    @property
-    def delta(self) -> Delta:
-        """What it makes of the image."""
-
-    @property
-    def refusal(self) -> Refusal | None: ...
-
-    @property
-    def is_decision_only(self) -> bool:
-        """Whether its plan refused it or only validated it."""
-
-    @property
-    def request(self) -> "AuditedRequest | None":
-        """The request to which it belongs; None for changes by the controller itself or by other
-        processes.
-        """
 
 
 class UndonePlans(msgspec.Struct):
@@ -111,36 +84,36 @@ class AuditedRequest(msgspec.Struct):
     """The ordinal in the log of the last of its events."""
     _before: "AuditedRequest | None" = None
     """The part before this one, which may be planned again with another number of changes."""
-    _open: dict[CompletedElement, tuple[int, Change]] = {}
-    _further: dict[CompletedElement, list[Change]] = {}
+    _open: dict[Element, tuple[int, Outcome]] = {}
+    _further: dict[Element, list[Outcome]] = {}
     """The changes that share an element with the one before them, because all were denied."""
     _placed: trio.Event | None = None
 
-    def planned(self, changes: Iterable[tuple[CompletedElement, Change]], image: Image, *, elements_left: int) -> None:
+    def planned(self, outcomes: Iterable[tuple[Element, Outcome]], image: Image, *, elements_left: int) -> None:
         """Hold the changes of a plan with their elements, instead of those of an earlier plan.
         `elements_left` elements of the request are left for later parts.
         """
         if self._before is not None:
             self.first = self._before.first + self._before.recorded
         self._open, self._further, self.recorded = {}, {}, 0
-        for index, (element, change) in enumerate(changes, self.first):
+        for index, (element, outcome) in enumerate(outcomes, self.first):
             if element in self._open:
-                self._further.setdefault(element, []).append(change)
+                self._further.setdefault(element, []).append(outcome)
             else:
-                self._open[element] = (index, change)
+                self._open[element] = (index, outcome)
             self.recorded += 1
         self.elements = self.first + self.recorded + elements_left
         self.image = image
         self.undone_count = self.undone.count
 
-    def is_done(self, element: CompletedElement) -> bool:
+    def is_done(self, element: Element) -> bool:
         """Return whether the node that received the request has carried out the change of an
         element.
         """
         held = self._open.get(element)
         return held is not None and held[1].is_done
 
-    def has_next_denial(self, element: CompletedElement) -> bool:
+    def has_next_denial(self, element: Element) -> bool:
         """Return whether an element belongs to this part and was refused for lack of a permission,
         before the policy was asked about it.
         """
@@ -150,19 +123,19 @@ class AuditedRequest(msgspec.Struct):
         refusal = held[1].refusal or element.refusal
         return refusal is not None and refusal.code in DENIALS
 
-    def take(self, element: CompletedElement) -> tuple[int, Change] | None:
+    def take(self, element: Element) -> tuple[int, Outcome] | None:
         """Remove an element, and return its index in the request and its change."""
         return self._open.pop(element, None)
 
-    def take_further(self, element: CompletedElement) -> Sequence[Change]:
+    def take_further(self, element: Element) -> Sequence[Outcome]:
         """Remove the changes that share an element with the one that `take` returns, and return
         them.
         """
         return self._further.pop(element, ()) if self._further else ()
 
-    def placed(self, change: Change, ordinal: int, sequence: int) -> None:
+    def placed(self, outcome: Outcome, ordinal: int, sequence: int) -> None:
         """Note the place in the log of a change that was taken. Places are given in order."""
-        change.sequence = sequence
+        outcome.sequence = sequence
         self.ordinal = ordinal
         if self._placed is not None and not self._open:
             self._placed.set()

@@ -29,7 +29,7 @@ from .deletion import Deletions
 from .duties import Duties, housekeeping
 from .entity_reading import load_entities
 from .identities import identify_all
-from .jobs import ControllerMoved, Element, InDoubt
+from .jobs import ControllerMoved, InDoubt, StagedElement
 from .loading import count_of_commits, ensure_paths, load, unmarked, with_shutdowns
 from .local_nodes import LocalNodes
 from .node_updates import NodeUpdates
@@ -300,7 +300,7 @@ class ActiveController:
             topics = (topic.name for topic in self.image.topics.values() if not topic.is_complete)
             self.watches.configs_changed((layout.TOPICS_ENTITY, topic) for topic in topics)
 
-    def _committed(self, before: Image, after: Image, elements: Sequence[Element]) -> None:
+    def _committed(self, before: Image, after: Image, elements: Sequence[StagedElement]) -> None:
         self._metrics.commits += 1
         self._metrics.committed_elements += len(elements)
         names = dict.fromkeys(element.topic for element in elements if element.topic is not None)
@@ -313,12 +313,12 @@ class ActiveController:
             self.local_nodes.update_configs(after)  # the others read them from the store
         self.updates.entities_changed(after, elements)
 
-    async def _reread(self, image: Image, path: str) -> Sequence[Element]:
+    async def _reread(self, image: Image, path: str) -> Sequence[StagedElement]:
         """Return what other processes have written at a path where a commit of this controller met
         a conflict. Partitions that they have added may need a leader.
         """
         news = list(await reread(self.store, image, path, self._created, deletes_topics=self._deletes_topics))
         if await ensure_paths(self.store):  # another process has removed the parent znodes
-            news.append(Element(NO_CHANGE))
+            news.append(StagedElement(NO_CHANGE))
         self.states_are_stale(element.topic for element in news if element.topic is not None)
         return news

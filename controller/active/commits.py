@@ -6,7 +6,7 @@ from itertools import groupby
 from ...cluster.delta import TopicBecomes
 from ...cluster.entities import Topic
 from ...store.base import Operation, StoreError, weight
-from .jobs import Element
+from .jobs import StagedElement
 
 
 class Commit:
@@ -18,9 +18,9 @@ class Commit:
 
     def __init__(self) -> None:
         self.operations: list[Operation] = []
-        self.owners: list[Element] = []
+        self.owners: list[StagedElement] = []
         """The element of each operation."""
-        self.finishes: list[Element] = []
+        self.finishes: list[StagedElement] = []
         self.weight = 0
         self.place = 0
         """The number of commits with operations that were sent before this one."""
@@ -30,7 +30,7 @@ class Commit:
         self.zxid = -1
         """The transaction that it became; -1 if it did not."""
 
-    def add(self, element: Element, operations: Sequence[Operation], total: int, *, last: bool) -> None:
+    def add(self, element: StagedElement, operations: Sequence[Operation], total: int, *, last: bool) -> None:
         self.operations.extend(operations)
         self.owners.extend([element] * len(operations))
         self.weight += total
@@ -48,7 +48,7 @@ class Commit:
             element.begun -= 1
 
     @property
-    def elements(self) -> list[Element]:
+    def elements(self) -> list[StagedElement]:
         """The elements of the commit in order: those that complete with it, then one that continues
         in the next commit, if there is one.
         """
@@ -63,7 +63,7 @@ class Commit:
         return [delta.topic for delta in whole if isinstance(delta, TopicBecomes)]
 
 
-def pack(elements: Iterable[Element], limit: int) -> list[Commit]:
+def pack(elements: Iterable[StagedElement], limit: int) -> list[Commit]:
     """Pack elements, in order, into commits of at most `limit` bytes. The operations of one job
     share a commit if they fit; only an element that exceeds a whole commit is divided.
     """
@@ -78,7 +78,7 @@ def pack(elements: Iterable[Element], limit: int) -> list[Commit]:
     return commits
 
 
-def _add(commits: list[Commit], element: Element, limit: int) -> None:
+def _add(commits: list[Commit], element: StagedElement, limit: int) -> None:
     total = element.weight
     if commits[-1].weight + total > limit:
         commits.append(Commit())

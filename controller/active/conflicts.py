@@ -23,7 +23,7 @@ from ...store.base import (
     whole_trees,
 )
 from .commits import Commit
-from .jobs import ControllerMoved, Element, InDoubt, WriterJob
+from .jobs import ControllerMoved, InDoubt, StagedElement, WriterJob
 
 MAX_CONFLICTS = 10
 """The most conflicts after which a job is planned again; then the element that met them is refused.
@@ -35,13 +35,13 @@ Another process may have taken its write back at once.
 OPERATIONS_BEFORE = 2
 """The number of operations at the beginning of each commit that writes: the fence and the count."""
 
-Reread = Callable[[Image, str], Awaitable[Sequence[Element]]]
+Reread = Callable[[Image, str], Awaitable[Sequence[StagedElement]]]
 """Returns what other processes wrote at this path, as elements without operations that bring the
 image up to date. Raises StoreError.
 """
 
 
-async def nothing_new(_image: Image, _path: str) -> Sequence[Element]:
+async def nothing_new(_image: Image, _path: str) -> Sequence[StagedElement]:
     return ()
 
 
@@ -59,7 +59,7 @@ def raise_if_fatal(commit: Commit, error: StoreError) -> None:
         raise InDoubt from error  # the first part of a divided element took effect, so the state is loaded again
 
 
-def count_conflict(job: WriterJob, element: Element, refusal: Refusal, *, is_explained: bool) -> None:
+def count_conflict(job: WriterJob, element: StagedElement, refusal: Refusal, *, is_explained: bool) -> None:
     """Count a conflict at an element of this job. After too many of them, the job's next plan
     refuses the element with this refusal.
     """
@@ -69,7 +69,7 @@ def count_conflict(job: WriterJob, element: Element, refusal: Refusal, *, is_exp
         job.barred[element.key] = refusal
 
 
-async def learn_below(store: Store, element: Element, error: StoreError) -> bool:
+async def learn_below(store: Store, element: StagedElement, error: StoreError) -> bool:
     """If an entity's znode was not deleted because others have put znodes below it, note these for
     the next plan of its job. Return whether nothing was noted before. Raises StoreError.
     """
@@ -86,7 +86,7 @@ async def learn_below(store: Store, element: Element, error: StoreError) -> bool
     return is_new
 
 
-def kept_elements(undone: Iterable[Element], refused: Element, refusal: Refusal) -> list[Element]:
+def kept_elements(undone: Iterable[StagedElement], refused: StagedElement, refusal: Refusal) -> list[StagedElement]:
     """Return the undone elements whose jobs took effect in part. They are sent as planned, or
     refused if they build upon an element that is not sent.
     """

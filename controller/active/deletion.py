@@ -17,7 +17,7 @@ from ...cluster.entities import Topic
 from ...cluster.image import Image
 from ...cluster.znodes import layout
 from ...store.base import Delete, Operation, Store, whole_trees
-from .jobs import ControllerMoved, Draft, Element
+from .jobs import ControllerMoved, Draft, StagedElement
 from .local_nodes import LocalNodes
 from .propagation import Propagation
 from .writer import Writer
@@ -104,7 +104,7 @@ class Deletions:
         """Stage the deletion of these topics' znodes. Return a function that returns, after the
         commit, the topics for which the store refused it.
         """
-        staged: list[tuple[Topic, Element]] = []
+        staged: list[tuple[Topic, StagedElement]] = []
         for topic in topics:
             await draft.time_slice.pause()
             current = draft.image.topics.get(topic.name)

@@ -29,13 +29,13 @@ from ...cluster.znodes.entity_names import CLIENTS
 from ...protocol.acls import AccessControlEntry, ResourcePattern
 from ...protocol.error_codes import ErrorCode
 from ...store.base import Check, Create, Delete, Operation, SetData
-from .jobs import Draft, Element
+from .jobs import Draft, StagedElement
 
 Written = tuple[list[Operation], dict[str, Entity | None]]
 """Operations, and the entities that they leave, by path."""
 
 
-def stage_value(draft: Draft, path: str, value: Value) -> Element:
+def stage_value(draft: Draft, path: str, value: Value) -> StagedElement:
     """Stage what the entity at this path is to say. Raises Refusal."""
     if path.startswith(CONFIGS):
         assert isinstance(value, Mapping)
@@ -51,7 +51,7 @@ def stage_value(draft: Draft, path: str, value: Value) -> Element:
     return stage_acls(draft, pattern, value)
 
 
-def stage_confirmation(draft: Draft, path: str) -> Element:
+def stage_confirmation(draft: Draft, path: str) -> StagedElement:
     """Stage that the entity at this path is still as the draft shows it. Another program may have
     changed or deleted its znode without a notification; then the commit meets a conflict, and the
     change is planned again on what is there. Raises Refusal.
@@ -61,7 +61,7 @@ def stage_confirmation(draft: Draft, path: str) -> Element:
     return draft.stage(EntitiesChanged({path: entity}), [Check(path, entity.version)], key=path)
 
 
-def stage_client_configs(draft: Draft, path: str, configs: Mapping[str, str]) -> Element:
+def stage_client_configs(draft: Draft, path: str, configs: Mapping[str, str]) -> StagedElement:
     """Stage all configs of a user, a client or an address, given by their path below `/config`
     (`client_entity_path`). Raises Refusal.
     """
@@ -71,7 +71,7 @@ def stage_client_configs(draft: Draft, path: str, configs: Mapping[str, str]) ->
     return draft.stage(EntitiesChanged(after), operations, key=_at(path))
 
 
-def stage_acls(draft: Draft, pattern: ResourcePattern, entries: Iterable[AccessControlEntry]) -> Element:
+def stage_acls(draft: Draft, pattern: ResourcePattern, entries: Iterable[AccessControlEntry]) -> StagedElement:
     """Stage all ACLs of a resource pattern. Raises Refusal."""
     path, wanted = acls.acl_path(pattern), frozenset(entries)
     before = draft.image.acls.get(pattern, NO_ACL_ENTRIES)
@@ -84,7 +84,7 @@ def stage_acls(draft: Draft, pattern: ResourcePattern, entries: Iterable[AccessC
     return draft.stage(EntitiesChanged({path: after}), [operation, Create(prefix, notice, sequential=True)], key=path)
 
 
-def stage_token(draft: Draft, token_id: str, token: DelegationToken | None) -> Element:
+def stage_token(draft: Draft, token_id: str, token: DelegationToken | None) -> StagedElement:
     """Stage a delegation token that is created or changed, or one that is removed (None). Raises
     Refusal.
     """
@@ -98,7 +98,7 @@ def stage_token(draft: Draft, token_id: str, token: DelegationToken | None) -> E
     return draft.stage(EntitiesChanged({path: after}), [operation, notice], key=path)
 
 
-def stage_group(draft: Draft, name: str, group: Group | None) -> Element:
+def stage_group(draft: Draft, name: str, group: Group | None) -> StagedElement:
     """Stage the offsets of a group that an edit has touched, given by the name of the group's
     znode, or the removal of the group (None). What an earlier version kept in that znode moves to
     znodes of its own. Raises Refusal.

@@ -10,7 +10,7 @@ from typing import Any
 
 import trio
 
-from ...admin.changes import Judgement
+from ...admin.changes import Element, Judgement
 from ...cluster.delta import NO_CHANGE, Delta
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
@@ -33,37 +33,19 @@ class InDoubt(Exception):  # noqa: N818
     """
 
 
-class Element:
-    """One element of a job: a change of the image, and the operations that write it, if any."""
+class StagedElement(Element):
+    """An element of a job, with the operations that write it, if any."""
 
-    __slots__ = (
-        "begun",
-        "completed",
-        "delta",
-        "is_decision_only",
-        "job",
-        "key",
-        "operations",
-        "refusal",
-        "topic",
-        "weight",
-    )
+    __slots__ = ("begun", "completed", "job", "key", "operations", "weight")
 
     def __init__(self, delta: Delta, operations: Sequence[Operation] = (), *, key: str | None = None) -> None:
-        self.delta = delta
-        """What it makes of the image."""
-        self.topic = delta.changed_topic
-        """The name of the topic that it changes, if any."""
+        super().__init__(delta)
         self.key = key or self.topic or (operations[0].path if operations else None)
         """The name of the topic or the path that the element changes, or None if it changes
         nothing. Elements with the same key build upon each other.
         """
         self.operations = operations
         self.weight = sum(map(weight, operations))
-        self.is_decision_only = False
-        """Whether the element was refused or only validated, so that it writes nothing."""
-        self.refusal: Refusal | None = None
-        """The reason why its plan or the store refused the element, if one did."""
         self.begun = 0
         """The number of commits with its operations that were sent and not refused. Above 0, the
         element may have taken effect.
@@ -72,11 +54,6 @@ class Element:
         """Whether its commit is in the store, or its doubtful outcome is resolved."""
         self.job: WriterJob | None = None
         """None once the element is completed, and for changes by other processes."""
-
-    @property
-    def request(self) -> Any:
-        """The request to which its job belongs, as the writer's observer knows it."""
-        return None if self.job is None else self.job.request
 
     @property
     def can_be_planned_again(self) -> bool:
@@ -94,9 +71,9 @@ class Element:
         self.operations, self.weight = (), 0
 
 
-def decision(refusal: Refusal | None) -> Element:
+def decision(refusal: Refusal | None) -> StagedElement:
     """Make an element that writes nothing: a refusal, or the outcome of a dry run."""
-    element = Element(NO_CHANGE)
+    element = StagedElement(NO_CHANGE)
     element.is_decision_only = True
     if refusal is not None:  # the traceback of the refusal refers to the draft, and so to this element
         element.refusal = refusal.with_traceback(None)
@@ -121,7 +98,7 @@ class Draft:
         self.image = image
         self.time_slice = time_slice
         """The time slice of the plan, which pauses between its elements."""
-        self.elements: list[Element] = []
+        self.elements: list[StagedElement] = []
         self.judgements: dict[tuple[str, str], Judgement] = {}
         """The requests to the policy with its verdicts, by kind and name of the resource."""
         self.is_supposed = False
@@ -156,18 +133,18 @@ class Draft:
         """Whether one more element like the largest one would not fit into the commit."""
         return self._bytes + self._heaviest > self._max_bytes
 
-    def stage(self, delta: Delta, operations: Sequence[Operation] = (), *, key: str | None = None) -> Element:
+    def stage(self, delta: Delta, operations: Sequence[Operation] = (), *, key: str | None = None) -> StagedElement:
         """Add an element, which later elements of the plan see in effect. One without operations
         is for what other processes have written. Raises Refusal if the store cannot take one of
         its operations, because that would leave all commits in flight in doubt.
         """
-        return self.add(Element(delta, operations, key=key))
+        return self.add(StagedElement(delta, operations, key=key))
 
-    def stage_with(self, written: Element) -> Element:
+    def stage_with(self, written: StagedElement) -> StagedElement:
         """Add an element for another change that this staged element writes, too."""
-        return self.add(Element(NO_CHANGE, key=written.key))
+        return self.add(StagedElement(NO_CHANGE, key=written.key))
 
-    def rehearse(self, stage: "Callable[[Draft], Element]") -> None:
+    def rehearse(self, stage: "Callable[[Draft], StagedElement]") -> None:
         """Stage an element for the rest of a dry run, which writes nothing. Raises Refusal."""
         element = stage(self)
         self.elements.remove(element)
@@ -176,7 +153,7 @@ class Draft:
             self.suppositions.append(element.delta)
         self.is_supposed = True
 
-    def decide(self, refusal: Refusal | None = None) -> Element:
+    def decide(self, refusal: Refusal | None = None) -> StagedElement:
         """Add an element that writes nothing. It is completed when all elements before it are."""
         element = decision(refusal)
         self.elements.append(element)
@@ -188,7 +165,7 @@ class Draft:
         self.image = delta.apply(self.image)
         self.is_supposed = True
 
-    def add(self, element: Element) -> Element:
+    def add(self, element: StagedElement) -> StagedElement:
         """Add an element, as `stage` does. Raises Refusal."""
         if element.weight > self._max_bytes and (heaviest := max(map(weight, element.operations))) > self._max_bytes:
             text = f"The change needs {heaviest} bytes in one znode; {self._max_bytes} are allowed."
@@ -229,7 +206,7 @@ class WriterJob:
         """
         self.result: Any = None
         self.error: BaseException | None = None
-        self.elements: list[Element] = []
+        self.elements: list[StagedElement] = []
         self.open_elements = 0
         self.fills_a_commit = False
         """Whether its plan ended because the commit was full."""

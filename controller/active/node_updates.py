@@ -10,7 +10,7 @@ from ...cluster.delta import EntitiesChanged
 from ...cluster.entities import Topic
 from ...cluster.entity_paths import Entity, is_followed
 from ...cluster.image import Image
-from .jobs import Element
+from .jobs import StagedElement
 from .local_nodes import LocalNodes
 from .propagation import Propagation
 
@@ -34,7 +34,7 @@ class NodeUpdates:
         self._local_nodes.update_configs(image)
         self._propagation.brokers_changed(image)
 
-    def entities_changed(self, image: Image, elements: Iterable[Element]) -> None:
+    def entities_changed(self, image: Image, elements: Iterable[StagedElement]) -> None:
         """Send what these elements have changed of the entities that every node follows to local
         nodes. The others follow the notifications, and are told what to read once somebody waits
         for that.

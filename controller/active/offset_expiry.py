@@ -15,7 +15,7 @@ from ...cluster.image import Image
 from ...process.settings.node_config import NodeConfig
 from ...process.time_slices import TimeSlice
 from .entity_writing import stage_group
-from .jobs import ControllerMoved, Draft, Element
+from .jobs import ControllerMoved, Draft, StagedElement
 from .writer import Writer
 
 log = logging.getLogger("minicontroller.controller")
@@ -52,9 +52,9 @@ class OffsetExpiry:
             await time_slice.pause()
         return found
 
-    async def _remove(self, draft: Draft) -> list[Element]:
+    async def _remove(self, draft: Draft) -> list[StagedElement]:
         """Stage the removal of what a commit holds of them."""
-        elements: list[Element] = []
+        elements: list[StagedElement] = []
         for name, group in await self._outdated(draft.image, draft.time_slice):
             if draft.is_over:
                 break

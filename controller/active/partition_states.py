@@ -16,7 +16,7 @@ from ...cluster.znodes import layout
 from ...cluster.znodes.topics import encode_partition_state
 from ...process.settings.node_config import NodeConfig
 from ...store.base import Create, Operation, SetData, Store
-from .jobs import Draft, Element
+from .jobs import Draft, StagedElement
 from .writer import Writer
 
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
@@ -42,14 +42,14 @@ class LeaderElector:
         self._config = config
         self._stale = stale
 
-    async def elect(self, plan: Callable[[Draft], Awaitable[list[Element]]]) -> None:
+    async def elect(self, plan: Callable[[Draft], Awaitable[list[StagedElement]]]) -> None:
         """Carry out elections. If the stored state of a topic has changed, have it read again, and
         its leaders elected then. Raises ControllerMoved.
         """
         elements = await self._writer.write(plan, urgent=True)
         self._stale([each.topic for each in elements if each.topic is not None and each.refusal is not None])
 
-    async def elect_everywhere(self, draft: Draft) -> list[Element]:
+    async def elect_everywhere(self, draft: Draft) -> list[StagedElement]:
         """Give every partition the leader and the ISR that it should have."""
         live = draft.image.live_ids()
         for topic in list(draft.image.topics.values()):
@@ -60,7 +60,7 @@ class LeaderElector:
 
     async def elect_after_change_of(
         self, draft: Draft, brokers: Collection[int], bounced: Collection[int]
-    ) -> list[Element]:
+    ) -> list[StagedElement]:
         """Elect leaders for the partitions with a replica on one of these brokers, which have
         registered or are gone.
 
@@ -78,7 +78,7 @@ class LeaderElector:
                 await self._elect(draft, draft.image.topics[topic.name], live)
         return draft.elements
 
-    async def elect_for_topics(self, draft: Draft, names: Collection[str]) -> list[Element]:
+    async def elect_for_topics(self, draft: Draft, names: Collection[str]) -> list[StagedElement]:
         """Give every partition of these topics the leader and the ISR that it should have."""
         for name in names:
             await draft.time_slice.pause()
@@ -162,7 +162,7 @@ def missing_parent(topic: Topic) -> list[Operation]:
 
 def stage_states(
     draft: Draft, topic: Topic, states: Mapping[int, Partition], epoch: int, parents: Collection[Operation] = ()
-) -> Element:
+) -> StagedElement:
     written = {index: msgspec.structs.replace(state, controller_epoch=epoch) for index, state in states.items()}
     operations: list[Operation] = list(parents)
     for index, state in written.items():

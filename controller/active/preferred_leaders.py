@@ -21,7 +21,7 @@ from ...cluster.znodes.elections import decode_elections
 from ...process.settings.node_config import NodeConfig
 from ...store.base import Delete, Operation, Store
 from ...store.signal import Signal
-from .jobs import ControllerMoved, Draft, Element
+from .jobs import ControllerMoved, Draft, StagedElement
 from .partition_states import stage_states
 from .writer import Writer
 
@@ -111,7 +111,7 @@ class SubmittedElections:
 
     async def _elect(
         self, partitions: Mapping[str, Collection[int]], done: Sequence[Operation], draft: Draft
-    ) -> list[Element]:
+    ) -> list[StagedElement]:
         for name, indexes in partitions.items():
             await draft.time_slice.pause()
             topic = draft.image.topics.get(name)

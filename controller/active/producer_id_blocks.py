@@ -12,7 +12,7 @@ from ...cluster.znodes import layout
 from ...cluster.znodes.cluster import decode_producer_ids, encode_producer_ids
 from ...cluster.znodes.content import MalformedZnodeError
 from ...store.base import SetData, Store
-from .jobs import Draft, Element
+from .jobs import Draft, StagedElement
 from .writer import Writer
 
 log = logging.getLogger("minicontroller.controller")
@@ -43,7 +43,7 @@ class ProducerIdBlocks:
             raise element.refusal
         return block
 
-    async def _plan(self, draft: Draft, broker_id: int) -> tuple[range, Element]:
+    async def _plan(self, draft: Draft, broker_id: int) -> tuple[range, StagedElement]:
         entry = await self._store.get(layout.LATEST_PRODUCER_ID_BLOCK)
         if entry is None:
             raise NoBlockLeft

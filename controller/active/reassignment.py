@@ -23,7 +23,7 @@ from ...cluster.znodes.reassignments import SubmittedReassignments, decode_reass
 from ...cluster.znodes.topics import encode_partition_state, encode_topic
 from ...store.base import Delete, Operation, SetData, Store
 from ...store.signal import Signal
-from .jobs import ControllerMoved, Draft, Element
+from .jobs import ControllerMoved, Draft, StagedElement
 from .partition_states import state_operation
 from .writer import Writer
 
@@ -105,7 +105,7 @@ class Reassignments:
         they kept these steps from being written.
         """
 
-        async def planned(draft: Draft) -> tuple[Submitted, list[Element]]:
+        async def planned(draft: Draft) -> tuple[Submitted, list[StagedElement]]:
             return await plan(draft), draft.elements
 
         submitted, elements = await self._writer.write(planned, urgent=True)
@@ -216,7 +216,7 @@ def _stage_rest(draft: Draft, submitted: Submitted) -> Submitted:
     return msgspec.structs.replace(submitted, wanted=left, version=version + 1)
 
 
-def stage(draft: Draft, topic: Topic, changed: Mapping[int, Partition], epoch: int) -> Element:
+def stage(draft: Draft, topic: Topic, changed: Mapping[int, Partition], epoch: int) -> StagedElement:
     """Write the assignments and the states of some partitions of a topic. Raises Refusal.
 
     The assignments come last: should all of it not fit into one transaction, the replicas of before

@@ -16,7 +16,7 @@ from ...cluster.image import Image
 from ...store.signal import Signal
 from . import partition_states
 from .deletion import Deletions
-from .jobs import ControllerMoved, Draft, Element
+from .jobs import ControllerMoved, Draft, StagedElement
 from .loading import with_shutdowns
 from .node_updates import NodeUpdates
 from .partition_states import LeaderElector
@@ -78,7 +78,7 @@ class RegisteredBrokers:
             except ControllerMoved:
                 return  # the next controller learns of it, too
 
-    async def _elect_without(self, losses: Sequence[Loss], draft: Draft) -> list[Element]:
+    async def _elect_without(self, losses: Sequence[Loss], draft: Draft) -> list[StagedElement]:
         names = [name for broker, lost in losses for name in partition_states.lose(draft, broker, lost)]
         return await self._elector.elect_for_topics(draft, names)
 

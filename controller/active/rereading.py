@@ -17,14 +17,14 @@ from ...cluster.znodes import layout
 from ...cluster.znodes.entity_names import USERS
 from ...store.base import Store
 from . import entity_reading
-from .jobs import Element
+from .jobs import StagedElement
 from .loading import load_broker_configs, load_topics
 from .stored_topics import Known
 
 
 async def reread(
     store: Store, image: Image, path: str, created: dict[str, int] | None = None, *, deletes_topics: bool = True
-) -> Sequence[Element]:
+) -> Sequence[StagedElement]:
     """Return the elements that bring what this znode belongs to up to date in the image.
     `created` is as in `load_topics`, `deletes_topics` the config `delete.topic.enable`. Raises
     StoreError.
@@ -38,7 +38,7 @@ async def reread(
     return await _entity(store, image, path)
 
 
-async def _entity(store: Store, image: Image, path: str) -> Sequence[Element]:
+async def _entity(store: Store, image: Image, path: str) -> Sequence[StagedElement]:
     users = f"{entity_paths.CONFIGS}{USERS}/"
     if path.startswith(users):
         found = await entity_reading.read_user(store, image, path.removeprefix(users).partition("/")[0])
@@ -49,7 +49,7 @@ async def _entity(store: Store, image: Image, path: str) -> Sequence[Element]:
     else:
         return ()
     changed = {each: found[each] for each in entity_paths.changed_paths(image, found)}
-    return [Element(EntitiesChanged(changed))] if changed else []
+    return [StagedElement(EntitiesChanged(changed))] if changed else []
 
 
 async def reread_topics(
@@ -59,7 +59,7 @@ async def reread_topics(
     created: dict[str, int] | None = None,
     *,
     deletes_topics: bool = True,
-) -> list[Element]:
+) -> list[StagedElement]:
     """Return the elements that bring these topics up to date in the image. Raises StoreError."""
     markers = await store.get_many([layout.delete_topic_path(name) for name in names])
     marked = {name for name, marker in zip(names, markers, strict=True) if marker is not None and deletes_topics}
@@ -72,7 +72,7 @@ async def reread_topics(
         known = image.topics.get(name)
         topic = _with_what_is_not_stored(found[name], known) if name in found else None
         if topic != known:
-            news.append(Element(TopicRemoved(name, NO_TOPIC_ID) if topic is None else TopicBecomes.of(topic)))
+            news.append(StagedElement(TopicRemoved(name, NO_TOPIC_ID) if topic is None else TopicBecomes.of(topic)))
     return news + await _leftovers(store, image, [name for name in names if name not in found])
 
 
@@ -81,14 +81,14 @@ def _certain(image: Image, name: str) -> Known | None:
     return None if topic is None else Known(topic)
 
 
-async def _leftovers(store: Store, image: Image, missing: Sequence[str]) -> list[Element]:
+async def _leftovers(store: Store, image: Image, missing: Sequence[str]) -> list[StagedElement]:
     """Return the elements that note the configs which missing topics have left behind. They are
     overwritten, whatever they are.
     """
     entries = await store.get_many([layout.topic_config_path(name) for name in missing])
     left = {name: -1 if entry is None else entry.stat.version for name, entry in zip(missing, entries, strict=True)}
     return [
-        Element(ConfigsLeft(name, version))
+        StagedElement(ConfigsLeft(name, version))
         for name, version in left.items()
         if version != image.leftover_configs.get(name, -1)
     ]
@@ -106,8 +106,8 @@ def _with_what_is_not_stored(found: Topic, known: Topic | None) -> Topic:
     return found.with_partitions(lost) if lost else found
 
 
-async def _broker(store: Store, image: Image, name: str) -> Sequence[Element]:
+async def _broker(store: Store, image: Image, name: str) -> Sequence[StagedElement]:
     ((entity, found),) = (await load_broker_configs(store, [name])).items()
     if found == image.configs.get(entity, NO_ENTITY_CONFIGS):
         return ()
-    return [Element(broker_configs(entity, found))]
+    return [StagedElement(broker_configs(entity, found))]

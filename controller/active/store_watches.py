@@ -32,7 +32,7 @@ from ...store.signal import Signal
 from . import notifications
 from .entity_reading import read_entities
 from .identities import identify
-from .jobs import ControllerMoved, Draft, Element
+from .jobs import ControllerMoved, Draft, StagedElement
 from .loading import (
     ensure_paths,
     entity_configs,
@@ -265,7 +265,7 @@ class StoreWatches:
         await trio.sleep(pause)
         self.states_changed([topic])
 
-    async def _adopt_states(self, draft: Draft, names: list[str]) -> list[Element]:
+    async def _adopt_states(self, draft: Draft, names: list[str]) -> list[StagedElement]:
         """Take over what other processes have written to these topics, and elect leaders where that
         is needed. Topics with uncommitted changes of this controller are read again later.
         """

@@ -55,7 +55,7 @@ from .conflicts import (
     refusal_for,
 )
 from .job_queue import ROOM, JobQueue
-from .jobs import ControllerMoved, Draft, Element, InDoubt, WriterJob
+from .jobs import ControllerMoved, Draft, InDoubt, StagedElement, WriterJob
 from .observing import NoObserver, WriterObserver
 
 T = TypeVar("T")
@@ -79,7 +79,7 @@ class Writer:
         store: Store,
         fence: Check,
         image: Image,
-        on_commit: Callable[[Image, Image, Sequence[Element]], None],
+        on_commit: Callable[[Image, Image, Sequence[StagedElement]], None],
         *,
         observer: WriterObserver | None = None,
         reread: Reread = nothing_new,
@@ -100,7 +100,7 @@ class Writer:
         self.queue = JobQueue(room)
         self._begun: dict[WriterJob, None] = {}
         """The jobs that are being planned or have open elements, in order."""
-        self._planned: list[Element] = []
+        self._planned: list[StagedElement] = []
         """The elements that are not yet packed into commits."""
         self._ready: deque[Commit] = deque()
         """The commits that wait until fewer are in flight."""
@@ -168,7 +168,7 @@ class Writer:
         self.image, self._count = image, count
         begun, self._begun = self._begun, {}
         self._plan_again([job for job in begun if job.nothing_of_it_stands])
-        left: list[Element] = []
+        left: list[StagedElement] = []
         for job in begun:
             if not job.nothing_of_it_stands:
                 self._begun[job] = None
@@ -204,7 +204,7 @@ class Writer:
             else:
                 self._resolve(None, job.elements)
 
-    def _resolve(self, image: Image | None, elements: Sequence[Element]) -> None:
+    def _resolve(self, image: Image | None, elements: Sequence[StagedElement]) -> None:
         """Resolve elements in doubt: those that the image shows took effect, and the others get
         REQUEST_TIMED_OUT. Without an image all of them get it.
         """
@@ -284,7 +284,7 @@ class Writer:
             return
         job.open_elements = len(job.elements)
         for element in job.elements:
-            element.job = job
+            element.job, element.request = job, job.request
         self._planned += job.elements
         if self._pending is base and not draft.is_supposed:
             self._pending = draft.image
@@ -375,7 +375,7 @@ class Writer:
         self._plan_again(dict.fromkeys(each.job for each in undone if each.job and each.can_be_planned_again))
         self._rebase()
 
-    def _undone(self) -> list[Element]:
+    def _undone(self) -> list[StagedElement]:
         """Return all elements that are planned and not completed, in order."""
         commits = (*self._in_flight, *self._ready)
         return list(dict.fromkeys([*(each for commit in commits for each in commit.elements), *self._planned]))
@@ -392,14 +392,14 @@ class Writer:
         for element in commit.finishes:
             self._complete(element)
 
-    def _take_effect(self, elements: Sequence[Element], after: Image) -> None:
+    def _take_effect(self, elements: Sequence[StagedElement], after: Image) -> None:
         if not elements:
             return
         before, self.image = self.image, after
         self._observer.completed(before, after, elements)
         self._on_commit(before, after, elements)
 
-    def _complete(self, element: Element) -> None:
+    def _complete(self, element: StagedElement) -> None:
         # Breaking the reference cycle of element and job saves the garbage collector much work.
         job, element.job = element.job, None
         element.completed = True
@@ -413,7 +413,7 @@ class Writer:
         self._pending = _applied(self.image, self._undone())
 
 
-def _applied(image: Image, elements: Iterable[Element]) -> Image:
+def _applied(image: Image, elements: Iterable[StagedElement]) -> Image:
     return functools.reduce(lambda before, element: element.apply(before), elements, image)
 
 

@@ -9,7 +9,7 @@ they need.
 import ipaddress
 from collections.abc import Callable, Iterable, Mapping
 
-from ...admin.alter_client_quotas import ALTER_CONFIGS, KIND, SPEC, NamedEntity, entity_name, entity_of, kinds, operands
+from ...admin.alter_client_quotas import ALTER_CONFIGS, SPEC, NamedEntity, entity_of, requested_change
 from ...cluster.errors import Refusal
 from ...cluster.quotas.quota_keys import keys_of, quota_text
 from ...cluster.znodes import layout
@@ -36,18 +36,18 @@ Configs = Mapping[str, str]
 async def handle(node: Node, context: RequestContext, request: AlterClientQuotasRequest) -> AlterClientQuotasResponse:
     may = context.may(ALTER_CONFIGS)
     edits = [_edit(alteration) if may else _refused(alteration, _unauthorized()) for alteration in request.entries]
-    changes = await change_entities(node, context, request, edits, validate_only=request.validate_only)
-    rows = list(zip((entity_of(each.entity) for each in request.entries), changes, strict=True))
+    outcomes = await change_entities(node, context, request, edits, validate_only=request.validate_only)
+    rows = list(zip((entity_of(each.entity) for each in request.entries), outcomes, strict=True))
     if may:  # as in Kafka, an entity that is named twice has one row then
         rows = list(dict(rows).items())
     return AlterClientQuotasResponse(
         entries=[
             AlteredClientQuotas(
-                error_code=change.code,
-                error_message=change.message,
+                error_code=outcome.code,
+                error_message=outcome.message,
                 entity=[DescribedQuotaEntity(entity_type=kind, entity_name=name) for kind, name in entity],
             )
-            for entity, change in rows
+            for entity, outcome in rows
         ]
     )
 
@@ -55,18 +55,18 @@ async def handle(node: Node, context: RequestContext, request: AlterClientQuotas
 def _edit(alteration: ClientQuotaAlteration) -> EntityEdit:
     try:
         entity = _checked(entity_of(alteration.entity))
-        change = _change(frozenset(entity), alteration.ops)
+        edit = _change(frozenset(entity), alteration.ops)
     except Refusal as refusal:
         return _refused(alteration, refusal)
     path = f"{layout.CONFIG}/{client_entity_path(entity)}"
-    return EntityEdit(KIND, entity_name(alteration.entity), path, change, operands(alteration), kinds(alteration))
+    return EntityEdit(requested_change(alteration), path, edit)
 
 
 def _refused(alteration: ClientQuotaAlteration, refusal: Refusal) -> EntityEdit:
     def refuse(_configs: object) -> object:
         raise refusal
 
-    return EntityEdit(KIND, entity_name(alteration.entity), "", refuse, operands(alteration), kinds(alteration))
+    return EntityEdit(requested_change(alteration), "", refuse)
 
 
 def _unauthorized() -> Refusal:
@@ -117,7 +117,7 @@ def _change(types: frozenset[str], ops: Iterable[ClientQuotaOperation]) -> Calla
         else:
             raise _invalid(f"Invalid configuration key {op.key}")
 
-    def change(configs: Configs) -> Configs:
+    def outcome(configs: Configs) -> Configs:
         after = dict(configs)
         for key, text in texts.items():
             if text is not None:
@@ -126,7 +126,7 @@ def _change(types: frozenset[str], ops: Iterable[ClientQuotaOperation]) -> Calla
                 after.pop(key, None)
         return after
 
-    return change
+    return outcome
 
 
 def _invalid(text: str) -> Refusal:

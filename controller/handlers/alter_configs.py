@@ -5,6 +5,7 @@ to their defaults.
 from collections.abc import Sequence
 
 from ...admin.alter_configs import SPEC
+from ...admin.changes import Outcome
 from ...admin.configs.alterations import check_replacement, replace_broker, replace_topic
 from ...admin.requested_changes import configured_resource
 from ...network.serving.api import Handler, served
@@ -20,7 +21,6 @@ from ...protocol.messages.alter_configs import (
 from .config_changes import Alteration, AlterationPlanner, alter, refused_here
 from .node import Node
 from .own_changes import refused_of_own
-from .planning import PlannedChange
 
 
 async def receive(
@@ -31,29 +31,29 @@ async def receive(
         node, context, request.resources, lambda resource: check_replacement(_entries(resource))
     )
     refused |= await refused_of_own(node, context, request.resources, _alteration, refused)
-    changes = await alter(node, context, request, refused, ask_controller)
-    return _response(request.resources, changes)
+    outcomes = await alter(node, context, request, refused, ask_controller)
+    return _response(request.resources, outcomes)
 
 
 async def handle(node: Node, context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
     """Answer a request at the active controller."""
     alterations = await in_time_slices(_alteration(node, resource) for resource in request.resources)
-    changes = await AlterationPlanner(node, context, request, alterations).carry_out()
-    return _response([*context.origin.decided, *request.resources], changes)
+    outcomes = await AlterationPlanner(node, context, request, alterations).carry_out()
+    return _response([*context.origin.decided, *request.resources], outcomes)
 
 
 def _response(
-    resources: Sequence[AlterConfigsResource | DecidedElement], changes: Sequence[PlannedChange]
+    resources: Sequence[AlterConfigsResource | DecidedElement], outcomes: Sequence[Outcome]
 ) -> AlterConfigsResponse:
     return AlterConfigsResponse(
         responses=[
             AlterConfigsResourceResponse(
-                error_code=change.code,
-                error_message=change.message,
+                error_code=outcome.code,
+                error_message=outcome.message,
                 resource_type=resource.resource_type,
                 resource_name=resource.resource_name,
             )
-            for resource, change in zip(resources, changes, strict=True)
+            for resource, outcome in zip(resources, outcomes, strict=True)
         ]
     )
 

@@ -25,7 +25,7 @@ from ...protocol.messages.alter_partition import (
     TopicResult,
 )
 from ..active import partition_states
-from ..active.jobs import ControllerMoved, Draft, Element
+from ..active.jobs import ControllerMoved, Draft, StagedElement
 from .node import Node
 
 
@@ -45,7 +45,7 @@ async def alter(node: Node, request: AlterPartitionRequest, version: int) -> Alt
         return AlterPartitionResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
     by_id, old_version = version >= 2, version < 2
 
-    async def plan(draft: Draft) -> list[tuple[TopicResult, Element]]:
+    async def plan(draft: Draft) -> list[tuple[TopicResult, StagedElement]]:
         return [_alter_topic(draft, topic, controller.epoch, by_id, old_version) for topic in request.topics]
 
     try:
@@ -60,7 +60,7 @@ async def alter(node: Node, request: AlterPartitionRequest, version: int) -> Alt
     return AlterPartitionResponse(topics=[result for result, _ in planned])
 
 
-def _take_back(result: TopicResult, element: Element) -> None:
+def _take_back(result: TopicResult, element: StagedElement) -> None:
     """Replace an accepted result by an error if the store refused the write, or if its outcome is
     unknown.
     """
@@ -75,7 +75,7 @@ def _take_back(result: TopicResult, element: Element) -> None:
 
 def _alter_topic(
     draft: Draft, data: TopicData, epoch: int, by_id: bool, old_version: bool
-) -> tuple[TopicResult, Element]:
+) -> tuple[TopicResult, StagedElement]:
     topic = draft.image.topic_by_id(data.topic_id) if by_id else draft.image.topic(data.topic_name)
     results, accepted = [], {}
     for wanted in data.partitions:

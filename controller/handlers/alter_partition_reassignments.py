@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from ...admin import questions
 from ...admin.alter_partition_reassignments import ALTER_CLUSTER, SPEC
+from ...admin.changes import Change, Outcome
 from ...admin.requested_changes import reassigned_topics
 from ...cluster import reassignment
 from ...cluster.entities import Partition, Topic
@@ -32,7 +33,7 @@ from .changes import carry_out
 from .entity_changes import refuse_request
 from .node import Node
 from .parts import PartsOfElements
-from .planning import PlannedChange, default_configs, judge_change
+from .planning import default_configs, judge_change
 
 NO_PARTITION = Partition(replicas=())
 
@@ -49,10 +50,10 @@ async def handle(
     planner = ReassignmentPlanner(node, context, request)
     if not context.may(ALTER_CLUSTER):
         return await _unauthorized(node, context, request, planner)
-    changes = await carry_out(
+    outcomes = await carry_out(
         node, context, request, planner.parts, planner.unbegun, timeout_ms=node.request_timeout_ms
     )
-    return AlterPartitionReassignmentsResponse(responses=_rows(request, changes))
+    return AlterPartitionReassignmentsResponse(responses=_rows(request, outcomes))
 
 
 async def _unauthorized(
@@ -70,12 +71,12 @@ async def _unauthorized(
         )
 
 
-def _rows(
-    request: AlterPartitionReassignmentsRequest, changes: Sequence[PlannedChange]
-) -> list[ReassignableTopicResponse]:
+def _rows(request: AlterPartitionReassignmentsRequest, planned: Sequence[Outcome]) -> list[ReassignableTopicResponse]:
     """Return one row for each partition that the request names."""
-    outcomes = {(change.resource, index): change for change in changes for index in change.reassignments or ()}
-    named: dict[str, dict[int, PlannedChange]] = {}
+    outcomes = {
+        (outcome.change.resource, index): outcome for outcome in planned for index in outcome.change.reassignments or ()
+    }
+    named: dict[str, dict[int, Outcome]] = {}
     for topic in request.topics:
         rows = named.setdefault(topic.name, {})
         rows.update((each.partition_index, outcomes[topic.name, each.partition_index]) for each in topic.partitions)
@@ -84,9 +85,9 @@ def _rows(
             name=name,
             partitions=[
                 ReassignablePartitionResponse(
-                    partition_index=index, error_code=change.code, error_message=change.message
+                    partition_index=index, error_code=outcome.code, error_message=outcome.message
                 )
-                for index, change in rows.items()
+                for index, outcome in rows.items()
             ],
         )
         for name, rows in named.items()
@@ -107,47 +108,47 @@ class ReassignmentPlanner:
         }
         self.parts = PartsOfElements(list(self.wanted), self._plan_topic)
 
-    def unbegun(self, refusal: Refusal) -> Sequence[PlannedChange]:
+    def unbegun(self, refusal: Refusal) -> Sequence[Outcome]:
         refused = (_refused(name, self.wanted[name], refusal) for name in self.parts.unbegun)
-        return [*self.parts.changes, *refused]
+        return [*self.parts.outcomes, *refused]
 
-    async def _plan_topic(self, draft: Draft, name: str) -> list[PlannedChange]:
+    async def _plan_topic(self, draft: Draft, name: str) -> list[Outcome]:
         """Plan a change for the valid partitions of a topic, and one for each error of the
         others.
         """
         topic = draft.image.topic(name)
         begun: dict[int, Partition] = {}
-        refused: dict[tuple[ErrorCode, str | None], PlannedChange] = {}
+        refused: dict[tuple[ErrorCode, str | None], tuple[Refusal, dict[int, Sequence[int] | None]]] = {}
         for index, replicas in self.wanted[name].items():
             await draft.time_slice.pause()
             try:
                 begun[index] = _begun(draft.image, topic, index, replicas)
             except Refusal as refusal:
-                change = refused.setdefault((refusal.code, refusal.message), _refused(name, {}, refusal))
-                change.reassignments = {**(change.reassignments or {}), index: replicas}
-        changes = list(refused.values())
+                _, rows = refused.setdefault((refusal.code, refusal.message), (refusal, {}))
+                rows[index] = replicas
+        outcomes = [_refused(name, rows, refusal) for refusal, rows in refused.values()]
         if topic is not None and begun:
-            changes.insert(0, await self._staged(draft, topic, begun))
-        return changes
+            outcomes.insert(0, await self._staged(draft, topic, begun))
+        return outcomes
 
-    async def _staged(self, draft: Draft, topic: Topic, begun: dict[int, Partition]) -> PlannedChange:
+    async def _staged(self, draft: Draft, topic: Topic, begun: dict[int, Partition]) -> Outcome:
         node, context = self._node, self._context
         rows = {index: self.wanted[topic.name][index] for index in begun}
-        change = PlannedChange(resource=topic.name, reassignments=rows)
+        outcome = Outcome(Change(topic.name, reassignments=rows))
 
         def question() -> AlterTopicRequest:
             return questions.reassignment(questions.asked_by(context), topic, rows, default_configs(node, draft.image))
 
         try:
-            await judge_change(node, context, draft, change, question)
-            change.element = stage(draft, topic, begun, draft.image.controller_epoch)
+            await judge_change(node, context, draft, outcome, question)
+            outcome.element = stage(draft, topic, begun, draft.image.controller_epoch)
         except Refusal as refusal:
-            change.refusal = refusal
-        return change
+            outcome.refusal = refusal
+        return outcome
 
 
-def _refused(topic: str, rows: Wanted, refusal: Refusal) -> PlannedChange:
-    return PlannedChange(resource=topic, reassignments=rows, refusal=refusal)
+def _refused(topic: str, rows: Wanted, refusal: Refusal) -> Outcome:
+    return Outcome(Change(topic, reassignments=rows), refusal=refusal)
 
 
 def _begun(image: Image, topic: Topic | None, index: int, wanted: Sequence[int] | None) -> Partition:

@@ -15,7 +15,7 @@ from ...admin.alter_replica_log_dirs import (
     moved_replicas,
     wanted_directories,
 )
-from ...admin.changes import RequestedChange
+from ...admin.changes import Change, Outcome
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
 from ...network.serving.api import Handler, served
@@ -33,7 +33,7 @@ from ..active.jobs import Draft
 from .changes import carry_out
 from .node import Node
 from .parts import Parts, each
-from .planning import PlannedChange, judge_admin, judges_api
+from .planning import judge_admin, judges_api
 
 LONGEST_NAME = 215
 """The most characters of a topic's name, a hyphen and a partition's number together. While Kafka
@@ -105,10 +105,10 @@ async def handle(
 ) -> AlterReplicaLogDirsResponse:
     """Decide at the active controller what the receiving node may do."""
     planner = MovesPlanner(node, context, request)
-    changes = await carry_out(
+    outcomes = await carry_out(
         node, context, request, Parts(planner.plan, len(planner.requested)), planner.unbegun, timeout_ms=0
     )
-    codes = {change.resource: change.code for change in changes}
+    codes = {outcome.change.resource: outcome.code for outcome in outcomes}
     return _response({(name, index): codes[name] for name, index in wanted_directories(request)}, 0)
 
 
@@ -120,23 +120,23 @@ class MovesPlanner:
         self._context = context
         self.requested = list(moved_replicas(request))
 
-    async def plan(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
+    async def plan(self, draft: Draft, first: int) -> Sequence[Outcome]:
         return await each(draft, self.requested[first:], self._plan_topic)
 
-    def unbegun(self, refusal: Refusal) -> Sequence[PlannedChange]:
+    def unbegun(self, refusal: Refusal) -> Sequence[Outcome]:
         return [self._change(wanted, refusal) for wanted in self.requested]
 
-    def _change(self, wanted: RequestedChange, refusal: Refusal | None = None) -> PlannedChange:
-        return PlannedChange.of(wanted, is_done=refusal is None, refusal=refusal)
+    def _change(self, wanted: Change, refusal: Refusal | None = None) -> Outcome:
+        return Outcome(wanted, is_done=refusal is None, refusal=refusal)
 
-    async def _plan_topic(self, draft: Draft, wanted: RequestedChange) -> PlannedChange:
-        change = self._change(wanted, self._refusal(draft.image, wanted.resource))
+    async def _plan_topic(self, draft: Draft, wanted: Change) -> Outcome:
+        outcome = self._change(wanted, self._refusal(draft.image, wanted.resource))
         try:
-            if change.refusal is None and judges_api(self._node, self._context):
-                await judge_admin(self._node, self._context, draft, change)
+            if outcome.refusal is None and judges_api(self._node, self._context):
+                await judge_admin(self._node, self._context, draft, outcome)
         except Refusal as refusal:
-            change.refusal, change.is_done = refusal, False
-        return change
+            outcome.refusal, outcome.is_done = refusal, False
+        return outcome
 
     def _refusal(self, image: Image, name: str) -> Refusal | None:
         if not self._context.may(ALTER_CLUSTER):

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from ...admin.alter_user_scram_credentials import ALTER_CLUSTER, SPEC, Alteration, audited_operations, by_user
+from ...admin.changes import Change
 from ...cluster.errors import Refusal
 from ...cluster.znodes import layout
 from ...cluster.znodes.entity_names import is_node_name, sanitized, user_path
@@ -45,25 +46,21 @@ async def handle(
         raise Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     altered = by_user(request)
     edits = [_edit(user, alterations) for user, alterations in altered.items()]
-    changes = await change_entities(node, context, request, edits)
+    outcomes = await change_entities(node, context, request, edits)
     results = [
         AlterUserScramCredentialsResult(
-            user=user, error_code=change.code, error_message="" if change.refusal is None else change.message
+            user=user, error_code=outcome.code, error_message="" if outcome.refusal is None else outcome.message
         )
-        for user, change in zip(altered, changes, strict=True)
+        for user, outcome in zip(altered, outcomes, strict=True)
     ]
     return AlterUserScramCredentialsResponse(results=sorted(results, key=lambda result: result.error_code == 0))
 
 
 def _edit(user: str, alterations: Sequence[Alteration]) -> EntityEdit:
-    operations, kinds = audited_operations(alterations)
     return EntityEdit(
-        kind="user",
-        name=user,
+        Change(user, "user", *audited_operations(alterations)),
         path=f"{layout.CONFIG}/{user_path(user)}" if is_node_name(sanitized(user)) else "",
         edit=partial(_edited, user, alterations),
-        operations=operations,
-        operation_kinds=kinds,
     )
 
 

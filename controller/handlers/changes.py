@@ -15,7 +15,7 @@ from typing import Any
 
 import trio
 
-from ...admin.changes import RequestedChange
+from ...admin.changes import Change, Outcome
 from ...admin.recording.requests import DENIALS, AuditedRequest
 from ...admin.requested_changes import requested_changes
 from ...cluster.errors import Refusal
@@ -24,11 +24,10 @@ from ...process.time_slices import in_time_slices
 from ...protocol.error_codes import ErrorCode
 from ...store.base import SessionExpired, StoreUnavailable
 from ..active.active_controller import ActiveController
-from ..active.jobs import ControllerMoved, Draft, Element, WriterJob, decision
+from ..active.jobs import ControllerMoved, Draft, StagedElement, WriterJob, decision
 from ..active.writer import Writer
 from .node import Node
 from .parts import Parts
-from .planning import PlannedChange
 
 NOT_BEGUN = "The change was not begun in time and will not be made."
 ELEMENTS_OF_DENIALS = 10
@@ -48,11 +47,11 @@ async def carry_out(
     context: RequestContext,
     request: Any,
     parts: Parts,
-    unbegun: Callable[[Refusal], Sequence[PlannedChange]],
+    unbegun: Callable[[Refusal], Sequence[Outcome]],
     *,
     timeout_ms: int,
     validate_only: bool = False,
-) -> Sequence[PlannedChange]:
+) -> Sequence[Outcome]:
     """Plan and commit the changes of a request, and wait for `timeout_ms` at most until they are
     complete.
 
@@ -75,30 +74,30 @@ async def carry_out(
                 await under_way.carry_out(in_any_case=timeout_ms <= 0)
             is_carried_out = True
             if timeout_ms > 0 and not validate_only:
-                await _wait_until_complete(node, context, controller, parts.changes, completed)
+                await _wait_until_complete(node, context, controller, parts.outcomes, completed)
     except Exception as error:
         if audited and audited[-1].is_refused:
             await _wait_recorded(controller, audited, deadline)
-        if not (parts.changes and isinstance(error, Refusal) and error.code == ErrorCode.NOT_CONTROLLER):
+        if not (parts.outcomes and isinstance(error, Refusal) and error.code == ErrorCode.NOT_CONTROLLER):
             raise  # a part was carried out, so no other controller may be asked for it again
-    changes = parts.changes
+    outcomes = parts.outcomes
     if not is_carried_out:
         reason = IN_DOUBT if parts.is_planned else NOT_BEGUN
         refusal = Refusal(ErrorCode.REQUEST_TIMED_OUT, reason=reason)
-        if not changes:
+        if not outcomes:
             raise refusal
-        completed.update(_complete_by_now(node, controller, changes))
-        changes += unbegun(refusal)[len(changes) :]
+        completed.update(_complete_by_now(node, controller, outcomes))
+        outcomes += unbegun(refusal)[len(outcomes) :]
     await _wait_recorded(controller, audited, deadline)
-    late = [change for index, change in enumerate(changes) if change.is_carried_out and index not in completed]
-    for change in late:
-        change.is_late = timeout_ms > 0
-    node.decisions.record(context, changes, validate_only=validate_only)
-    for change in late:
-        change.refusal = Refusal(ErrorCode.REQUEST_TIMED_OUT)
+    late = [outcome for index, outcome in enumerate(outcomes) if outcome.is_carried_out and index not in completed]
+    for outcome in late:
+        outcome.is_late = timeout_ms > 0
+    node.decisions.record(context, outcomes, validate_only=validate_only)
+    for outcome in late:
+        outcome.refusal = Refusal(ErrorCode.REQUEST_TIMED_OUT)
     if completed and context.forwarded and not _was_waited_for(node, controller, context.origin.received_node):
         context.update_number = controller.expect_update(context.origin.received_node)
-    return changes
+    return outcomes
 
 
 def _spend(node: Node, context: RequestContext, count: int) -> None:
@@ -125,7 +124,7 @@ class _PartsUnderWay:
         writer: Writer,
         parts: Parts,
         audited: list[AuditedRequest],
-        refused: Callable[[Refusal], Sequence[PlannedChange]],
+        refused: Callable[[Refusal], Sequence[Outcome]],
         spent: Callable[[int], None] = lambda _count: None,
     ) -> None:
         self._spent = spent
@@ -145,9 +144,9 @@ class _PartsUnderWay:
                 if not self._jobs:
                     with _not_controller():
                         self._begin()
-                changes = await committed(self._writer, self._jobs[0], in_any_case=in_any_case)
+                outcomes = await committed(self._writer, self._jobs[0], in_any_case=in_any_case)
                 self._jobs.popleft()
-                if self._parts.carried_out(changes):
+                if self._parts.carried_out(outcomes):
                     return
         finally:
             for job in self._jobs:
@@ -162,13 +161,13 @@ class _PartsUnderWay:
         self._jobs.append(self._writer.submit(partial(self._planned, self._begun, part), request=part))
         self._begun += 1
 
-    async def _planned(self, number: int, part: AuditedRequest | None, draft: Draft) -> Sequence[PlannedChange]:
-        changes = await _decided(self._parts, number, part, self._refused, draft)
+    async def _planned(self, number: int, part: AuditedRequest | None, draft: Draft) -> Sequence[Outcome]:
+        outcomes = await _decided(self._parts, number, part, self._refused, draft)
         self._spent(sum(element.weight for element in draft.elements))
         if self._parts.overlap and self._parts.elements_left and self._begun == number + 1:
             with suppress(ControllerMoved):  # which is raised where the part is waited for
                 self._begin()
-        return changes
+        return outcomes
 
 
 @contextmanager
@@ -182,17 +181,17 @@ def _not_controller() -> Iterator[None]:
         ) from None
 
 
-async def committed(writer: Writer, job: WriterJob, *, in_any_case: bool) -> Sequence[PlannedChange]:
+async def committed(writer: Writer, job: WriterJob, *, in_any_case: bool) -> Sequence[Outcome]:
     """Return the changes of a job once the store has accepted or refused them. Raises
     NOT_CONTROLLER.
     """
     with _not_controller():
         await writer.wait_done(job, in_any_case=in_any_case)
-    changes: Sequence[PlannedChange] = job.result
-    for change in changes:
-        if change.element is not None and change.element.refusal is not None:
-            change.refusal = change.element.refusal
-    return changes
+    outcomes: Sequence[Outcome] = job.result
+    for outcome in outcomes:
+        if outcome.element is not None and outcome.element.refusal is not None:
+            outcome.refusal = outcome.element.refusal
+    return outcomes
 
 
 async def _wait_recorded(controller: ActiveController, audited: Sequence[AuditedRequest], deadline: float) -> None:
@@ -215,9 +214,9 @@ async def _decided(
     parts: Parts,
     number: int,
     audited: AuditedRequest | None,
-    refused: Callable[[Refusal], Sequence[PlannedChange]],
+    refused: Callable[[Refusal], Sequence[Outcome]],
     draft: Draft,
-) -> Sequence[PlannedChange]:
+) -> Sequence[Outcome]:
     """Plan the part of this number, and return its changes, each with its element and the judgement
     of the policy.
 
@@ -227,60 +226,62 @@ async def _decided(
     if audited is not None:
         audited.is_refused = False
     try:
-        changes = await parts.plan(draft, number)
+        outcomes = await parts.plan(draft, number)
     except (StoreUnavailable, SessionExpired):
         raise  # the part is planned again, or another controller plans it
     except Exception as error:
         if audited is not None:
             refusal = error if isinstance(error, Refusal) else Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
-            whole = [(draft.decide(change.refusal), change) for change in refused(refusal)[audited.first :]]
+            whole = [(draft.decide(outcome.refusal), outcome) for outcome in refused(refusal)[audited.first :]]
             audited.planned(whole, draft.image, elements_left=0)
             audited.is_refused = True
         raise
-    elements = _elements(draft, changes)
+    elements = _elements(draft, outcomes)
     if audited is not None:
         audited.planned(elements, draft.image, elements_left=parts.elements_left)
     if not elements:
         draft.decide()  # that nothing is to be done, too, only the controller can know
-    return changes
+    return outcomes
 
 
-def _elements(draft: Draft, changes: Sequence[PlannedChange]) -> list[tuple[Element, PlannedChange]]:
+def _elements(draft: Draft, outcomes: Sequence[Outcome]) -> list[tuple[StagedElement, Outcome]]:
     """Give each change its element and its judgement, put the elements into the draft in the order
     of the changes, and return the changes with their elements. Of those that were denied before
     the request waited, the first have an element each, because the audit log shows them one by
     one, and those behind them share one.
     """
-    elements: list[tuple[Element, PlannedChange]] = []
-    once: dict[Element, None] = {}
+    elements: list[tuple[StagedElement, Outcome]] = []
+    once: dict[StagedElement, None] = {}
     denied = 0
-    shared: Element | None = None
-    for change in changes:
-        if change.is_denied:
+    shared: StagedElement | None = None
+    for outcome in outcomes:
+        if outcome.is_denied:
             denied += 1
-            change.element = shared or decision(change.refusal)
-            shared = change.element if denied > ELEMENTS_OF_DENIALS else None
+            element = shared or decision(outcome.refusal)
+            shared = element if denied > ELEMENTS_OF_DENIALS else None
         else:
             shared = None
-            if change.judgement is None:  # the policy judges only the first of two elements about one topic
-                change.judgement = draft.judgements.pop((change.kind, change.resource), None)
-            if change.element is None:
-                change.element = decision(change.refusal)
-            elif change.element in once:
+            if outcome.judgement is None:  # the policy judges only the first of two elements about one topic
+                outcome.judgement = draft.judgements.pop((outcome.change.kind, outcome.change.resource), None)
+            staged = outcome.element or decision(outcome.refusal)
+            assert isinstance(staged, StagedElement)
+            element = staged
+            if element in once:
                 continue  # a topic that the request names twice
-        once[change.element] = None
-        elements.append((change.element, change))
+        outcome.element = element
+        once[element] = None
+        elements.append((element, outcome))
     assert all(element in once for element in draft.elements), "an element of no change"
     draft.elements = list(once)
     return elements
 
 
-def refused_whole(context: RequestContext, request: Any, refusal: Refusal) -> list[PlannedChange]:
+def refused_whole(context: RequestContext, request: Any, refusal: Refusal) -> list[Outcome]:
     """Return a refused change for each element of a request."""
     return [_refused(requested, refusal) for requested in requested_changes(context.spec, request)]
 
 
-async def refused_in_time_slices(context: RequestContext, request: Any, refusal: Refusal) -> list[PlannedChange]:
+async def refused_in_time_slices(context: RequestContext, request: Any, refusal: Refusal) -> list[Outcome]:
     """Return the changes that `refused_whole` returns, letting other tasks run in between."""
     changes = context.spec.changes
     named = await in_time_slices(() if changes is None else changes.requested(request))
@@ -288,12 +289,12 @@ async def refused_in_time_slices(context: RequestContext, request: Any, refusal:
     return await in_time_slices(_refused(requested, refusal) for requested in once.values())
 
 
-def _refused(requested: RequestedChange, refusal: Refusal) -> PlannedChange:
-    return PlannedChange.of(requested, refusal=refusal, is_denied=refusal.code in DENIALS)
+def _refused(requested: Change, refusal: Refusal) -> Outcome:
+    return Outcome(requested, refusal=refusal, is_denied=refusal.code in DENIALS)
 
 
 async def record_refused(
-    node: Node, context: RequestContext, changes: Sequence[PlannedChange], *, validate_only: bool = False
+    node: Node, context: RequestContext, outcomes: Sequence[Outcome], *, validate_only: bool = False
 ) -> None:
     """Record the changes of a request that is refused as a whole, where there is an audit log, by a
     job that writes nothing, so that they get a place in the sequence. Raises NOT_CONTROLLER.
@@ -301,26 +302,26 @@ async def record_refused(
     controller = active_controller(node)
     if controller.recorder is not None:
         audited = controller.recorder.request(context, validate_only=validate_only)
-        parts = Parts(partial(_as_refused, changes), len(changes))
-        under_way = _PartsUnderWay(controller.writer, parts, [audited], lambda _refusal: changes)
+        parts = Parts(partial(_as_refused, outcomes), len(outcomes))
+        under_way = _PartsUnderWay(controller.writer, parts, [audited], lambda _refusal: outcomes)
         await under_way.carry_out(in_any_case=True)
         await controller.recorder.wait_durable(audited)
 
 
-async def _as_refused(changes: Sequence[PlannedChange], _draft: Draft, _first: int) -> Sequence[PlannedChange]:
-    for change in changes:
-        change.element = None  # if they are planned again
-    return changes
+async def _as_refused(outcomes: Sequence[Outcome], _draft: Draft, _first: int) -> Sequence[Outcome]:
+    for outcome in outcomes:
+        outcome.element = None  # if they are planned again
+    return outcomes
 
 
 async def _is_known(
-    node: Node, context: RequestContext, controller: ActiveController, changes: Sequence[PlannedChange]
+    node: Node, context: RequestContext, controller: ActiveController, outcomes: Sequence[Outcome]
 ) -> bool:
     """Wait until the nodes that must show the changes do: every node, or the one that forwarded the
     request, unless it gets them anyway before it answers a read. Return False if the controller
     ends first.
     """
-    changes_configs = any(change.changes_configs for change in changes)
+    changes_configs = any(outcome.changes_configs for outcome in outcomes)
     if node.completion_is_cluster_wide:
         return await controller.propagation.wait_acknowledged(configs=changes_configs)
     if context.forwarded and (changes_configs or not controller.propagation.reaches(context.origin.received_node)):
@@ -328,15 +329,15 @@ async def _is_known(
     return True
 
 
-def _complete_by_now(node: Node, controller: ActiveController, changes: Sequence[PlannedChange]) -> list[int]:
+def _complete_by_now(node: Node, controller: ActiveController, outcomes: Sequence[Outcome]) -> list[int]:
     if node.completion_is_cluster_wide and controller.propagation.behind:
         return []
     return [
         index
-        for index, change in enumerate(changes)
-        if change.is_carried_out
-        and not (change.changes_configs and node.completion_is_cluster_wide)
-        and change.is_complete(node.cache.image, controller.image)
+        for index, outcome in enumerate(outcomes)
+        if outcome.is_carried_out
+        and not (outcome.changes_configs and node.completion_is_cluster_wide)
+        and outcome.is_complete(node.cache.image, controller.image)
     ]
 
 
@@ -344,29 +345,29 @@ async def _wait_until_complete(
     node: Node,
     context: RequestContext,
     controller: ActiveController,
-    changes: Sequence[PlannedChange],
+    outcomes: Sequence[Outcome],
     completed: set[int],
 ) -> None:
     """Add the index of each change to `completed` as soon as it is complete. A change that never
     completes does not hold up the others (K4-C7).
     """
     ready: list[int] = []
-    late: list[tuple[int, PlannedChange]] = []
-    for index, change in enumerate(changes):
-        if not change.is_carried_out:
+    late: list[tuple[int, Outcome]] = []
+    for index, outcome in enumerate(outcomes):
+        if not outcome.is_carried_out:
             continue
-        if change.is_complete(node.cache.image, controller.image):
+        if outcome.is_complete(node.cache.image, controller.image):
             ready.append(index)
         else:
-            late.append((index, change))
+            late.append((index, outcome))
 
     async def complete(indexes: Sequence[int]) -> None:
-        if indexes and await _is_known(node, context, controller, [changes[index] for index in indexes]):
+        if indexes and await _is_known(node, context, controller, [outcomes[index] for index in indexes]):
             completed.update(indexes)
 
-    async def complete_later(index: int, change: PlannedChange) -> None:
+    async def complete_later(index: int, outcome: Outcome) -> None:
         await node.cache.wait_topic(
-            change.resource, lambda _image: change.is_complete(node.cache.image, controller.image)
+            outcome.change.resource, lambda _image: outcome.is_complete(node.cache.image, controller.image)
         )
         await complete([index])
 
@@ -375,5 +376,5 @@ async def _wait_until_complete(
         return
     async with trio.open_nursery() as nursery:
         nursery.start_soon(complete, ready)
-        for index, change in late:
-            nursery.start_soon(complete_later, index, change)
+        for index, outcome in late:
+            nursery.start_soon(complete_later, index, outcome)

@@ -14,7 +14,7 @@ import msgspec
 from immutables import Map
 
 from ...admin import questions
-from ...admin.changes import RequestedChange, kind_and_name
+from ...admin.changes import Change, Outcome, kind_and_name
 from ...admin.config_permissions import ALTER_CONFIGS_OF_CLUSTER, ALTER_CONFIGS_OF_TOPIC
 from ...admin.requested_changes import configured_resource
 from ...cluster.delta import TopicConfigured, broker_configs
@@ -37,7 +37,7 @@ from . import decided_elements
 from .changes import carry_out
 from .node import Node
 from .parts import Parts, each
-from .planning import PlannedChange, default_configs, denied_in_advance, judge
+from .planning import default_configs, denied_in_advance, judge
 
 Configs = Mapping[str, str]
 
@@ -52,7 +52,7 @@ class Alteration(msgspec.Struct, frozen=True):
 
     resource_type: int
     resource_name: str
-    requested: RequestedChange
+    requested: Change
     topic_configs: Callable[[Topic], Configs]
     """Returns the new configs of a topic. Raises Refusal."""
     broker_configs: Callable[[Configs], Configs]
@@ -60,8 +60,8 @@ class Alteration(msgspec.Struct, frozen=True):
     check_before_topic: Callable[[], None] = lambda: None
     """Finds what is refused before it is known that there is no such topic. Raises Refusal."""
 
-    def changed(self, **said: Any) -> PlannedChange:
-        return PlannedChange.of(self.requested, **said)
+    def changed(self, **said: Any) -> Outcome:
+        return Outcome(self.requested, **said)
 
 
 async def refused_here(
@@ -72,7 +72,7 @@ async def refused_here(
     check_of_type: Callable[[R], None] = lambda _resource: None,
     *,
     loggers: bool = False,
-) -> dict[int, PlannedChange]:
+) -> dict[int, Outcome]:
     """Return the resources that the receiving node refuses itself, by their index in the request.
     `check` is called before the type is checked, `check_of_type` after it. Raises Refusal for
     client metrics of a caller who has no right to them: Kafka refuses the whole request then.
@@ -82,7 +82,7 @@ async def refused_here(
         for resource in resources
     )
     occurrences = Counter(names)
-    refused: dict[int, PlannedChange] = {}
+    refused: dict[int, Outcome] = {}
     metrics: list[str] = []
     time_slice = TimeSlice()
     for index, resource in enumerate(resources):
@@ -98,7 +98,7 @@ async def refused_here(
                 check_own_id(node, resource.resource_name)
             check_of_type(resource)
         except Refusal as refusal:
-            refused[index] = PlannedChange.of(configured_resource(resource), refusal=refusal)
+            refused[index] = Outcome(configured_resource(resource), refusal=refusal)
     if metrics and not context.may(ALTER_CONFIGS_OF_CLUSTER):
         text = f"Unexpected resource type CLIENT_METRICS for resource {metrics[0]}"
         raise Refusal(ErrorCode.INVALID_REQUEST, text)
@@ -148,7 +148,7 @@ class AlterationPlanner:
         """The topics of a long request whose configs the client might not alter when it arrived."""
         self._denial = Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
-    async def carry_out(self) -> Sequence[PlannedChange]:
+    async def carry_out(self) -> Sequence[Outcome]:
         """Record the decisions of the node that forwarded the request, then carry out the
         alterations. Returns the changes in this order.
         """
@@ -170,21 +170,21 @@ class AlterationPlanner:
             # A response with error codes could not tell the forwarding node that nothing is
             # recorded.
             self._node.decisions.refused(self._context, self._request, refusal)
-            return [PlannedChange(refusal=refusal)] * (len(self._context.origin.decided) + len(self._alterations))
+            return [Outcome(Change(""), refusal=refusal)] * (len(self._context.origin.decided) + len(self._alterations))
 
-    async def plan(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
-        elements: list[Alteration | PlannedChange] = [
+    async def plan(self, draft: Draft, first: int) -> Sequence[Outcome]:
+        elements: list[Alteration | Outcome] = [
             *decided_elements.decode(self._context, validate_only=self._validate_only),
             *self._alterations,
         ]
         return await each(draft, elements[first:], self._plan_one)
 
-    def unbegun(self, refusal: Refusal) -> Sequence[PlannedChange]:
+    def unbegun(self, refusal: Refusal) -> Sequence[Outcome]:
         decided = decided_elements.decode(self._context, validate_only=self._validate_only)
         return decided + [alteration.changed(refusal=refusal) for alteration in self._alterations]
 
-    async def _plan_one(self, draft: Draft, alteration: Alteration | PlannedChange) -> PlannedChange:
-        if isinstance(alteration, PlannedChange):
+    async def _plan_one(self, draft: Draft, alteration: Alteration | Outcome) -> Outcome:
+        if isinstance(alteration, Outcome):
             return await self._judge_loggers(draft, alteration)
         is_topic = alteration.resource_type == ResourceType.TOPIC
         if is_topic and alteration.resource_name in self._denied:
@@ -196,28 +196,28 @@ class AlterationPlanner:
         except Refusal as refusal:
             return alteration.changed(refusal=refusal)
 
-    async def _judge_loggers(self, draft: Draft, change: PlannedChange) -> PlannedChange:
+    async def _judge_loggers(self, draft: Draft, outcome: Outcome) -> Outcome:
         """Ask the policy about levels of loggers, which the receiving node sets afterwards. Other
         decisions of that node are not judged.
         """
-        if change.kind != "logger" or change.refusal is not None:
-            return change
-        before, after = change.levels or ({}, {})
+        if outcome.change.kind != "logger" or outcome.refusal is not None:
+            return outcome
+        before, after = outcome.levels or ({}, {})
         try:
             await judge(
                 self._node,
                 self._context,
-                lambda: questions.loggers(self._asked(), change, before, after),
+                lambda: questions.loggers(self._asked(), outcome.change, before, after),
                 draft,
             )
         except Refusal as refusal:
-            change.refusal, change.is_done = refusal, False
-        return change
+            outcome.refusal, outcome.is_done = refusal, False
+        return outcome
 
     def _asked(self) -> RequestBuilder:
         return questions.asked_by(self._context, validate_only=self._validate_only)
 
-    async def _plan_topic(self, draft: Draft, alteration: Alteration) -> PlannedChange:
+    async def _plan_topic(self, draft: Draft, alteration: Alteration) -> Outcome:
         name = alteration.resource_name
         if not self._context.may(ALTER_CONFIGS_OF_TOPIC, name):
             raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
@@ -245,7 +245,7 @@ class AlterationPlanner:
         element = draft.stage(delta, operations)
         return alteration.changed(element=element, changes_configs=True)
 
-    async def _plan_broker(self, draft: Draft, alteration: Alteration) -> PlannedChange:
+    async def _plan_broker(self, draft: Draft, alteration: Alteration) -> Outcome:
         name = str(broker_id_of(alteration.resource_name)) if alteration.resource_name else ""
         path = layout.entity_path(layout.BROKERS_ENTITY, name or layout.DEFAULT_ENTITY)
         before = draft.image.configs.get(path, NO_ENTITY_CONFIGS)
@@ -295,9 +295,9 @@ async def alter(
     node: Node,
     context: RequestContext,
     request: Any,
-    decided: Mapping[int, PlannedChange],
+    decided: Mapping[int, Outcome],
     ask_controller: Handler,
-) -> list[PlannedChange]:
+) -> list[Outcome]:
     """Return the change of each resource of a request. `decided` holds the decisions of this node,
     by index in the request; the controller decides the others.
 
@@ -306,7 +306,7 @@ async def alter(
     record is refused.
     """
     here, rest = sorted(decided), [index for index in range(len(request.resources)) if index not in decided]
-    is_judged = node.policy is not None and any(change.refusal is None for change in decided.values())
+    is_judged = node.policy is not None and any(outcome.refusal is None for outcome in decided.values())
     is_sent = bool(here) and (node.audit is not None or is_judged)
     if not is_sent:
         node.decisions.add(context, list(decided.values()), validate_only=request.validate_only)
@@ -321,7 +321,7 @@ async def alter(
         response = await ask_controller(node, asked, smaller)
     except Refusal as refusal:
         node.decisions.refused(context, request if is_sent else smaller, refusal)
-        nothing = PlannedChange(refusal=refusal)
+        nothing = Outcome(Change(""), refusal=refusal)
         return [nothing if is_sent else decided.get(index, nothing) for index in range(len(request.resources))]
     finally:
         for resource in smaller.resources:
@@ -334,6 +334,6 @@ async def alter(
     return [outcomes[index] for index in range(len(request.resources))]
 
 
-def _change_of(row: Any) -> PlannedChange:
+def _change_of(row: Any) -> Outcome:
     refusal = Refusal(ErrorCode(row.error_code), row.error_message) if row.error_code else None
-    return PlannedChange(resource=row.resource_name, refusal=refusal)
+    return Outcome(Change(row.resource_name), refusal=refusal)

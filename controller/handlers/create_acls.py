@@ -6,6 +6,7 @@ is refused by itself; Kafka fails the whole request with UNKNOWN_SERVER_ERROR.
 """
 
 from ...admin.acl_filters import PATTERN_TYPES, TYPES, entry_text, pattern_text
+from ...admin.changes import Change
 from ...admin.create_acls import ALTER_CLUSTER, SPEC, described_acl
 from ...cluster.errors import Refusal
 from ...cluster.znodes.acls import acl_path
@@ -59,10 +60,10 @@ async def handle(node: Node, context: RequestContext, request: CreateAclsRequest
         _refused(request.creations[row], refused[row]) if isinstance(row, int) else _added(row, added[row])
         for row in once
     ]
-    changes = dict(zip(once, await change_entities(node, context, request, edits), strict=True))
+    outcomes = dict(zip(once, await change_entities(node, context, request, edits), strict=True))
     return CreateAclsResponse(
         results=[
-            AclCreationResult(error_code=changes[row].code, error_message=changes[row].message or "") for row in rows
+            AclCreationResult(error_code=outcomes[row].code, error_message=outcomes[row].message or "") for row in rows
         ]
     )
 
@@ -101,7 +102,7 @@ def _added(pattern: ResourcePattern, entries: set[AccessControlEntry]) -> Entity
         return before | entries
 
     added = {entry_text(each): "" for each in sorted(entries)}
-    return EntityEdit("acl", pattern_text(pattern), acl_path(pattern), edit, added, dict.fromkeys(added, "set"))
+    return EntityEdit(Change(pattern_text(pattern), "acl", added, dict.fromkeys(added, "set")), acl_path(pattern), edit)
 
 
 def _refused(creation: AclCreation, refusal: Refusal) -> EntityEdit:
@@ -109,7 +110,7 @@ def _refused(creation: AclCreation, refusal: Refusal) -> EntityEdit:
         raise refusal
 
     name, added = described_acl(creation)
-    return EntityEdit("acl", name, "", edit, added, dict.fromkeys(added, "set"))
+    return EntityEdit(Change(name, "acl", added, dict.fromkeys(added, "set")), "", edit)
 
 
 API = served(SPEC, handle)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from immutables import Map
 
+from ...admin.changes import Change
 from ...admin.create_delegation_token import CREATE_TOKENS, SPEC, operations_of
 from ...admin.delegation_tokens import KIND, set_by, text_of
 from ...clock import now_ms
@@ -49,10 +50,10 @@ async def handle(
         edit = _creation(token, operations)
     except Refusal as refusal:
         edit = refusing(refusal, operations)
-    (change,) = await change_entities(node, context, request, [edit])
+    (outcome,) = await change_entities(node, context, request, [edit])
     key = node.delegation_tokens.key
-    if change.refusal is not None or token is None or key is None:
-        return _response(context, request, change.code, None)
+    if outcome.refusal is not None or token is None or key is None:
+        return _response(context, request, outcome.code, None)
     return _response(context, request, ErrorCode.NONE, token, key.hmac(token.token_id))
 
 
@@ -88,7 +89,7 @@ def _new_token(node: Node, context: RequestContext, request: CreateDelegationTok
 
 def _creation(token: DelegationToken, operations: Mapping[str, str | None]) -> EntityEdit:
     path = token_path(token.token_id)
-    return EntityEdit(KIND, token.token_id, path, lambda _none: token, Map(operations), set_by(operations))
+    return EntityEdit(Change(token.token_id, KIND, Map(operations), set_by(operations)), path, lambda _none: token)
 
 
 def _owner(context: RequestContext, request: CreateDelegationTokenRequest) -> str:

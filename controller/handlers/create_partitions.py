@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ...admin import questions
+from ...admin.changes import Change, Outcome
 from ...admin.create_partitions import ALTER_TOPIC, SPEC, Assignment, manual_rows
 from ...cluster import leadership
 from ...cluster.delta import PartitionsChanged
@@ -30,20 +31,13 @@ from ...protocol.messages.create_partitions import (
 )
 from ...store.base import SetData
 from ..active import partition_states
-from ..active.jobs import Draft, Element
+from ..active.jobs import Draft, StagedElement
 from ..active.stored_topics import refuse_damaged
 from .change_quotas import quota_of
 from .changes import carry_out
 from .node import Node
 from .parts import Parts, each
-from .planning import (
-    PlannedChange,
-    check_storable,
-    default_configs,
-    denied_in_advance,
-    judge,
-    partition_znodes,
-)
+from .planning import check_storable, default_configs, denied_in_advance, judge, partition_znodes
 
 DENIED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "The topic authorization is failed.")
 
@@ -51,7 +45,7 @@ DENIED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "The topic authorization is fail
 async def handle(node: Node, context: RequestContext, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
     planner = PartitionsPlanner(node, context, request)
     await planner.ask_permissions()
-    changes = await carry_out(
+    outcomes = await carry_out(
         node,
         context,
         request,
@@ -63,8 +57,10 @@ async def handle(node: Node, context: RequestContext, request: CreatePartitionsR
     return CreatePartitionsResponse(
         throttle_time_ms=planner.quota.throttle_ms(),
         results=[
-            CreatePartitionsTopicResult(name=change.resource, error_code=change.code, error_message=change.message)
-            for change in changes
+            CreatePartitionsTopicResult(
+                name=outcome.change.resource, error_code=outcome.code, error_message=outcome.message
+            )
+            for outcome in outcomes
         ],
     )
 
@@ -93,23 +89,23 @@ class PartitionsPlanner:
     def count(self) -> int:
         return len(self._once) + len(self._repeated)
 
-    async def plan(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
+    async def plan(self, draft: Draft, first: int) -> Sequence[Outcome]:
         """Plan the elements from index `first` on: topics that the request names once, then those
         that it names twice, because Kafka orders the rows so.
         """
-        changes = await each(draft, self._once[first:], self._plan_topic)
-        if first + len(changes) < len(self._once):
-            return changes
+        outcomes = await each(draft, self._once[first:], self._plan_topic)
+        if first + len(outcomes) < len(self._once):
+            return outcomes
         refusal = Refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic in request.")
-        return changes + [PlannedChange(resource=name, refusal=refusal) for name in self._repeated]
+        return outcomes + [Outcome(Change(name), refusal=refusal) for name in self._repeated]
 
-    def unbegun(self, refusal: Refusal) -> Sequence[PlannedChange]:
+    def unbegun(self, refusal: Refusal) -> Sequence[Outcome]:
         names = [*(topic.name for topic in self._once), *self._repeated]
-        return [PlannedChange(resource=name, refusal=refusal) for name in names]
+        return [Outcome(Change(name), refusal=refusal) for name in names]
 
-    async def _plan_topic(self, draft: Draft, wanted: CreatePartitionsTopic) -> PlannedChange:
+    async def _plan_topic(self, draft: Draft, wanted: CreatePartitionsTopic) -> Outcome:
         if wanted.name in self._denied:
-            return PlannedChange(resource=wanted.name, refusal=self._denial, is_denied=True)
+            return Outcome(Change(wanted.name), refusal=self._denial, is_denied=True)
         try:
             if not self._context.may(ALTER_TOPIC, wanted.name):
                 raise Refusal(*DENIED)
@@ -132,16 +128,18 @@ class PartitionsPlanner:
             grown = _growth(before, after)
             element = await self._staged(draft, before, after, grown)
         except Refusal as refusal:
-            return PlannedChange(resource=wanted.name, refusal=refusal)
+            return Outcome(Change(wanted.name), refusal=refusal)
         if element is None:
-            return PlannedChange(resource=wanted.name)
-        return PlannedChange(
-            resource=wanted.name,
+            return Outcome(Change(wanted.name))
+        return Outcome(
+            Change(wanted.name),
             element=element,
             awaited=grown,
         )
 
-    async def _staged(self, draft: Draft, before: Topic, after: Topic, grown: PartitionsChanged) -> Element | None:
+    async def _staged(
+        self, draft: Draft, before: Topic, after: Topic, grown: PartitionsChanged
+    ) -> StagedElement | None:
         """Stage the growth of a topic. Returns None if it is only validated; later elements of the
         request see it all the same. Raises Refusal.
         """

@@ -12,6 +12,7 @@ from typing import cast
 from immutables import Map
 
 from ...admin import questions
+from ...admin.changes import Change, Outcome
 from ...admin.configs.description import DescribedConfig, topic_entries
 from ...admin.create_topics import (
     CLUSTER_METADATA,
@@ -52,19 +53,12 @@ from ...protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 from ...store.base import Create, Operation, SetData
-from ..active.jobs import Draft, Element
+from ..active.jobs import Draft, StagedElement
 from .change_quotas import quota_of
 from .changes import carry_out
 from .node import Node
 from .parts import Parts, each
-from .planning import (
-    PlannedChange,
-    check_storable,
-    default_configs,
-    denied_in_advance,
-    judge,
-    partition_znodes,
-)
+from .planning import check_storable, default_configs, denied_in_advance, judge, partition_znodes
 
 CONFIGS_SINCE = 5
 """The first version whose response holds the configs of created topics (KIP-525)."""
@@ -76,7 +70,7 @@ DENIED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
 async def handle(node: Node, context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
     planner = CreationPlanner(node, context, request)
     await planner.ask_permissions()
-    changes = await carry_out(
+    outcomes = await carry_out(
         node,
         context,
         request,
@@ -86,7 +80,7 @@ async def handle(node: Node, context: RequestContext, request: CreateTopicsReque
         validate_only=request.validate_only,
     )
     hidden = await context.without_in_time_slices(DESCRIBE_CONFIGS, list(planner.occurrences), logs_denials=False)
-    topics = await in_time_slices(planner.result(change, hidden) for change in changes)
+    topics = await in_time_slices(planner.result(outcome, hidden) for outcome in outcomes)
     return CreateTopicsResponse(throttle_time_ms=planner.quota.throttle_ms(), topics=topics)
 
 
@@ -116,15 +110,15 @@ class CreationPlanner:
             if not context.may(CREATE_TOPICS, logs_denial=False):
                 self._denied = await denied_in_advance(context, CREATE_TOPIC, names)
 
-    async def plan(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
+    async def plan(self, draft: Draft, first: int) -> Sequence[Outcome]:
         return await each(draft, self._request.topics[first:], self._plan_topic)
 
-    def unbegun(self, refusal: Refusal) -> Sequence[PlannedChange]:
-        return [PlannedChange(resource=wanted.name, refusal=refusal) for wanted in self._request.topics]
+    def unbegun(self, refusal: Refusal) -> Sequence[Outcome]:
+        return [Outcome(Change(wanted.name), refusal=refusal) for wanted in self._request.topics]
 
-    async def _plan_topic(self, draft: Draft, wanted: CreatableTopic) -> PlannedChange:
+    async def _plan_topic(self, draft: Draft, wanted: CreatableTopic) -> Outcome:
         if wanted.name in self._denied:
-            return PlannedChange(resource=wanted.name, refusal=self._denial, is_denied=True)
+            return Outcome(Change(wanted.name), refusal=self._denial, is_denied=True)
         try:
             self._check_entry(wanted)
             self._admitted.add(wanted.name)
@@ -144,18 +138,18 @@ class CreationPlanner:
             created = TopicBecomes.of(topic)
             element = await self._staged(draft, created)
         except Refusal as refusal:
-            return PlannedChange(resource=wanted.name, refusal=refusal)
+            return Outcome(Change(wanted.name), refusal=refusal)
         self._created[topic.name] = topic
         if element is None:
-            return PlannedChange(resource=topic.name)
-        return PlannedChange(
-            resource=topic.name,
+            return Outcome(Change(topic.name))
+        return Outcome(
+            Change(topic.name),
             element=element,
             awaited=created,
             changes_configs=bool(topic.configs),
         )
 
-    async def _staged(self, draft: Draft, created: TopicBecomes) -> Element | None:
+    async def _staged(self, draft: Draft, created: TopicBecomes) -> StagedElement | None:
         """Stage the creation of a topic. Returns None if it is only validated; later topics of the
         request see it all the same. Raises Refusal.
         """
@@ -228,32 +222,32 @@ class CreationPlanner:
             has_partitions_znode=True,
         )
 
-    def result(self, change: PlannedChange, without_configs: Container[str]) -> CreatableTopicResult:
+    def result(self, outcome: Outcome, without_configs: Container[str]) -> CreatableTopicResult:
         """Return the row of a topic. Clients may not see the configs of those `without_configs`."""
-        topic = self._created.get(change.resource)
-        shows_configs = change.resource not in without_configs
+        topic = self._created.get(outcome.change.resource)
+        shows_configs = outcome.change.resource not in without_configs
         hidden = ErrorCode.NONE if shows_configs else ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        if topic is None or change.refusal is not None:
+        if topic is None or outcome.refusal is not None:
             return CreatableTopicResult(
-                name=change.resource,
+                name=outcome.change.resource,
                 topic_id=bytes(16) if topic is None or self._request.validate_only else topic.topic_id,
-                error_code=change.code,
-                error_message=change.message,
+                error_code=outcome.code,
+                error_message=outcome.message,
                 topic_config_error_code=(
-                    ErrorCode.NONE if change.resource in {CLUSTER_METADATA, *self._admitted} else hidden
+                    ErrorCode.NONE if outcome.change.resource in {CLUSTER_METADATA, *self._admitted} else hidden
                 ),
             )
         if not shows_configs:
             return CreatableTopicResult(
                 name=topic.name,
                 error_message=None,
-                topic_id=topic.topic_id if change.is_carried_out else bytes(16),
+                topic_id=topic.topic_id if outcome.is_carried_out else bytes(16),
                 topic_config_error_code=hidden,
             )
         return CreatableTopicResult(
             name=topic.name,
             error_message=None,
-            topic_id=topic.topic_id if change.is_carried_out else bytes(16),
+            topic_id=topic.topic_id if outcome.is_carried_out else bytes(16),
             num_partitions=len(topic.partitions),
             replication_factor=topic.replication_factor,
             configs=described(topic.configs, self._node.dynamic_configs.current, self._context.api_version),

@@ -6,32 +6,31 @@ request. The client is answered after the controller has recorded it in sequence
 else.
 """
 
-from ...admin.changes import ENTITY_KINDS, kind_of
+from ...admin.changes import ENTITY_KINDS, Change, Outcome, kind_of
 from ...admin.requested_changes import UNKNOWN_OPERATION, resource_type_of
 from ...cluster.errors import Refusal
 from ...network.serving.context import RequestContext
 from ...protocol.error_codes import ErrorCode
 from ...protocol.header import DecidedConfig, DecidedElement
-from .planning import PlannedChange
 
 
-def encode(change: PlannedChange) -> DecidedElement:
+def encode(outcome: Outcome) -> DecidedElement:
     """Encode a decision of this node for the controller."""
-    before, after = change.levels or ({}, {})
+    before, after = outcome.levels or ({}, {})
     return DecidedElement(
-        resource_type=_number_of(change.kind),
-        resource_name=change.resource,
-        error_code=change.code,
-        error_message=change.message,
+        resource_type=_number_of(outcome.change.kind),
+        resource_name=outcome.change.resource,
+        error_code=outcome.code,
+        error_message=outcome.message,
         configs=[
             DecidedConfig(
                 name=name,
                 value=value,
-                kind=(change.operation_kinds or {}).get(name, ""),
+                kind=(outcome.change.operation_kinds or {}).get(name, ""),
                 before=before.get(name, ""),
                 after=after.get(name, ""),
             )
-            for name, value in (change.operations or {}).items()
+            for name, value in (outcome.change.operations or {}).items()
         ],
     )
 
@@ -47,15 +46,17 @@ def _kind_of(number: int) -> str:
     return ENTITY_KINDS[-1 - number] if -len(ENTITY_KINDS) <= number < 0 else kind_of(number)
 
 
-def decode(context: RequestContext, *, validate_only: bool) -> list[PlannedChange]:
+def decode(context: RequestContext, *, validate_only: bool) -> list[Outcome]:
     """Decode another node's decisions, for the controller to record."""
     return [
-        PlannedChange(
-            resource=element.resource_name,
-            kind=_kind_of(element.resource_type),
+        Outcome(
+            Change(
+                element.resource_name,
+                _kind_of(element.resource_type),
+                {config.name: config.value for config in element.configs},
+                {config.name: config.kind or UNKNOWN_OPERATION for config in element.configs},
+            ),
             refusal=Refusal(ErrorCode(element.error_code), element.error_message) if element.error_code else None,
-            operations={config.name: config.value for config in element.configs},
-            operation_kinds={config.name: config.kind or UNKNOWN_OPERATION for config in element.configs},
             levels=(
                 {config.name: config.before for config in element.configs if config.before},
                 {config.name: config.after for config in element.configs if config.after},

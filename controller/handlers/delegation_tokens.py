@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from immutables import Map
 
+from ...admin.changes import Change
 from ...admin.delegation_tokens import KIND, NAMELESS, set_by
 from ...cluster.entities import DelegationToken
 from ...cluster.errors import Refusal
@@ -52,7 +53,7 @@ def refusing(refusal: Refusal, operations: Mapping[str, str | None]) -> EntityEd
     def edit(_token: object) -> Any:
         raise refusal
 
-    return EntityEdit(KIND, NAMELESS, "", edit, Map(operations), set_by(operations))
+    return EntityEdit(Change(NAMELESS, KIND, Map(operations), set_by(operations)), "", edit)
 
 
 async def alter_token(
@@ -77,8 +78,8 @@ async def alter_token(
         after = alter(token)
         return after
 
-    (change,) = await change_entities(node, context, request, [_edit_of(node, context, request, edit, operations)])
-    return change.code, None if change.refusal is not None else after
+    (outcome,) = await change_entities(node, context, request, [_edit_of(node, context, request, edit, operations)])
+    return outcome.code, None if outcome.refusal is not None else after
 
 
 def _edit_of(
@@ -96,7 +97,9 @@ def _edit_of(
     token = node.delegation_tokens.with_hmac(request.hmac)
     if token is None:
         return refusing(Refusal(ErrorCode.DELEGATION_TOKEN_NOT_FOUND), operations)
-    return EntityEdit(KIND, token.token_id, token_path(token.token_id), edit, Map(operations), set_by(operations))
+    return EntityEdit(
+        Change(token.token_id, KIND, Map(operations), set_by(operations)), token_path(token.token_id), edit
+    )
 
 
 def expiring_at(token: DelegationToken, now: int, expires_ms: int) -> DelegationToken:

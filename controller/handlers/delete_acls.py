@@ -7,7 +7,7 @@ matches nothing is a success without ACLs.
 from collections.abc import Iterable, Mapping, Sequence
 
 from ...admin.acl_filters import AclFilter, acl_filter, entry_text, pattern_text
-from ...admin.changes import Change
+from ...admin.changes import Change, Outcome
 from ...admin.delete_acls import ALTER_CLUSTER, SPEC
 from ...cluster.entities import AclEntries
 from ...cluster.errors import Refusal
@@ -37,11 +37,11 @@ async def handle(node: Node, context: RequestContext, request: DeleteAclsRequest
         await refuse_request(node, context, request, refusal)
     filters = [acl_filter(each) for each in request.filters]
     removals = await _removals(filters, active_controller(node).image.acls)
-    changes = await change_entities(node, context, request, [each.requested() for each in removals])
+    outcomes = await change_entities(node, context, request, [each.requested() for each in removals])
     answer = DeleteAclsResponse(filter_results=[_result() for _ in filters])
-    for removal, change in zip(removals, changes, strict=True):
+    for removal, outcome in zip(removals, outcomes, strict=True):
         for entry, index in removal.removed.items():
-            answer.filter_results[index].matching_acls.append(_matching(removal.pattern, entry, change))
+            answer.filter_results[index].matching_acls.append(_matching(removal.pattern, entry, outcome))
     return answer
 
 
@@ -61,7 +61,7 @@ class AclRemoval:
 
     def requested(self) -> EntityEdit:
         return EntityEdit(
-            "acl", pattern_text(self.pattern), acl_path(self.pattern), self._edit, self._operations, self._kinds
+            Change(pattern_text(self.pattern), "acl", self._operations, self._kinds), acl_path(self.pattern), self._edit
         )
 
     def match(self, entries: Iterable[AccessControlEntry]) -> None:
@@ -101,10 +101,10 @@ def _result() -> DeleteAclsFilterResult:
     return DeleteAclsFilterResult(error_message=None, matching_acls=[])
 
 
-def _matching(pattern: ResourcePattern, entry: AccessControlEntry, change: Change) -> DeleteAclsMatchingAcl:
+def _matching(pattern: ResourcePattern, entry: AccessControlEntry, outcome: Outcome) -> DeleteAclsMatchingAcl:
     return DeleteAclsMatchingAcl(
-        error_code=change.code,
-        error_message=change.message,
+        error_code=outcome.code,
+        error_message=outcome.message,
         resource_type=pattern.resource_type,
         resource_name=pattern.name,
         pattern_type=pattern.pattern_type,

@@ -23,8 +23,8 @@ async def handle(node: Node, context: RequestContext, request: DeleteGroupsReque
     """Answer a request at the active controller."""
     names = list(dict.fromkeys(request.groups_names))
     edits = [each for each in await in_time_slices(_edits(node, context, names)) if each is not None]
-    changes = await change_entities(node, context, request, edits)
-    codes = {change.resource: change.code for change in changes}
+    outcomes = await change_entities(node, context, request, edits)
+    codes = {outcome.change.resource: outcome.code for outcome in outcomes}
     return DeleteGroupsResponse(
         results=[
             DeletableGroupResult(group_id=name, error_code=codes.get(name, ErrorCode.NOT_COORDINATOR)) for name in names

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from ...admin import questions
+from ...admin.changes import Change, Outcome
 from ...admin.delete_records import DELETE_TOPIC, KNOWS_POLICIES, NO_WATERMARK, SPEC
 from ...admin.requested_changes import topics_with_deleted_records
 from ...cluster.entities import Topic
@@ -35,7 +36,7 @@ from ..active.jobs import Draft
 from .changes import carry_out
 from .node import Node
 from .parts import PartsOfElements
-from .planning import PlannedChange, answered_code, default_configs, denied_in_advance, judge_change
+from .planning import answered_code, default_configs, denied_in_advance, judge_change
 
 HIGH_WATERMARK = -1
 """The offset that stands for the end of a partition."""
@@ -97,7 +98,7 @@ async def handle(node: Node, context: RequestContext, request: DeleteRecordsRequ
     """Answer a request at the active controller, whichever node leads the partitions."""
     planner = RecordsPlanner(node, context, request)
     await planner.ask_permissions()
-    changes = await carry_out(
+    outcomes = await carry_out(
         node,
         context,
         request,
@@ -107,9 +108,11 @@ async def handle(node: Node, context: RequestContext, request: DeleteRecordsRequ
         validate_only=planner.validate_only,
     )
     codes: dict[Partition, int] = {}
-    for change in changes:
-        code = answered_code(context, change, since=KNOWS_POLICIES)
-        codes |= dict.fromkeys(((change.resource, index) for index in change.delete_records_offsets or ()), code)
+    for outcome in outcomes:
+        code = answered_code(context, outcome, since=KNOWS_POLICIES)
+        codes |= dict.fromkeys(
+            ((outcome.change.resource, index) for index in outcome.change.delete_records_offsets or ()), code
+        )
     return _response(codes, 0)
 
 
@@ -135,44 +138,43 @@ class RecordsPlanner:
         """Find what is denied of a long request before it waits for the writer."""
         self._denied = await denied_in_advance(self._context, DELETE_TOPIC, [name for name, _ in self._wanted])
 
-    def unbegun(self, refusal: Refusal) -> Sequence[PlannedChange]:
+    def unbegun(self, refusal: Refusal) -> Sequence[Outcome]:
         refused = (
-            PlannedChange(resource=name, delete_records_offsets=offsets, refusal=refusal)
+            Outcome(Change(name, delete_records_offsets=offsets), refusal=refusal)
             for name, offsets in self.parts.unbegun
         )
-        return [*self.parts.changes, *refused]
+        return [*self.parts.outcomes, *refused]
 
-    async def _plan_topic(self, draft: Draft, topic: tuple[str, Mapping[int, int]]) -> list[PlannedChange]:
+    async def _plan_topic(self, draft: Draft, topic: tuple[str, Mapping[int, int]]) -> list[Outcome]:
         name, offsets = topic
         if name in self._denied:
-            change = PlannedChange(resource=name, delete_records_offsets=offsets, refusal=self._denial, is_denied=True)
-            return [change]
+            outcome = Outcome(Change(name, delete_records_offsets=offsets), refusal=self._denial, is_denied=True)
+            return [outcome]
         refused: dict[ErrorCode, dict[int, int]] = {}
         valid: dict[int, int] = {}
         check = self._check_of(draft.image, name)
         for index, offset in offsets.items():
             code = check(index, offset)
             (valid if code is None else refused.setdefault(code, {}))[index] = offset
-        changes = [
-            PlannedChange(resource=name, delete_records_offsets=rows, refusal=Refusal(code))
-            for code, rows in refused.items()
+        outcomes = [
+            Outcome(Change(name, delete_records_offsets=rows), refusal=Refusal(code)) for code, rows in refused.items()
         ]
         if valid:
-            change = PlannedChange(resource=name, delete_records_offsets=valid, is_done=not self.validate_only)
+            outcome = Outcome(Change(name, delete_records_offsets=valid), is_done=not self.validate_only)
             try:
                 await judge_change(
                     self._node,
                     self._context,
                     draft,
-                    change,
+                    outcome,
                     lambda: questions.asked_by(self._context, validate_only=self.validate_only).delete_records(
                         name, valid
                     ),
                 )
             except Refusal as refusal:
-                change.refusal = refusal
-            changes.insert(0, change)
-        return changes
+                outcome.refusal = refusal
+            outcomes.insert(0, outcome)
+        return outcomes
 
     def _check_of(self, image: Image, name: str) -> Callable[[int, int], ErrorCode | None]:
         """Return the check of one partition and offset of a topic, which returns the error, if

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from ...admin import questions
+from ...admin.changes import Change, Outcome
 from ...admin.delete_topics import DELETE_TOPIC, DESCRIBE_TOPIC, KNOWS_POLICIES, SPEC
 from ...clock import now_ms
 from ...cluster.delta import NO_CHANGE, TopicMarked
@@ -28,12 +29,12 @@ from ...protocol.messages.delete_topics import (
     DeleteTopicState,
 )
 from ...store.base import Create
-from ..active.jobs import Draft, Element
+from ..active.jobs import Draft, StagedElement
 from .change_quotas import quota_of
 from .changes import carry_out
 from .node import Node
 from .parts import Parts, each
-from .planning import PlannedChange, answered_code, denied_in_advance, judge
+from .planning import answered_code, denied_in_advance, judge
 
 
 class RequestedDeletion(msgspec.Struct, frozen=True):
@@ -57,7 +58,7 @@ async def handle(node: Node, context: RequestContext, request: DeleteTopicsReque
     planner = DeletionPlanner(node, context, once, validate_only=is_dry_run(request))
     await planner.ask_permissions()
     parts = Parts(planner.plan, len(once))
-    changes = await carry_out(
+    deletions = await carry_out(
         node,
         context,
         request,
@@ -66,7 +67,7 @@ async def handle(node: Node, context: RequestContext, request: DeleteTopicsReque
         timeout_ms=request.timeout_ms,
         validate_only=planner.validate_only,
     )
-    outcomes = dict(zip(once, changes, strict=True))
+    outcomes = dict(zip(once, deletions, strict=True))
     return DeleteTopicsResponse(
         throttle_time_ms=planner.quota.throttle_ms(),
         responses=[
@@ -104,9 +105,9 @@ class DeletionPlanner:
         arrived.
         """
         self._denial = Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-        self._carried_out: dict[str | bytes, PlannedChange] = {}
+        self._carried_out: dict[str | bytes, Outcome] = {}
         """The deletions of the earlier parts, by name and by id."""
-        self._part: dict[str | bytes, PlannedChange] = {}
+        self._part: dict[str | bytes, Outcome] = {}
         self._first = 0
 
     async def ask_permissions(self) -> None:
@@ -114,22 +115,22 @@ class DeletionPlanner:
         names = [wanted.name for wanted in self._wanted if wanted.name is not None]
         self._denied = await denied_in_advance(self._context, DELETE_TOPIC, names)
 
-    async def plan(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
+    async def plan(self, draft: Draft, first: int) -> Sequence[Outcome]:
         self._check_request()
         if first > self._first:  # otherwise the same part is planned again
             self._carried_out |= self._part
         self._first, self._part = first, {}
         return await each(draft, self._wanted[first:], self._plan_one)
 
-    async def _plan_one(self, draft: Draft, wanted: RequestedDeletion) -> PlannedChange:
+    async def _plan_one(self, draft: Draft, wanted: RequestedDeletion) -> Outcome:
         if wanted.name in self._denied:
-            return PlannedChange(resource=wanted.name or "", refusal=self._denial, is_denied=True)
+            return Outcome(Change(wanted.name or ""), refusal=self._denial, is_denied=True)
         key = wanted.topic_id if wanted.name is None else wanted.name
         if (before := self._carried_out.get(key)) is not None:
             if wanted.name is None:
-                self.names[wanted] = before.resource
-            return PlannedChange(
-                resource=before.resource,
+                self.names[wanted] = before.change.resource
+            return Outcome(
+                Change(before.change.resource),
                 refusal=before.refusal,
                 element=None if self.validate_only else _with(draft, before),
                 awaited=before.awaited,
@@ -137,14 +138,14 @@ class DeletionPlanner:
         try:
             topic = self._resolve(draft.image, wanted)
         except Refusal as refusal:
-            return PlannedChange(resource=wanted.name or "", refusal=refusal)
+            return Outcome(Change(wanted.name or ""), refusal=refusal)
         if topic.name not in self._part:
-            change = await self._plan_topic(draft, topic)
-            self._part |= {topic.name: change, topic.topic_id: change}
+            outcome = await self._plan_topic(draft, topic)
+            self._part |= {topic.name: outcome, topic.topic_id: outcome}
         return self._part[topic.name]
 
-    def unbegun(self, refusal: Refusal) -> Sequence[PlannedChange]:
-        return [PlannedChange(resource=wanted.name or "", refusal=refusal) for wanted in self._wanted]
+    def unbegun(self, refusal: Refusal) -> Sequence[Outcome]:
+        return [Outcome(Change(wanted.name or ""), refusal=refusal) for wanted in self._wanted]
 
     def _check_request(self) -> None:
         """Raise Refusal if the request as a whole cannot be carried out."""
@@ -154,7 +155,7 @@ class DeletionPlanner:
             raise Refusal(code, reason="delete.topic.enable is false.")
         refuse_names_with_ids(self._wanted)
 
-    async def _plan_topic(self, draft: Draft, topic: Topic) -> PlannedChange:
+    async def _plan_topic(self, draft: Draft, topic: Topic) -> Outcome:
         marked = TopicMarked(topic.name, topic.topic_id)
         try:
             if topic.marked_for_deletion and marked.is_complete(self._node.cache.image):
@@ -170,15 +171,15 @@ class DeletionPlanner:
             )
             if self.validate_only:
                 draft.suppose(marked)
-                return PlannedChange(resource=topic.name)
+                return Outcome(Change(topic.name))
             self.quota.count(topic.name, len(topic.partitions))
         except Refusal as refusal:
-            return PlannedChange(resource=topic.name, refusal=refusal)
+            return Outcome(Change(topic.name), refusal=refusal)
         if topic.marked_for_deletion:
             # Another request has marked the topic; this one completes with it (K4-D3).
-            return PlannedChange(resource=topic.name, element=draft.stage(NO_CHANGE), awaited=marked)
+            return Outcome(Change(topic.name), element=draft.stage(NO_CHANGE), awaited=marked)
         element = draft.stage(marked, [Create(layout.delete_topic_path(topic.name))])
-        return PlannedChange(resource=topic.name, element=element, awaited=marked)
+        return Outcome(Change(topic.name), element=element, awaited=marked)
 
     async def _created_ms(self, topic: Topic) -> int | None:
         """Return when a topic was created, in milliseconds by the store's clock, or now if the
@@ -215,7 +216,7 @@ class DeletionPlanner:
             raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
-def _with(draft: Draft, before: PlannedChange) -> Element | None:
+def _with(draft: Draft, before: Outcome) -> StagedElement | None:
     """Stage an empty element for a row whose topic an earlier part of the request has deleted."""
     return None if before.refusal is not None else draft.stage(NO_CHANGE)
 

@@ -6,8 +6,8 @@ election that is asked for does not need `unclean.leader.election.enable`.
 """
 
 from collections.abc import Collection, Container, Iterable, Sequence
-from functools import partial
 
+from ...admin.changes import Change, Outcome
 from ...admin.elect_leaders import ALTER_CLUSTER, SPEC
 from ...admin.requested_changes import election_type
 from ...cluster import leadership
@@ -31,7 +31,7 @@ from .changes import active_controller, carry_out
 from .entity_changes import refuse_request
 from .node import Node
 from .parts import Parts, each
-from .planning import PlannedChange, judge_admin, judges_api
+from .planning import judge_admin, judges_api
 
 UNAVAILABLE = {
     ElectionType.PREFERRED: (
@@ -48,7 +48,7 @@ async def handle(node: Node, context: RequestContext, request: ElectLeadersReque
         return await _refused(node, context, request, refusal)
     planner = ElectionPlanner(node, context, request)
     await planner.read(request)
-    changes = await carry_out(
+    outcomes = await carry_out(
         node,
         context,
         request,
@@ -56,7 +56,7 @@ async def handle(node: Node, context: RequestContext, request: ElectLeadersReque
         planner.unbegun,
         timeout_ms=request.timeout_ms,
     )
-    return ElectLeadersResponse(replica_election_results=[planner.result(change) for change in changes])
+    return ElectLeadersResponse(replica_election_results=[planner.result(outcome) for outcome in outcomes])
 
 
 def _refused_whole(context: RequestContext, request: ElectLeadersRequest) -> Refusal | None:
@@ -107,7 +107,7 @@ class ElectionPlanner:
         self._image = controller.image
         self._epoch = controller.epoch
         self._type = ElectionType(request.election_type)
-        self._change = partial(PlannedChange, election_type=election_type(request))
+        self._election_type = election_type(request)
         self._names_all = request.topic_partitions is None
         self.requested: dict[str, Sequence[int]] = {}
         """The partitions to elect leaders for, by topic."""
@@ -120,18 +120,21 @@ class ElectionPlanner:
         topics = request.topic_partitions
         self.requested = await self._unfinished() if topics is None else _named(topics)
 
-    async def plan(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
+    async def plan(self, draft: Draft, first: int) -> Sequence[Outcome]:
         return await each(draft, list(self.requested)[first:], self._plan_topic)
 
-    def unbegun(self, refusal: Refusal) -> Sequence[PlannedChange]:
-        return [self._change(resource=name, refusal=refusal) for name in self.requested]
+    def unbegun(self, refusal: Refusal) -> Sequence[Outcome]:
+        return [Outcome(self._change(name), refusal=refusal) for name in self.requested]
 
-    def result(self, change: PlannedChange) -> ReplicaElectionResult:
+    def _change(self, topic: str) -> Change:
+        return Change(topic, election_type=self._election_type)
+
+    def result(self, outcome: Outcome) -> ReplicaElectionResult:
         """Return the rows of a topic. A partition whose own election failed keeps its error."""
-        refusals = self._refusals.get(change.resource, {})
+        refusals = self._refusals.get(outcome.change.resource, {})
         rows = []
-        for index in self.requested[change.resource]:
-            refusal = refusals.get(index, change.refusal)
+        for index in self.requested[outcome.change.resource]:
+            refusal = refusals.get(index, outcome.refusal)
             if refusal is self._not_needed and self._names_all:
                 continue
             rows.append(
@@ -141,32 +144,32 @@ class ElectionPlanner:
                     error_message=None if refusal is None else refusal.message,
                 )
             )
-        return ReplicaElectionResult(topic=change.resource, partition_result=rows)
+        return ReplicaElectionResult(topic=outcome.change.resource, partition_result=rows)
 
-    async def _plan_topic(self, draft: Draft, name: str) -> PlannedChange:
+    async def _plan_topic(self, draft: Draft, name: str) -> Outcome:
         refusals = self._refusals[name] = {}
         elected: dict[int, Partition] = {}
         topic, live = draft.image.topic(name), draft.image.live_ids()
         for index in self.requested[name]:
-            outcome = self._outcome(topic, index, live)
-            if isinstance(outcome, Refusal):
-                refusals[index] = outcome
+            state = self._elected(topic, index, live)
+            if isinstance(state, Refusal):
+                refusals[index] = state
             else:
-                elected[index] = outcome
+                elected[index] = state
         if topic is None or not elected:
-            return self._change(resource=name, refusal=next(iter(refusals.values())))
-        change = self._change(resource=name)
+            return Outcome(self._change(name), refusal=next(iter(refusals.values())))
+        outcome = Outcome(self._change(name))
         try:
             if judges_api(self._node, self._context):
-                await judge_admin(self._node, self._context, draft, change)
+                await judge_admin(self._node, self._context, draft, outcome)
         except Refusal as refusal:
-            change.refusal = refusal
-            return change
-        change.element = stage_states(draft, topic, elected, self._epoch)
-        change.awaited = change.element.delta
-        return change
+            outcome.refusal = refusal
+            return outcome
+        outcome.element = stage_states(draft, topic, elected, self._epoch)
+        outcome.awaited = outcome.element.delta
+        return outcome
 
-    def _outcome(self, topic: Topic | None, index: int, live: Collection[int]) -> Partition | Refusal:
+    def _elected(self, topic: Topic | None, index: int, live: Collection[int]) -> Partition | Refusal:
         """Return the elected state, or why there is none. Nothing is raised, because partitions
         share a refusal, and each raise would add its frames to it.
         """

@@ -5,14 +5,14 @@ Rule: edits of one entity in one request become one write, so that a request wit
 one topic writes them once. Each edit keeps its own answer and its own place in the audit log.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 from typing import Any, NoReturn
 
 import msgspec
 import trio
-from immutables import Map
 
+from ...admin.changes import Change, Outcome
 from ...admin.recording.requests import DENIALS
 from ...cluster.entity_paths import value_of
 from ...cluster.errors import Refusal
@@ -24,16 +24,14 @@ from ..active.jobs import Draft
 from .changes import active_controller, carry_out, record_refused, refused_in_time_slices
 from .node import Node
 from .parts import Parts
-from .planning import PlannedChange, judge_admin, judges_api
+from .planning import judge_admin, judges_api
 
 
 class EntityEdit(msgspec.Struct, frozen=True):
     """One requested change of one entity."""
 
-    kind: str
-    """`acl`, `user`, `client_quota`, `token` or `group`, as in the audit log."""
-    name: str
-    """The name of the entity in the audit log."""
+    change: Change
+    """What is requested, as the audit log shows it."""
     path: str
     """The path of the entity's znode; empty if there can be none, so that `edit` refuses None."""
     edit: Callable[[Any], Any]
@@ -41,32 +39,18 @@ class EntityEdit(msgspec.Struct, frozen=True):
     of a resource pattern, the dictionary of all configs, or the token, None if there is none. An
     edit does not change the value that it is given. Raises Refusal.
     """
-    operations: Mapping[str, str | None] = Map()
-    """The operand of each changed key, for the audit log; None removes the key."""
-    operation_kinds: Mapping[str, str] = Map()
-    """The kind of operation on each key of `operations`."""
     check: Callable[[Image, Any], None] = lambda _image, _after: None
     """Raises Refusal if the cluster, as the image shows it, has no room for the value after."""
-
-    def changed(self, **said: Any) -> PlannedChange:
-        """Return the `PlannedChange` of this edit, with these further fields."""
-        return PlannedChange(
-            resource=self.name,
-            kind=self.kind,
-            operations=self.operations,
-            operation_kinds=self.operation_kinds,
-            **said,
-        )
 
 
 async def change_entities(
     node: Node, context: RequestContext, request: Any, edits: Sequence[EntityEdit], *, validate_only: bool = False
-) -> list[PlannedChange]:
+) -> list[Outcome]:
     """Carry out the edits of a request at the active controller. Returns their changes in the same
     order; each was refused, or is in force as `metadata.completion` demands. Raises Refusal.
     """
     planner = _Planner(node, context, edits, validate_only=validate_only)
-    changes = await carry_out(
+    outcomes = await carry_out(
         node,
         context,
         request,
@@ -75,16 +59,16 @@ async def change_entities(
         timeout_ms=node.request_timeout_ms,
         validate_only=validate_only,
     )
-    return [change for _, change in sorted(zip(planner.order, changes, strict=True), key=lambda pair: pair[0])]
+    return [outcome for _, outcome in sorted(zip(planner.order, outcomes, strict=True), key=lambda pair: pair[0])]
 
 
 async def refuse_request(node: Node, context: RequestContext, request: Any, refusal: Refusal) -> NoReturn:
     """Raise the refusal of a whole request, once it is in the audit log for each of its changes."""
     active_controller(node)
     if node.audit is not None:
-        changes = await refused_in_time_slices(context, request, refusal)
+        outcomes = await refused_in_time_slices(context, request, refusal)
         with trio.move_on_at(context.arrived + node.request_timeout_ms / 1000) as patience:
-            await record_refused(node, context, changes)
+            await record_refused(node, context, outcomes)
         if patience.cancelled_caught:
             raise Refusal(ErrorCode.REQUEST_TIMED_OUT, reason="The refusal was not in the audit log in time.")
     raise refusal
@@ -106,21 +90,21 @@ class _Planner:
         self._edits = [edits[index] for index in self.order]
         self._validate_only = validate_only
 
-    def unbegun(self, refusal: Refusal) -> list[PlannedChange]:
-        return [edit.changed(refusal=refusal) for edit in self._edits]
+    def unbegun(self, refusal: Refusal) -> list[Outcome]:
+        return [Outcome(edit.change, refusal=refusal) for edit in self._edits]
 
-    async def plan(self, draft: Draft, begin: int) -> list[PlannedChange]:
-        changes: list[PlannedChange] = []
+    async def plan(self, draft: Draft, begin: int) -> list[Outcome]:
+        outcomes: list[Outcome] = []
         is_judged = judges_api(self._node, self._context)
         for group in self._groups(begin):
-            if changes and draft.is_over:
+            if outcomes and draft.is_over:
                 break
             await draft.time_slice.pause()
             planned = await self._planned(draft, group, is_judged=is_judged)
-            changes += planned
+            outcomes += planned
             if len(planned) < len(group):
                 break
-        return changes
+        return outcomes
 
     def _groups(self, begin: int) -> Iterator[list[EntityEdit]]:
         """Yield the edits from this index on, those of one entity together."""
@@ -130,49 +114,47 @@ class _Planner:
             yield group
             begin += len(group)
 
-    async def _planned(self, draft: Draft, group: Sequence[EntityEdit], *, is_judged: bool) -> list[PlannedChange]:
+    async def _planned(self, draft: Draft, group: Sequence[EntityEdit], *, is_judged: bool) -> list[Outcome]:
         """Plan the edits of one entity. The policy is asked about each valid edit, if it judges the
         API; a slow policy leaves the rest of them for the next part.
         """
         path = group[0].path
         before, version = value_of(draft.image, path) if path else (None, -1)
         value: Any = before
-        changes: list[PlannedChange] = []
+        outcomes: list[Outcome] = []
         for edit in group:
-            if is_judged and changes and draft.is_over:
+            if is_judged and outcomes and draft.is_over:
                 break
             try:
                 refuse_unreadable(path, version)
                 after = edit.edit(value)
                 edit.check(draft.image, after)
             except Refusal as refusal:
-                changes.append(edit.changed(refusal=refusal, is_denied=refusal.code in DENIALS))
+                outcomes.append(Outcome(edit.change, refusal=refusal, is_denied=refusal.code in DENIALS))
                 continue
-            change = edit.changed(changes_configs=True)
-            changes.append(change)
+            outcome = Outcome(edit.change, changes_configs=True)
+            outcomes.append(outcome)
             try:
                 if is_judged:
-                    await judge_admin(self._node, self._context, draft, change, validate_only=self._validate_only)
+                    await judge_admin(self._node, self._context, draft, outcome, validate_only=self._validate_only)
                 value = after
             except Refusal as refusal:
-                change.refusal = refusal
-        accepted = [change for change in changes if change.refusal is None]
+                outcome.refusal = refusal
+        accepted = [outcome for outcome in outcomes if outcome.refusal is None]
         if accepted and (value != before or version >= 0):
             try:
                 self._stage(draft, path, value, accepted, is_changed=value != before)
             except Refusal as refusal:
-                for change in accepted:
-                    change.refusal = refusal
-        return changes
+                for outcome in accepted:
+                    outcome.refusal = refusal
+        return outcomes
 
-    def _stage(
-        self, draft: Draft, path: str, value: Any, accepted: Sequence[PlannedChange], *, is_changed: bool
-    ) -> None:
+    def _stage(self, draft: Draft, path: str, value: Any, accepted: Sequence[Outcome], *, is_changed: bool) -> None:
         if self._validate_only:
             if is_changed:
                 draft.rehearse(lambda draft: stage_value(draft, path, value))
             return
         first, *others = accepted
         first.element = stage_value(draft, path, value) if is_changed else stage_confirmation(draft, path)
-        for change in others:
-            change.element = draft.stage_with(first.element)
+        for outcome in others:
+            outcome.element = draft.stage_with(first.element)

@@ -10,6 +10,7 @@ from typing import Any
 
 from immutables import Map
 
+from ...admin.changes import Change
 from ...admin.groups import KIND
 from ...admin.permissions import Permission
 from ...cluster.coordinators import COORDINATED_BY, CoordinatorType, coordinator_of
@@ -59,7 +60,7 @@ def edit_of(
     check: Callable[[Image, Group | None], None] = lambda _image, _after: None,
 ) -> EntityEdit:
     kinds = {key: "delete" if operand is None else "set" for key, operand in operations.items()}
-    return EntityEdit(KIND, group_id, group_path(group_id), edit, Map(operations), Map(kinds), check)
+    return EntityEdit(Change(group_id, KIND, Map(operations), Map(kinds)), group_path(group_id), edit, check)
 
 
 def refusing(group_id: str, refusal: Refusal, operations: Mapping[str, str | None]) -> EntityEdit:
@@ -68,7 +69,7 @@ def refusing(group_id: str, refusal: Refusal, operations: Mapping[str, str | Non
     def refuse(_group: object) -> Any:
         raise refusal
 
-    return EntityEdit(KIND, group_id, "", refuse, Map(operations))
+    return EntityEdit(Change(group_id, KIND, Map(operations), Map()), "", refuse)
 
 
 def has_partition(topics: Mapping[str, Topic], name: str, partition: int) -> bool:

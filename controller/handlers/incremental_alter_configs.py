@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import trio
 
-from ...admin.changes import kind_and_name
+from ...admin.changes import Change, Outcome, kind_and_name
 from ...admin.config_permissions import ALTER_CONFIGS_OF_CLUSTER
 from ...admin.configs.alterations import (
     IncrementalChange,
@@ -35,7 +35,6 @@ from ...protocol.messages.incremental_alter_configs import (
 from .config_changes import Alteration, AlterationPlanner, alter, check_own_id, refused_here
 from .node import Node
 from .own_changes import refused_of_own
-from .planning import PlannedChange
 
 Text = TypeVar("Text", str, str | None)
 
@@ -62,22 +61,19 @@ async def receive(
         if resource.resource_type == ResourceType.BROKER_LOGGER and index not in decided:
             kind, name = kind_and_name(resource.resource_type, resource.resource_name)
             wanted = _by_our_names(operands(resource))
-            decided[index] = PlannedChange(
-                resource=name,
-                kind=kind,
-                operations=wanted,
-                operation_kinds=_by_our_names(operation_kinds(resource)),
+            decided[index] = Outcome(
+                Change(name, kind, wanted, _by_our_names(operation_kinds(resource))),
                 levels=_levels(wanted),
             )
-    if request.validate_only or all(change.refusal is not None for change in decided.values()):
+    if request.validate_only or all(outcome.refusal is not None for outcome in decided.values()):
         return _response(request.resources, await alter(node, context, request, decided, ask_controller))
     with trio.move_on_after(PATIENCE_SECONDS, shield=True):
         # A client that disconnects now does not stop changes that are judged and recorded.
-        changes = await alter(node, context, request, decided, ask_controller)
-        for resource, change in zip(request.resources, changes, strict=True):
-            if resource.resource_type == ResourceType.BROKER_LOGGER and change.refusal is None:
+        outcomes = await alter(node, context, request, decided, ask_controller)
+        for resource, outcome in zip(request.resources, outcomes, strict=True):
+            if resource.resource_type == ResourceType.BROKER_LOGGER and outcome.refusal is None:
                 _alter_loggers(resource)
-        return _response(request.resources, changes)
+        return _response(request.resources, outcomes)
     raise Refusal(ErrorCode.REQUEST_TIMED_OUT, "The controller did not record the loggers' new levels in time.")
 
 
@@ -86,22 +82,22 @@ async def handle(
 ) -> IncrementalAlterConfigsResponse:
     """Answer a request at the active controller."""
     alterations = await in_time_slices(_alteration(node, resource) for resource in request.resources)
-    changes = await AlterationPlanner(node, context, request, alterations).carry_out()
-    return _response([*context.origin.decided, *request.resources], changes)
+    outcomes = await AlterationPlanner(node, context, request, alterations).carry_out()
+    return _response([*context.origin.decided, *request.resources], outcomes)
 
 
 def _response(
-    resources: Sequence[IncrementalAlterConfigsResource | DecidedElement], changes: Sequence[PlannedChange]
+    resources: Sequence[IncrementalAlterConfigsResource | DecidedElement], outcomes: Sequence[Outcome]
 ) -> IncrementalAlterConfigsResponse:
     return IncrementalAlterConfigsResponse(
         responses=[
             IncrementalAlterConfigsResourceResponse(
-                error_code=change.code,
-                error_message=change.message,
+                error_code=outcome.code,
+                error_message=outcome.message,
                 resource_type=resource.resource_type,
                 resource_name=resource.resource_name,
             )
-            for resource, change in zip(resources, changes, strict=True)
+            for resource, outcome in zip(resources, outcomes, strict=True)
         ]
     )
 

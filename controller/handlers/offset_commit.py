@@ -79,9 +79,9 @@ async def handle(node: Node, context: RequestContext, request: OffsetCommitReque
         checked.refuse_all(ErrorCode.NOT_COORDINATOR)
     elif kept or checked.first:
         edit = _edit(context, request, kept, checked.first, topics)
-        (change,) = await change_entities(node, context, request, [edit])
-        if change.refusal is not None:
-            checked.refuse_all(change.code)
+        (outcome,) = await change_entities(node, context, request, [edit])
+        if outcome.refusal is not None:
+            checked.refuse_all(outcome.code)
     if checked.first == ErrorCode.GROUP_AUTHORIZATION_FAILED:
         return _refused(request)
     return _response(checked)

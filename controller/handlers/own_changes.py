@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import trio
 
+from ...admin.changes import Outcome
 from ...admin.config_permissions import ALTER_CONFIGS_OF_CLUSTER
 from ...cluster.errors import ConfigurationError, Refusal
 from ...network.server import check_addresses
@@ -24,7 +25,6 @@ from ...security.listeners import server_listener
 from ...security.mechanisms import LoginSources
 from .config_changes import Alteration
 from .node import Node
-from .planning import PlannedChange
 
 
 async def refused_of_own(
@@ -33,12 +33,12 @@ async def refused_of_own(
     resources: Sequence[Any],
     alteration_of: Callable[[Node, Any], Alteration],
     refused: Collection[int],
-) -> dict[int, PlannedChange]:
+) -> dict[int, Outcome]:
     """Return the resources, by their index in the request, after whose change this node could not
     listen, could not make the TLS of a listener, or would show the certificate of somebody else.
     Those in `refused` are left out.
     """
-    found: dict[int, PlannedChange] = {}
+    found: dict[int, Outcome] = {}
     for index, resource in enumerate(resources):
         if index in refused or resource.resource_type != ResourceType.BROKER or not resource.resource_name:
             continue

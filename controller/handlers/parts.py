@@ -9,34 +9,34 @@ unless the request fills more than one commit.
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
+from ...admin.changes import Outcome
 from ...cluster.delta import Delta
 from ..active.jobs import Draft
-from .planning import PlannedChange
 
 W = TypeVar("W")
 
-PlanFrom = Callable[[Draft, int], Awaitable[Sequence[PlannedChange]]]
+PlanFrom = Callable[[Draft, int], Awaitable[Sequence[Outcome]]]
 """Plans the elements of a request from an index on, until `Draft.is_over`."""
 
 
 async def each(
-    draft: Draft, elements: Sequence[W], plan_one: Callable[[Draft, W], Awaitable[PlannedChange]]
-) -> list[PlannedChange]:
+    draft: Draft, elements: Sequence[W], plan_one: Callable[[Draft, W], Awaitable[Outcome]]
+) -> list[Outcome]:
     """Plan elements one after the other until `draft.is_over`, at least one of them."""
-    changes: list[PlannedChange] = []
+    outcomes: list[Outcome] = []
     for element in elements:
-        if changes and draft.is_over:
+        if outcomes and draft.is_over:
             break
         await draft.time_slice.pause()
-        changes.append(await plan_one(draft, element))
-    return changes
+        outcomes.append(await plan_one(draft, element))
+    return outcomes
 
 
 class Parts:
     """A request that is carried out in parts: its changes so far, and the plan of the next part."""
 
     def __init__(self, plan: PlanFrom, count: int, *, overlap: bool = False) -> None:
-        self.changes: list[PlannedChange] = []
+        self.outcomes: list[Outcome] = []
         """The changes of the parts that were carried out."""
         self.overlap = overlap
         """Whether a part is planned while the commit of the one before it is under way. The plan
@@ -60,24 +60,24 @@ class Parts:
         """Whether a part was planned that is not known to be carried out, but may be."""
         return len(self._lengths) > self._carried_out
 
-    async def plan(self, draft: Draft, number: int) -> Sequence[PlannedChange]:
+    async def plan(self, draft: Draft, number: int) -> Sequence[Outcome]:
         """Plan the part of this number. If it is planned again, so are all behind it."""
         first = sum(self._lengths[:number])
         for delta in self._suppositions:
             draft.image = delta.apply(draft.image)
         draft.is_supposed = bool(self._suppositions)
-        changes = await self._plan(draft, first)
+        outcomes = await self._plan(draft, first)
         self._newly_supposed = draft.suppositions
-        self._lengths[number:] = [len(changes), *self._lengths[number + 1 :]]
-        self.elements_left = max(0, self.count - first - len(changes))
-        return changes
+        self._lengths[number:] = [len(outcomes), *self._lengths[number + 1 :]]
+        self.elements_left = max(0, self.count - first - len(outcomes))
+        return outcomes
 
-    def carried_out(self, changes: Sequence[PlannedChange]) -> bool:
+    def carried_out(self, outcomes: Sequence[Outcome]) -> bool:
         """Note that a part was carried out, and return whether it was the last."""
-        self.changes += changes
+        self.outcomes += outcomes
         self._suppositions += self._newly_supposed
         self._carried_out += 1
-        return len(self.changes) >= self.count
+        return len(self.outcomes) >= self.count
 
 
 class PartsOfElements(Parts, Generic[W]):
@@ -85,9 +85,7 @@ class PartsOfElements(Parts, Generic[W]):
     partitions are refused: their number is known only when all elements are planned.
     """
 
-    def __init__(
-        self, elements: Sequence[W], plan_one: Callable[[Draft, W], Awaitable[Sequence[PlannedChange]]]
-    ) -> None:
+    def __init__(self, elements: Sequence[W], plan_one: Callable[[Draft, W], Awaitable[Sequence[Outcome]]]) -> None:
         super().__init__(self._plan_part, len(elements))
         self._elements = elements
         self._plan_one = plan_one
@@ -97,16 +95,16 @@ class PartsOfElements(Parts, Generic[W]):
     @property
     def unbegun(self) -> Sequence[W]:
         """The elements that no part has carried out."""
-        return self._elements[self._begins[len(self.changes)] :]
+        return self._elements[self._begins[len(self.outcomes)] :]
 
-    async def _plan_part(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
-        changes: list[PlannedChange] = []
+    async def _plan_part(self, draft: Draft, first: int) -> Sequence[Outcome]:
+        outcomes: list[Outcome] = []
         index = self._begins[first]
-        while index < len(self._elements) and not (changes and draft.is_over):
+        while index < len(self._elements) and not (outcomes and draft.is_over):
             await draft.time_slice.pause()
-            changes += await self._plan_one(draft, self._elements[index])
+            outcomes += await self._plan_one(draft, self._elements[index])
             index += 1
-        planned = first + len(changes)
+        planned = first + len(outcomes)
         self._begins[planned] = index
         self.count = planned + len(self._elements) - index
-        return changes
+        return outcomes

@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from ...admin import questions
-from ...admin.changes import Change, Judgement
+from ...admin.changes import Judgement, Outcome
 from ...admin.permissions import Permission
 from ...admin.policy.cluster_view import view
 from ...admin.policy.runner import PolicyRefusal
 from ...audit.event import NOT_AUTHENTICATED
-from ...cluster.delta import NO_CHANGE, Delta
 from ...cluster.entities import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE, Topic
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
@@ -31,36 +30,10 @@ from ...process.settings.topic_configs import differing_defaults
 from ...process.time_slices import TimeSlice
 from ...protocol.error_codes import ErrorCode
 from ...store.base import Create, Operation
-from ..active.jobs import Draft, Element
+from ..active.jobs import Draft
 from .node import Node
 
 log = logging.getLogger("minicontroller.policy")
-
-
-class PlannedChange(Change):
-    """A change with the element that carries it out, and the condition of its completion."""
-
-    element: Element | None = None
-    """None until the change is planned. The element of a refused change writes nothing."""
-    awaited: Delta = NO_CHANGE
-    """What a node's image must show before the change is complete."""
-    is_denied: bool = False
-    """Whether a permission for it was lacking before its request waited for the writer. Such
-    changes of one request share elements.
-    """
-    changes_configs: bool = False
-    """Whether it changes configs, which UpdateMetadata lacks and nodes read from the store."""
-
-    def is_complete(self, shown: Image, committed: Image) -> bool:
-        """Whether the change is complete: a node's image shows it, or the controller's image shows
-        that others have undone it, so that nothing more will come of it.
-        """
-        return self.awaited.is_complete(shown) or self.awaited.is_overtaken(committed)
-
-    @property
-    def is_carried_out(self) -> bool:
-        """Whether the change was neither refused nor only validated."""
-        return self.refusal is None and self.element is not None and not self.element.is_decision_only
 
 
 async def denied_in_advance(context: RequestContext, permission: Permission, names: Sequence[str]) -> frozenset[str]:
@@ -109,7 +82,7 @@ async def judge(node: Node, context: RequestContext, question: Callable[[], Judg
 
 
 async def judge_change(
-    node: Node, context: RequestContext, draft: Draft, change: PlannedChange, question: Callable[[], JudgedRequest]
+    node: Node, context: RequestContext, draft: Draft, outcome: Outcome, question: Callable[[], JudgedRequest]
 ) -> None:
     """Judge one change like `judge`. The judgement goes to this change alone, because there may be
     others with the same resource: one for each error of a topic's other partitions, one for each
@@ -118,7 +91,7 @@ async def judge_change(
     try:
         await judge(node, context, question, draft)
     finally:
-        change.judgement = draft.judgements.pop((change.kind, change.resource), None)
+        outcome.judgement = draft.judgements.pop((outcome.change.kind, outcome.change.resource), None)
 
 
 def judges_api(node: Node, context: RequestContext) -> bool:
@@ -128,7 +101,7 @@ def judges_api(node: Node, context: RequestContext) -> bool:
 
 
 async def judge_admin(
-    node: Node, context: RequestContext, draft: Draft, change: PlannedChange, *, validate_only: bool = False
+    node: Node, context: RequestContext, draft: Draft, outcome: Outcome, *, validate_only: bool = False
 ) -> None:
     """Ask the policy about a valid change of an API that it judges (`judges_api`), and note its
     judgement in the change. Raises Refusal.
@@ -137,21 +110,21 @@ async def judge_admin(
         node,
         context,
         draft,
-        change,
-        lambda: questions.administration(questions.asked_by(context, validate_only=validate_only), change),
+        outcome,
+        lambda: questions.administration(questions.asked_by(context, validate_only=validate_only), outcome.change),
     )
 
 
-def answered_code(context: RequestContext, change: Change, *, since: int) -> ErrorCode:
+def answered_code(context: RequestContext, outcome: Outcome, *, since: int) -> ErrorCode:
     """Return the error code that the client gets for a deletion. Versions of the API before `since`
     are older than policies: a violation is answered UNKNOWN_SERVER_ERROR there, and logged.
     """
     version = context.origin.api_version
-    if change.code != ErrorCode.POLICY_VIOLATION or version >= since or change.judgement is None:
-        return change.code  # without a judgement it is Kafka's own: the topic keeps its records (cleanup.policy)
+    if outcome.code != ErrorCode.POLICY_VIOLATION or version >= since or outcome.judgement is None:
+        return outcome.code  # without a judgement it is Kafka's own: the topic keeps its records (cleanup.policy)
     log.info(
         "%s of topic %s by %s: the policy refused it, which the client is told as UNKNOWN_SERVER_ERROR in version %d: %s",
-        context.policy_api, change.resource, context.origin.principal or NOT_AUTHENTICATED, version, change.message or "",
+        context.policy_api, outcome.change.resource, context.origin.principal or NOT_AUTHENTICATED, version, outcome.message or "",
         extra=about(context),
     )  # fmt: skip
     return ErrorCode.UNKNOWN_SERVER_ERROR

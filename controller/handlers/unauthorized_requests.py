@@ -14,6 +14,7 @@ import msgspec
 import trio
 
 from ...admin.bounds import check_changes
+from ...admin.changes import Change, Outcome
 from ...cluster.errors import Refusal, TooManyChanges
 from ...network.serving.context import RequestContext
 from ...process.observe.logs import about
@@ -23,7 +24,6 @@ from ...protocol.messages.incremental_alter_configs import IncrementalAlterConfi
 from . import decided_elements
 from .changes import record_refused, refused_in_time_slices
 from .node import Node
-from .planning import PlannedChange
 
 log = logging.getLogger("minicontroller.audit")
 
@@ -41,31 +41,31 @@ def record_unauthorized(node: Node, context: RequestContext, request: Any, refus
 
 
 async def _record(node: Node, context: RequestContext, request: Any, refusal: Refusal) -> None:
-    changes = await _refused(context, request, refusal)
+    outcomes = await _refused(context, request, refusal)
     validate_only = getattr(request, "validate_only", False) or is_dry_run(request)
     with trio.move_on_after(PATIENCE_SECONDS) as scope:
         try:
             if node.controller is not None:
-                await record_refused(node, context, changes, validate_only=validate_only)
+                await record_refused(node, context, outcomes, validate_only=validate_only)
             else:
-                await _send_to_controller(node, context, changes, validate_only=validate_only)
+                await _send_to_controller(node, context, outcomes, validate_only=validate_only)
         except Refusal as reason:
             log.warning("a refusal is not in the audit log: %s", reason.code.name, extra=about(context))
     if scope.cancelled_caught:
         log.warning("a refusal is not in the audit log: no controller recorded it in time", extra=about(context))
 
 
-async def _refused(context: RequestContext, request: Any, refusal: Refusal) -> list[PlannedChange]:
+async def _refused(context: RequestContext, request: Any, refusal: Refusal) -> list[Outcome]:
     """Return a refused change for each element of a request, or one if there are too many."""
     try:
         check_changes(request)
     except TooManyChanges:
-        return [PlannedChange(kind="resource", refusal=refusal)]
+        return [Outcome(Change("", "resource"), refusal=refusal)]
     return await refused_in_time_slices(context, request, refusal)
 
 
 async def _send_to_controller(
-    node: Node, context: RequestContext, changes: Sequence[PlannedChange], *, validate_only: bool
+    node: Node, context: RequestContext, outcomes: Sequence[Outcome], *, validate_only: bool
 ) -> None:
     """Send the refusals to the controller, in an IncrementalAlterConfigs without resources."""
     route = context.dispatcher.routes.get(ApiKey.INCREMENTAL_ALTER_CONFIGS)
@@ -77,7 +77,7 @@ async def _send_to_controller(
         origin=msgspec.structs.replace(
             context.origin,
             api_key=context.api_key,
-            decided=[decided_elements.encode(change) for change in changes],
+            decided=[decided_elements.encode(outcome) for outcome in outcomes],
         ),
     )
     await route.ask_controller(node, asking, IncrementalAlterConfigsRequest(validate_only=validate_only))

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import msgspec
 
 from ...admin.apis import SPECS
-from ...admin.changes import RequestedChange, kind_and_name
+from ...admin.changes import Change, kind_and_name
 from ...admin.error_answers import error_answer
 from ...admin.spec import Fields, InnerRows, Rows, Spec, copied
 from ...cluster.entities import NO_TOPIC_ID
@@ -37,7 +37,7 @@ class Part(msgspec.Struct):
     key: Hashable
     places: list[Place]
     """Where the part stands in the request."""
-    requested: RequestedChange
+    change: Change
     topic_id: bytes = NO_TOPIC_ID
     """The id of a topic that the request gives by its id alone."""
     contradiction: str | None = None
@@ -48,7 +48,7 @@ class Part(msgspec.Struct):
         return len(self.places) > 1
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class ClusterAnswer(msgspec.Struct, frozen=True):
     """The answer of the cluster to a part, or to some of its partitions."""
 
     code: int
@@ -92,7 +92,7 @@ class Form(Protocol):
         the cluster to the parts that were passed, and the rows of the parts that were refused.
         """
 
-    def outcomes(self, parts: Sequence[Part], response: Any) -> list[list[Outcome]]:
+    def answers(self, parts: Sequence[Part], response: Any) -> list[list[ClusterAnswer]]:
         """Return the answers of the cluster to each of the parts that were passed: one, or one for
         each error of its partitions.
         """
@@ -193,28 +193,28 @@ class PartedForm(msgspec.Struct, frozen=True, eq=False):
         whole = KAFKA[self.key].response() if response is None else response
         return msgspec.structs.replace(whole, **{rows.field: [*ordered, *left]})
 
-    def outcomes(self, parts: Sequence[Part], response: Any) -> list[list[Outcome]]:
+    def answers(self, parts: Sequence[Part], response: Any) -> list[list[ClusterAnswer]]:
         """Return the answers of the cluster to each part: one, or one for each error of its
         partitions.
         """
         assert self.spec.rows is not None
         own = getattr(response, "error_code", 0)
         if own:
-            return [[Outcome(own, getattr(response, "error_message", None))] for _ in parts]
+            return [[ClusterAnswer(own, getattr(response, "error_message", None))] for _ in parts]
         theirs = _by_identity(getattr(response, self.spec.rows.field), self.row_identities)
-        return [self._outcomes_in(theirs.get(part.key, [])) for part in parts]
+        return [self._answers_in(theirs.get(part.key, [])) for part in parts]
 
-    def _outcomes_in(self, rows: Sequence[Any]) -> list[Outcome]:
+    def _answers_in(self, rows: Sequence[Any]) -> list[ClusterAnswer]:
         assert self.spec.rows is not None
         inner = self.spec.rows.inner
         if inner is None:
-            return [Outcome(row.error_code, getattr(row, "error_message", None)) for row in rows[:1]]
+            return [ClusterAnswer(row.error_code, getattr(row, "error_message", None)) for row in rows[:1]]
         by_error: dict[tuple[int, str | None], list[int]] = {}
         for row in rows:
             for each in getattr(row, inner.field):
                 error = each.error_code, getattr(each, "error_message", None)
                 by_error.setdefault(error, []).append(each.partition_index)
-        return [Outcome(code, message, tuple(indexes)) for (code, message), indexes in by_error.items()]
+        return [ClusterAnswer(code, message, tuple(indexes)) for (code, message), indexes in by_error.items()]
 
 
 def _merged(rows: Rows, made: Sequence[Any]) -> Any:

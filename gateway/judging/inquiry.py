@@ -23,7 +23,7 @@ from ...protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartiti
 from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from ..parties import AskForClient
 from . import automatic
-from .dissection import FORMS, Outcome
+from .dissection import FORMS, ClusterAnswer
 from .judged import CLUSTER_REFUSES, Judged, JudgedPart
 from .questions import NotAsked, NotSeen
 from .records import KNOWN_CODES
@@ -53,7 +53,7 @@ async def inquire(judged: Judged, version: int, ask: AskForClient) -> None:
     if isinstance(judged.request, ElectLeadersRequest):
         await _inquire_about_election(judged, version, ask)
         return
-    unseen = [each for each in judged.parts if isinstance(each.change.refusal, NotSeen)]
+    unseen = [each for each in judged.parts if isinstance(each.outcome.refusal, NotSeen)]
     if not unseen:
         return
     if judged.form.key == ApiKey.DELETE_TOPICS:
@@ -63,7 +63,7 @@ async def inquire(judged: Judged, version: int, ask: AskForClient) -> None:
     response = await ask(judged.form.key, version, request)
     if getattr(response, "error_code", ErrorCode.NONE):
         judged.refusing = response
-    answers = judged.form.outcomes([each.part for each in unseen], response)
+    answers = judged.form.answers([each.part for each in unseen], response)
     for each, outcomes in zip(unseen, answers, strict=True):
         for outcome in outcomes[:1]:
             _refuse(each, outcome)
@@ -81,11 +81,11 @@ async def _inquire_about_election(judged: Judged, version: int, ask: AskForClien
         judged.refusing = msgspec.structs.replace(response, replica_election_results=[])
 
 
-def _refuse(each: JudgedPart, outcome: Outcome) -> None:
+def _refuse(each: JudgedPart, outcome: ClusterAnswer) -> None:
     """Refuse a part as the cluster does. What the cluster would carry out has come to be since the
     gateway looked, and the client is to ask again.
     """
-    if outcome.code == ErrorCode.NONE and isinstance(each.change.refusal, NotAsked):
+    if outcome.code == ErrorCode.NONE and isinstance(each.outcome.refusal, NotAsked):
         return  # the gateway's own reason
     if outcome.code == ErrorCode.NONE:
         each.refuse(Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NOT_SEEN_YET))
@@ -110,7 +110,7 @@ def _of_no_topics(judged: Judged, _unseen: Sequence[JudgedPart]) -> Any:
 def _of_no_partition(judged: Judged, unseen: Sequence[JudgedPart]) -> Any:
     rows = [DeleteRecordsPartition(NO_PARTITION)]
     return msgspec.structs.replace(
-        judged.request, topics=[DeleteRecordsTopic(each.change.resource, rows) for each in unseen]
+        judged.request, topics=[DeleteRecordsTopic(each.outcome.change.resource, rows) for each in unseen]
     )
 
 
@@ -138,7 +138,7 @@ async def _inquire_about_deletion(
         groups.setdefault((each.part.topic_id != NO_TOPIC_ID, each.part.is_repeated), []).append(each)
     request = _deletion(judged, version, groups)
     response = await ask(ApiKey.DELETE_TOPICS, version, request)
-    answers = judged.form.outcomes(judged.form.parts(request), response)
+    answers = judged.form.answers(judged.form.parts(request), response)
     for parts, outcomes in zip(groups.values(), answers, strict=False):
         for outcome in outcomes[:1]:
             is_denied = outcome.code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -151,7 +151,7 @@ def _deletion(judged: Judged, version: int, groups: Iterable[tuple[bool, bool]])
     because Kafka on ZooKeeper refuses all for it.
     """
     topics = [NO_TOPICS[group] for group in groups for _ in range(1 + group[1])]
-    refused = [each for each in judged.parts if each.change.unjudged is CLUSTER_REFUSES]
+    refused = [each for each in judged.parts if each.outcome.unjudged is CLUSTER_REFUSES]
     others = [element for each in refused for element in each.elements(judged.request)]
     if version >= DELETION_HAS_STATES_SINCE:
         return msgspec.structs.replace(judged.request, topics=[*topics, *others])
@@ -160,8 +160,8 @@ def _deletion(judged: Judged, version: int, groups: Iterable[tuple[bool, bool]])
 
 async def _hidden(named: Sequence[JudgedPart], ask: AskForClient) -> list[JudgedPart]:
     """Return those that are about topics which the client may not describe."""
-    topics = [MetadataRequestTopic(name=each.change.resource) for each in named]
+    topics = [MetadataRequestTopic(name=each.outcome.change.resource) for each in named]
     request = MetadataRequest(topics, allow_auto_topic_creation=False)
     response = await ask(ApiKey.METADATA, automatic.CREATION_IS_ASKED_SINCE, request)
     names = {row.name for row in response.topics if row.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED}
-    return [each for each in named if each.change.resource in names]
+    return [each for each in named if each.outcome.change.resource in names]

@@ -17,7 +17,7 @@ from typing import Any
 import trio
 
 from ...admin.bounds import check_changes
-from ...admin.changes import Change, Judgement, Unjudged
+from ...admin.changes import Judgement, Outcome, Unjudged
 from ...admin.policy.cluster_view import TopicStates, view
 from ...admin.policy.runner import PolicyRefusal, PolicyRunner
 from ...admin.recording.requests import AuditedRequest
@@ -208,11 +208,11 @@ class Judge:
         """Refuse a request as a whole, or pass it without a verdict for this reason."""
         judged.resolution = None
         for each in judged.parts:
-            each.question = each.change.judgement = None
+            each.question = each.outcome.judgement = None
             if isinstance(decided, Refusal):
                 each.refuse(decided)
             else:
-                each.change.refusal = None
+                each.outcome.refusal = None
                 self._pass_unjudged(judged, each, decided)
 
     def _pass_unjudged(self, judged: Judged, each: JudgedPart, reason: str) -> None:
@@ -235,7 +235,7 @@ class Judge:
         judged.supposed = self.changed_topics
         if judged.is_automatic:  # another request may have had a topic created meanwhile
             for each in judged.parts:
-                each.is_there = each.change.resource in image.topics
+                each.is_there = each.outcome.change.resource in image.topics
         asker = Asker(judged.asked, self._mirror.defaults, validate_only=judged.validate_only)
         time_slice = TimeSlice()
         for each in judged.parts:
@@ -257,7 +257,7 @@ class Judge:
             return
         try:
             each.question = self._question(asker, judged, each, image)
-            await self._ask(judged, each.change, each.question, image)
+            await self._ask(judged, each.outcome, each.question, image)
         except NotKnownError as error:
             self._count(judged)
             self._say_unable(judged, error)
@@ -268,7 +268,7 @@ class Judge:
         except Refusal as refusal:
             if self.enforces:
                 each.refuse(refusal)
-            elif each.change.judgement is None or each.change.judgement.verdict is None:
+            elif each.outcome.judgement is None or each.outcome.judgement.verdict is None:
                 self._pass_unjudged(judged, each, refusal.message or refusal.code.name)
 
     def _exemption(self, judged: Judged, each: JudgedPart) -> Unjudged | None:
@@ -279,11 +279,11 @@ class Judge:
         is_nothing = judged.form.key != ApiKey.CREATE_TOPICS and self._preparation.is_no_thing(each)
         if is_refused or is_nothing or all(map(can_never_be, each.elements(judged.request))):
             return CLUSTER_REFUSES
-        if each.change.kind == "resource":
+        if each.outcome.change.kind == "resource":
             return NO_JUDGED_KIND
         return NO_POLICY if self._policy is None else None
 
-    async def _ask(self, judged: Judged, change: Change, question: Question, image: Image) -> None:
+    async def _ask(self, judged: Judged, change: Outcome, question: Question, image: Image) -> None:
         """Ask the policy, and note its verdict. Raises Refusal."""
         judgement = change.judgement = Judgement(question.request, image, is_enforced=self.enforces)
         if self._policy is None:
@@ -318,7 +318,7 @@ class Judge:
 
     def _question(self, asker: Asker, judged: Judged, each: JudgedPart, image: Image) -> Question:
         """Return the question about a part. Raises NotSeen, Refusal, NotKnownError."""
-        requested = each.part.requested
+        requested = each.part.change
         if each.part.contradiction is not None:
             raise Refusal(ErrorCode.INVALID_REQUEST, each.part.contradiction)
         if judged.form.is_whole:
@@ -326,13 +326,13 @@ class Judge:
         if each.part.is_repeated and judged.form.repeated is not None:
             raise Refusal(ErrorCode.INVALID_REQUEST, judged.form.repeated)
         wanted, *_ = each.elements(judged.request)
-        if each.change.kind in CONTROLLED_KINDS:
+        if each.outcome.change.kind in CONTROLLED_KINDS:
             return _question_of_broker(asker, each, wanted)
-        if each.change.kind in OPERATION_OF_KIND:
+        if each.outcome.change.kind in OPERATION_OF_KIND:
             return asker.other_configs(image, requested)
         if judged.form.key == ApiKey.CREATE_TOPICS:
             return asker.creation(image, wanted, automatic=judged.is_automatic)
-        topic = image.topics.get(each.change.resource)
+        topic = image.topics.get(each.outcome.change.resource)
         if topic is None:
             raise _not_seen(judged.asked.api_key, each)
         try:
@@ -345,7 +345,7 @@ class Judge:
     def _question_of_topic(
         self, asker: Asker, judged: Judged, each: JudgedPart, image: Image, topic: Topic
     ) -> Question:
-        requested = each.part.requested
+        requested = each.part.change
         wanted, *_ = each.elements(judged.request)
         match judged.form.key:
             case ApiKey.DELETE_TOPICS:
@@ -362,7 +362,7 @@ class Judge:
 
 def _not_seen(api_key: int, each: JudgedPart) -> NotSeen:
     """Return the refusal of what is about a topic that was not seen. Clients try it again."""
-    code, text = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{each.change.resource}' does not exist."
+    code, text = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{each.outcome.change.resource}' does not exist."
     if each.part.topic_id != NO_TOPIC_ID:
         code, text = ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID."
     is_told = api_key != ApiKey.DELETE_TOPICS  # Kafka 3.9 has no text there
@@ -373,15 +373,15 @@ def _refuse_rest(judged: Judged) -> None:
     """Refuse all parts of a request of which one is refused."""
     (_, code, message), *_ = judged.refused
     for each in judged.passed:
-        each.change.refusal = Refusal(code, message, reason="Another part of the request was refused.")
+        each.outcome.refusal = Refusal(code, message, reason="Another part of the request was refused.")
 
 
 def _question_of_broker(asker: Asker, each: JudgedPart, wanted: Any) -> Question:
     if isinstance(each.before, Exception):
         raise each.before
-    if each.part.requested.kind == "logger":
-        return asker.levels(each.before, each.part.requested)
-    return asker.broker_configs(each.before, wanted, each.part.requested)
+    if each.part.change.kind == "logger":
+        return asker.levels(each.before, each.part.change)
+    return asker.broker_configs(each.before, wanted, each.part.change)
 
 
 def _too_long(form: Form, request: Any) -> Refusal | None:

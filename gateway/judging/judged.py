@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ...admin.changes import Change, Unjudged
+from ...admin.changes import Outcome, Unjudged
 from ...admin.recording.requests import AuditedRequest
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
@@ -37,8 +37,8 @@ class JudgedPart(msgspec.Struct, eq=False):
     """A part of a request, and the judgement of it."""
 
     part: Part
-    change: Change
-    """The change for the records, with the refusal if the part goes no further."""
+    outcome: Outcome
+    """What becomes of the part, for the records, with the refusal if it goes no further."""
     question: Question | None = None
     """None if there was nothing to ask, or the state that was read has no such topic."""
     before: Mapping[str, str] | NotKnownError | Refusal = NOTHING
@@ -48,12 +48,12 @@ class JudgedPart(msgspec.Struct, eq=False):
 
     @classmethod
     def of(cls, part: Part) -> "JudgedPart":
-        return cls(part, Change.of(part.requested))
+        return cls(part, Outcome(part.change))
 
     @property
     def line(self) -> str:
         """The name of the line in which requests about the same wait for their turns."""
-        return f"{self.change.kind} {self.change.resource}"
+        return f"{self.outcome.change.kind} {self.outcome.change.resource}"
 
     def elements(self, request: Any) -> list[Any]:
         """Return the elements of the request that the part is made of."""
@@ -62,31 +62,31 @@ class JudgedPart(msgspec.Struct, eq=False):
     @property
     def is_passed(self) -> bool:
         """Whether the part goes on, for which it needs grounds."""
-        return self.change.refusal is None and self._has_grounds
+        return self.outcome.refusal is None and self._has_grounds
 
     @property
     def _has_grounds(self) -> bool:
-        judgement = self.change.judgement
-        return self.change.unjudged is not None or (judgement is not None and judgement.verdict is not None)
+        judgement = self.outcome.judgement
+        return self.outcome.unjudged is not None or (judgement is not None and judgement.verdict is not None)
 
     @property
     def stated(self) -> Any | None:
         """The element in whose place the part goes on, if it was judged in another form."""
-        judgement = self.change.judgement
+        judgement = self.outcome.judgement
         is_enforced = judgement is not None and judgement.verdict is not None and judgement.is_enforced
         return self.question.stated if is_enforced and self.question is not None else None
 
     @property
     def refusal(self) -> Refusal:
         """The reason why the part does not go on."""
-        return self.change.refusal or Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, NO_GROUNDS)
+        return self.outcome.refusal or Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, NO_GROUNDS)
 
     def pass_unjudged(self, reason: Unjudged) -> None:
         """Let the part go on without a verdict."""
-        self.change.unjudged = reason
+        self.outcome.unjudged = reason
 
     def refuse(self, refusal: Refusal) -> None:
-        self.change.refusal, self.change.unjudged = refusal, None
+        self.outcome.refusal, self.outcome.unjudged = refusal, None
 
 
 class Judged(msgspec.Struct, eq=False):

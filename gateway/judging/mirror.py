@@ -13,9 +13,9 @@ from contextlib import suppress
 import msgspec
 import trio
 
+from ...admin.changes import Element
 from ...admin.recording.recorder import AuditRecorder
 from ...admin.recording.records import differs
-from ...admin.recording.requests import CompletedElement
 from ...client.network import Network
 from ...cluster.entities import Topic
 from ...cluster.image import Image
@@ -206,7 +206,7 @@ class Mirror:
     def completed(
         self,
         image: Image,
-        elements: Sequence[CompletedElement],
+        elements: Sequence[Element],
         unshown: Mapping[str, Callable[[Image], bool]] | None = None,
     ) -> None:
         """Take over what requests have changed, and record it. What is `unshown` holds until a
@@ -227,7 +227,7 @@ class Mirror:
     def _await(self, name: str, reached: Callable[[Image], bool], now: float) -> None:
         self._knowledge.completed(name, lambda topic: reached(_with(self.image, {name: topic})), now)
 
-    def in_doubt(self, elements: Sequence[CompletedElement]) -> None:
+    def in_doubt(self, elements: Sequence[Element]) -> None:
         """Record elements of which nobody knows whether they took effect. What is read later shows
         it.
         """

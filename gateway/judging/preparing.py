@@ -7,9 +7,10 @@ learn of a change later than the controller.
 
 from collections.abc import Callable, Mapping, Sequence
 
+import msgspec
 import trio
 
-from ...admin.changes import RequestedChange
+from ...admin.changes import Change
 from ...cluster.entities import NO_TOPIC_ID
 from ...cluster.errors import Refusal
 from ...cluster.topic_names import is_valid_topic_name
@@ -52,7 +53,7 @@ class Preparation:
         if judged.form.is_whole and self._judges_api(judged.asked.policy_api):
             await self._resolve(judged)
         await self._name_topics(judged.parts)
-        topics = {each.change.resource for each in judged.parts if _is_of_topic(each)}
+        topics = {each.outcome.change.resource for each in judged.parts if _is_of_topic(each)}
         seen: set[str] = set()
         if judged.form.key != ApiKey.CREATE_TOPICS:
             await self._look_for(topics)  # before its turn, so that nobody waits for what is not there
@@ -67,8 +68,8 @@ class Preparation:
         await self._mirror.look(topics)
         await self._look_for(seen)
         for each in judged.parts:
-            if each.change.kind in CONTROLLED_KINDS and not judged.form.is_whole and not self.is_no_thing(each):
-                each.before = await self._before(each.part.requested)
+            if each.outcome.change.kind in CONTROLLED_KINDS and not judged.form.is_whole and not self.is_no_thing(each):
+                each.before = await self._before(each.part.change)
 
     async def _resolve(self, judged: Judged) -> None:
         """Find out what a request means that does not name it. Raises NotKnownError, Refusal."""
@@ -82,7 +83,7 @@ class Preparation:
     @staticmethod
     def is_no_thing(each: JudgedPart) -> bool:
         """Whether nothing can have the name that a part gives."""
-        kind, name = each.change.kind, each.change.resource
+        kind, name = each.outcome.change.kind, each.outcome.change.resource
         if kind in CONTROLLED_KINDS:
             return java_int(name) is None and not (kind == "broker" and not name)
         return kind == "topic" and each.part.topic_id == NO_TOPIC_ID and not is_valid_topic_name(name)
@@ -97,7 +98,7 @@ class Preparation:
                 await trio.sleep(SECONDS_BETWEEN_LOOKS)
             await self._mirror.look(missing)
 
-    async def _before(self, requested: RequestedChange) -> Mapping[str, str] | NotKnownError | Refusal:
+    async def _before(self, requested: Change) -> Mapping[str, str] | NotKnownError | Refusal:
         """Return the configs of a broker or the levels of its loggers, or why they are unknown."""
         number = java_int(requested.resource)
         if number is not None and number not in self._mirror.image.brokers:
@@ -124,7 +125,8 @@ class Preparation:
                 await trio.sleep(SECONDS_BETWEEN_LOOKS)
             await self._mirror.look((), unknown)
         for each in by_id:
-            each.change.resource = self._named(each) or ""
+            named = self._named(each) or ""
+            each.outcome.change = msgspec.structs.replace(each.outcome.change, resource=named)
 
     def _named(self, each: JudgedPart) -> str | None:
         topic = self._mirror.image.topic_by_id(each.part.topic_id)
@@ -132,4 +134,4 @@ class Preparation:
 
 
 def _is_of_topic(each: JudgedPart) -> bool:
-    return each.change.kind == "topic" and bool(each.change.resource) and bool(each.part.places)
+    return each.outcome.change.kind == "topic" and bool(each.outcome.change.resource) and bool(each.part.places)

@@ -15,7 +15,7 @@ import msgspec
 from immutables import Map
 
 from ...admin import questions
-from ...admin.changes import RequestedChange
+from ...admin.changes import Change
 from ...admin.create_topics import check_is_no_metadata, check_name, check_wanted
 from ...admin.description import RequestDescription
 from ...cluster import reassignment
@@ -195,13 +195,13 @@ class Asker:
         """Ask about the deletion of a topic's records."""
         return Question(self._asked().delete_records(topic, offsets))
 
-    def admin(self, change: RequestedChange) -> Question:
+    def admin(self, change: Change) -> Question:
         """Ask about a change of something whose state policies do not see."""
         return Question(questions.administration(self._asked(), change))
 
     # ------------------------------------------------------------------ configs
 
-    def other_configs(self, image: Image, change: RequestedChange) -> Question:
+    def other_configs(self, image: Image, change: Change) -> Question:
         """Ask about configs of a group or of client metrics. Brokers create the topic to which a
         share group is to send its dead letters (KIP-1191), when it is needed. A topic that was
         seen is asked about, too, because it may be gone before they need it. Raises Refusal.
@@ -214,7 +214,7 @@ class Asker:
         creation = self.creation(image, wanted, automatic=True)
         return msgspec.structs.replace(question, besides=(creation.request,))
 
-    def topic_configs(self, topic: Topic, resource: Resource, change: RequestedChange) -> Question:
+    def topic_configs(self, topic: Topic, resource: Resource, change: Change) -> Question:
         """Ask about a change of a topic's configs. Raises Refusal."""
         configs = Map(altered(topic.configs, resource, topic_key))
         after = msgspec.structs.replace(topic, configs=configs)
@@ -229,7 +229,7 @@ class Asker:
             stated=stated_form(resource, configs),
         )
 
-    def broker_configs(self, before: Configs, resource: Resource, change: RequestedChange) -> Question:
+    def broker_configs(self, before: Configs, resource: Resource, change: Change) -> Question:
         """Ask about a change of the configs of a broker, or of the default of all. Raises
         Refusal.
         """
@@ -240,7 +240,7 @@ class Asker:
             stated=stated_form(resource, after),
         )
 
-    def levels(self, before: Configs, change: RequestedChange) -> Question:
+    def levels(self, before: Configs, change: Change) -> Question:
         """Ask about a change of the levels of a broker's loggers. Raises Refusal."""
         operations = change.operations or {}
         after = {**before, **{name: level for name, level in operations.items() if level is not None}}

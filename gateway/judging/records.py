@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import msgspec
 
-from ...admin.changes import Change
+from ...admin.changes import Element, Outcome
 from ...admin.recording.decisions import NodeDecisions
 from ...admin.recording.requests import AuditedRequest
 from ...cluster.delta import NO_CHANGE, Delta, TopicBecomes, TopicMarked, TopicRemoved
@@ -26,7 +26,7 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from .cluster_reader import NotKnownError
 from .description import PassingRequest
-from .dissection import Outcome
+from .dissection import ClusterAnswer
 from .judge import Judge
 from .judged import Judged, JudgedPart
 from .mirror import Mirror
@@ -44,27 +44,14 @@ CHOOSING = frozenset({ApiKey.CREATE_TOPICS, ApiKey.CREATE_PARTITIONS})
 """The APIs whose effect is not known from the request: the cluster chooses ids and replicas."""
 KNOWN_CODES = frozenset(map(int, ErrorCode))
 V = TypeVar("V")
-NO_OUTCOME = Outcome(ErrorCode.UNKNOWN_SERVER_ERROR, "The cluster did not answer this part of the request.")
-
-
-class PassedElement(msgspec.Struct, frozen=True, eq=False):
-    """A `CompletedElement` of the audit log."""
-
-    delta: Delta
-    refusal: Refusal | None
-    is_decision_only: bool
-    request: AuditedRequest | None
-
-    @property
-    def topic(self) -> str | None:
-        return self.delta.changed_topic
+NO_ANSWER = ClusterAnswer(ErrorCode.UNKNOWN_SERVER_ERROR, "The cluster did not answer this part of the request.")
 
 
 class Result(msgspec.Struct, eq=False):
     """The outcome of a part, or of some of its partitions."""
 
     judged: JudgedPart
-    change: Change
+    outcome: Outcome
     changes_topics: bool
     is_in_doubt: bool = False
     """Whether the cluster did not say, or not in time, what became of it."""
@@ -72,9 +59,9 @@ class Result(msgspec.Struct, eq=False):
     @property
     def topic(self) -> str | None:
         """The topic that it has changed or may have changed, if any."""
-        if self.change.refusal is not None or self.change.kind != "topic" or not self.changes_topics:
+        if self.outcome.refusal is not None or self.outcome.change.kind != "topic" or not self.changes_topics:
             return None
-        return self.change.resource or None
+        return self.outcome.change.resource or None
 
     def is_shown(self, image: Image) -> bool:
         """Whether an image shows the change, as far as that is known."""
@@ -166,12 +153,12 @@ class Records:
         }
         for each in results:
             if each.is_in_doubt and each.judged.question is not None and each.topic and each.is_shown(shown):
-                each.is_in_doubt, each.change.is_late = False, not judged.is_automatic
+                each.is_in_doubt, each.outcome.is_late = False, not judged.is_automatic
             elif not judged.validate_only and _is_unknown(judged, each, shown):
                 each.is_in_doubt = True
         elements = [_element(judged, each, shown) for each in results]
         if judged.audited is not None:
-            self._plan(judged, judged.audited, list(zip(elements, (each.change for each in results), strict=True)))
+            self._plan(judged, judged.audited, list(zip(elements, (each.outcome for each in results), strict=True)))
         certain = [element for element, each in zip(elements, results, strict=True) if not each.is_in_doubt]
         self._mirror.completed(_after(before, certain), certain, {} if judged.validate_only else unshown)
         gone = [
@@ -180,9 +167,9 @@ class Records:
         if gone:
             self._mirror.completed(_after(self._mirror.image, gone), gone)
         self._mirror.in_doubt([element for element, each in zip(elements, results, strict=True) if each.is_in_doubt])
-        self._decisions.record(judged.asked, [each.change for each in results], validate_only=judged.validate_only)
+        self._decisions.record(judged.asked, [each.outcome for each in results], validate_only=judged.validate_only)
 
-    def _plan(self, judged: Judged, audited: AuditedRequest, changes: Sequence[tuple[PassedElement, Change]]) -> None:
+    def _plan(self, judged: Judged, audited: AuditedRequest, changes: Sequence[tuple[Element, Outcome]]) -> None:
         """Give the record its changes, and note what this request and others that are under way
         saw otherwise than the log has it: each was judged with the others before it as done.
         """
@@ -198,44 +185,45 @@ class Records:
 def _results(judged: Judged, response: object | None) -> list[Result]:
     """Return what became of each part, in the order of the request."""
     passed = judged.passed
-    answers = [] if response is None else judged.form.outcomes([each.part for each in passed], response)
-    outcomes = dict(zip(map(id, passed), answers, strict=False))
+    found = [] if response is None else judged.form.answers([each.part for each in passed], response)
+    answers = dict(zip(map(id, passed), found, strict=False))
     results: list[Result] = []
     for each in judged.parts:
         if response is None or not each.is_passed:
             is_in_doubt = each.is_passed
-            results.append(Result(each, each.change, judged.form.changes_topics, is_in_doubt=is_in_doubt))
+            results.append(Result(each, each.outcome, judged.form.changes_topics, is_in_doubt=is_in_doubt))
         else:
-            results += [_result(judged, each, outcome) for outcome in outcomes[id(each)] or [NO_OUTCOME]]
+            results += [_result(judged, each, answer) for answer in answers[id(each)] or [NO_ANSWER]]
     return results
 
 
-def _result(judged: Judged, each: JudgedPart, outcome: Outcome) -> Result:
-    change = each.change
-    if outcome.partitions:
+def _result(judged: Judged, each: JudgedPart, answer: ClusterAnswer) -> Result:
+    outcome = each.outcome
+    if answer.partitions:
         change = msgspec.structs.replace(
-            change,
-            reassignments=_only(change.reassignments, outcome.partitions),
-            delete_records_offsets=_only(change.delete_records_offsets, outcome.partitions),
+            outcome.change,
+            reassignments=_only(outcome.change.reassignments, answer.partitions),
+            delete_records_offsets=_only(outcome.change.delete_records_offsets, answer.partitions),
         )
-    if outcome.code == ErrorCode.REQUEST_TIMED_OUT:
-        return Result(each, change, judged.form.changes_topics, is_in_doubt=True)
-    if outcome.code:
-        code = ErrorCode(outcome.code) if outcome.code in KNOWN_CODES else ErrorCode.UNKNOWN_SERVER_ERROR
-        change = msgspec.structs.replace(change, refusal=Refusal(code, outcome.message))
-    return Result(each, change, judged.form.changes_topics)
+        outcome = msgspec.structs.replace(outcome, change=change)
+    if answer.code == ErrorCode.REQUEST_TIMED_OUT:
+        return Result(each, outcome, judged.form.changes_topics, is_in_doubt=True)
+    if answer.code:
+        code = ErrorCode(answer.code) if answer.code in KNOWN_CODES else ErrorCode.UNKNOWN_SERVER_ERROR
+        outcome = msgspec.structs.replace(outcome, refusal=Refusal(code, answer.message))
+    return Result(each, outcome, judged.form.changes_topics)
 
 
 def _only(rows: Mapping[int, V] | None, partitions: Sequence[int]) -> Mapping[int, V] | None:
     return None if rows is None else {index: rows[index] for index in partitions if index in rows}
 
 
-def _element(judged: Judged, result: Result, shown: Image) -> PassedElement:
+def _element(judged: Judged, result: Result, shown: Image) -> Element:
     is_made = result.topic is not None and not judged.validate_only
-    return PassedElement(
+    return Element(
         delta=_delta(judged, result, result.topic or "", shown) if is_made else NO_CHANGE,
-        refusal=result.change.refusal,
-        is_decision_only=result.change.refusal is not None or judged.validate_only,
+        refusal=result.outcome.refusal,
+        is_decision_only=result.outcome.refusal is not None or judged.validate_only,
         request=judged.audited,
     )
 
@@ -261,8 +249,8 @@ def _delta(judged: Judged, result: Result, name: str, shown: Image) -> Delta:
     return TopicBecomes.of(topic)
 
 
-def _removal(topic: str) -> PassedElement:
-    return PassedElement(TopicRemoved(topic, NO_TOPIC_ID), refusal=None, is_decision_only=False, request=None)
+def _removal(topic: str) -> Element:
+    return Element(TopicRemoved(topic, NO_TOPIC_ID), refusal=None, is_decision_only=False, request=None)
 
 
 def _is_gone(name: str, image: Image, shown: Image) -> bool:
@@ -275,7 +263,7 @@ def _is_gone(name: str, image: Image, shown: Image) -> bool:
     )
 
 
-def _after(image: Image, elements: Sequence[PassedElement]) -> Image:
+def _after(image: Image, elements: Sequence[Element]) -> Image:
     """Return the image with these elements in effect."""
     for element in elements:
         image = element.delta.apply(image)

@@ -136,7 +136,7 @@ class AutomaticReview(JudgedReview):
         """
         self._request = request
         may_create = automatic.leave_new_topics(judged)
-        self._refused = {part.requested.resource: code for part, code, _ in judged.refused}
+        self._refused = {part.change.resource: code for part, code, _ in judged.refused}
         if judged.too_long is not None:
             self._refused = dict.fromkeys(missing, *self._refused.values()) if self._refused else {}
         version = header.api_version
@@ -149,7 +149,7 @@ class AutomaticReview(JudgedReview):
         super().__init__(reviewer, header, judged, frame, version=version)
 
     def _outcome(self, response: Any | None) -> Any | None:
-        names = [each.change.resource for each in self.judged.passed]
+        names = [each.outcome.change.resource for each in self.judged.passed]
         return automatic.outcome(names, response)
 
     def _whole(self, response: Any | None) -> Any:

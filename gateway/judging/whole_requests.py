@@ -13,7 +13,7 @@ import msgspec
 
 from ...admin.alter_client_quotas import entity_name
 from ...admin.apis import SPECS
-from ...admin.changes import RequestedChange
+from ...admin.changes import Change
 from ...admin.error_answers import error_answer, error_codes
 from ...admin.requested_changes import requested_changes
 from ...admin.spec import Spec
@@ -21,7 +21,7 @@ from ...policies.rules.vocabulary import OPERATION_OF_API
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
-from .dissection import Outcome, Part
+from .dissection import ClusterAnswer, Part
 from .repetitions import contradiction
 
 
@@ -54,30 +54,30 @@ class WholeForm(msgspec.Struct, frozen=True, eq=False):
             return response
         _, code, message = refused[0]
         if isinstance(request, ElectLeadersRequest) and request.topic_partitions is None:
-            named = [TopicPartitions(topic=part.requested.resource, partitions=[0]) for part, _, _ in refused]
+            named = [TopicPartitions(topic=part.change.resource, partitions=[0]) for part, _, _ in refused]
             request = msgspec.structs.replace(request, topic_partitions=named)  # so that there are rows to refuse
         return error_answer(self.spec, request, version, code=code, message=message)
 
-    def outcomes(self, parts: Sequence[Part], response: Any) -> list[list[Outcome]]:
+    def answers(self, parts: Sequence[Part], response: Any) -> list[list[ClusterAnswer]]:
         """Return the answers of the cluster to the parts. One is in doubt if its rows, or rows that
         may be its own, do not agree.
         """
         codes = list(error_codes(self.spec, response)) or [int(ErrorCode.NONE)]
         named = NAMED.get(self.key)
         if self.key == ApiKey.CREATE_ACLS and len(codes) == len(parts):  # its rows have no names, but an order
-            return [[Outcome(code, None)] for code in codes]
+            return [[ClusterAnswer(code, None)] for code in codes]
         own: int = getattr(response, "error_code", 0)
         if named is None or own:
             return [[_common(codes)] for _ in parts]
-        return self._outcomes_by_name(named, parts, response)
+        return self._answers_by_name(named, parts, response)
 
-    def _outcomes_by_name(self, named: "Named", parts: Sequence[Part], response: Any) -> list[list[Outcome]]:
+    def _answers_by_name(self, named: "Named", parts: Sequence[Part], response: Any) -> list[list[ClusterAnswer]]:
         assert self.spec.rows is not None
         field = self.spec.rows.field
         by_name: dict[Hashable, list[Any]] = {}
         for row in getattr(response, field):
             by_name.setdefault(named.identity(named.name_of(row)), []).append(row)
-        found = [by_name.get(named.identity(part.requested.resource), []) for part in parts]
+        found = [by_name.get(named.identity(part.change.resource), []) for part in parts]
         answers = [msgspec.structs.replace(response, **{field: rows}) for rows in found]
         return [[_common(list(error_codes(self.spec, each)) or [named.without_row])] for each in answers]
 
@@ -100,16 +100,16 @@ class UndividedForm(WholeForm, frozen=True, eq=False):
 
     def parts(self, _request: Any) -> list[Part]:
         """Return the only part."""
-        return [Part(("request",), [], RequestedChange("", "resource"))]
+        return [Part(("request",), [], Change("", "resource"))]
 
-    def outcomes(self, parts: Sequence[Part], response: Any) -> list[list[Outcome]]:
+    def answers(self, parts: Sequence[Part], response: Any) -> list[list[ClusterAnswer]]:
         """Return the only answer, which is in doubt if the rows do not agree."""
         return [[_common(list(error_codes(self.spec, response)) or [int(ErrorCode.NONE)])] for _ in parts]
 
 
-def _common(codes: Sequence[int]) -> Outcome:
+def _common(codes: Sequence[int]) -> ClusterAnswer:
     """Return the outcome if all rows have the same code, or one that is in doubt."""
-    return Outcome(codes[0] if len({*codes}) == 1 else int(ErrorCode.REQUEST_TIMED_OUT), None)
+    return ClusterAnswer(codes[0] if len({*codes}) == 1 else int(ErrorCode.REQUEST_TIMED_OUT), None)
 
 
 NAMED: Mapping[int, Named] = MappingProxyType(

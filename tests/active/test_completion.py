@@ -198,7 +198,7 @@ async def test_a_topic_that_is_deleted_meanwhile_was_created(
         await gate.wait()
 
     async with trio.open_nursery() as clients:
-        for ask in (partial(cluster.controller.write, plan), create, grow, delete):
+        for ask in (partial(cluster.controller.writer.write, plan), create, grow, delete):
             clients.start_soon(ask)
             await trio.testing.wait_all_tasks_blocked()
         began = trio.current_time()

@@ -25,7 +25,7 @@ from minicontroller.cluster.znodes.entity_names import user_path
 from minicontroller.cluster.znodes.topics import encode_topic
 from minicontroller.controller.active.entity_reading import decoded
 from minicontroller.controller.active.entity_writing import stage_acls, stage_client_configs, stage_token
-from minicontroller.controller.active.jobs import Draft, Element
+from minicontroller.controller.active.jobs import Draft, StagedElement
 from minicontroller.controller.broker.cluster_security import ClusterSecurity, EntityChanges
 from minicontroller.protocol.acls import (
     AccessControlEntry,
@@ -54,7 +54,7 @@ TOKEN = DelegationToken("id", "User:alice", "User:bob", ("User:c",), 1, 2, 3)
 QUOTA = {"producer_byte_rate": "7"}
 
 
-async def write(cluster: SmallCluster, *stage: Callable[[Draft], Element]) -> None:
+async def write(cluster: SmallCluster, *stage: Callable[[Draft], StagedElement]) -> None:
     """Write as a handler does, and wait until every node has it in force."""
 
     async def plan(draft: Draft) -> None:
@@ -65,15 +65,15 @@ async def write(cluster: SmallCluster, *stage: Callable[[Draft], Element]) -> No
     await cluster.controller.propagation.wait_acknowledged(configs=True)
 
 
-def of_acls(pattern: ResourcePattern, *entries: AccessControlEntry) -> Callable[[Draft], Element]:
+def of_acls(pattern: ResourcePattern, *entries: AccessControlEntry) -> Callable[[Draft], StagedElement]:
     return lambda draft: stage_acls(draft, pattern, entries)
 
 
-def of_configs(path: str, configs: Mapping[str, str]) -> Callable[[Draft], Element]:
+def of_configs(path: str, configs: Mapping[str, str]) -> Callable[[Draft], StagedElement]:
     return lambda draft: stage_client_configs(draft, path, configs)
 
 
-def of_token(token: DelegationToken | None) -> Callable[[Draft], Element]:
+def of_token(token: DelegationToken | None) -> Callable[[Draft], StagedElement]:
     return lambda draft: stage_token(draft, "id", token)
 
 
@@ -216,7 +216,7 @@ async def test_what_others_put_below_configs_keeps_nothing_in_force(
     for path in (*paths, "users/b"):
         await other.ensure(f"/config/{path}/kid/grandchild")
 
-    async def plan(draft: Draft) -> list[Element]:
+    async def plan(draft: Draft) -> list[StagedElement]:
         return [stage_client_configs(draft, path, {}) for path in (*paths, "users/b/clients/c")]
 
     elements = await cluster.controller.writer.write(plan)
@@ -247,7 +247,7 @@ async def test_conflicts_are_read_and_planned_again(
     )
     seen = []
 
-    def merged(draft: Draft) -> Element:
+    def merged(draft: Draft) -> StagedElement:
         entries = draft.image.acls[ORDERS].entries
         seen.append(set(entries))
         return stage_acls(draft, ORDERS, entries | {CAROL})

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 import trio
 
-from minicontroller.admin.changes import RequestedChange
+from minicontroller.admin.changes import Change
 from minicontroller.admin.spec import Changes
 from minicontroller.cluster.entities import DelegationToken
 from minicontroller.cluster.entity_paths import CONFIGS, Entity, followed, is_followed
@@ -70,7 +70,7 @@ class Administrator:
         if number % REMOVED_EVERY == 0:
             values = {path: {} if path.startswith(CONFIGS) else None for path in values}
             values[acls.acl_path(pattern)] = frozenset()
-        return [EntityEdit("acl", path, path, partial(_becomes, value)) for path, value in values.items()]
+        return [EntityEdit(Change(path, "acl"), path, partial(_becomes, value)) for path, value in values.items()]
 
     async def act(self) -> None:
         if not self.cluster.rulers():
@@ -79,7 +79,7 @@ class Administrator:
         self.number += 1
         node, edits = self.cluster.controller_node, self.edits
         context = context_for(node, ApiKey.CREATE_TOPICS, 7)
-        asked = [RequestedChange(each.name, each.kind) for each in edits]
+        asked = [each.change for each in edits]
         context.spec = msgspec.structs.replace(context.spec, changes=Changes("create_acls", lambda _request: asked))
         try:
             changes = await change_entities(node, context, None, edits)

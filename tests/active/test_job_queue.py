@@ -10,7 +10,7 @@ from minicontroller.cluster.delta import TopicBecomes
 from minicontroller.cluster.entities import Topic
 from minicontroller.cluster.image import Image
 from minicontroller.cluster.znodes import layout
-from minicontroller.controller.active.jobs import ControllerMoved, Draft, Element, InDoubt
+from minicontroller.controller.active.jobs import ControllerMoved, Draft, InDoubt, StagedElement
 from minicontroller.controller.active.writer import MAX_PLANNED_JOBS, Writer
 from minicontroller.store.base import Check, Create
 from minicontroller.store.memory import MemoryStore, MemoryTree
@@ -31,7 +31,7 @@ class World:
         self.committed: list[str | None] = []
         self.writer = Writer(self.store, FENCE, Image(), self._committed, room=ROOM)
 
-    def _committed(self, _before: Image, _after: Image, elements: Sequence[Element]) -> None:
+    def _committed(self, _before: Image, _after: Image, elements: Sequence[StagedElement]) -> None:
         self.committed += [element.topic for element in elements]
 
     def creating(self, name: str) -> Plan:

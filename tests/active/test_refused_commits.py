@@ -11,7 +11,7 @@ from minicontroller.cluster.delta import NO_CHANGE, TopicBecomes, TopicDelta
 from minicontroller.cluster.entities import NO_TOPIC_ID, Topic
 from minicontroller.cluster.image import Image
 from minicontroller.cluster.znodes import layout
-from minicontroller.controller.active.jobs import Draft, Element
+from minicontroller.controller.active.jobs import Draft, StagedElement
 from minicontroller.controller.active.writer import Writer
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.store.base import Check, Create, Delete, SetData, Store
@@ -29,7 +29,7 @@ async def a_writer(nursery: trio.Nursery) -> tuple[Writer, Store]:
     return writer, store
 
 
-def creation(name: str, draft: Draft) -> Element:
+def creation(name: str, draft: Draft) -> StagedElement:
     return draft.stage(TopicBecomes.of(Topic(name=name)), [Create(f"/topics/{name}")])
 
 
@@ -65,7 +65,7 @@ async def test_what_others_take_back_refuses_nothing(nursery: trio.Nursery) -> N
     for path in ("/controller_epoch", layout.COMMITS, "/topics", "/topics/a"):
         await store.ensure(path)
 
-    async def taken_back(_image: Image, path: str) -> list[Element]:
+    async def taken_back(_image: Image, path: str) -> list[StagedElement]:
         assert path == "/topics/a"
         await store.commit([Delete(path)])
         return []
@@ -74,7 +74,7 @@ async def test_what_others_take_back_refuses_nothing(nursery: trio.Nursery) -> N
     writer = Writer(store, fence, Image(), lambda *_told: None, reread=taken_back)
     nursery.start_soon(writer.run)
 
-    async def plan(draft: Draft) -> Element:
+    async def plan(draft: Draft) -> StagedElement:
         return creation("a", draft)
 
     assert (await writer.write(plan)).refusal is None
@@ -85,7 +85,7 @@ async def test_an_element_without_operations_is_settled_once(nursery: trio.Nurse
     """An element without operations beside one that the store refuses goes the same way as all."""
     writer, _store = await a_writer(nursery)
 
-    async def plan(draft: Draft) -> list[Element]:
+    async def plan(draft: Draft) -> list[StagedElement]:
         return [
             draft.stage(TopicDelta("a", NO_TOPIC_ID), [Delete("/topics/a")]),
             draft.stage(TopicDelta("a", NO_TOPIC_ID)),
@@ -93,7 +93,7 @@ async def test_an_element_without_operations_is_settled_once(nursery: trio.Nurse
             creation("b", draft),
         ]
 
-    async def one_more(draft: Draft) -> list[Element]:
+    async def one_more(draft: Draft) -> list[StagedElement]:
         return [creation("c", draft)]
 
     codes = [each.refusal and each.refusal.code for each in await writer.write(plan)]

@@ -16,7 +16,7 @@ from minicontroller.cluster.random_ids import new_id
 from minicontroller.controller.active.active_controller import ActiveController, WonElection
 from minicontroller.controller.active.channel import LinkFactory
 from minicontroller.controller.active.election import Election
-from minicontroller.controller.active.jobs import Draft, Element
+from minicontroller.controller.active.jobs import Draft, StagedElement
 from minicontroller.controller.active.local_nodes import LocalNodes
 from minicontroller.controller.broker.cluster_security import ClusterSecurity
 from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
@@ -53,7 +53,7 @@ def standing(store: Store, link: LinkFactory) -> Election:
     return Election(store, RULER, make)
 
 
-async def create(draft: Draft, name: str) -> Element:
+async def create(draft: Draft, name: str) -> StagedElement:
     image = draft.image
     live = image.live_ids()
     placed = assign_replicas(placed_brokers(image), 4, 2, random=Random(1).randrange)

@@ -11,7 +11,7 @@ from minicontroller.cluster.delta import NO_CHANGE, TopicBecomes, TopicDelta, To
 from minicontroller.cluster.entities import NO_TOPIC_ID, Broker, Partition, Topic
 from minicontroller.cluster.image import Image
 from minicontroller.cluster.znodes import layout
-from minicontroller.controller.active.jobs import ControllerMoved, Draft, Element, InDoubt
+from minicontroller.controller.active.jobs import ControllerMoved, Draft, InDoubt, StagedElement
 from minicontroller.controller.active.writer import Writer
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.store.base import Check, Create, Delete, SessionExpired, SetData
@@ -36,7 +36,7 @@ class World:
         assert entry is not None
         return entry.stat.version
 
-    def _committed(self, _before: Image, _after: Image, elements: Sequence[Element]) -> None:
+    def _committed(self, _before: Image, _after: Image, elements: Sequence[StagedElement]) -> None:
         self.committed.append([element.topic for element in elements])
 
 
@@ -56,15 +56,15 @@ async def world() -> World:
     return world
 
 
-def creation(name: str, draft: Draft, size: int = 1, topic_id: bytes = b"") -> Element:
+def creation(name: str, draft: Draft, size: int = 1, topic_id: bytes = b"") -> StagedElement:
     topic_id = topic_id or name.encode().ljust(16, b"\0")
     topic = Topic(name=name, topic_id=topic_id, partitions=(Partition(replicas=(1,)),))
     operations = [Create(f"/topics/{name}")] + [Create(f"/topics/{name}/{i}", b"x" * 1000) for i in range(size)]
     return draft.stage(TopicBecomes.of(topic), operations)
 
 
-def creating(*names: str, size: int = 1) -> Callable[[Draft], Awaitable[list[Element]]]:
-    async def plan(draft: Draft) -> list[Element]:
+def creating(*names: str, size: int = 1) -> Callable[[Draft], Awaitable[list[StagedElement]]]:
+    async def plan(draft: Draft) -> list[StagedElement]:
         return [creation(name, draft, size) for name in names]
 
     return plan
@@ -192,7 +192,7 @@ async def test_a_lost_answer_is_settled_by_reading(world: World, nursery: trio.N
     again.
     """
     world.tree.lose_reply(world.store)
-    done: list[list[Element]] = []
+    done: list[list[StagedElement]] = []
 
     async def job() -> None:
         done.append(await world.writer.write(creating("a")))
@@ -210,7 +210,7 @@ async def test_what_did_not_take_effect_times_out(world: World, nursery: trio.Nu
     """A commit in doubt that is not found afterwards is answered REQUEST_TIMED_OUT,
     never success.
     """
-    done: list[list[Element]] = []
+    done: list[list[StagedElement]] = []
 
     async def job() -> None:
         done.append(await world.writer.write(creating("a")))
@@ -244,17 +244,17 @@ async def test_what_was_planned_and_not_sent_is_planned_again(world: World, nurs
     after the reload, by a new plan.
     """
     plans: list[int] = []
-    outcomes: dict[str, list[Element]] = {}
+    outcomes: dict[str, list[StagedElement]] = {}
 
-    async def many(draft: Draft) -> list[Element]:
+    async def many(draft: Draft) -> list[StagedElement]:
         plans.append(len(draft.image.topics))
         return [creation(f"t{i}", draft, size=800) for i in range(6)]  # each fills a commit
 
-    async def first(draft: Draft) -> list[Element]:
+    async def first(draft: Draft) -> list[StagedElement]:
         world.tree.lose_reply(world.store)
         return [creation("first", draft, size=300)]  # a full commit would be sent before `many` is planned
 
-    async def job(name: str, plan: Callable[[Draft], Awaitable[list[Element]]]) -> None:
+    async def job(name: str, plan: Callable[[Draft], Awaitable[list[StagedElement]]]) -> None:
         outcomes[name] = await world.writer.write(plan)
 
     nursery.start_soon(job, "first", first)
@@ -275,9 +275,9 @@ async def test_the_rest_of_a_job_is_sent_after_the_connection_broke(world: World
     """When the connection breaks during a batch, only the commit in flight is in doubt; the topics
     after it are created as planned.
     """
-    done: list[list[Element]] = []
+    done: list[list[StagedElement]] = []
 
-    async def many(draft: Draft) -> list[Element]:
+    async def many(draft: Draft) -> list[StagedElement]:
         elements = [creation(f"t{i}", draft, size=800) for i in range(6)]  # each fills a commit
         world.tree.lose_reply(world.store)
         return elements
@@ -302,9 +302,9 @@ async def test_a_plan_that_cannot_read_is_made_again(world: World, nursery: trio
     reload, and its caller waits.
     """
     attempts: list[str] = []
-    done: list[list[Element]] = []
+    done: list[list[StagedElement]] = []
 
-    async def reads(draft: Draft) -> list[Element]:
+    async def reads(draft: Draft) -> list[StagedElement]:
         attempts.append("")
         if len(attempts) == 1:
             world.tree.suspend(world.store)
@@ -329,7 +329,7 @@ async def test_brokers_that_come_while_a_plan_is_made_are_not_forgotten(world: W
     thinking = trio.Event()
     seen: list[list[int]] = []
 
-    async def slow(draft: Draft) -> list[Element]:
+    async def slow(draft: Draft) -> list[StagedElement]:
         await thinking.wait()
         return [creation("a", draft)]
 
@@ -354,7 +354,7 @@ async def test_whoever_steps_down_finishes_what_he_began(world: World, nursery: 
     thinking = trio.Event()
     ended: list[str] = []
 
-    async def slow(draft: Draft) -> list[Element]:
+    async def slow(draft: Draft) -> list[StagedElement]:
         await thinking.wait()
         return [creation("begun", draft)]
 
@@ -465,7 +465,7 @@ async def test_a_version_that_is_not_there_any_more_is_told(world: World, nurser
     """
     nursery.start_soon(world.writer.run)
 
-    async def plan(draft: Draft) -> Element:
+    async def plan(draft: Draft) -> StagedElement:
         return draft.stage(NO_CHANGE, [SetData("/topics", b"", 7)])
 
     element = await world.writer.write(plan)
@@ -479,7 +479,7 @@ async def test_what_was_built_upon_a_refused_element_is_refused(world: World, nu
     """
     await world.store.commit([Create("/topics/a"), Create("/topics/b")])
 
-    async def plan(draft: Draft) -> list[Element]:
+    async def plan(draft: Draft) -> list[StagedElement]:
         return [
             creation("a", draft),
             draft.stage(TopicDelta("a", NO_TOPIC_ID), [SetData("/topics/a", b"grown")]),

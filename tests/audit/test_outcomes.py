@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from minicontroller.admin.changes import Change, Judgement, Unjudged
+from minicontroller.admin.changes import Change, Judgement, Outcome, Unjudged
 from minicontroller.admin.recording.decisions import NodeDecisions, RecentDecision, RecentDecisions
 from minicontroller.audit.event import Decision, Effect, PolicyDecision, RuleFinding
 from minicontroller.audit.outcomes import ALLOWED, REFUSED, WOULD_BE_REFUSED, Objection, outcome, would_be_refused
@@ -86,7 +86,7 @@ def event_of(case: dict[str, Any], sequence: int = 3) -> Decision:
     )
 
 
-def change_of(case: dict[str, Any]) -> Change:
+def change_of(case: dict[str, Any]) -> Outcome:
     """The same decision, as a controller or a gateway has it."""
     found = tuple(case.get("findings", ()))
     denied = next((each for each in found if each.action is RuleAction.DENY), None)
@@ -97,8 +97,8 @@ def change_of(case: dict[str, Any]) -> Change:
         findings=found,
     )
     request = AdminRequest(api="CreateAcls", kind="acl", name="a", principal=None)
-    return Change(
-        resource="t3",
+    return Outcome(
+        Change("t3"),
         refusal=Refusal(ErrorCode(case["code"])) if case.get("code") else None,
         judgement=None
         if case.get("unjudged")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from minicontroller.admin.changes import Judgement, Unjudged
+from minicontroller.admin.changes import Change, Judgement, Outcome, Unjudged
 from minicontroller.admin.recording.records import EventOrigin, Moment, continues_reassignment, decision
 from minicontroller.admin.recording.requests import AuditedRequest
 from minicontroller.audit.event import Effect, NamedState, PolicyDecision, Requested
@@ -13,7 +13,6 @@ from minicontroller.cluster.entities import NO_CONFIGS, Broker, Partition, Topic
 from minicontroller.cluster.errors import Refusal
 from minicontroller.cluster.image import Image
 from minicontroller.controller.apis import APIS
-from minicontroller.controller.handlers.planning import PlannedChange
 from minicontroller.network.serving.context import RequestContext, Routes
 from minicontroller.network.serving.dispatcher import Dispatcher
 from minicontroller.policies import ClusterState, CreateTopicRequest, TopicManagementPolicy
@@ -62,13 +61,10 @@ def test_every_field_has_its_place() -> None:
     judgement = Judgement(judged, image, Verdict(Decided.ALLOWED, "P", seconds=0.5, policy_hash="h"), is_enforced=False)
     refusal = Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, "there")
     request = AuditedRequest(31, context, validate_only=True, elements=33)
-    change = PlannedChange(
-        resource="t",
+    change = Outcome(
+        Change("t", reassignments={0: [2], 1: None}, delete_records_offsets={0: -1}, election_type="unclean"),
         judgement=judgement,
-        reassignments={0: [2], 1: None},
-        delete_records_offsets={0: -1},
         unjudged=Unjudged("a reason"),
-        election_type="unclean",
     )
     before, after, seen = a_state(1), a_state(2), NamedState(topic="other", state=None)
     event = decision(

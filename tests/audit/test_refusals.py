@@ -15,7 +15,7 @@ from minicontroller.admin.recording.log import audit_settings
 from minicontroller.admin.recording.recorder import MOST_DENIALS
 from minicontroller.audit.event import REDACTED, Decision, Effect
 from minicontroller.cluster.image import Image
-from minicontroller.controller.active.jobs import Element
+from minicontroller.controller.active.jobs import StagedElement
 from minicontroller.controller.apis import APIS
 from minicontroller.controller.node.app import open_audit
 from minicontroller.network.serving.long_answers import AT_ONCE
@@ -171,7 +171,7 @@ async def test_a_long_request_that_is_denied_takes_little_of_the_writers_time(
         written = list[int]()
         on_commit = world.controller.writer._on_commit
 
-        def counting(before: Image, after: Image, elements: Sequence[Element]) -> None:
+        def counting(before: Image, after: Image, elements: Sequence[StagedElement]) -> None:
             written.append(len(elements))
             on_commit(before, after, elements)
 

@@ -15,7 +15,7 @@ from minicontroller.cluster.entities import DelegationToken
 from minicontroller.cluster.znodes.entity_names import client_entity_path
 from minicontroller.controller.active.active_controller import ActiveController
 from minicontroller.controller.active.entity_writing import stage_acls, stage_client_configs, stage_token
-from minicontroller.controller.active.jobs import Draft, Element
+from minicontroller.controller.active.jobs import Draft, StagedElement
 from minicontroller.controller.handlers.node import Node
 from minicontroller.controller.node.app import RunningNode, run_node
 from minicontroller.controller.node.process import open_zookeeper
@@ -172,7 +172,7 @@ def described_acls(patterns: list[ResourcePattern], entries: list[AccessControlE
     }
 
 
-async def write(controller: ActiveController | None, *stage: Callable[[Draft], Element]) -> None:
+async def write(controller: ActiveController | None, *stage: Callable[[Draft], StagedElement]) -> None:
     async def plan(draft: Draft) -> None:
         for each in stage:
             each(draft)
@@ -186,7 +186,7 @@ def known_tokens(controller: ActiveController | None) -> Collection[str]:
     return () if controller is None else controller.image.tokens.keys()
 
 
-def configs_of(entity: Mapping[str, str | None], configs: Mapping[str, str]) -> Callable[[Draft], Element]:
+def configs_of(entity: Mapping[str, str | None], configs: Mapping[str, str]) -> Callable[[Draft], StagedElement]:
     return lambda draft: stage_client_configs(draft, client_entity_path(entity), configs)
 
 

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from minicontroller.protocol.error_codes import ErrorCode
-from minicontroller.store.zookeeper import MAX_COMMIT_BYTES
+from minicontroller.store.base import MAX_COMMIT_BYTES
 from tests.faults.agreement import expect_agreement
 from tests.faults.conftest import Record, Wired
 from tests.faults.stream import create, delete

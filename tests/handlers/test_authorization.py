@@ -465,7 +465,7 @@ async def test_a_long_request_is_asked_about_before_its_turn_and_again_in_it() -
             rights = Authorization(AclRules(index))
             answers.append(await cluster.ask(request, 7, principal=ALICE, authorization=rights))
 
-        nursery.start_soon(cluster.controller.write, hold)
+        nursery.start_soon(cluster.controller.writer.write, hold)
         await trio.testing.wait_all_tasks_blocked()  # until the writer plans it
         nursery.start_soon(create)
         await trio.testing.wait_all_tasks_blocked()

@@ -250,7 +250,7 @@ async def test_a_topic_that_is_not_written_yet(autojump_clock: object) -> None:
             answers.append(await cluster.ask(growing(more("t", count, [[3]]), timeout_ms=0), LAST))
 
         async with trio.open_nursery() as clients:
-            for ask in (partial(cluster.controller.write, hold), create, partial(grow, 2), partial(grow, 3)):
+            for ask in (partial(cluster.controller.writer.write, hold), create, partial(grow, 2), partial(grow, 3)):
                 clients.start_soon(ask)
                 await trio.testing.wait_all_tasks_blocked()
             gate.set()

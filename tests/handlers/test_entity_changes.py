@@ -11,14 +11,13 @@ import pytest
 import trio
 from immutables import Map
 
-from minicontroller.admin.changes import ENTITY_KINDS, RequestedChange
+from minicontroller.admin.changes import ENTITY_KINDS, Change, Outcome
 from minicontroller.admin.spec import Changes
 from minicontroller.audit.event import Effect
 from minicontroller.cluster.errors import Refusal
 from minicontroller.cluster.znodes import acls, tokens
 from minicontroller.controller.handlers import decided_elements
 from minicontroller.controller.handlers.entity_changes import EntityEdit, change_entities
-from minicontroller.controller.handlers.planning import PlannedChange
 from minicontroller.protocol.acls import (
     AccessControlEntry,
     AclOperation,
@@ -43,12 +42,9 @@ def entry(user: str) -> AccessControlEntry:
 
 def allow(user: str, pattern: ResourcePattern = ORDERS) -> EntityEdit:
     return EntityEdit(
-        "acl",
-        f"Topic:LITERAL:{pattern.name}",
+        Change(f"Topic:LITERAL:{pattern.name}", "acl", {f"User:{user} may Read": ""}, {f"User:{user} may Read": "add"}),
         acls.acl_path(pattern),
         lambda entries: entries | {entry(user)},
-        Map({f"User:{user} may Read": ""}),
-        Map({f"User:{user} may Read": "add"}),
     )
 
 
@@ -57,22 +53,22 @@ def refuse(_value: Any) -> Any:
 
 
 def refused() -> EntityEdit:
-    return EntityEdit("acl", "Topic:LITERAL:orders", acls.acl_path(ORDERS), refuse)
+    return EntityEdit(Change("Topic:LITERAL:orders", "acl"), acls.acl_path(ORDERS), refuse)
 
 
 async def change(
     cluster: SmallCluster, edits: Sequence[EntityEdit], *, validate_only: bool = False, received_node: int | None = None
-) -> list[PlannedChange]:
+) -> list[Outcome]:
     node = cluster.controller_node
     context = context_for(node, ApiKey.CREATE_TOPICS, 7)
-    asked = [RequestedChange(each.name, each.kind) for each in edits]
+    asked = [each.change for each in edits]
     context.spec = msgspec.structs.replace(context.spec, changes=Changes("create_acls", lambda _request: asked))
     if received_node is not None:
         context.forwarded, context.origin.received_node = True, received_node
     return await change_entities(node, context, None, edits, validate_only=validate_only)
 
 
-def codes(changes: Sequence[PlannedChange]) -> list[int]:
+def codes(changes: Sequence[Outcome]) -> list[int]:
     return [each.code for each in changes]
 
 
@@ -109,7 +105,7 @@ async def test_edits_are_answered_in_their_order(cluster: SmallCluster, other: S
     """Edits of one entity are one write, each sees those before it, and a refused one does not
     hinder the others; all is in force everywhere with the answer.
     """
-    nowhere = EntityEdit("acl", "Topic:LITERAL:a/b", "", refuse)
+    nowhere = EntityEdit(Change("Topic:LITERAL:a/b", "acl"), "", refuse)
     edits = [allow("a"), nowhere, allow("x", BILLS), refused(), allow("b"), nowhere, allow("c")]
     changes = await change(cluster, edits)
     assert codes(changes) == [0, 42, 0, 42, 0, 42, 0]
@@ -144,12 +140,10 @@ async def test_refusals_of_another_node_keep_their_kind(cluster: SmallCluster, a
     context = context_for(cluster.controller_node, ApiKey.CREATE_TOPICS, 7)
     refusal = Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     for kind in (*ENTITY_KINDS, "topic", "broker", "logger", "resource"):
-        known = PlannedChange(
-            resource="x", kind=kind, refusal=refusal, operations={"k": "v"}, operation_kinds={"k": "set"}
-        )
+        known = Outcome(Change("x", kind, {"k": "v"}, {"k": "set"}), refusal=refusal)
         context.origin.decided = [decided_elements.encode(known)]
         (read,) = decided_elements.decode(context, validate_only=False)
-        assert (read.kind, read.resource, read.code, read.operations) == (kind, "x", refusal.code, {"k": "v"})
+        assert (read.change, read.code) == (known.change, refusal.code)
 
 
 async def test_what_is_so_already_is_not_written(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
@@ -181,7 +175,7 @@ async def test_a_dry_run_writes_nothing(cluster: SmallCluster, other: Store, aut
         seen.append(len(entries))
         return entries
 
-    looking = EntityEdit("acl", "x", acls.acl_path(ORDERS), look)
+    looking = EntityEdit(Change("x", "acl"), acls.acl_path(ORDERS), look)
     assert codes(await change(cluster, [allow("a"), looking, refused()], validate_only=True)) == [0, 0, 42]
     assert seen == [1]
     assert await other.get(acls.acl_path(ORDERS)) is None
@@ -190,11 +184,11 @@ async def test_a_dry_run_writes_nothing(cluster: SmallCluster, other: Store, aut
 
 async def test_configs_and_tokens_have_values_of_their_own(cluster: SmallCluster, autojump_clock: object) -> None:
     """An edit is given the configs as a mapping, and None where there is no token."""
-    quota = EntityEdit("client_quota", "x", "/config/users/x/clients/y", lambda configs: {**configs, "k": "v"})
-    token = EntityEdit("token", "id", tokens.token_path("id"), lambda token: token)
+    quota = EntityEdit(Change("x", "client_quota"), "/config/users/x/clients/y", lambda configs: {**configs, "k": "v"})
+    token = EntityEdit(Change("id", "token"), tokens.token_path("id"), lambda token: token)
     assert codes(await change(cluster, [quota, token])) == [0, 0]
     assert dict(cluster.members[3].node.security.configs["users/x/clients/y"].configs) == {"k": "v"}
-    again = EntityEdit("client_quota", "x", "/config/users/x/clients/y", lambda configs: configs)
+    again = EntityEdit(Change("x", "client_quota"), "/config/users/x/clients/y", lambda configs: configs)
     assert codes(await change(cluster, [again])) == [0]
 
 
@@ -234,7 +228,9 @@ async def test_each_edit_has_its_event(audited: SmallCluster, tmp_path: Path, au
         audited,
         [
             EntityEdit(
-                "user", "u", "/config/users/u", lambda _: {"SCRAM-SHA-256": "hush"}, Map({"SCRAM-SHA-256": "hush"})
+                Change("u", "user", Map({"SCRAM-SHA-256": "hush"})),
+                "/config/users/u",
+                lambda _: {"SCRAM-SHA-256": "hush"},
             )
         ],
     )

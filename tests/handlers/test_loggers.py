@@ -11,7 +11,7 @@ import trio
 import trio.testing
 
 from minicontroller.audit.event import REDACTED, Decision, Effect, EntityChange
-from minicontroller.controller.active.jobs import Draft, Element
+from minicontroller.controller.active.jobs import Draft, StagedElement
 from minicontroller.policies import AlterLoggersRequest, ClusterState, PolicyViolation, TopicManagementPolicy
 from minicontroller.process.settings.log_levels import KAFKA_LOGGERS, described_levels, levels, levels_after
 from minicontroller.protocol.error_codes import ErrorCode
@@ -189,7 +189,7 @@ async def test_a_client_who_leaves(is_audited: bool, tmp_path: Path) -> None:
     logging.getLogger(TEST).setLevel(logging.INFO)
     held = trio.Event()
 
-    async def slow(_draft: Draft) -> list[Element]:
+    async def slow(_draft: Draft) -> list[StagedElement]:
         await held.wait()
         return []
 
@@ -197,7 +197,7 @@ async def test_a_client_who_leaves(is_audited: bool, tmp_path: Path) -> None:
         ruling({"audit.dir": str(tmp_path)} if is_audited else None, policy=Audible()) as cluster,
         trio.open_nursery() as nursery,
     ):
-        nursery.start_soon(cluster.controller.write, slow)
+        nursery.start_soon(cluster.controller.writer.write, slow)
         await trio.testing.wait_all_tasks_blocked(0.01)
 
         async def ask_and_leave(task_status: trio.TaskStatus[trio.CancelScope]) -> None:

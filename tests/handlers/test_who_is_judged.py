@@ -8,7 +8,7 @@ import pytest
 import trio.testing
 
 from minicontroller.audit.event import Decision
-from minicontroller.controller.active.jobs import Draft, Element
+from minicontroller.controller.active.jobs import Draft, StagedElement
 from minicontroller.policies import (
     ClusterState,
     CreateTopicRequest,
@@ -80,7 +80,7 @@ async def test_a_deletion_that_somebody_else_has_begun(
         await cluster.make(wanted("t", 1, 1))
         held = trio.Event()
 
-        async def slow(_draft: Draft) -> list[Element]:
+        async def slow(_draft: Draft) -> list[StagedElement]:
             await held.wait()
             return []
 
@@ -90,7 +90,7 @@ async def test_a_deletion_that_somebody_else_has_begun(
             answers[principal] = row.error_code
 
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(cluster.controller.write, slow)
+            nursery.start_soon(cluster.controller.writer.write, slow)
             for principal in (OWNER, STRANGER, FRIEND):
                 await trio.testing.wait_all_tasks_blocked(0.01)
                 nursery.start_soon(delete, principal)

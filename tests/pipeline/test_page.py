@@ -114,8 +114,8 @@ def test_a_table_on_the_page_has_the_columns_that_tell_something() -> None:
     """Those of nothing but zeros go, unless only names would be left: then zeros are
     what it tells.
     """
-    assert a_table(("a", 1, None)).telling().columns == COLUMNS[:2]
-    assert a_table(("a", 0, None)).telling().columns == COLUMNS
+    assert a_table(("a", 1, None)).with_content().columns == COLUMNS[:2]
+    assert a_table(("a", 0, None)).with_content().columns == COLUMNS
 
 
 def test_a_caller_without_a_name_is_not_authenticated() -> None:
@@ -123,7 +123,7 @@ def test_a_caller_without_a_name_is_not_authenticated() -> None:
     never left out as empty.
     """
     columns = (COLUMNS[0], Column("principal", "Principal", ValueKind.PRINCIPAL), COLUMNS[1])
-    assert ReportTable("table", "A table", columns, [("a", None, 0)]).telling().columns == columns[:2]
+    assert ReportTable("table", "A table", columns, [("a", None, 0)]).with_content().columns == columns[:2]
     assert (shown(None, ValueKind.PRINCIPAL), shown("User:alice", ValueKind.PRINCIPAL)) == (
         "(not authenticated)",
         "User:alice",

@@ -4,6 +4,13 @@ from typing import Any
 
 import msgspec
 
+from minicontroller.cluster.delta import (
+    EntitiesChanged,
+    PartitionsChanged,
+    TopicBecomes,
+    TopicConfigured,
+    TopicMarked,
+)
 from minicontroller.cluster.errors import Refusal
 from minicontroller.controller.active import jobs, writer
 from minicontroller.controller.handlers import alter_configs, changes, create_topics
@@ -16,13 +23,8 @@ def doubt_is_success() -> None:
     """What was on its way when the connection broke is answered with success, whatever the tree
     shows then.
     """
-    init = jobs.Element.__init__
-
-    def sure(element: Any, *arguments: Any, **named: Any) -> None:
-        init(element, *arguments, **named)
-        element.holds = lambda _image: True
-
-    planting.put_in(jobs.Element, "__init__", sure)
+    for kind in (TopicBecomes, TopicMarked, TopicConfigured, PartitionsChanged, EntitiesChanged):
+        planting.put_in(kind, "holds", lambda _delta, _image: True)
 
 
 @planting.planted(troubles=("unheard_by_zookeeper",))

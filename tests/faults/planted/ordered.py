@@ -56,7 +56,7 @@ def planned_upon_what_is_committed() -> None:
         pending = draft.image
         draft.image = planner._node.controller.image
         change = await plan(planner, draft, alteration)
-        draft.image = pending if change.element is None else change.element.apply(pending)
+        draft.image = pending if change.element is None else change.element.delta.apply(pending)
         return change
 
     planting.put_in(config_changes.AlterationPlanner, "_plan_one", behind)

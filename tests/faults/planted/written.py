@@ -69,7 +69,7 @@ def new_id_by_growth() -> None:
     """A topic that grows is written with another id."""
     staged = create_partitions.PartitionsPlanner._staged
 
-    async def other(planner: Any, draft: Any, before: Any, after: Any) -> Any:
-        return await staged(planner, draft, before, msgspec.structs.replace(after, topic_id=bytes(range(16))))
+    async def other(planner: Any, draft: Any, before: Any, after: Any, grown: Any) -> Any:
+        return await staged(planner, draft, before, msgspec.structs.replace(after, topic_id=bytes(range(16))), grown)
 
     planting.put_in(create_partitions.PartitionsPlanner, "_staged", other)

@@ -108,7 +108,7 @@ def test_every_thing_has_its_row_in_the_order_of_the_request(key: ApiKey, names:
     expected = [REFUSED if thing in {part.key for part in refused} else CARRIED_OUT for thing in things]
     assert codes(form, whole) == expected
     if theirs is not None:
-        assert [{each.code for each in found} for found in form.outcomes(passed, theirs)] == [{CARRIED_OUT}] * len(
+        assert [{each.code for each in found} for found in form.answers(passed, theirs)] == [{CARRIED_OUT}] * len(
             passed
         )
 
@@ -118,9 +118,9 @@ def test_parts_hold_everything(names: list[str]) -> None:
     """The parts of a request name each thing once, and repeated ones together."""
     request = request_of(ApiKey.CREATE_TOPICS, names)
     parts = FORMS[ApiKey.CREATE_TOPICS].parts(request)
-    assert [part.requested.resource for part in parts] == list(dict.fromkeys(names))
+    assert [part.change.resource for part in parts] == list(dict.fromkeys(names))
     assert sorted(place for part in parts for place in part.places) == [("topics", n) for n in range(len(names))]
-    assert {part.requested.resource for part in parts if part.is_repeated} == {n for n in names if names.count(n) > 1}
+    assert {part.change.resource for part in parts if part.is_repeated} == {n for n in names if names.count(n) > 1}
 
 
 def test_outcomes_follow_names_and_not_the_order_of_rows() -> None:
@@ -153,8 +153,8 @@ def test_outcomes_follow_names_and_not_the_order_of_rows() -> None:
 
 def outcomes(request: Any, key: ApiKey, response: Any) -> dict[str, list[int]]:
     parts = WHOLE_FORMS[key].parts(request)
-    found = WHOLE_FORMS[key].outcomes(parts, response)
-    return {part.requested.resource: [each.code for each in own] for part, own in zip(parts, found, strict=True)}
+    found = WHOLE_FORMS[key].answers(parts, response)
+    return {part.change.resource: [each.code for each in own] for part, own in zip(parts, found, strict=True)}
 
 
 def test_outcomes_of_many_parts_are_found_at_once() -> None:
@@ -164,5 +164,5 @@ def test_outcomes_of_many_parts_are_found_at_once() -> None:
     parts = form.parts(request)
     response = form.together(request, 7, None, [(part, CARRIED_OUT, "") for part in parts])
     began = time.process_time()
-    assert len(form.outcomes(parts, response)) == MOST_PARTS
+    assert len(form.answers(parts, response)) == MOST_PARTS
     assert time.process_time() - began < 1.0  # 0.03 s; 9 s if each part looks at each row
