@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import msgspec
 
 from ...admin.apis import SPECS
-from ...admin.changes import Change, kind_and_name
+from ...admin.changes import Outcome, kind_and_name
 from ...admin.error_answers import error_answer
 from ...admin.spec import Fields, InnerRows, Rows, Spec, copied
 from ...cluster.entities import NO_TOPIC_ID
@@ -25,27 +25,8 @@ from ...protocol.messages.alter_partition_reassignments import (
 )
 from ...protocol.registry import KAFKA
 from ...protocol.schema import WireStruct
+from .parts import Part, Place
 from .repetitions import contradiction
-
-Place = tuple[str, int]
-"""A field of a request, and the index of one of its elements."""
-
-
-class Part(msgspec.Struct):
-    """A part of a request: everything that it asks for of one topic or resource."""
-
-    key: Hashable
-    places: list[Place]
-    """Where the part stands in the request."""
-    change: Change
-    topic_id: bytes = NO_TOPIC_ID
-    """The id of a topic that the request gives by its id alone."""
-    contradiction: str | None = None
-    """Why it is refused, if it asks two things of one."""
-
-    @property
-    def is_repeated(self) -> bool:
-        return len(self.places) > 1
 
 
 class ClusterAnswer(msgspec.Struct, frozen=True):
@@ -141,7 +122,8 @@ class PartedForm(msgspec.Struct, frozen=True, eq=False):
     def _part(self, request: Any, key: Hashable, places: list[Place], topic_id: bytes) -> Part:
         changes, own = self.spec.changes, self.only(request, places)
         assert changes is not None
-        return Part(key, places, next(iter(changes.requested(own))), topic_id, contradiction(self.key, own))
+        change = next(iter(changes.requested(own)))
+        return Part(key, places, Outcome(change), topic_id, contradiction(self.key, own))
 
     def only(self, request: Any, places: Iterable[Place]) -> Any:
         """Return the request with these elements and no others, in the same order."""

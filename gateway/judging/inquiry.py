@@ -24,7 +24,8 @@ from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from ..parties import AskForClient
 from . import automatic
 from .dissection import FORMS, ClusterAnswer
-from .judged import CLUSTER_REFUSES, Judged, JudgedPart
+from .judged import Judged
+from .parts import CLUSTER_REFUSES, Part
 from .questions import NotAsked, NotSeen
 from .records import KNOWN_CODES
 
@@ -63,7 +64,7 @@ async def inquire(judged: Judged, version: int, ask: AskForClient) -> None:
     response = await ask(judged.form.key, version, request)
     if getattr(response, "error_code", ErrorCode.NONE):
         judged.refusing = response
-    answers = judged.form.answers([each.part for each in unseen], response)
+    answers = judged.form.answers(unseen, response)
     for each, outcomes in zip(unseen, answers, strict=True):
         for outcome in outcomes[:1]:
             _refuse(each, outcome)
@@ -81,7 +82,7 @@ async def _inquire_about_election(judged: Judged, version: int, ask: AskForClien
         judged.refusing = msgspec.structs.replace(response, replica_election_results=[])
 
 
-def _refuse(each: JudgedPart, outcome: ClusterAnswer) -> None:
+def _refuse(each: Part, outcome: ClusterAnswer) -> None:
     """Refuse a part as the cluster does. What the cluster would carry out has come to be since the
     gateway looked, and the client is to ask again.
     """
@@ -97,24 +98,24 @@ def _refuse(each: JudgedPart, outcome: ClusterAnswer) -> None:
 # ------------------------------------------------------------------ requests without an effect
 
 
-def _dry_run(judged: Judged, unseen: Sequence[JudgedPart]) -> Any:
-    places = [place for each in unseen for place in each.part.places]
+def _dry_run(judged: Judged, unseen: Sequence[Part]) -> Any:
+    places = [place for each in unseen for place in each.places]
     return msgspec.structs.replace(FORMS[judged.form.key].only(judged.request, places), validate_only=True)
 
 
-def _of_no_topics(judged: Judged, _unseen: Sequence[JudgedPart]) -> Any:
+def _of_no_topics(judged: Judged, _unseen: Sequence[Part]) -> Any:
     """Return a request of which only the right to send it is checked, that to alter the cluster."""
     return msgspec.structs.replace(judged.request, topics=[])
 
 
-def _of_no_partition(judged: Judged, unseen: Sequence[JudgedPart]) -> Any:
+def _of_no_partition(judged: Judged, unseen: Sequence[Part]) -> Any:
     rows = [DeleteRecordsPartition(NO_PARTITION)]
     return msgspec.structs.replace(
-        judged.request, topics=[DeleteRecordsTopic(each.outcome.change.resource, rows) for each in unseen]
+        judged.request, topics=[DeleteRecordsTopic(each.change.resource, rows) for each in unseen]
     )
 
 
-INQUIRIES: Mapping[int, Callable[[Judged, Sequence[JudgedPart]], Any]] = MappingProxyType(
+INQUIRIES: Mapping[int, Callable[[Judged, Sequence[Part]], Any]] = MappingProxyType(
     {
         ApiKey.CREATE_PARTITIONS: _dry_run,
         ApiKey.ALTER_CONFIGS: _dry_run,
@@ -126,16 +127,14 @@ INQUIRIES: Mapping[int, Callable[[Judged, Sequence[JudgedPart]], Any]] = Mapping
 """Make the request of the same API that stands for the parts which are not seen."""
 
 
-async def _inquire_about_deletion(
-    judged: Judged, version: int, unseen: Sequence[JudgedPart], ask: AskForClient
-) -> None:
+async def _inquire_about_deletion(judged: Judged, version: int, unseen: Sequence[Part], ask: AskForClient) -> None:
     """Ask for the deletion of topics that cannot be, each named as often as what it stands for. The
     answer is that to any topic which does not exist. That the right is missing is the answer for
     those alone which the client may not describe, because it may have rights to others.
     """
-    groups: dict[tuple[bool, bool], list[JudgedPart]] = {}
+    groups: dict[tuple[bool, bool], list[Part]] = {}
     for each in unseen:
-        groups.setdefault((each.part.topic_id != NO_TOPIC_ID, each.part.is_repeated), []).append(each)
+        groups.setdefault((each.topic_id != NO_TOPIC_ID, each.is_repeated), []).append(each)
     request = _deletion(judged, version, groups)
     response = await ask(ApiKey.DELETE_TOPICS, version, request)
     answers = judged.form.answers(judged.form.parts(request), response)
@@ -158,10 +157,10 @@ def _deletion(judged: Judged, version: int, groups: Iterable[tuple[bool, bool]])
     return msgspec.structs.replace(judged.request, topic_names=[*(each.name for each in topics), *others])
 
 
-async def _hidden(named: Sequence[JudgedPart], ask: AskForClient) -> list[JudgedPart]:
+async def _hidden(named: Sequence[Part], ask: AskForClient) -> list[Part]:
     """Return those that are about topics which the client may not describe."""
-    topics = [MetadataRequestTopic(name=each.outcome.change.resource) for each in named]
+    topics = [MetadataRequestTopic(name=each.change.resource) for each in named]
     request = MetadataRequest(topics, allow_auto_topic_creation=False)
     response = await ask(ApiKey.METADATA, automatic.CREATION_IS_ASKED_SINCE, request)
     names = {row.name for row in response.topics if row.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED}
-    return [each for each in named if each.outcome.change.resource in names]
+    return [each for each in named if each.change.resource in names]

@@ -35,8 +35,9 @@ from ...protocol.error_codes import ErrorCode
 from .cluster_reader import NotKnownError
 from .description import PassingRequest
 from .dissection import Form, PartedForm
-from .judged import CLUSTER_REFUSES, NO_JUDGED_API, NO_JUDGED_KIND, NO_POLICY, Judged, JudgedPart, is_dry_run
+from .judged import Judged, is_dry_run
 from .mirror import Mirror
+from .parts import CLUSTER_REFUSES, NO_JUDGED_API, NO_JUDGED_KIND, NO_POLICY, Part
 from .preparing import CONTROLLED_KINDS, Preparation
 from .questions import Asker, NotAsked, NotSeen, Question, can_never_be
 from .turns import Turns
@@ -119,7 +120,7 @@ class Judge:
             request=request,
             too_long=too_long,
             form=form,
-            parts=[JudgedPart.of(part) for part in form.parts(request)],
+            parts=form.parts(request),
             turn=self._turns.stand(()),
             image=self._mirror.image,
             validate_only=is_dry_run(request),
@@ -215,7 +216,7 @@ class Judge:
                 each.outcome.refusal = None
                 self._pass_unjudged(judged, each, decided)
 
-    def _pass_unjudged(self, judged: Judged, each: JudgedPart, reason: str) -> None:
+    def _pass_unjudged(self, judged: Judged, each: Part, reason: str) -> None:
         """Let a part pass of which there is no verdict."""
         if self._policy is None:
             each.pass_unjudged(NO_POLICY)
@@ -235,7 +236,7 @@ class Judge:
         judged.supposed = self.changed_topics
         if judged.is_automatic:  # another request may have had a topic created meanwhile
             for each in judged.parts:
-                each.is_there = each.outcome.change.resource in image.topics
+                each.is_there = each.change.resource in image.topics
         asker = Asker(judged.asked, self._mirror.defaults, validate_only=judged.validate_only)
         time_slice = TimeSlice()
         for each in judged.parts:
@@ -248,7 +249,7 @@ class Judge:
         if judged.form.is_whole and judged.refused:
             _refuse_rest(judged)
 
-    async def _judge_part(self, asker: Asker, judged: Judged, each: JudgedPart, image: Image) -> None:
+    async def _judge_part(self, asker: Asker, judged: Judged, each: Part, image: Image) -> None:
         """Give a part the grounds on which it passes, or refuse it."""
         exempt = self._exemption(judged, each)
         if exempt is not None:
@@ -271,15 +272,15 @@ class Judge:
             elif each.outcome.judgement is None or each.outcome.judgement.verdict is None:
                 self._pass_unjudged(judged, each, refusal.message or refusal.code.name)
 
-    def _exemption(self, judged: Judged, each: JudgedPart) -> Unjudged | None:
+    def _exemption(self, judged: Judged, each: Part) -> Unjudged | None:
         """Return why a part needs no verdict in any state of the cluster; None if it does."""
         if judged.form.is_whole:
             return None if self.judges_api(judged.asked.policy_api) else NO_JUDGED_API
-        is_refused = each.part.is_repeated and judged.form.refuses_repeated
+        is_refused = each.is_repeated and judged.form.refuses_repeated
         is_nothing = judged.form.key != ApiKey.CREATE_TOPICS and self._preparation.is_no_thing(each)
         if is_refused or is_nothing or all(map(can_never_be, each.elements(judged.request))):
             return CLUSTER_REFUSES
-        if each.outcome.change.kind == "resource":
+        if each.change.kind == "resource":
             return NO_JUDGED_KIND
         return NO_POLICY if self._policy is None else None
 
@@ -316,23 +317,23 @@ class Judge:
                         image = each.question.delta.apply(image)
         return image
 
-    def _question(self, asker: Asker, judged: Judged, each: JudgedPart, image: Image) -> Question:
+    def _question(self, asker: Asker, judged: Judged, each: Part, image: Image) -> Question:
         """Return the question about a part. Raises NotSeen, Refusal, NotKnownError."""
-        requested = each.part.change
-        if each.part.contradiction is not None:
-            raise Refusal(ErrorCode.INVALID_REQUEST, each.part.contradiction)
+        requested = each.change
+        if each.contradiction is not None:
+            raise Refusal(ErrorCode.INVALID_REQUEST, each.contradiction)
         if judged.form.is_whole:
             return asker.admin(requested)
-        if each.part.is_repeated and judged.form.repeated is not None:
+        if each.is_repeated and judged.form.repeated is not None:
             raise Refusal(ErrorCode.INVALID_REQUEST, judged.form.repeated)
         wanted, *_ = each.elements(judged.request)
-        if each.outcome.change.kind in CONTROLLED_KINDS:
+        if each.change.kind in CONTROLLED_KINDS:
             return _question_of_broker(asker, each, wanted)
-        if each.outcome.change.kind in OPERATION_OF_KIND:
+        if each.change.kind in OPERATION_OF_KIND:
             return asker.other_configs(image, requested)
         if judged.form.key == ApiKey.CREATE_TOPICS:
             return asker.creation(image, wanted, automatic=judged.is_automatic)
-        topic = image.topics.get(each.outcome.change.resource)
+        topic = image.topics.get(each.change.resource)
         if topic is None:
             raise _not_seen(judged.asked.api_key, each)
         try:
@@ -342,10 +343,8 @@ class Judge:
         except Refusal as refusal:  # which would tell a client without rights that the topic is there
             raise NotAsked(refusal.code, refusal.message) from refusal
 
-    def _question_of_topic(
-        self, asker: Asker, judged: Judged, each: JudgedPart, image: Image, topic: Topic
-    ) -> Question:
-        requested = each.part.change
+    def _question_of_topic(self, asker: Asker, judged: Judged, each: Part, image: Image, topic: Topic) -> Question:
+        requested = each.change
         wanted, *_ = each.elements(judged.request)
         match judged.form.key:
             case ApiKey.DELETE_TOPICS:
@@ -360,10 +359,10 @@ class Judge:
                 return asker.topic_configs(topic, wanted, requested)
 
 
-def _not_seen(api_key: int, each: JudgedPart) -> NotSeen:
+def _not_seen(api_key: int, each: Part) -> NotSeen:
     """Return the refusal of what is about a topic that was not seen. Clients try it again."""
-    code, text = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{each.outcome.change.resource}' does not exist."
-    if each.part.topic_id != NO_TOPIC_ID:
+    code, text = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{each.change.resource}' does not exist."
+    if each.topic_id != NO_TOPIC_ID:
         code, text = ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID."
     is_told = api_key != ApiKey.DELETE_TOPICS  # Kafka 3.9 has no text there
     return NotSeen(code, text if is_told else None, reason=text)
@@ -371,17 +370,17 @@ def _not_seen(api_key: int, each: JudgedPart) -> NotSeen:
 
 def _refuse_rest(judged: Judged) -> None:
     """Refuse all parts of a request of which one is refused."""
-    (_, code, message), *_ = judged.refused
+    first = judged.refused[0].refusal
     for each in judged.passed:
-        each.outcome.refusal = Refusal(code, message, reason="Another part of the request was refused.")
+        each.outcome.refusal = Refusal(first.code, first.message, reason="Another part of the request was refused.")
 
 
-def _question_of_broker(asker: Asker, each: JudgedPart, wanted: Any) -> Question:
+def _question_of_broker(asker: Asker, each: Part, wanted: Any) -> Question:
     if isinstance(each.before, Exception):
         raise each.before
-    if each.part.change.kind == "logger":
-        return asker.levels(each.before, each.part.change)
-    return asker.broker_configs(each.before, wanted, each.part.change)
+    if each.change.kind == "logger":
+        return asker.levels(each.before, each.change)
+    return asker.broker_configs(each.before, wanted, each.change)
 
 
 def _too_long(form: Form, request: Any) -> Refusal | None:

@@ -20,8 +20,9 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.config_resources import ResourceType
 from ...protocol.error_codes import ErrorCode
 from .cluster_reader import NotKnownError
-from .judged import Judged, JudgedPart
+from .judged import Judged
 from .mirror import Mirror
+from .parts import Part
 from .questions import NotSeen
 from .resolution import resolution
 from .turns import Turns
@@ -53,7 +54,7 @@ class Preparation:
         if judged.form.is_whole and self._judges_api(judged.asked.policy_api):
             await self._resolve(judged)
         await self._name_topics(judged.parts)
-        topics = {each.outcome.change.resource for each in judged.parts if _is_of_topic(each)}
+        topics = {each.change.resource for each in judged.parts if _is_of_topic(each)}
         seen: set[str] = set()
         if judged.form.key != ApiKey.CREATE_TOPICS:
             await self._look_for(topics)  # before its turn, so that nobody waits for what is not there
@@ -68,8 +69,8 @@ class Preparation:
         await self._mirror.look(topics)
         await self._look_for(seen)
         for each in judged.parts:
-            if each.outcome.change.kind in CONTROLLED_KINDS and not judged.form.is_whole and not self.is_no_thing(each):
-                each.before = await self._before(each.part.change)
+            if each.change.kind in CONTROLLED_KINDS and not judged.form.is_whole and not self.is_no_thing(each):
+                each.before = await self._before(each.change)
 
     async def _resolve(self, judged: Judged) -> None:
         """Find out what a request means that does not name it. Raises NotKnownError, Refusal."""
@@ -77,16 +78,16 @@ class Preparation:
         if found is not None and found.excess is not None and not self._enforces:
             raise Refusal(ErrorCode.INVALID_REQUEST, found.excess)  # the client's own request goes on unjudged
         if found is not None and found.parts:  # or else its own words are judged, as far as there are any
-            judged.parts = [JudgedPart.of(part) for part in found.parts]
+            judged.parts = found.parts
         judged.resolution = found if self._enforces else None
 
     @staticmethod
-    def is_no_thing(each: JudgedPart) -> bool:
+    def is_no_thing(each: Part) -> bool:
         """Whether nothing can have the name that a part gives."""
-        kind, name = each.outcome.change.kind, each.outcome.change.resource
+        kind, name = each.change.kind, each.change.resource
         if kind in CONTROLLED_KINDS:
             return java_int(name) is None and not (kind == "broker" and not name)
-        return kind == "topic" and each.part.topic_id == NO_TOPIC_ID and not is_valid_topic_name(name)
+        return kind == "topic" and each.topic_id == NO_TOPIC_ID and not is_valid_topic_name(name)
 
     async def _look_for(self, names: set[str]) -> None:
         """Look again for topics that are not shown. Raises NotKnownError."""
@@ -114,11 +115,11 @@ class Preparation:
         except NotKnownError as error:
             return error
 
-    async def _name_topics(self, parts: Sequence[JudgedPart]) -> None:
+    async def _name_topics(self, parts: Sequence[Part]) -> None:
         """Find the names of topics that are given by their ids. Raises NotKnownError."""
-        by_id = [each for each in parts if each.part.topic_id != NO_TOPIC_ID]
+        by_id = [each for each in parts if each.topic_id != NO_TOPIC_ID]
         for look in range(self._looks):
-            unknown = [each.part.topic_id for each in by_id if self._named(each) is None]
+            unknown = [each.topic_id for each in by_id if self._named(each) is None]
             if not unknown:
                 break
             if look:
@@ -128,10 +129,10 @@ class Preparation:
             named = self._named(each) or ""
             each.outcome.change = msgspec.structs.replace(each.outcome.change, resource=named)
 
-    def _named(self, each: JudgedPart) -> str | None:
-        topic = self._mirror.image.topic_by_id(each.part.topic_id)
+    def _named(self, each: Part) -> str | None:
+        topic = self._mirror.image.topic_by_id(each.topic_id)
         return None if topic is None else topic.name
 
 
-def _is_of_topic(each: JudgedPart) -> bool:
-    return each.outcome.change.kind == "topic" and bool(each.outcome.change.resource) and bool(each.part.places)
+def _is_of_topic(each: Part) -> bool:
+    return each.change.kind == "topic" and bool(each.change.resource) and bool(each.places)

@@ -28,8 +28,9 @@ from .cluster_reader import NotKnownError
 from .description import PassingRequest
 from .dissection import ClusterAnswer
 from .judge import Judge
-from .judged import Judged, JudgedPart
+from .judged import Judged
 from .mirror import Mirror
+from .parts import Part
 from .reading import with_moves_of
 
 log = logging.getLogger("minicontroller.gateway")
@@ -50,7 +51,7 @@ NO_ANSWER = ClusterAnswer(ErrorCode.UNKNOWN_SERVER_ERROR, "The cluster did not a
 class Result(msgspec.Struct, eq=False):
     """The outcome of a part, or of some of its partitions."""
 
-    judged: JudgedPart
+    judged: Part
     outcome: Outcome
     changes_topics: bool
     is_in_doubt: bool = False
@@ -185,7 +186,7 @@ class Records:
 def _results(judged: Judged, response: object | None) -> list[Result]:
     """Return what became of each part, in the order of the request."""
     passed = judged.passed
-    found = [] if response is None else judged.form.answers([each.part for each in passed], response)
+    found = [] if response is None else judged.form.answers(passed, response)
     answers = dict(zip(map(id, passed), found, strict=False))
     results: list[Result] = []
     for each in judged.parts:
@@ -197,7 +198,7 @@ def _results(judged: Judged, response: object | None) -> list[Result]:
     return results
 
 
-def _result(judged: Judged, each: JudgedPart, answer: ClusterAnswer) -> Result:
+def _result(judged: Judged, each: Part, answer: ClusterAnswer) -> Result:
     outcome = each.outcome
     if answer.partitions:
         change = msgspec.structs.replace(

@@ -15,7 +15,7 @@ from uuid import uuid4
 import msgspec
 
 from ...admin.acl_filters import entry_text, pattern_text
-from ...admin.changes import Change
+from ...admin.changes import Change, Outcome
 from ...admin.requested_changes import election_type
 from ...cluster.image import Image
 from ...protocol.acls import AccessControlEntry, ResourcePattern
@@ -32,8 +32,8 @@ from ...protocol.messages.elect_leaders import (
     ReplicaElectionResult,
     TopicPartitions,
 )
-from .dissection import Part
 from .mirror import Mirror
+from .parts import Part
 
 MOST_FILTERS = 200
 """How many filters a DeleteAcls may have that is judged: the cluster is asked what each matches."""
@@ -97,7 +97,7 @@ async def _deletion(request: DeleteAclsRequest, mirror: Mirror) -> Resolution:
     if sum(map(len, named)) > MOST_ACLS:
         return _too_much(request, f"The gateway judges at most {MOST_ACLS} matching ACLs in one request.")
     parts = [
-        Part(("acl", name), [], Change(name, "acl", entries, dict.fromkeys(entries, "delete")))
+        Part(("acl", name), [], Outcome(Change(name, "acl", entries, dict.fromkeys(entries, "delete"))))
         for name, entries in sorted(matched.items())
     ]
     exact = msgspec.structs.replace(request, filters=[each for filters in named for each in filters])
@@ -158,7 +158,7 @@ def _election(request: ElectLeadersRequest, image: Image) -> Resolution:
     kind = election_type(request)
     topics = sorted(image.topics.values(), key=lambda topic: topic.name)
     named = [TopicPartitions(topic.name, list(range(len(topic.partitions)))) for topic in topics]
-    parts = [Part(("topic", each.name), [], Change(each.name, election_type=kind)) for each in topics]
+    parts = [Part(("topic", each.name), [], Outcome(Change(each.name, election_type=kind))) for each in topics]
     return Resolution(parts, msgspec.structs.replace(request, topic_partitions=named), _of_everything)
 
 

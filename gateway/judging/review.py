@@ -111,7 +111,8 @@ class JudgedReview(Review):
     def _whole(self, response: Any | None) -> Any:
         """Return the response to the whole request."""
         refused = []
-        for part, code, message in self.judged.refused:
+        for part in self.judged.refused:
+            code, message = part.refusal.code, part.refusal.message
             known = _known(self._header, code)
             refused.append((part, known, message if code == known else None))
         whole = self.judged.refusing if response is None else response
@@ -136,7 +137,7 @@ class AutomaticReview(JudgedReview):
         """
         self._request = request
         may_create = automatic.leave_new_topics(judged)
-        self._refused = {part.change.resource: code for part, code, _ in judged.refused}
+        self._refused = {part.change.resource: part.refusal.code for part in judged.refused}
         if judged.too_long is not None:
             self._refused = dict.fromkeys(missing, *self._refused.values()) if self._refused else {}
         version = header.api_version
@@ -149,7 +150,7 @@ class AutomaticReview(JudgedReview):
         super().__init__(reviewer, header, judged, frame, version=version)
 
     def _outcome(self, response: Any | None) -> Any | None:
-        names = [each.outcome.change.resource for each in self.judged.passed]
+        names = [each.change.resource for each in self.judged.passed]
         return automatic.outcome(names, response)
 
     def _whole(self, response: Any | None) -> Any:
@@ -298,9 +299,9 @@ def _passed(header: RequestHeader, judged: Judged, frame: bytes) -> bytes:
     request = judged.request if judged.resolution is None else judged.resolution.request
     for each in passed:
         if each.stated is not None:
-            request = FORMS[header.api_key].replaced(request, each.part.places, each.stated)
+            request = FORMS[header.api_key].replaced(request, each.places, each.stated)
     if len(passed) < len(judged.parts):
-        request = FORMS[header.api_key].only(request, [place for each in passed for place in each.part.places])
+        request = FORMS[header.api_key].only(request, [place for each in passed for place in each.places])
     return _sized(frame) if request is judged.request else _encoded(header, request)
 
 

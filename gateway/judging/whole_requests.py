@@ -13,7 +13,7 @@ import msgspec
 
 from ...admin.alter_client_quotas import entity_name
 from ...admin.apis import SPECS
-from ...admin.changes import Change
+from ...admin.changes import Change, Outcome
 from ...admin.error_answers import error_answer, error_codes
 from ...admin.requested_changes import requested_changes
 from ...admin.spec import Spec
@@ -21,7 +21,8 @@ from ...policies.rules.vocabulary import OPERATION_OF_API
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
-from .dissection import ClusterAnswer, Part
+from .dissection import ClusterAnswer
+from .parts import Part
 from .repetitions import contradiction
 
 
@@ -42,7 +43,7 @@ class WholeForm(msgspec.Struct, frozen=True, eq=False):
         """Return a part for each resource that a request names."""
         why = contradiction(self.key, request)
         return [
-            Part((each.kind, each.resource), [], each, contradiction=why)
+            Part((each.kind, each.resource), [], Outcome(each), contradiction=why)
             for each in requested_changes(self.spec, request)
         ]
 
@@ -100,7 +101,7 @@ class UndividedForm(WholeForm, frozen=True, eq=False):
 
     def parts(self, _request: Any) -> list[Part]:
         """Return the only part."""
-        return [Part(("request",), [], Change("", "resource"))]
+        return [Part(("request",), [], Outcome(Change("", "resource")))]
 
     def answers(self, parts: Sequence[Part], response: Any) -> list[list[ClusterAnswer]]:
         """Return the only answer, which is in doubt if the rows do not agree."""

@@ -16,7 +16,8 @@ from minicontroller.client.network import BrokerLink
 from minicontroller.gateway.judging import automatic, inquiry, questions
 from minicontroller.gateway.judging.cluster_reader import ClusterReader
 from minicontroller.gateway.judging.dissection import FORMS
-from minicontroller.gateway.judging.judged import NO_POLICY, Judged, JudgedPart
+from minicontroller.gateway.judging.judged import Judged
+from minicontroller.gateway.judging.parts import NO_POLICY, Part
 from minicontroller.gateway.judging.questions import NotSeen
 from minicontroller.gateway.judging.review import Reviewer
 from minicontroller.policies.rules.facts import Facts
@@ -33,7 +34,7 @@ class Plant(msgspec.Struct, frozen=True):
         patch.setattr(self.owner, self.name, self.fault)
 
 
-def _passed(part: JudgedPart, refusal: Any, refuse: Callable[..., None] = JudgedPart.refuse) -> None:
+def _passed(part: Part, refusal: Any, refuse: Callable[..., None] = Part.refuse) -> None:
     if isinstance(refusal, NotSeen):
         part.pass_unjudged(NO_POLICY)
     else:
@@ -52,13 +53,13 @@ def _left(judged: Judged) -> bool:
     return bool(judged.passed)
 
 
-def _in_earnest(judged: Judged, unseen: Sequence[JudgedPart]) -> Any:
-    places = [place for each in unseen for place in each.part.places]
+def _in_earnest(judged: Judged, unseen: Sequence[Part]) -> Any:
+    places = [place for each in unseen for place in each.places]
     return FORMS[judged.form.key].only(judged.request, places)
 
 
 PLANTS: Mapping[str, Plant] = {
-    "what was not seen passes": Plant(JudgedPart, "refuse", _passed),
+    "what was not seen passes": Plant(Part, "refuse", _passed),
     "an inquiry has an effect": Plant(inquiry, "INQUIRIES", dict.fromkeys(inquiry.INQUIRIES, _in_earnest)),
     "any broker is read": Plant(ClusterReader, "_chosen", _any_broker),
     "exemption by an old reading": Plant(Facts, "_state_may_be_old", False),

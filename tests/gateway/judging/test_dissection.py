@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicontroller.gateway.judging.dissection import FORMS, Part, PartedForm
+from minicontroller.gateway.judging.dissection import FORMS, PartedForm
 from minicontroller.gateway.judging.judge import MOST_PARTS
+from minicontroller.gateway.judging.parts import Part
 from minicontroller.gateway.judging.whole_requests import WHOLE_FORMS
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
