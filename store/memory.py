@@ -64,13 +64,11 @@ class MemoryTree:
         store.enter(SessionState.EXPIRED)
 
     def lose_request(self, store: "MemoryStore") -> None:
-        """Break the connection before the next commit of this session, which has no effect."""
+        """Break the connection on the next commit of this session, which has no effect."""
         store.request_is_lost = True
 
     def lose_reply(self, store: "MemoryStore") -> None:
-        """Let the next commit of this session take effect, and break the connection before its
-        answer comes.
-        """
+        """Break the connection on the next commit of this session, which takes effect."""
         store.reply_is_lost = True
 
     def open_session(self, store: "MemoryStore") -> int:
@@ -184,10 +182,9 @@ class MemoryStore:
 
     def commit(self, operations: Sequence[Operation]) -> Coroutine[Any, Any, list[Result]]:
         try:
-            results = self._commit(operations)
+            return succeeded(self._commit(operations))
         except StoreError as error:
             return failed(error)
-        return succeeded(results)
 
     def send(self, operations: Sequence[Operation], answered: Answered) -> None:
         try:
