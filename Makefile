@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # The tests start hundreds of Python processes, each of which would compile the program anew if nothing kept its bytecode.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: up zookeeper check test lint style types quick unit conformance walk faults soak fuzz bench bench-pipeline clean
+.PHONY: up zookeeper check test lint style types quick unit conformance walk faults soak fuzz properties bench bench-pipeline clean
 
 up: $(VENV)/.runtime
 	@$(BIN)/minicontroller up --brokers 3 $(ARGS)
@@ -25,6 +25,10 @@ MEASURED := $(BIN)/python -m tests.support.measured $(MAKE) --no-print-directory
 
 test: $(VENV)/.dev java chromium promtool
 	@$(MEASURED) style beside-types TESTS="java-classes unit"
+
+# Whoever collects tests whose assertions nobody has compiled compiles them all; so one process does before four would at once.
+build/compiled: | $(VENV)/.dev
+	@mkdir -p build; $(BIN)/pytest -qq -n 0 --collect-only > /dev/null 2>&1; touch $@
 
 # A quick check while you work: the linters, and the tests that start no large program and take little time.
 check: $(VENV)/.dev
@@ -48,11 +52,11 @@ types: $(VENV)/.dev build/typing/minicontroller
 	MYPYPATH=build/typing $(BIN)/mypy tests benchmarks
 	$(BIN)/lint-imports
 
-quick: $(VENV)/.dev
+quick: $(VENV)/.dev build/compiled
 	$(BIN)/pytest -q -n 4 --dist loadgroup --no-loadscope-reorder -m "not slow" $(ARGS)
 
 # The tests run in four processes, also on two processors, because most of them wait for others; those that share a large program (tests/conftest.py) run in one. `ARGS="... -n 0"` is one process for all.
-unit: $(VENV)/.dev
+unit: $(VENV)/.dev build/compiled
 	$(BIN)/pytest -n 4 --dist loadgroup --no-loadscope-reorder --durations 10 $(ARGS)
 
 # Asks a real Kafka anew (its jars come by Maven), puts everything to it and to ours, which makes the tables of
@@ -89,6 +93,10 @@ soak: $(VENV)/.dev java
 fuzz: $(VENV)/.dev
 	@$(BIN)/pip install -qq --group fuzz
 	@$(BIN)/python -m tests.fuzz $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)
+
+# Tries thousands of examples of each property whose number is not fixed, where `make test` tries fifty.
+properties: $(VENV)/.dev java
+	$(BIN)/pytest -q -n 4 --dist loadgroup --no-loadscope-reorder -m hypothesis --hypothesis-profile deep $(ARGS)
 
 bench: $(VENV)/.dev java
 	$(BIN)/python -m benchmarks $(ARGS)

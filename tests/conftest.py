@@ -14,8 +14,11 @@ from tests.support.clock import JumpingClock
 from tests.support.secured_zookeeper import SecuredZooKeeper
 from tests.support.zookeeper import ZooKeeperServer
 
-# A property holds or not, however long a busy machine takes to try it.
-settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# A property holds or not, however long a busy machine takes to try it. Each run tries other
+# examples; `make properties` tries many more of them than people would wait for.
+ANY_TIME = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("busy machine", ANY_TIME, max_examples=50)
+settings.register_profile("deep", ANY_TIME, max_examples=2_000)
 settings.load_profile("busy machine")
 
 TESTS = Path(__file__).parent

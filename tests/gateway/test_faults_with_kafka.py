@@ -27,8 +27,8 @@ from tests.support.waiting import PATIENCE_SECONDS, until
 pytestmark = [needs_maven, pytest.mark.slow]
 
 PARTITIONS = 4
-PAUSE_SECONDS = 0.002
-AT_ONCE = 200
+PAUSE_SECONDS = 0.01
+AT_ONCE = 50
 SETTINGS = {
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",
@@ -188,7 +188,7 @@ class Transactions:
 
 def test_transactions_of_java_go_on(kafka: KafkaProcesses, ports: list[int], tmp_path: Path) -> None:
     """The gateway is killed, then a broker, which comes back at another address: what Java
-    committed is there once, what it aborted is not there, and a group has read everything.
+    committed is there once, what it aborted is not there, and a group has read everything (U-3f).
     """
     gateway = started(kafka, ports)
     load = Transactions(gateway.bootstrap, "transactions", tmp_path)
@@ -212,7 +212,7 @@ def test_transactions_of_java_go_on(kafka: KafkaProcesses, ports: list[int], tmp
 
 def test_a_broker_that_dies_and_comes_back_elsewhere(kafka: KafkaProcesses, ports: list[int]) -> None:
     """A broker is killed and comes back at another address; the producer goes on, by the same
-    addresses of the gateway.
+    addresses of the gateway (U-3f).
     """
     gateway = started(kafka, ports)
     try:
@@ -233,8 +233,8 @@ def test_a_broker_that_dies_and_comes_back_elsewhere(kafka: KafkaProcesses, port
 
 
 def test_a_gateway_that_dies_under_load(kafka: KafkaProcesses, ports: list[int]) -> None:
-    """The gateway is killed twice and started again at the same ports; the producer goes on,
-    and each record is there once.
+    """The gateway is killed twice and started again at the same ports; the producer goes on, and
+    each record is there once (U-3f).
     """
     gateway = started(kafka, ports)
     try:
