@@ -21,7 +21,7 @@ from tests.support.small_cluster import SmallCluster
 async def test_a_raised_epoch_ends_the_term_and_not_the_node(
     cluster: SmallCluster, other: Store, autojump_clock: object
 ) -> None:
-    """K590-2: a controller that finds the epoch raised by another one answers NOT_CONTROLLER,
+    """K590-2c: a controller that finds the epoch raised by another one answers NOT_CONTROLLER,
     resigns, and stands for election again.
     """
     before = cluster.controller
@@ -208,7 +208,7 @@ async def test_a_node_that_comes_back_forgets_what_was_deleted_meanwhile(
 async def test_requests_that_wait_for_all_nodes_end_with_the_term(
     cluster: SmallCluster, autojump_clock: object
 ) -> None:
-    """K590-2: a controller that was replaced acknowledges nothing more, and its waiting requests
+    """K590-2c: a controller that was replaced acknowledges nothing more, and its waiting requests
     end at once.
     """
     other = next(broker_id for broker_id in cluster.members if broker_id != cluster.controller.broker_id)

@@ -40,7 +40,9 @@ async def changed_everywhere(cluster: SmallCluster, *, times: int) -> None:
 async def test_no_node_answers_with_an_old_config(
     one_process: bool, memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """K4-6: a changed default is in force at every node when it is acknowledged, time and again."""
+    """K4-6a: a changed default is in force at every node when the change is acknowledged, time and
+    again.
+    """
     cluster = SmallCluster(nursery, memory, one_process=one_process)
     await cluster.start_in_turn(1, 2, 3)
     await changed_everywhere(cluster, times=20)
@@ -48,7 +50,7 @@ async def test_no_node_answers_with_an_old_config(
 
 @on_zookeeper
 async def test_no_node_answers_with_an_old_config_on_zookeeper(cluster: SmallCluster) -> None:
-    """K4-6: a changed default is in force everywhere on a real server, too, where each node reads
+    """K4-6a: a changed default is in force everywhere on a real server, too, where each node reads
     by a connection of its own.
     """
     await changed_everywhere(cluster, times=20)

@@ -111,7 +111,7 @@ async def test_a_topic_that_others_grow_is_grown_from_there(cluster: SmallCluste
 
 
 async def test_a_topic_that_others_made_exists(cluster: SmallCluster, other: Store) -> None:
-    """K4-C8: creating a topic that was just written to ZooKeeper is refused as already existing,
+    """K4-C8a: creating a topic that was just written to ZooKeeper is refused as already existing,
     and the other topics of the request are created.
     """
     await cluster.create("t")

@@ -103,7 +103,7 @@ async def tree(store: Store, *roots: str) -> set[str]:
 async def test_a_change_is_in_force_everywhere_when_it_is_complete(
     one_process: bool, memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """K4-6: ACLs, configs and tokens are in force at every node when the change of them is, time
+    """K4-6a: ACLs, configs and tokens are in force at every node when the change of them is, time
     and again, and they are gone when it is.
     """
     cluster = SmallCluster(nursery, memory, one_process=one_process)
@@ -113,7 +113,7 @@ async def test_a_change_is_in_force_everywhere_when_it_is_complete(
 
 @in_both_worlds
 async def test_a_change_is_in_force_everywhere_on_zookeeper(cluster: SmallCluster) -> None:
-    """K4-6: so it is on a real server, where each node reads by a connection of its own."""
+    """K4-6a: so it is on a real server, where each node reads by a connection of its own."""
     await changed_everywhere(cluster)
 
 

@@ -191,7 +191,7 @@ async def test_there_is_room_for_so_many(world: World, nursery: trio.Nursery) ->
 
 
 async def test_whoever_waits_outside_is_told_that_another_rules(world: World) -> None:
-    """K590-2: nothing of it was done, so another controller may be asked."""
+    """K590-2b: nothing of it was done, so another controller may be asked."""
     told: list[str] = []
 
     async def asking(name: str) -> None:

@@ -227,7 +227,7 @@ async def test_an_isr_that_its_leader_changed_is_metadata_alone(world: World, au
 
 
 async def test_a_broker_hears_how_much_it_knows(world: World, autojump_clock: object) -> None:
-    """K4-6: a broker is sent the number of the change that its clients wait for, even if the topic
+    """K4-6a: a broker is sent the number of the change that its clients wait for, even if the topic
     was created and deleted in between.
     """
     await world.register(1, 2)
@@ -244,7 +244,7 @@ async def test_a_broker_hears_how_much_it_knows(world: World, autojump_clock: ob
 
 
 async def test_a_broker_that_comes_back_hears_how_much_it_knows(world: World, autojump_clock: object) -> None:
-    """K4-6: a broker that lost its registration is sent the number of the awaited change when it
+    """K4-6a: a broker that lost its registration is sent the number of the awaited change when it
     registers again.
     """
     await world.register(1, 2)
@@ -375,7 +375,7 @@ async def waiting(world: World, nursery: trio.Nursery) -> Callable[[], list[bool
 
 
 async def test_whoever_waits_waits_for_everyone(world: World, nursery: trio.Nursery, autojump_clock: object) -> None:
-    """K4-6: until the last registered node has it; one whose registration goes is waited for no
+    """K4-6a: until the last registered node has it; one whose registration goes is waited for no
     longer.
     """
     await world.register(1, 2, 3)
@@ -471,7 +471,7 @@ async def test_a_broker_born_again_is_told_everything_again(world: World, autoju
 async def test_an_error_is_no_acknowledgement(
     code: ErrorCode, world: World, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """K4-6: an answer with an error is no acknowledgement; the request is sent again and awaited,
+    """K4-6a: an answer with an error is no acknowledgement; the request is sent again and awaited,
     and the error is logged once.
     """
     await world.register(1, 2)

@@ -104,7 +104,7 @@ async def test_an_element_without_operations_is_settled_once(nursery: trio.Nurse
 
 
 async def test_a_refusal_is_told_when_what_it_rests_on_is_safe(nursery: trio.Nursery) -> None:
-    """K590-2: a decision that writes nothing is behind what it saw, and behind the fence."""
+    """K590-2a: a decision that writes nothing is behind what it saw, and behind the fence."""
     writer, _store = await a_writer(nursery)
     told: list[str] = []
 

@@ -29,7 +29,7 @@ async def weather(cluster: SmallCluster, world: World, seed: int, *, clients: in
 async def test_a_cluster_agrees_after_a_storm(
     seed: int, one_process: bool, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """K590-2: answers contradict neither each other nor the end, epochs only grow, leaders are in
+    """K590-2a: answers contradict neither each other nor the end, epochs only grow, leaders are in
     sync, and store, controller and nodes say the same.
     """
     world = MemoryWorld()

@@ -152,7 +152,7 @@ async def test_a_topic_larger_than_a_commit_takes_several(world: World, nursery:
 
 
 async def test_the_fence_stops_everything(world: World, nursery: trio.Nursery) -> None:
-    """K590-2: after another election nothing is written, and callers learn that nothing was."""
+    """K590-2c: after another election nothing is written, and callers learn that nothing was."""
     await world.store.commit([SetData("/controller_epoch", b"2")])
     ended: list[str] = []
     nursery.start_soon(expect_moved, world, ended, "in flight")

@@ -11,7 +11,7 @@ from tests.audit.document import DOCUMENT, HEADING, PARTS, explanations, kinds, 
 
 
 def test_the_schema_is_as_documented() -> None:
-    """Every field of every kind of event stands in the document, as the structs have it (P-1):
+    """Every field of every kind of event stands in the document, as the structs have it (P-1b):
     `python -m tests.audit.document`.
     """
     assert DOCUMENT.read_text().partition(HEADING)[2] == text()

@@ -48,7 +48,7 @@ def a_context() -> RequestContext:
 
 
 def test_every_field_has_its_place() -> None:
-    """P-1: an event is made by position, and each value stands in the field that it belongs to."""
+    """P-1b: an event is made by position, and each value stands in the field that it belongs to."""
     context = a_context()
     judged = CreateTopicRequest(
         topic="t",

@@ -408,7 +408,7 @@ FORGED = [
 def test_a_forged_request(
     cluster: MiniCluster, folder: Path, where: int, forged: tuple[Any, int, tuple[str, ...]]
 ) -> None:
-    """K590-6: a client that sends the tags of a forwarded request is refused at any node, and the
+    """K590-6b: a client that sends the tags of a forwarded request is refused at any node, and the
     log has its request under its own name.
     """
     request, version, expected = forged

@@ -86,7 +86,7 @@ async def end(cluster: SmallCluster) -> None:
 async def test_the_replay_of_a_life_is_the_tree(
     seed: int, tmp_path: Path, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """P-1: creations, deletions, new topics of old names, growth and configs: replayed, they are
+    """P-1a: creations, deletions, new topics of old names, growth and configs: replayed, they are
     the controller's image.
     """
     cluster = await a_cluster(tmp_path, nursery, 1, 2, 3)
@@ -146,7 +146,7 @@ async def test_controllers_in_a_row(tmp_path: Path, nursery: trio.Nursery, autoj
 
 async def test_the_elements_of_a_request(tmp_path: Path, nursery: trio.Nursery, autojump_clock: object) -> None:
     """The elements of one request share its number, keep its order, and have the reasons of
-    refusals (P-1).
+    refusals (P-1a).
     """
     cluster = await a_cluster(tmp_path, nursery, 1)
     await cluster.create("first", "a/b", "second")

@@ -65,8 +65,8 @@ def altering(resource_type: int, name: str, **configs: str) -> AlterConfigsReque
 
 
 async def test_no_secret_is_written(tmp_path: Path) -> None:
-    """P-1: no password reaches the log, whether it was among a broker's configs, allowed or refused
-    with a message that quotes it, or put into a topic's by mistake.
+    """P-1c: no password reaches the log, whether it was among a broker's configs, allowed or
+    refused with a message that quotes it, or put into a topic's by mistake.
     """
     policies: list[TopicManagementPolicy | None] = [None, LegacyPolicies(alter=Quoting())]
     for number, policy in enumerate(policies):

@@ -79,7 +79,7 @@ async def test_a_registration_that_is_taken_away_is_made_again(
 async def test_a_node_knows_the_configs_before_it_is_registered(
     memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """K4-6: a node reads the present configs before each registration, because no change waits for
+    """K4-6a: a node reads the present configs before each registration, because no change waits for
     an unregistered node.
     """
     store, done = await memory.open(), list[str]()

@@ -66,7 +66,7 @@ def opened(tab: Page, out: Path) -> Iterator[Page]:
 
 def test_each_question_has_its_answer_and_its_plot(page: Page) -> None:
     """Twelve questions and the clusters, each with a sentence; a plot and a table wherever there is
-    something (P-3).
+    something (P-3b).
     """
     expect(page.locator("section h2")).to_have_count(13)
     for section in page.locator("main section").all()[:11]:
@@ -79,7 +79,7 @@ def test_each_question_has_its_answer_and_its_plot(page: Page) -> None:
 
 def test_names_are_only_names(page: Page) -> None:
     """What looks like HTML, SVG, a template or mathematics stands there as text, in plots, legends,
-    tables and sentences (P-3).
+    tables and sentences (P-3b).
     """
     assert page.title().startswith("Audit report")
     assert page.locator("main img, main script, svg script, svg foreignObject").count() == 0
@@ -93,7 +93,7 @@ def test_names_are_only_names(page: Page) -> None:
 
 def test_the_browser_itself_forbids_what_the_page_does_not_need(tab: Page, out: Path) -> None:
     """Even if a text became an element, the browser loads no other script, no style and no picture,
-    and sends no request (P-3).
+    and sends no request (P-3b).
     """
     tab.goto(out.as_uri())
     policy = tab.locator("meta[http-equiv='Content-Security-Policy']").get_attribute("content")
@@ -111,7 +111,7 @@ def test_the_browser_itself_forbids_what_the_page_does_not_need(tab: Page, out: 
 
 def test_a_table_is_downloaded_as_csv(page: Page, out: Path) -> None:
     """Each table has a link to all its rows, which is the file beside the page, without asking
-    anybody (P-3).
+    anybody (P-3a).
     """
     links = page.locator("a.download")
     assert links.count() == page.locator("main table").count()
@@ -139,7 +139,7 @@ def test_a_title_sorts_its_table(page: Page) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_fits_a_phone_in_either_colour(tab: Page, out: Path, scheme: Literal["light", "dark"]) -> None:
     """Nothing needs scrolling sideways, plots are drawn for it with letters of 11 pixels at least,
-    and texts stand out (P-3).
+    and texts stand out (P-3b).
     """
     tab.set_viewport_size(PHONE)
     tab.emulate_media(color_scheme=scheme)
@@ -176,7 +176,7 @@ CONTRAST = """([one, other]) => {
 
 def test_paper_is_white_and_whole(tab: Page, out: Path) -> None:
     """Printed from a dark screen it is dark on white, without what can only be clicked, and nothing
-    is cut off at the side (P-3).
+    is cut off at the side (P-3b).
     """
     tab.set_viewport_size({"width": 720, "height": 1000})
     tab.emulate_media(color_scheme="dark")
@@ -192,7 +192,9 @@ def test_paper_is_white_and_whole(tab: Page, out: Path) -> None:
 
 
 def test_the_figures_stand_beside_it(out: Path) -> None:
-    """JSON has the names as they are, CSV guards those that a spreadsheet would calculate (P-3)."""
+    """JSON has the names as they are, and CSV guards those that a spreadsheet would calculate
+    (P-3a).
+    """
     document = json.loads(out.with_suffix(".json").read_text())
     assert {row["principal"] for row in document["tables"]["refusals_by_principal"]["rows"]} >= set(NAMES)
     csv = (out.parent / "report-csv" / "refusals_by_principal.csv").read_text()

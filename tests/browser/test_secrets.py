@@ -392,7 +392,7 @@ def forms(secret: str) -> list[bytes]:
 
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_nothing_gives_a_secret_away(world: World, browser: Browser, name: str) -> None:
-    """P-1: no output of a node holds a secret, nor a part of one, that somebody else has given to
+    """P-1c: no output of a node holds a secret, nor a part of one, that somebody else has given to
     it.
     """
     output, sign_of_life = OUTPUTS[name]

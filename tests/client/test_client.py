@@ -145,7 +145,7 @@ async def test_an_answer_that_is_incomplete_harms_only_what_it_leaves_out() -> N
 
 
 async def test_what_a_node_does_not_offer_is_not_sent() -> None:
-    """K117-4: an API that the node lacks is UNSUPPORTED_VERSION for each element."""
+    """K117-4b: an API that the node lacks is UNSUPPORTED_VERSION for each element."""
     node = alone(lambda _: created())
 
     async def test() -> None:

@@ -30,8 +30,8 @@ def test_addresses_of_every_kind() -> None:
 
 
 def test_kafkas_own_keys_are_read() -> None:
-    """K117-3: the addresses, the client's name and its times; what changes nothing here is taken in
-    silence.
+    """K117-3a: the addresses, the client's name and its times; what changes nothing here is taken
+    in silence.
     """
     text = "bootstrap.servers=a:1\nclient.id=me\nrequest.timeout.ms=1500\nretry.backoff.ms=10\nmetadata.max.age.ms=5\n"
     config = load_client_config(text, "client.properties", bootstrap=None, default_bootstrap="b:2")

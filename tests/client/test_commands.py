@@ -40,7 +40,7 @@ def without_messages(document: dict[str, object]) -> dict[str, object]:
 
 
 def test_a_topic_from_its_making_to_its_end(command: Installed, topic: str) -> None:
-    """K117-1: created, listed, described, altered and deleted, each with code 0 and a line that
+    """K117-1a: created, listed, described, altered and deleted, each with code 0 and a line that
     says it.
     """
     arguments = ["--partitions", "2", "--replication-factor", "3", "--config", "retention.ms=60000"]
@@ -101,8 +101,8 @@ def test_records_are_deleted(command: Installed, topic: str) -> None:
 
 
 def test_a_deletion_is_tried(cluster: Cluster, command: Installed, topic: str) -> None:
-    """K201-8: a dry run says what would come of it and deletes nothing. A Kafka is not asked, and
-    even if it is, it sees nothing to delete.
+    """K201-8a, K201-8b: a dry run says what would come of it and deletes nothing. A Kafka is not
+    asked, and even if it is, it sees nothing to delete.
     """
     command("topics", "create", topic, "--assignment", "1:2")
     tried = command("topics", "delete", topic, f"{topic}-not", "--dry-run")
@@ -171,7 +171,7 @@ def test_each_element_has_its_own_verdict(command: Installed, topic: str) -> Non
     ],
 )
 def test_a_refusal_is_a_sentence_and_code_1(command: Installed, arguments: tuple[str, ...], code: str) -> None:
-    """K4-C8, K4-D2: whatever the cluster refuses is one line on stderr with Kafka's name for it,
+    """K4-C8a, K4-D2a: whatever the cluster refuses is one line on stderr with Kafka's name for it,
     and nothing on stdout.
     """
     outcome = command(*arguments)
@@ -245,7 +245,7 @@ def broker_configs(command: Installed, key: str) -> list[tuple[str, str | None, 
 
 
 def test_the_cluster_at_a_glance(command: Installed, cluster: Cluster) -> None:
-    """K4-X1: the nodes, the controller, and what is wrong, in a table and in JSON."""
+    """K4-X1a: the nodes, the controller, and what is wrong, in a table and in JSON."""
     seen = command.json("cluster")
     addresses = {broker["id"]: f"{broker['host']}:{broker['port']}" for broker in seen["brokers"]}
     assert (addresses, seen["controller_id"]) == (dict(cluster.addresses), controller_id(cluster))
@@ -261,7 +261,7 @@ def test_the_cluster_at_a_glance(command: Installed, cluster: Cluster) -> None:
 
 
 def test_any_node_is_good_to_begin_with(command: Installed, cluster: Cluster, topic: str) -> None:
-    """K4-C1, K117-3: a write that begins at a node that is not the controller, behind an address
+    """K4-C1, K117-3a: a write that begins at a node that is not the controller, behind an address
     where nobody is, is done.
     """
     other = cluster.addresses[other_ids(cluster)[0]]

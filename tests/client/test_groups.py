@@ -18,7 +18,7 @@ def topic(command: Installed) -> str:
 
 
 def test_offsets_from_their_setting_to_their_end(command: Installed, topic: str) -> None:
-    """Set, shown, removed and deleted, each with code 0 and a line that says it."""
+    """Set, shown, removed and deleted, each with code 0 and a line that says it (K117-1b)."""
     group = f"g-{uuid4()}"
     done = command("groups", "set-offsets", group, f"{topic}-0=5", f"{topic}-2=7")
     assert done == (0, f"{group}: {topic}-0: set to 5\n{group}: {topic}-2: set to 7\n", "")

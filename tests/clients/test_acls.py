@@ -122,7 +122,7 @@ def filter_of(acl: AclBinding) -> AclBindingFilter:
 
 def test_an_acl_is_in_force_on_every_node_when_it_is_acknowledged(guarded: Guarded) -> None:
     """An ACL that is made through one node opens all of them at once, and one that is removed while
-    its holder is connected closes their next request (K4-L4).
+    its holder is connected closes their next request (K4-L4b).
     """
     guarded.admin.create_topics([NewTopic("force-1", 1, 1)])["force-1"].result()
     acl = allow("force-", AclOperation.READ, prefixed=True)
@@ -137,7 +137,7 @@ def test_an_acl_is_in_force_on_every_node_when_it_is_acknowledged(guarded: Guard
 
 def test_a_change_is_decided_under_the_callers_own_name(guarded: Guarded) -> None:
     """Through a node that is not the controller, alice makes what she may make and nothing else
-    (K590-5).
+    (K590-5b).
     """
     made = allow("own-", AclOperation.CREATE, prefixed=True)
     guarded.admin.create_acls([made])[made].result()
@@ -246,7 +246,7 @@ class Owners(policies.Authorizer):
 
 def test_an_authorizer_in_python_decides_beside_the_acls(tmp_path: Path) -> None:
     """Its True is enough, what it leaves open is up to the ACLs, its own exception refuses the
-    request with Kafka's code (K4-L4), and any other one denies.
+    request with Kafka's code (K4-L4a), and any other one denies.
     """
     file = tmp_path / "access.py"
     file.write_text(AUTHORIZER)

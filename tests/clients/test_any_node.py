@@ -56,7 +56,7 @@ def retention(wire: Wire, topic: str) -> str:
 
 def test_the_nodes_agree_on_the_controller(cluster: Cluster, wire: Wire) -> None:
     """Whatever node is asked, Metadata and DescribeCluster name the same controller, one of the
-    nodes (K4-X1).
+    nodes (K4-X1a, K4-4c).
     """
     assert wire.ask("Metadata", 1, {"topics": []})["controller_id"] == controller_id(cluster)
     assert wire.ask("DescribeCluster", 1, {})["controller_id"] == controller_id(cluster)
@@ -65,7 +65,7 @@ def test_the_nodes_agree_on_the_controller(cluster: Cluster, wire: Wire) -> None
 @pytest.mark.parametrize("version", range(8))
 def test_creates(wire: Wire, topic: str, everywhere: Callable[..., None], version: int) -> None:
     """Every version of CreateTopics makes the topic, through every node, over the wire alone
-    (K590-3, K4-1, K4-4).
+    (K590-3b, K4-1, K4-4a).
     """
     assert create(wire, new(topic), version=version) == {topic: 0}
     everywhere(topic, partitions=2)
@@ -73,7 +73,7 @@ def test_creates(wire: Wire, topic: str, everywhere: Callable[..., None], versio
 
 @pytest.mark.parametrize("version", range(7))
 def test_deletes(wire: Wire, topic: str, everywhere: Callable[..., None], version: int) -> None:
-    """Every version of DeleteTopics deletes it (K590-1, K4-4)."""
+    """Every version of DeleteTopics deletes it (K590-1, K4-4a)."""
     create(wire, new(topic))
     wish: dict[str, Any] = {"topics": [{"name": topic}]} if version == 6 else {"topic_names": [topic]}
     answer = wire.ask("DeleteTopics", version, {**wish, "timeout_ms": WAIT_MS})
@@ -123,7 +123,7 @@ def test_moves_between_directories(
 
 @pytest.mark.parametrize("version", range(4))
 def test_grows(wire: Wire, topic: str, everywhere: Callable[..., None], version: int) -> None:
-    """Every version of CreatePartitions grows it (K590-1, K4-4)."""
+    """Every version of CreatePartitions grows it (K590-1, K4-4a)."""
     create(wire, new(topic))
     everywhere(topic)
     wish = {"topics": [{"name": topic, "count": 5, "assignments": None}], "timeout_ms": WAIT_MS}
@@ -153,7 +153,9 @@ def test_changes_configs(wire: Wire, topic: str, everywhere: Callable[..., None]
 
 
 def test_lists_no_reassignments(wire: Wire) -> None:
-    """ListPartitionReassignments is answered through every node, and nothing is being moved."""
+    """ListPartitionReassignments is answered through every node, and nothing is being moved
+    (K4-4b).
+    """
     answer = wire.ask("ListPartitionReassignments", 0, {"topics": None})
     assert answer == {"throttle_time_ms": 0, "error_code": 0, "error_message": "", "topics": []}
 
@@ -199,7 +201,7 @@ def test_refuses_with_the_controllers_words(wire: Wire, topic: str) -> None:
 
 
 def test_a_topic_once_made_is_refused_through_every_node(cluster: Cluster, topic: str) -> None:
-    """Nodes do not differ in what exists: the controller judges (K4-4)."""
+    """Nodes do not differ in what exists: the controller judges (K4-4a)."""
     for number, address in cluster.addresses.items():
         with Wire(address) as wire:
             assert create(wire, new(topic)) == {topic: 0 if number == min(cluster.addresses) else 36}

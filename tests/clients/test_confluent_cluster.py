@@ -10,7 +10,7 @@ from tests.support.waiting import until
 
 
 def test_describes_the_cluster(confluent: AdminClient, cluster: Cluster) -> None:
-    """The client sees all nodes at their addresses, the controller, and an id (K4-X1)."""
+    """The client sees all nodes at their addresses, the controller, and an id (K4-X1a)."""
     seen = confluent.describe_cluster(request_timeout=60).result()
     assert {node.id: f"{node.host}:{node.port}" for node in seen.nodes} == dict(cluster.addresses)
     assert seen.controller.id == controller_id(cluster)

@@ -42,7 +42,7 @@ def names(client: AdminClient) -> set[str]:
 
 def test_creates_a_topic_with_counts(confluent: AdminClient, create: Create, topic: str) -> None:
     """A topic has the partitions and replicas asked for, each partition led by its first replica
-    (K4-C4, K4-C5).
+    (K4-C4a, K4-C5).
     """
     create(NewTopic(topic, num_partitions=4, replication_factor=3))
     partitions = confluent.list_topics(topic, timeout=60).topics[topic].partitions
@@ -54,13 +54,13 @@ def test_creates_a_topic_with_counts(confluent: AdminClient, create: Create, top
 
 
 def test_creates_a_topic_with_the_brokers_defaults(confluent: AdminClient, create: Create, topic: str) -> None:
-    """Counts that are not given are the broker's defaults, one and one (K4-C4)."""
+    """Counts that are not given are the broker's defaults, one and one (K4-C4d)."""
     create(NewTopic(topic))
     assert [len(nodes) for nodes in replicas(confluent, topic).values()] == [1]
 
 
 def test_creates_a_topic_placed_by_hand(confluent: AdminClient, create: Create, topic: str) -> None:
-    """Replicas given by hand are taken as they are, in their order (K4-C4)."""
+    """Replicas given by hand are taken as they are, in their order (K4-C4b)."""
     create(placed(topic, [3, 1], [2, 3], [1, 2]))
     assert replicas(confluent, topic) == {0: [3, 1], 1: [2, 3], 2: [1, 2]}
 
@@ -101,8 +101,8 @@ def test_a_refused_topic_does_not_stop_the_others(confluent: AdminClient, topic:
 def test_refuses_with_a_text_that_helps(
     confluent: AdminClient, wish: NewTopic, code: int, named: str, validate_only: bool
 ) -> None:
-    """An invalid topic is refused with its own code and a text that names the fault
-    (K4-3, K4-C8).
+    """An invalid topic is refused with its own code and a text that names the fault (K4-3,
+    K4-C8a).
     """
     (future,) = confluent.create_topics([wish], validate_only=validate_only).values()
     error = refusal(future)
@@ -112,7 +112,7 @@ def test_refuses_with_a_text_that_helps(
 
 
 def test_refuses_a_topic_that_exists(confluent: AdminClient, create: Create, topic: str) -> None:
-    """An existing name is TOPIC_ALREADY_EXISTS, with its name in the text (K4-C8)."""
+    """An existing name is TOPIC_ALREADY_EXISTS, with its name in the text (K4-C8a)."""
     create(NewTopic(topic, 1, 1))
     error = refusal(confluent.create_topics([NewTopic(topic, 2, 1)])[topic])
     assert error.code() == KafkaError.TOPIC_ALREADY_EXISTS
@@ -138,8 +138,8 @@ def test_deletes_a_topic(confluent: AdminClient, create: Create, topic: str) -> 
 
 
 def test_refuses_to_delete_what_does_not_exist(confluent: AdminClient, create: Create, topic: str) -> None:
-    """Deleting an unknown topic is answered UNKNOWN_TOPIC_OR_PARTITION (K4-D2), and the other topic
-    is deleted (K4-2).
+    """Deleting an unknown topic is answered UNKNOWN_TOPIC_OR_PARTITION (K4-D2a), and the other
+    topic is deleted (K4-2).
     """
     create(NewTopic(topic, 1, 1))
     futures = confluent.delete_topics([f"{topic}-nobody", topic])
@@ -149,7 +149,7 @@ def test_refuses_to_delete_what_does_not_exist(confluent: AdminClient, create: C
 
 
 def test_grows_a_topic(confluent: AdminClient, create: Create, topic: str) -> None:
-    """More partitions are added with the replication factor of the topic (K4-A3)."""
+    """More partitions are added with the replication factor of the topic (K4-A3a)."""
     create(NewTopic(topic, 1, 2))
     confluent.create_partitions([NewPartitions(topic, 4)])[topic].result()
     grown = until(lambda: replicas(confluent, topic), right=lambda found: len(found) == 4)
@@ -157,7 +157,7 @@ def test_grows_a_topic(confluent: AdminClient, create: Create, topic: str) -> No
 
 
 def test_grows_a_topic_by_hand(confluent: AdminClient, create: Create, topic: str) -> None:
-    """New partitions are placed as given (K4-A1)."""
+    """New partitions are placed as given (K4-A1b)."""
     create(placed(topic, [1, 2]))
     confluent.create_partitions([NewPartitions(topic, 3, [[2, 3], [3, 1]])])[topic].result()
     until(lambda: replicas(confluent, topic), right=lambda found: found == {0: [1, 2], 1: [2, 3], 2: [3, 1]})
@@ -184,7 +184,7 @@ def test_refuses_growth_that_is_none(
     confluent: AdminClient, topic: str, count: int, rows: list[list[int]] | None, code: int
 ) -> None:
     """Fewer or as many partitions, unknown brokers and other replication factors are refused
-    (K4-A3).
+    (K4-A3b).
     """
     wish = NewPartitions(topic, count, rows) if rows else NewPartitions(topic, count)
     assert refusal(confluent.create_partitions([wish])[topic]).code() == code

@@ -9,7 +9,7 @@ from tests.support.cluster import Cluster, controller_id
 
 
 def test_describes_the_cluster(python_admin: KafkaAdminClient, cluster: Cluster) -> None:
-    """The client sees all nodes at their addresses, and the controller (K4-X1)."""
+    """The client sees all nodes at their addresses, and the controller (K4-X1a)."""
     seen = python_admin.describe_cluster()
     nodes = {each["broker_id"]: f"{each['host']}:{each['port']}" for each in seen["brokers"]}
     assert nodes == dict(cluster.addresses)

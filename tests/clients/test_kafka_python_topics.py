@@ -43,13 +43,13 @@ def test_creates_and_describes(python_admin: KafkaAdminClient, everywhere: Calla
 
 
 def test_creates_with_nothing_but_a_name(python_admin: KafkaAdminClient, topic: str) -> None:
-    """-1 and -1 are the broker's defaults (K4-C4)."""
+    """-1 and -1 are the broker's defaults (K4-C4d)."""
     (made,) = python_admin.create_topics([topic])["topics"]
     assert (made["num_partitions"], made["replication_factor"]) == (1, 1)
 
 
 def test_creates_placed_by_hand(python_admin: KafkaAdminClient, everywhere: Callable[..., None], topic: str) -> None:
-    """Replicas are taken as given (K4-C4)."""
+    """Replicas are taken as given (K4-C4b)."""
     python_admin.create_topics({topic: {"assignments": {0: [2, 1], 1: [3, 2]}}})
     everywhere(topic)
     assert partitions(python_admin, topic) == {0: [2, 1], 1: [3, 2]}
@@ -78,7 +78,7 @@ def test_validates_only(python_admin: KafkaAdminClient, topic: str) -> None:
     ],
 )
 def test_refuses(python_admin: KafkaAdminClient, name: str, wish: dict[str, Any], error: type[Exception]) -> None:
-    """Each fault has an error of its own (K4-3, K4-C8)."""
+    """Each fault has an error of its own (K4-3, K4-C8a)."""
     with pytest.raises(error):
         python_admin.create_topics({name: wish})
 
@@ -94,7 +94,7 @@ def test_refuses_a_topic_that_exists(
 
 
 def test_deletes_by_name(python_admin: KafkaAdminClient, everywhere: Callable[..., None], topic: str) -> None:
-    """Gone from the list; a second deletion finds nothing (K4-D2)."""
+    """Gone from the list; a second deletion finds nothing (K4-D2a)."""
     python_admin.create_topics([topic])
     everywhere(topic)
     python_admin.delete_topics([topic])
@@ -131,7 +131,7 @@ def test_describes_by_id(python_admin: KafkaAdminClient, everywhere: Callable[..
 
 
 def test_grows(python_admin: KafkaAdminClient, everywhere: Callable[..., None], topic: str) -> None:
-    """A topic grows by count and by hand, after a dry run (K4-A1, K4-A3)."""
+    """A topic grows by count and by hand, after a dry run (K4-A1b, K4-A3a)."""
     python_admin.create_topics({topic: {"assignments": {0: [1, 2]}}})
     everywhere(topic)
     python_admin.create_partitions({topic: 9}, validate_only=True)

@@ -43,8 +43,8 @@ ANY_TEXT = "Request parameters do not satisfy the configured policy."
 @pytest.mark.slow
 @needs_maven
 def test_the_policy_judges_what_the_java_client_asks_for(tmp_path: Path) -> None:
-    """K201-1, K201-4, K201-5, K201-6: reassignments and deletions of records are refused, recorded,
-    replayed and back-tested as what they are.
+    """K201-1c, K201-1e, K201-4, K201-5, K201-6: reassignments and deletions of records are refused,
+    recorded, replayed and back-tested as what they are.
     """
     rules, log = tmp_path / "rules.toml", tmp_path / "audit"
     rules.write_text(IN_FORCE)

@@ -177,7 +177,7 @@ def test_nobody_is_asked_again(secured: Secured) -> None:
 @pytest.mark.parametrize("user", ["alice", "bob"])
 def test_the_policy_knows_who_asks(secured: Secured, topic: str, user: str) -> None:
     """The policy at the controller sees the user who authenticated at whichever node, by every
-    client (K590-2).
+    client (K590-2a).
     """
     name = FORBIDDEN + topic
     for address in secured.addresses:

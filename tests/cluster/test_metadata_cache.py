@@ -47,7 +47,7 @@ async def test_nobody_waits_for_what_is_known(cache: MetadataCache) -> None:
 async def test_readers_wait_for_what_was_answered(
     cache: MetadataCache, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """K4-6: until the image holds it, and not only a part of it."""
+    """K4-6a: until the image holds it, and not only a part of it."""
     cache.expect_update(first_update_number(7) + 2)
     assert await seconds_behind(cache, nursery, lambda: cache.updated_to(first_update_number(7) + 2)) == 1
     cache.expect_update(first_update_number(7) + 4)

@@ -68,7 +68,7 @@ def test_the_start_is_the_first_broker_that_is_not_before_the_leader() -> None:
     ],
 )
 def test_impossible_counts_are_refused(brokers: int, partitions: int, factor: int, code: ErrorCode, text: str) -> None:
-    """K4-C8: partitions are judged before replicas, with Kafka's words."""
+    """K4-C8b: partitions are judged before replicas, with Kafka's words."""
     with pytest.raises(Refusal) as caught:
         assign_replicas(without_racks(brokers), partitions, factor, random=no_chance)
     assert (caught.value.code, caught.value.message) == (code, text)

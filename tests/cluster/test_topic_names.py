@@ -35,7 +35,7 @@ def test_legal_names(name: str) -> None:
     ],
 )
 def test_illegal_names_are_refused_with_the_reason(name: str, reason: str) -> None:
-    """K4-C8: the refusal is INVALID_TOPIC_EXCEPTION, and looks for emptiness before dots before
+    """K4-C8b: the refusal is INVALID_TOPIC_EXCEPTION, and looks for emptiness before dots before
     length before characters.
     """
     with pytest.raises(Refusal) as caught:

@@ -16,9 +16,9 @@ pytestmark = pytest.mark.slow
 
 
 def test_nothing_acknowledged_is_lost_when_the_controller_is_killed(nodes: Nodes, tree: Tree, record: Record) -> None:
-    """K590-2: SIGKILL amid creations. Every topic that was acknowledged is there, whole, and led on
-    every node that lives; none is half there; and creations succeed again as soon as the dead one's
-    session is over.
+    """K590-2b: SIGKILL amid creations. Every topic that was acknowledged is there, whole, and led
+    on every node that lives; none is half there; and creations succeed again as soon as the dead
+    one's session is over.
     """
     controller = nodes.controller()
     with streaming(nodes.others(controller)) as stream:
@@ -37,9 +37,9 @@ def test_nothing_acknowledged_is_lost_when_the_controller_is_killed(nodes: Nodes
 
 
 def test_a_controller_that_was_frozen_writes_nothing_more(nodes: Nodes, tree: Tree, record: Record) -> None:
-    """K590-2: SIGSTOP beyond the session, then SIGCONT. The cluster goes on meanwhile; the one that
-    wakes has lost its place: nothing in the tree is its work from then on, what was asked of it is
-    done by its successor or in doubt, and it follows.
+    """K590-2c: SIGSTOP beyond the session, then SIGCONT. The cluster goes on meanwhile; the one
+    that wakes has lost its place: nothing in the tree is its work from then on, what was asked of
+    it is done by its successor or in doubt, and it follows.
     """
     controller = nodes.controller()
     with streaming(list(nodes)) as stream, controller.wire() as wire:

@@ -23,7 +23,7 @@ SECONDS = 12.0
 async def test_what_was_answered_is_what_happened(
     tmp_path: Path, ensemble: ZooKeeperEnsemble, chroot: str, record: Record
 ) -> None:
-    """K590-2: through any mix of faults each topic, and the configs of each node and of all of
+    """K590-2a: through any mix of faults each topic, and the configs of each node and of all of
     them, have an order of its operations that explains every answer and what the tree holds in the
     end, nothing is half done, and every node tells what the tree holds.
     """

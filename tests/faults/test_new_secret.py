@@ -19,7 +19,7 @@ NONE, TIMED_OUT = 0, 7
 
 
 def test_nobody_notices_that_the_nodes_agree_on_another_secret(lasting_nodes: Nodes, tree: Tree) -> None:
-    """K590-6: each time it is deleted they make another one; requests that are under way are
+    """K590-6a: each time it is deleted they make another one; requests that are under way are
     answered, and no log tells any of them.
     """
     secrets = []
@@ -38,7 +38,7 @@ def test_nobody_notices_that_the_nodes_agree_on_another_secret(lasting_nodes: No
 
 
 def test_a_spoilt_secret_is_believed_by_nobody(nodes: Nodes, tree: Tree) -> None:
-    """K590-6: nothing is forwarded while something else stands there, the log says what to do, and
+    """K590-6a: nothing is forwarded while something else stands there, the log says what to do, and
     doing it mends everything.
     """
     tree.client.set(MEMBERSHIP, b"what is this?")

@@ -53,7 +53,7 @@ def test_leaders_come_from_the_isr(nodes: Nodes, tree: Tree) -> None:
 
 
 def test_a_deletion_waits_for_a_dead_replica_and_outlives_its_controller(nodes: Nodes, tree: Tree) -> None:
-    """K4-D1, K4-D5: it succeeds at once for whoever asked, and the name stays taken, as in Kafka,
+    """K4-D1a, K4-D5: it succeeds at once for whoever asked, and the name stays taken, as in Kafka,
     until the replica's node has come back; the controller that marked the topic dies meanwhile, and
     its successor goes on.
     """

@@ -40,9 +40,9 @@ def test_a_lost_connection_is_a_pause(lasting_wired: Wired, tree: Tree, record: 
 
 @pytest.mark.parametrize("who", ["follower", "controller", "all"])
 def test_a_lost_session_is_begun_anew(wired: Wired, tree: Tree, record: Record, who: str) -> None:
-    """K590-2: cut off until the session is gone, the others go on without; who comes back registers
-    again and follows. When all were cut off, requests wait, and the first that comes back rules:
-    alone at first, with room for a single replica.
+    """K590-2b: cut off until the session is gone, the others go on without; who comes back
+    registers again and follows. When all were cut off, requests wait, and the first that comes back
+    rules: alone at first, with room for a single replica.
     """
     with streaming(list(wired.nodes), replicas=1 if who == "all" else REPLICAS) as stream:
         stream.wait_acknowledged(20)

@@ -115,14 +115,14 @@ def search(world: World) -> None:
 
 
 def test_no_answer_of_kafka_3_9_has_an_address_of_a_broker() -> None:
-    """No answer of an API of the last Kafka with ZooKeeper names a broker's address."""
+    """No answer of an API of the last Kafka with ZooKeeper names a broker's address (U-3b)."""
     with world_of(Kafka(KAFKA_VERSION, ZOOKEEPER), 1) as world:
         search(world)
 
 
 def test_no_answer_of_the_newest_kafka_has_an_address_of_a_broker(newest: World) -> None:
     """No answer of an API of the newest Kafka names a broker's address, those of share groups
-    included.
+    included (U-3b).
     """
     search(newest)
 
@@ -179,7 +179,8 @@ def hidden_by_the_page() -> set[str]:
 
 def test_leaders_elsewhere_are_named_at_the_gateway(newest: World) -> None:
     """A broker that is asked for a partition of another one names that broker at its address of the
-    gateway, and at its own if it is asked directly, wherever such a response has a place for it.
+    gateway, and at its own if it is asked directly, wherever such a response has a place for it
+    (U-3b).
     """
     admin = AdminClient({"bootstrap.servers": newest.gateway.bootstrap})
     admin.create_topics([NewTopic("lonely", 1, replica_assignment=[[1]])])["lonely"].result(PATIENCE_SECONDS)

@@ -35,13 +35,15 @@ def goes_both_ways(world: World, client: str, user: str, told: str = WORDS) -> N
 @pytest.mark.parametrize("client", ["librdkafka", "kafka-python", "aiokafka"])
 def test_clients_in_python(world: World, client: str) -> None:
     """A client in Python administers, writes and reads records and has groups as without the
-    gateway, and librdkafka transactions, too.
+    gateway, and librdkafka transactions, too (U-3a).
     """
     goes_both_ways(world, client, ALICE)
 
 
 def test_somebody_without_rights(world: World) -> None:
-    """The cluster's ACLs refuse a client without rights the same things in the same words."""
+    """The cluster's ACLs refuse a client without rights the same things in the same words
+    (U-3a).
+    """
     outcome = compare(world, "librdkafka without rights", MALLORY)
     assert outcome.differences == []
     assert any("AUTHORIZATION_FAILED" in line for line in outcome.seen[GATEWAY])
@@ -51,15 +53,15 @@ def test_somebody_without_rights(world: World) -> None:
     ("requests", "user"), [("requests in the newest version", ALICE), ("requests in every version", MALLORY)]
 )
 def test_requests_of_every_api(world: World, requests: str, user: str) -> None:
-    """Right and wrong requests of an administrator have equal answers on both ways."""
+    """Right and wrong requests of an administrator have equal answers on both ways (U-3a)."""
     outcome = compare(world, requests, user)
     assert outcome.differences == []
     assert len(outcome.seen[GATEWAY]) > 30
 
 
 def test_java(world: World) -> None:
-    """Kafka's own clients administer, have groups of both protocols and transactions as without
-    the gateway.
+    """Kafka's own clients administer, have groups of both protocols and transactions as without the
+    gateway (U-3a).
     """
     goes_both_ways(world, f"Java {NEWEST.version}", ADMIN)
 

@@ -70,7 +70,7 @@ def admin(gateway: GatewayProcess, authority: Authority, user: str, password: st
 
 def test_the_cluster_knows_who_asks(gateway: GatewayProcess, authority: Authority) -> None:
     """The login of each client reaches the broker, whose ACLs decide on alice and not on the
-    gateway.
+    gateway (U-3e).
     """
     for user, allowed in (("alice", True), ("gateway", False)):
         client = admin(gateway, authority, user)  # which ends what it began when it is forgotten
@@ -84,7 +84,7 @@ def test_the_cluster_knows_who_asks(gateway: GatewayProcess, authority: Authorit
 
 
 def test_a_wrong_password(gateway: GatewayProcess, authority: Authority) -> None:
-    """The broker refuses a login, and the client gets nothing else."""
+    """The broker refuses a login, and the client gets nothing else (U-3e)."""
     with pytest.raises(KafkaException):
         admin(gateway, authority, "alice", "wrong").list_topics(timeout=3)
 

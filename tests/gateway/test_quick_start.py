@@ -68,7 +68,7 @@ def test_the_jars_are_those_that_are_tried() -> None:
 
 
 def test_the_readme_shows_the_same() -> None:
-    """The rule and the command are those of the page, and so is the text of the refusal (U-3)."""
+    """The rule and the command are those of the page, and so is the text of the refusal (U-3g)."""
     readme = (ROOT / "README.md").read_text()
     assert re.findall(r"```console\n(.*?)```", readme, re.DOTALL)[-1] == shown("console")[1]
     (told,) = re.findall(r'str="(.*?)"', shown("text")[0])

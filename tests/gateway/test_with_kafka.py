@@ -94,7 +94,7 @@ def value_of(message: Message) -> bytes:
 
 def test_records_go_in_and_come_out(gateway: GatewayProcess) -> None:
     """A client makes a topic, produces, and consumes in a group, whose coordinator is found and
-    reached through the gateway.
+    reached through the gateway (U-3a).
     """
     created(gateway, "orders")
     producer = Producer({"bootstrap.servers": gateway.bootstrap, "compression.type": "gzip", "acks": "all"})
@@ -132,7 +132,7 @@ def test_a_large_record_takes_little_memory(gateway: GatewayProcess) -> None:
 
 
 def test_transactions(gateway: GatewayProcess) -> None:
-    """A transaction that is committed is read, and one that is aborted is not."""
+    """A transaction that is committed is read, and one that is aborted is not (U-3a)."""
     created(gateway, "paid")
     producer = Producer({"bootstrap.servers": gateway.bootstrap, "transactional.id": "till"})
     producer.init_transactions(PATIENCE_SECONDS)
@@ -164,7 +164,7 @@ def test_a_client_that_is_older(gateway: GatewayProcess) -> None:
 
 def test_a_leader_elsewhere_is_named_at_the_gateway(kafka: KafkaCluster, gateway: GatewayProcess) -> None:
     """A broker that is asked for a partition of another one names that broker (KIP-951) at its
-    address of the gateway; asked directly, at its own.
+    address of the gateway; asked directly, at its own (U-3b).
     """
     admin = AdminClient({"bootstrap.servers": gateway.bootstrap})
     admin.create_topics([NewTopic("lonely", 1, replica_assignment=[[1]])])["lonely"].result(PATIENCE_SECONDS)
@@ -202,7 +202,7 @@ def leader_told_by(address: str) -> dict[str, Any]:
 
 def test_a_broker_that_comes_back(kafka: KafkaCluster, gateway: GatewayProcess) -> None:
     """A client goes on when a broker has gone and come back: what was acknowledged is there, and
-    nothing is lost.
+    nothing is lost (U-3f).
     """
     created(gateway, "survivor")
     errors: list[object] = []

@@ -222,7 +222,7 @@ async def test_not_the_controller(version: int) -> None:
 
 
 async def test_the_policy_is_asked() -> None:
-    """K201-1, K201-4, K201-5: with the whole state after the change, the keys that the request
+    """K201-1c, K201-4, K201-5: with the whole state after the change, the keys that the request
     names or leaves out, and the state before.
     """
     policy = Bounded()

@@ -108,7 +108,7 @@ def has_moved(image: Image) -> bool:
 
 async def test_a_move_begins(cluster: Ruling) -> None:
     """A row without an error and with a null text says that a reassignment has begun; it is listed,
-    stands in the znode, and ends when its replicas are in sync (K4-A1).
+    stands in the znode, and ends when its replicas are in sync (K4-A1a).
     """
     assert await move(cluster, ("t", 0, [3, 1])) == [("t", 0, 0, None)]
     assert await listed(cluster) == [("t", 0, [3, 1, 2], [3], [2])]

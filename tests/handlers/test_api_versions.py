@@ -41,7 +41,7 @@ async def test_the_table_is_what_has_a_handler(version: int) -> None:
 
 async def test_no_features_are_finalized() -> None:
     """As in a cluster in ZooKeeper mode, no feature is finalized, and the epoch is -1. The only
-    supported one says that the node knows dry runs of deletions (K201-8).
+    supported one says that the node knows dry runs of deletions (K201-8a, K201-8b).
     """
     async with serving() as served:
         answer = await advertised(served)

@@ -21,7 +21,7 @@ INVALID = ErrorCode.INVALID_REQUEST
 
 async def test_acls_are_stored_as_kafka_stores_them() -> None:
     """One znode for each resource, literal and prefixed ones apart, and a notification for each
-    write; an ACL that exists is a success and writes nothing (K4-L3).
+    write; an ACL that exists is a success and writes nothing (K4-L3a).
     """
     rows = [
         acl(),

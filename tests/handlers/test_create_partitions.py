@@ -56,7 +56,7 @@ def codes(answer: CreatePartitionsResponse) -> dict[str, int]:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_by_count(cluster: Ruling, version: int) -> None:
-    """K4-A3: more partitions are added, led when the answer comes; those that were there, and the
+    """K4-A3a: more partitions are added, led when the answer comes; those that were there, and the
     topic's id, stay as they are.
     """
     before = cluster.topic("two")
@@ -72,8 +72,8 @@ async def test_by_count(cluster: Ruling, version: int) -> None:
 
 
 async def test_where_new_partitions_go(cluster: Ruling) -> None:
-    """K4-A3: where Kafka puts them: going on from the first replica of partition 0, with its number
-    of replicas.
+    """K4-A3a: where Kafka puts them: going on from the first replica of partition 0, with its
+    number of replicas.
     """
     await cluster.ask(growing(more("two", 5), more("one", 4)), LAST)
     assert [partition.replicas for partition in cluster.topic("two").partitions[2:]] == [(3, 1), (1, 3), (2, 1)]
@@ -82,7 +82,7 @@ async def test_where_new_partitions_go(cluster: Ruling) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_by_hand(cluster: Ruling, version: int) -> None:
-    """K4-A1: row i is partition current + i; the first of its brokers leads."""
+    """K4-A1b: row i is partition current + i; the first of its brokers leads."""
     await cluster.ask(growing(more("two", 4, [[3, 1], [1, 2]])), version)
     added = cluster.topic("two").partitions[2:]
     assert [(partition.replicas, partition.leader) for partition in added] == [((3, 1), 3), ((1, 2), 1)]
@@ -116,8 +116,8 @@ REFUSALS: list[tuple[str, CreatePartitionsTopic, ErrorCode, Sequence[str]]] = [
 
 @pytest.mark.parametrize(("wish", "code", "said"), [case[1:] for case in REFUSALS], ids=[case[0] for case in REFUSALS])
 async def test_refused(cluster: Ruling, wish: CreatePartitionsTopic, code: ErrorCode, said: Sequence[str]) -> None:
-    """K4-A3, K4-A1, K4-3: a refused growth has its code and a text that says what to mend, in every
-    version, also if it is only validated.
+    """K4-A3b, K4-A1b, K4-3: a refused growth has its code and a text that says what to mend, in
+    every version, also if it is only validated.
     """
     before = cluster.image
     for version in VERSIONS:
@@ -296,7 +296,7 @@ class Sparing(TopicManagementPolicy):
 
 
 async def test_the_policy_is_asked() -> None:
-    """K201-1, K201-4, K201-5: the policy sees the whole topic as it will be, the one before in the
+    """K201-1c, K201-4, K201-5: the policy sees the whole topic as it will be, the one before in the
     cluster, and who asks.
     """
     policy = Sparing()

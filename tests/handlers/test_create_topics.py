@@ -93,7 +93,7 @@ async def test_configs_left_behind_are_replaced(cluster: Ruling) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_defaults(autojump_clock: object, version: int) -> None:
-    """K4-C4: -1 is the node's default, for each count by itself; as in Kafka in every version."""
+    """K4-C4d: -1 is the node's default, for each count by itself; as in Kafka in every version."""
     async with ruling({"num.partitions": "4", "default.replication.factor": "2"}) as cluster:
         await cluster.ask(creating(wanted("both"), wanted("partitions", -1, 3), wanted("replicas", 2, -1)), version)
         made = [cluster.topic(name) for name in ("both", "partitions", "replicas")]
@@ -101,8 +101,8 @@ async def test_defaults(autojump_clock: object, version: int) -> None:
 
 
 async def test_replicas_differ_and_leaders_walk_round(cluster: Ruling) -> None:
-    """K4-C4: a generated assignment has no broker twice in a partition, and over as many partitions
-    as brokers each leads once.
+    """K4-C4a: a generated assignment has no broker twice in a partition, and over as many
+    partitions as brokers each leads once.
     """
     await cluster.make(wanted("spread", 3, 3))
     partitions = cluster.topic("spread").partitions
@@ -180,8 +180,8 @@ REFUSALS: list[tuple[str, CreatableTopic, ErrorCode, Sequence[str]]] = [
 
 @pytest.mark.parametrize(("wish", "code", "said"), [case[1:] for case in REFUSALS], ids=[case[0] for case in REFUSALS])
 async def test_refused(cluster: Ruling, wish: CreatableTopic, code: ErrorCode, said: Sequence[str]) -> None:
-    """K4-C8, K4-C4, K4-3: each fault has its code in every version, and from v1 on a text that says
-    what to mend, also if it is only validated; nothing is written.
+    """K4-C8a, K4-C4c, K4-3: each fault has its code in every version, and from v1 on a text that
+    says what to mend, also if it is only validated; nothing is written.
     """
     before = cluster.image
     for version in VERSIONS:
@@ -219,13 +219,13 @@ ORDER: list[tuple[str, CreatableTopic, ErrorCode]] = [
 
 @pytest.mark.parametrize(("wish", "code"), [case[1:] for case in ORDER], ids=[case[0] for case in ORDER])
 async def test_two_faults(cluster: Ruling, wish: CreatableTopic, code: ErrorCode) -> None:
-    """K4-C8: of two faults, the one that Kafka finds first is reported."""
+    """K4-C8b: of two faults, the one that Kafka finds first is reported."""
     assert codes(await cluster.ask(creating(wish), LAST)) == [code]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_named_twice(cluster: Ruling, version: int) -> None:
-    """K4-C2: every row of a name that stands twice is INVALID_REQUEST, before any other fault, and
+    """K4-C2a: every row of a name that stands twice is INVALID_REQUEST, before any other fault, and
     none of them is made; the others are.
     """
     wishes = [
@@ -335,7 +335,7 @@ async def test_in_time_and_not(autojump_clock: object) -> None:
 
 
 async def test_local_completion_waits_for_nobody_else(cluster: Ruling) -> None:
-    """K4-C5, K4-6: with metadata.completion=local (the default) a node that does not answer delays
+    """K4-C5, K4-6a: with metadata.completion=local (the default) a node that does not answer delays
     no creation.
     """
     cluster.deaf.update({2, 3})
@@ -366,7 +366,7 @@ async def seen_at(cluster: Ruling, broker_id: int, name: str) -> int:
 
 
 async def test_the_node_that_was_asked_shows_what_it_answered(autojump_clock: object) -> None:
-    """K4-6: with metadata.completion=local, a client that creates a topic through a node always
+    """K4-6a: with metadata.completion=local, a client that creates a topic through a node always
     finds it there afterwards.
     """
     async with ruling() as cluster:
@@ -397,7 +397,7 @@ async def test_a_node_that_is_told_nothing_answers_in_the_end(autojump_clock: ob
 
 
 async def test_cluster_completion_waits_for_every_node(autojump_clock: object) -> None:
-    """K4-6: with metadata.completion=cluster every registered node knows the topic when the answer
+    """K4-6a: with metadata.completion=cluster every registered node knows the topic when the answer
     comes.
     """
     async with ruling({"metadata.completion": "cluster"}) as cluster:

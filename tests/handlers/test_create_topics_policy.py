@@ -27,7 +27,7 @@ class Team(TopicManagementPolicy):
 
 
 async def test_the_policy_is_asked() -> None:
-    """K201-1, K201-4, K201-5: about each topic that passed every other check, with the state that
+    """K201-1b, K201-4, K201-5: about each topic that passed every other check, with the state that
     it would get and who asked.
     """
     policy = Team(lambda _request, _cluster: None)

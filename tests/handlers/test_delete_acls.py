@@ -23,7 +23,7 @@ OTHER = acl("payments")
 
 
 async def test_an_acl_belongs_to_the_first_filter_that_matches_it() -> None:
-    """A filter that matches nothing, or nothing more, is a success without ACLs."""
+    """A filter that matches nothing, or nothing more, is a success without ACLs (K4-L3c)."""
     async with ruling() as cluster:
         await create(cluster, READ, WRITE, BOB, PREFIX, OTHER)
         first = matching("orders", operation=AclOperation.READ)
@@ -35,7 +35,7 @@ async def test_an_acl_belongs_to_the_first_filter_that_matches_it() -> None:
 
 
 async def test_a_resource_without_acls_has_no_znode() -> None:
-    """Kafka deletes the znode with its last ACL, and notifies of it."""
+    """Kafka deletes the znode with its last ACL, and notifies of it (K4-L3c)."""
     async with ruling() as cluster:
         await create(cluster, READ, WRITE, PREFIX)
         await delete(cluster, matching(operation=AclOperation.READ))

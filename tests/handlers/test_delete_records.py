@@ -119,7 +119,7 @@ class Keeper(TopicManagementPolicy):
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_the_policy_is_asked(version: int, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """K201-1, K201-4, K201-5, K201-6, K201-7: the policy is asked once for each topic, with the
+    """K201-1e, K201-4, K201-5, K201-6, K201-7b: the policy is asked once for each topic, with the
     offsets of the valid partitions, and refuses them alone. v0 answers UNKNOWN_SERVER_ERROR, and
     the log says what it was.
     """
@@ -153,7 +153,7 @@ async def test_the_policy_is_asked(version: int, tmp_path: Path, caplog: pytest.
 
 
 async def test_a_dry_run(tmp_path: Path) -> None:
-    """K201-8: the same answers, with the policy asked whether it would allow it; the audit log has
+    """K201-8b: the same answers, with the policy asked whether it would allow it; the audit log has
     it as validated.
     """
     policy = Keeper()

@@ -60,8 +60,8 @@ async def test_by_name(cluster: Ruling, version: int) -> None:
 
 
 async def test_what_is_left(cluster: Ruling) -> None:
-    """K4-D6: no znode of a deleted topic stays, its name is free for another one, which has another
-    id.
+    """K4-D6a: no znode of a deleted topic stays, its name is free for another one, which has
+    another id.
     """
     before = cluster.topic("a")
     await cluster.ask(named(LAST, "a"), LAST)
@@ -86,7 +86,7 @@ async def test_by_id(cluster: Ruling) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", ["nobody", "bad name!", "", ".", "n" * 250, "n" * 32_767])
 async def test_unknown(cluster: Ruling, version: int, name: str) -> None:
-    """K4-D2: a topic that does not exist is UNKNOWN_TOPIC_OR_PARTITION in every version, whatever
+    """K4-D2a: a topic that does not exist is UNKNOWN_TOPIC_OR_PARTITION in every version, whatever
     its name is like.
     """
     (row,) = (await cluster.ask(named(version, name), version)).responses
@@ -105,7 +105,7 @@ async def test_one_result_does_not_affect_another(cluster: Ruling, version: int)
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_twice(cluster: Ruling, version: int) -> None:
-    """K4-D1: a topic named twice is one deletion, whose outcome stands in every row."""
+    """K4-D1b: a topic named twice is one deletion, whose outcome stands in every row."""
     answer = await cluster.ask(named(version, "a", "nobody", "a", "nobody"), version)
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert codes(answer) == [0, unknown, 0, unknown]
@@ -162,7 +162,7 @@ async def test_no_time(cluster: Ruling, version: int, timeout_ms: int) -> None:
 
 
 async def test_a_node_that_does_not_answer(cluster: Ruling) -> None:
-    """K4-D5, K4-D6: only the physical part waits for every replica: the answer comes, the topic is
+    """K4-D5, K4-D6c: only the physical part waits for every replica: the answer comes, the topic is
     marked, and its name is not free.
     """
     cluster.deaf.update({2, 3})
@@ -175,7 +175,7 @@ async def test_a_node_that_does_not_answer(cluster: Ruling) -> None:
 
 
 async def test_in_time_and_not(autojump_clock: object) -> None:
-    """K4-D5, K4-6: where every node has to know, one that does not answer means REQUEST_TIMED_OUT
+    """K4-D5, K4-6a: where every node has to know, one that does not answer means REQUEST_TIMED_OUT
     at the timeout; the topic goes.
     """
     async with ruling({"metadata.completion": "cluster"}) as cluster:
@@ -225,8 +225,8 @@ async def test_switched_off(autojump_clock: object, version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_not_the_controller(version: int) -> None:
-    """K4-D1: a node that is not the controller says so for every row, without a text, where nothing
-    is forwarded.
+    """K4-D1a: a node that is not the controller says so for every row, without a text, where
+    nothing is forwarded.
     """
     node = node_with(image([broker(1), broker(2)], controller_id=2), {"delete.topic.enable": "false"})
     answer = await Client(node, handlers=APIS).ask(named(version, "a", "a"), version)
@@ -250,7 +250,7 @@ class Keeper(TopicManagementPolicy):
 
 
 async def test_the_policy_is_asked() -> None:
-    """K201-1, K201-4, K201-5: about each topic that exists, also when it is named by its id, and
+    """K201-1d, K201-4, K201-5: about each topic that exists, also when it is named by its id, and
     once if it is named twice.
     """
     policy = Keeper()
@@ -271,9 +271,9 @@ async def test_the_policy_is_asked() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_the_policy_refuses(version: int, caplog: pytest.LogCaptureFixture) -> None:
-    """K201-5, K201-6, K201-7: a refused topic alone is answered POLICY_VIOLATION, with the policy's
-    words from v5 on. v0 and v1 are older than policies: they answer UNKNOWN_SERVER_ERROR, and the
-    log says that it was a violation.
+    """K201-5, K201-6, K201-7a: a refused topic alone is answered POLICY_VIOLATION, with the
+    policy's words from v5 on. v0 and v1 are older than policies: they answer UNKNOWN_SERVER_ERROR,
+    and the log says that it was a violation.
     """
     caplog.set_level("INFO", "minicontroller.policy")
     async with ruling(policy=Keeper()) as cluster:
@@ -297,7 +297,7 @@ async def test_a_batch_cannot_pass_a_limit() -> None:
 
 @pytest.mark.parametrize("version", [4, 5, 6])
 async def test_a_dry_run(version: int, tmp_path: Path) -> None:
-    """K201-8: everything is checked, the policy included, which sees the topics before it as
+    """K201-8a: everything is checked, the policy included, which sees the topics before it as
     deleted, and nothing is deleted; the audit log has it as validated.
     """
     policy = Keeper()

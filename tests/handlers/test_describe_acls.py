@@ -52,7 +52,7 @@ FOUND: list[tuple[Mapping[str, Any], list[Any]]] = [
 
 async def test_each_filter_finds_what_kafka_finds() -> None:
     """ANY and null match everything, MATCH finds what applies to a name, ALL is an operation like
-    any other, and numbers that nobody knows match nothing.
+    any other, and numbers that nobody knows match nothing (K4-L3b).
     """
     async with ruling() as cluster:
         await create(cluster, *ALL)

@@ -14,7 +14,7 @@ CLUSTER = image([broker(3), broker(1, rack="r1"), broker(2, "INTERNAL")], contro
 
 @pytest.mark.parametrize("version", [0, 1])
 async def test_the_brokers_of_a_listener(version: int) -> None:
-    """K4-X1: those that the client can reach, by id, with the controller, and no operations unless
+    """K4-X1a: those that the client can reach, by id, with the controller, and no operations unless
     asked.
     """
     answer = Client(node_with(CLUSTER)).ask_at_once(DescribeClusterRequest(), version)

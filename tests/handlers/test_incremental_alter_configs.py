@@ -276,7 +276,7 @@ async def test_not_the_controller(logger: logging.Logger, version: int) -> None:
 
 
 async def test_the_policy_is_asked() -> None:
-    """K201-1, K201-4, K201-5: the policy sees the whole resulting state, the operands beside it,
+    """K201-1c, K201-4, K201-5: the policy sees the whole resulting state, the operands beside it,
     and the state before.
     """
     policy = Bounded()

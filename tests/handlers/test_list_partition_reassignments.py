@@ -40,7 +40,7 @@ def listing(topic: str, *partitions: int) -> ListPartitionReassignmentsRequest:
 )
 async def test_no_reassignments(cluster: Ruling, request_: ListPartitionReassignmentsRequest) -> None:
     """The controller answers with an empty list and an empty text, without an error, also for
-    topics and partitions that do not exist.
+    topics and partitions that do not exist (K4-4b).
     """
     answer = await cluster.ask(request_, 0)
     assert (answer.error_code, answer.error_message, answer.topics, answer.throttle_time_ms) == (0, "", [], 0)

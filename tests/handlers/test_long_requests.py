@@ -244,7 +244,7 @@ async def test_parts_are_one_request_in_the_audit_log(tmp_path: Path, monkeypatc
 
 
 async def test_a_deletion_that_is_named_twice_in_a_long_request(autojump_clock: MockClock) -> None:
-    """K4-D1: a topic named in one part and given by id in a later part is deleted once, and both
+    """K4-D1b: a topic named in one part and given by id in a later part is deleted once, and both
     rows have the result.
     """
     async with slowly_ruling() as cluster, trio.open_nursery() as nursery:

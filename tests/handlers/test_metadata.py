@@ -43,7 +43,7 @@ def codes(response: MetadataResponse) -> dict[str | None, int]:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_tells_brokers_controller_and_partitions(version: int) -> None:
-    """K4-M2: each version fills all of its fields, with brokers in the order of their ids."""
+    """K4-M2a: each version fills all of its fields, with brokers in the order of their ids."""
     answer = await Client(node_with(CLUSTER)).ask(wanting(version, "orders"), version)
     assert [(each.node_id, each.host, each.port) for each in answer.brokers] == [
         (1, "plaintext.host", 9100),
@@ -69,7 +69,7 @@ async def test_tells_brokers_controller_and_partitions(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_all_topics(version: int) -> None:
-    """K4-M1: v0 asks for all topics with an empty list, later versions with null."""
+    """K4-M1a: v0 asks for all topics with an empty list, later versions with null."""
     request = wanting(version)
     if version >= 1:
         request.topics = None
@@ -79,7 +79,7 @@ async def test_all_topics(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS[1:])
 async def test_no_topics(version: int) -> None:
-    """K4-M1: from v1 on an empty list asks for no topics; the answer still has the brokers."""
+    """K4-M1b: from v1 on an empty list asks for no topics; the answer still has the brokers."""
     answer = await Client(node_with(CLUSTER)).ask(wanting(version), version)
     assert names(answer) == []
     assert len(answer.brokers) == 3
@@ -94,7 +94,7 @@ async def test_an_empty_cluster(version: int) -> None:
 
 
 async def test_a_controller_that_is_not_listed_is_not_told() -> None:
-    """K4-X1: clients wait in vain for a controller that they cannot find among the brokers: then
+    """K4-X1a: clients wait in vain for a controller that they cannot find among the brokers: then
     there is none.
     """
     node = node_with(image([broker(1), broker(2, "INTERNAL")], controller_id=2))
@@ -154,7 +154,7 @@ async def test_nothing_is_made_where_that_is_off(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_internal_topics_are_marked(version: int) -> None:
-    """K4-M2: from v1 on is_internal is set for Kafka's own topics."""
+    """K4-M2b: from v1 on is_internal is set for Kafka's own topics."""
     node = node_with(image([broker(1)], [topic("__consumer_offsets", led(1)), topic("mine", led(1))]))
     answer = await Client(node).ask(wanting(version, "__consumer_offsets", "mine"), version)
     assert [each.is_internal for each in answer.topics] == [version >= 1, False]
@@ -175,8 +175,8 @@ async def test_a_dead_leader(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_dead_replica(version: int) -> None:
-    """K4-M3: v0 leaves it out and says REPLICA_NOT_AVAILABLE; later versions keep its id and see no
-    error.
+    """K4-M3a, K4-M3b: v0 leaves it out and says REPLICA_NOT_AVAILABLE; later versions keep its id
+    and see no error.
     """
     halved = topic("halved", led(1, 4, isr=(1,)), led(1, 4), led(1))
     answer = await Client(node_with(image([broker(1)], [halved]))).ask(wanting(version, "halved"), version)

@@ -71,7 +71,7 @@ async def test_it_agrees(node: Node, version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_controller_of_the_past(node: Node, version: int) -> None:
-    """K590-2: a controller with an older epoch than the node knows gets STALE_CONTROLLER_EPOCH and
+    """K590-2c: a controller with an older epoch than the node knows gets STALE_CONTROLLER_EPOCH and
     nothing else.
     """
     answer = await ask(node, version, controller_epoch=4)

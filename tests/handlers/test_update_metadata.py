@@ -157,7 +157,7 @@ async def test_a_topic_without_an_id(node: Node) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_the_past(node: Node, version: int) -> None:
-    """K590-2: a controller of the past, or one who means an earlier life of the node (v5 on),
+    """K590-2c: a controller of the past, or one who means an earlier life of the node (v5 on),
     changes nothing.
     """
     before = node.cache.image

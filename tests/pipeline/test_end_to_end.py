@@ -38,7 +38,7 @@ INGEST, BACKTEST = (
 @pytest.mark.slow
 def test_from_clients_to_report(tmp_path: Path) -> None:
     """A real client asks a live cluster; all that came of it is in the tables, the back-tests and
-    the report (P-1, P-2, P-3, P-4).
+    the report (P-1a, P-2a, P-2b, P-3a, P-3b, P-4a, P-4b).
     """
     lived(tmp_path)
     every_decision_is_in_the_tables(tmp_path)

@@ -138,7 +138,7 @@ def test_a_caller_without_a_name_is_not_authenticated() -> None:
 @example([("\u00a0=1", 0, None), ("\ufeff+1", 0, None), (" \u200b\u3000\uff0d1", 0, None), ("\u2009\x01@x", 0, None)])
 def test_csv_gives_back_what_went_in_and_no_formula(rows: list[tuple[Value, ...]]) -> None:
     """A reader of CSV gets each text, with an apostrophe before it where a spreadsheet would
-    calculate (P-3).
+    calculate (P-3a).
     """
     read = list(csv.reader(io.StringIO(as_csv(a_table(*rows)).decode(), newline="")))
     assert read[0] == ["who", "refused", "last"]
@@ -241,7 +241,7 @@ def hostile_bars() -> Plot:
 
 def test_names_in_a_plot_are_texts() -> None:
     """A label may look like SVG, mathematics, a colour or a command to a terminal: it is shown,
-    whole or shortened (P-3).
+    whole or shortened (P-3b).
     """
     for form in (hostile_bars().wide, hostile_bars().narrow):
         reader = read(form)
@@ -272,7 +272,7 @@ def test_each_colour_has_a_mark_in_legends(role: str) -> None:
 
 
 def test_the_same_values_give_the_same_plot() -> None:
-    """No dates, no counters, no random names (P-3)."""
+    """No dates, no counters, no random names (P-3b)."""
     assert hostile_bars() == hostile_bars()
 
 

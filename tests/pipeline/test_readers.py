@@ -38,7 +38,7 @@ def shown(number: int, folder: Path, monkeypatch: pytest.MonkeyPatch, **names: A
 
 def test_all_tools_read_the_same(spark: SparkSession, tables: Path) -> None:
     """DuckDB, pandas, Spark by way of Arrow and Spark by the list of files see the same rows in
-    each table (P-2).
+    each table (P-2c).
     """
     columns = {
         Table.EVENTS: ["epoch", "sequence", "kind", "name", "principal", "event"],

@@ -63,7 +63,7 @@ def test_no_policy() -> None:
 
 @pytest.mark.parametrize("spec", ["policy.py:Refusing", "./policy.py:Refusing", "  policy.py:Refusing "])
 def test_a_file_relative_to_the_working_directory(write: Write, spec: str) -> None:
-    """A policy is named by its file and class (K201-1)."""
+    """A policy is named by its file and class (K201-1a)."""
     write("policy.py", REFUSING)
     policy = build_policy({POLICY_KEY: spec})
     assert policy is not None
@@ -79,7 +79,7 @@ def test_an_absolute_file(write: Write, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_module(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A policy that is installed is named by its module and class (K201-1)."""
+    """A policy that is installed is named by its module and class (K201-1a)."""
     write("site/acme_policies/topics.py", REFUSING)
     monkeypatch.syspath_prepend("site")
     assert type(build_policy({POLICY_KEY: "acme_policies.topics:Refusing"})).__module__ == "acme_policies.topics"
@@ -163,7 +163,7 @@ CONFIGURED = """
 
 def test_configure_gets_the_configuration_without_secrets(write: Write) -> None:
     """A policy is configured once with the node's configuration as written, and learns no password
-    from it (K201-1).
+    from it (K201-1a).
     """
     write("policy.py", CONFIGURED)
     plain = {POLICY_KEY: "policy.py:Configured", "broker.id": "1", "ssl.keystore.location": "/etc/keys"}

@@ -99,7 +99,7 @@ def test_fields(name: str) -> None:
 
 
 def test_the_policy_has_the_methods_of_the_kip() -> None:
-    """A policy overrides these methods, and each of them has a default (K201-1)."""
+    """A policy overrides these methods, and each of them has a default (K201-1a)."""
     assert {
         name: list(inspect.signature(getattr(TopicManagementPolicy, name)).parameters) for name in METHODS
     } == METHODS

@@ -131,7 +131,7 @@ def test_the_oldest_header_drops_the_client_id() -> None:
 
 def test_a_forwarded_request_names_its_sender() -> None:
     """The principal, the host and the version of the first sender are tags 0, 1 and 2 of header
-    version 2 (K590-2).
+    version 2 (K590-2a).
     """
     header = RequestHeader(19, 7, 1, "n", origin=RequestOrigin("User:alice", "10.0.0.1", 2))
     frame = KAFKA.encode_request(header, CreateTopicsRequest())

@@ -165,7 +165,7 @@ def test_a_broken_authorizer_denies_and_is_told_of(answer: object) -> None:
 
 
 def test_an_authorizer_refuses_a_request_with_its_own_errors() -> None:
-    """Its exceptions stand for Kafka's codes (K4-L4)."""
+    """Its exceptions stand for Kafka's codes (K4-L4a)."""
     authorization = Authorization(UserAuthorizer(Odd(UndecidedError("later")), AclIndex(), not_at_fault))
     with pytest.raises(Refusal) as refused:
         context(authorization, "User:bob").may(READ, "t")

@@ -146,7 +146,7 @@ def test_without_a_secret_nothing_is_proved() -> None:
 
 
 def test_a_proof_that_began_with_the_last_secret_is_none() -> None:
-    """K590-6: a proof that was begun with an old secret fails once the nodes have a new one."""
+    """K590-6a: a proof that was begun with an old secret fails once the nodes have a new one."""
     secrets = [SECRET]
     reached = Membership(CLUSTER, 2, lambda: secrets[-1])
     reached.addresses = (AT_TWO,)

@@ -111,8 +111,8 @@ async def test_an_envelope_where_nodes_do_not_meet_ends_the_connection() -> None
 
 
 async def test_an_envelope_of_a_client_is_refused() -> None:
-    """K590-9, K590-6: at the inter-broker listener, but no node: error 31, before anything of it is
-    looked at.
+    """K590-9, K590-6b: at the inter-broker listener, but no node: error 31, before anything of it
+    is looked at.
     """
     async with peer(username="alice") as (served, client):
         answer = await client.ask(0, EnvelopeRequest(), EnvelopeResponse)
@@ -121,7 +121,7 @@ async def test_an_envelope_of_a_client_is_refused() -> None:
 
 
 async def test_a_node_that_is_not_the_controller_says_so() -> None:
-    """K590-9, K590-4: error 41, before anything inside is looked at."""
+    """K590-9, K590-4a: error 41, before anything inside is looked at."""
     async with peer(node=TinyNode()) as (_, client):
         answer = await client.ask(0, EnvelopeRequest(), EnvelopeResponse)
         assert (answer.error_code, answer.response_data) == (ErrorCode.NOT_CONTROLLER, None)

@@ -47,8 +47,8 @@ from tests.support.small_server import (
 
 
 async def test_the_controller_learns_who_asked() -> None:
-    """K590-3, K590-5: a request is forwarded in the newest version with its client's principal,
-    address, client id, software and version, and answered in the client's version.
+    """K590-3a, K590-3b, K590-5a: a request is forwarded in the newest version with its client's
+    principal, address, client id, software and version, and answered in the client's version.
     """
     async with pair() as nodes, await nodes.near.connect(SASL) as client:
         await client.ask(1, SaslHandshakeRequest(mechanism="PLAIN"), SaslHandshakeResponse)
@@ -80,7 +80,7 @@ async def test_what_a_newer_node_tells_besides() -> None:
 
 
 async def test_what_the_controller_had_told_travels_back() -> None:
-    """K4-6: the answer's header has the update number, and the forwarding node delays reads until
+    """K4-6a: the answer's header has the update number, and the forwarding node delays reads until
     it has received that update.
     """
     number = first_update_number(7) + 3
@@ -206,7 +206,7 @@ async def test_a_client_that_goes_takes_back_only_its_waiting() -> None:
 
 
 async def test_a_forwarded_request_is_never_forwarded_again() -> None:
-    """K590-4: a node that is not the controller answers NOT_CONTROLLER to a request of a node,
+    """K590-4a: a node that is not the controller answers NOT_CONTROLLER to a request of a node,
     though it could forward it.
     """
     async with pair() as nodes, await nodes.near.connect(NODES) as peer:
@@ -284,8 +284,8 @@ async def login(client: Client, username: str) -> None:
     ids=["principal", "address", "version", "api", "node", "software", "decisions", "correlation"],
 )
 async def test_only_nodes_speak_for_others(claimed: RequestOrigin, caplog: pytest.LogCaptureFixture) -> None:
-    """K590-6: the tags of a forwarded request are refused with 31 from everyone but nodes, at every
-    listener, and the refusal is counted and logged.
+    """K590-6b: the tags of a forwarded request are refused with 31 from everyone but nodes, at
+    every listener, and the refusal is counted and logged.
     """
     async with pair() as nodes:
         served = nodes.far

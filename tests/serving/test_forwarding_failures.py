@@ -166,8 +166,8 @@ async def test_a_broken_connection_leaves_the_request_in_doubt() -> None:
 
 
 async def test_what_a_stopping_controller_has_not_read_is_done_by_the_next(autojump_clock: MockClock) -> None:
-    """K590-2: what it has read it answers; what comes later is sent to its successor, and no client
-    sees anything of it.
+    """K590-2b: what it has read it answers; what comes later is sent to its successor, and no
+    client sees anything of it.
     """
     here = Recorder()
     async with (
@@ -192,7 +192,7 @@ async def test_what_a_stopping_controller_has_not_read_is_done_by_the_next(autoj
 
 
 async def test_nobody_waits_for_a_controller_that_was_succeeded(autojump_clock: MockClock) -> None:
-    """K590-2: requests sent to a frozen controller are answered as in doubt soon after this node
+    """K590-2b: requests sent to a frozen controller are answered as in doubt soon after this node
     learns of its successor, which gets the next request.
     """
     here = Recorder()

@@ -69,7 +69,7 @@ def test_what_kafka_takes_is_taken(name: str, value: str) -> None:
     ],
 )
 def test_a_value_that_its_key_does_not_take_is_refused(name: str, value: str, reason: str) -> None:
-    """K4-C8: INVALID_CONFIG in Kafka's words (NaN, which Kafka takes, is refused on purpose)."""
+    """K4-C8a: INVALID_CONFIG in Kafka's words (NaN, which Kafka takes, is refused on purpose)."""
     assert refusal({name: value}) == f"Invalid value {value} for configuration {name}: {reason}"
 
 

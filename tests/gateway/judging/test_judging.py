@@ -76,7 +76,7 @@ def direct_fixture(cluster: MiniCluster) -> Iterator[Wire]:
 @pytest.mark.parametrize("version", range(8))
 def test_some_creations_are_refused(through: Wire, direct: Wire, folder: Path, version: int) -> None:
     """Refused topics are answered by the policy's words in the place where the request has them,
-    and the others are created.
+    and the others are created (U-3c).
     """
     good, late, bad, big = f"a{version}", f"z{version}", f"BAD{version}", f"big{version}"
     asked = {"topics": [topic(good), topic(bad), topic(big, 6), topic(late, 2)], "timeout_ms": 10_000}
@@ -107,7 +107,7 @@ def test_some_creations_are_refused(through: Wire, direct: Wire, folder: Path, v
 @pytest.mark.parametrize("version", range(7))
 def test_some_deletions_are_refused(through: Wire, direct: Wire, folder: Path, version: int) -> None:
     """Deletions are refused by name and by id; versions that are older than policies are answered
-    UNKNOWN_SERVER_ERROR (K201-7).
+    UNKNOWN_SERVER_ERROR (K201-7a).
     """
     kept, gone, missing = f"kept-d{version}", f"d{version}", f"missing{version}"
     create(direct, topic(kept), topic(gone))
@@ -129,7 +129,7 @@ def test_some_deletions_are_refused(through: Wire, direct: Wire, folder: Path, v
 
 @pytest.mark.parametrize("version", range(4))
 def test_some_growth_is_refused(through: Wire, direct: Wire, version: int) -> None:
-    """CreatePartitions is judged by what the topic would be."""
+    """CreatePartitions is judged by what the topic would be (U-3c)."""
     one, other = f"g{version}", f"h{version}"
     create(direct, topic(one), topic(other))
     asked = [{"name": each, "count": count, "assignments": None} for each, count in ((one, 6), (other, 5))]
@@ -144,7 +144,7 @@ def test_some_growth_is_refused(through: Wire, direct: Wire, version: int) -> No
 )
 def test_some_configs_are_refused(through: Wire, direct: Wire, api: str, version: int) -> None:
     """Changes of configs are judged by what would hold, for topics and for the defaults of the
-    brokers.
+    brokers (U-3c).
     """
     good, bad = f"c{api.lower()}{version}", f"b{api.lower()}{version}"
     create(direct, topic(good), topic(bad))
@@ -168,7 +168,7 @@ def test_some_configs_are_refused(through: Wire, direct: Wire, api: str, version
 
 def test_reassignments_and_deleted_records_are_judged(through: Wire, direct: Wire, gateway: GatewayProcess) -> None:
     """A reassignment is refused with a row for each partition, and so is the deletion of records,
-    which has no text.
+    which has no text (U-3c).
     """
     create(direct, topic("kept-r", 2), topic("moves", 2))
     partitions = [{"partition_index": index, "replicas": [1, 2]} for index in (0, 1)]
@@ -282,7 +282,7 @@ def test_what_kafka_refuses_first_is_refused_as_by_kafka(through: Wire) -> None:
 
 @pytest.mark.parametrize("version", [0, 1, 4, 9, 12])
 def test_automatic_creations_are_judged(through: Wire, direct: Wire, folder: Path, version: int) -> None:
-    """Metadata creates the topics that the rules allow, and answers the others."""
+    """Metadata creates the topics that the rules allow, and answers the others (U-3c)."""
     good, bad = f"auto{version}", f"AUTO{version}"
     asked: dict[str, Any] = {"topics": [{"name": good}, {"name": bad}]}
     if version >= 4:
@@ -300,7 +300,7 @@ def test_automatic_creations_are_judged(through: Wire, direct: Wire, folder: Pat
 
 def test_requests_that_overlap_do_not_exceed_a_limit(gateway: GatewayProcess, direct: Wire) -> None:
     """Creations that come at once over several connections are judged one after the other: what is
-    under way counts.
+    under way counts (U-3c).
     """
     codes: list[int] = []
 
@@ -341,7 +341,7 @@ def topic_is_shown(wire: Wire, name: str) -> bool:
 
 def test_clients_that_leave_are_recorded(gateway: GatewayProcess, direct: Wire, folder: Path) -> None:
     """A client that resets its connection once the cluster has its topic does not keep the decision
-    out of the log, though its response would have waited for that.
+    out of the log, though its response would have waited for that (U-3d).
     """
     names = [f"leaves{number}" for number in range(20)]
     for name in names:

@@ -185,7 +185,7 @@ def plain(outcome: Outcome) -> tuple[object, ...]:
 
 def test_the_policy_that_was_in_force_differs_in_nothing(life: Life) -> None:
     """Allowed, denied with its text, or broken: each recorded verdict comes out again, warnings
-    included; and it is known for the same (P-4).
+    included; and it is known for the same (P-4a).
     """
     events, candidate = life
     differences, tally = backtested(events, candidate)

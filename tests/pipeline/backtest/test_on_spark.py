@@ -109,7 +109,7 @@ def same(one: Sequence[Difference], other: Sequence[Difference]) -> bool:
 
 
 def test_the_policy_that_was_in_force_differs_in_nothing(tried: Tried, tmp_path: Path) -> None:
-    """P-4: a Python policy with its neighbour and its configuration, and rules, agree with the
+    """P-4a: a Python policy with its neighbour and its configuration, and rules, agree with the
     tables of what they decided.
     """
     real = tried.real[0].cluster_id

@@ -152,7 +152,7 @@ STEP = st.one_of(
 @settings(max_examples=60)
 def test_whatever_happens_to_a_file(steps: Sequence[tuple[Any, ...]]) -> None:
     """A file that grows, line by half line, becomes shorter, changes in its midst, is compressed,
-    moved and read in between is in the tables once, and nothing is a duplicate (P-1). Quarantine
+    moved and read in between is in the tables once, and nothing is a duplicate (P-1d). Quarantine
     has what is no event now.
     """
     with TemporaryDirectory() as folder:

@@ -105,7 +105,7 @@ def test_everything_is_counted(filled: Filled) -> None:
     ],
 )
 def test_what_is_wrong_is_told_where_it_is(filled: Filled, cluster: str, kind: str, first: int, last: int) -> None:
-    """Each problem of a cluster is one row, and no cluster has others (P-1)."""
+    """Each problem of a cluster is one row, and no cluster has others (P-1d)."""
     rows = [row for row in filled.problems if row["cluster_id"] == cluster]
     assert {(row["kind"], row["first_sequence"], row["last_sequence"]) for row in rows} == {
         (kind, first, last),
@@ -171,7 +171,7 @@ def test_late_files_fill_gaps(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_a_real_log(spark: SparkSession, tmp_path: Path) -> None:
     """What real controllers wrote, compressed or not, is in the tables, with the topics that a
-    replay has (P-1, P-2).
+    replay has (P-1d, P-2a).
     """
     audit = tmp_path / "audit"
     audit.mkdir()

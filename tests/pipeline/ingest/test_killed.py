@@ -53,7 +53,7 @@ def expected(folder: Path) -> list[tuple[str, int, int]]:
 @pytest.mark.parametrize("seed", range(6))
 def test_killed_while_it_commits(tmp_path: Path, seed: int) -> None:
     """SIGKILL between any two steps of staging, state and commits, several times in a row, loses
-    and doubles nothing (P-1).
+    and doubles nothing (P-1d).
     """
     chance = random.Random(seed)
     audit, tables = tmp_path / "audit", tmp_path / "tables"
@@ -107,7 +107,7 @@ SPARK_MOMENTS = [Table.EVENTS.value, Table.TOPIC_HISTORY.value]
 
 @pytest.mark.slow
 def test_killed_with_spark_and_all(spark: SparkSession, tmp_path: Path) -> None:
-    """SIGKILL of the whole process group while it stages, and while it makes the history (P-1)."""
+    """SIGKILL of the whole process group while it stages, and while it makes the history (P-1d)."""
     chance = random.Random(7)
     audit, tables = tmp_path / "audit", tmp_path / "tables"
     for attempt, moment in enumerate(SPARK_MOMENTS):

@@ -86,7 +86,7 @@ BAD: dict[str, tuple[bytes, str]] = {
 
 def test_each_is_told_where_it_stands(tmp_path: Path) -> None:
     """Every bad line is one row with its number and reason, whatever stands around it, and every
-    event around it is in the tables (P-1).
+    event around it is in the tables (P-1d).
     """
     lines = [
         line for number, (bad, _) in enumerate(BAD.values(), start=1) for line in (bad, encode(a_creation(number)))

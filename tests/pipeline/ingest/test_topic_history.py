@@ -212,7 +212,7 @@ def here(work: Any, pieces: Sequence[Any], **_: Any) -> list[Any]:
 
 def test_the_history_is_what_a_replay_gives(tmp_path: Path) -> None:
     """At each place of any log the table shows the topics that the replay has there, whatever was
-    lost, cut into files, or came late: after each run as if all had been made anew (P-2).
+    lost, cut into files, or came late: after each run as if all had been made anew (P-2b).
     """
     clusters: dict[str, Log] = {}
 

@@ -40,7 +40,7 @@ def written(report: Report, folder: Path) -> str:
 
 def test_a_report_on_nothing_says_so(spark: SparkSession, tmp_path: Path) -> None:
     """Where no event is, each question is answered by a sentence, nothing is drawn, and the tables
-    are empty (P-3).
+    are empty (P-3b).
     """
     report = report_of(spark, tmp_path / "tables", [a_decision(1)], since=START + 5 * DAY, until=START + 6 * DAY)
     answers = {question.name: question.answer(report) for question in report.questions}
@@ -66,7 +66,7 @@ def test_a_report_on_nothing_says_so(spark: SparkSession, tmp_path: Path) -> Non
 
 
 def test_a_report_on_one_event_counts_one(spark: SparkSession, tmp_path: Path) -> None:
-    """One refusal gives sentences about one, and plots with one bar (P-3)."""
+    """One refusal gives sentences about one, and plots with one bar (P-3b)."""
     report = report_of(spark, tmp_path / "tables", [a_refusal(1, principal=None)])
     assert answer(report, "refusals") == (
         "Policies refused 1 of 1 change (100 %). All refusals are by “partitions”. (not authenticated) is the only one who was refused."
@@ -121,7 +121,7 @@ def report_on_decades(spark: SparkSession, tmp_path_factory: pytest.TempPathFact
 
 def test_decades_have_years(decades: Report) -> None:
     """The axis holds the years in few steps, without the one event of 1970, which is counted beside
-    it (P-3).
+    it (P-3b).
     """
     assert decades.selection.axis.step == "year"
     assert decades.selection.axis.steps == 29
@@ -131,7 +131,7 @@ def test_decades_have_years(decades: Report) -> None:
 
 def test_what_a_long_table_leaves_out_is_counted(decades: Report) -> None:
     """It has its first thousand rows; how many there are, and what they add up to, is told of all
-    (P-3).
+    (P-3a).
     """
     table = decades.table("activity_by_topic")
     assert (len(table.rows), table.all_rows) == (1000, 2031)
@@ -140,7 +140,7 @@ def test_what_a_long_table_leaves_out_is_counted(decades: Report) -> None:
 
 def test_a_clock_that_is_behind_is_told(decades: Report) -> None:
     """The next controller's first event is before the last one of the one before: by how much, and
-    that it is the clock (P-3).
+    that it is the clock (P-3b).
     """
     assert decades.table("controller_changes").values("silence_us") == [-40_000_000]
     assert "passed in the median" in answer(decades, "controllers")
@@ -157,7 +157,7 @@ def test_what_was_there_is_no_growth(decades: Report) -> None:
 
 def test_what_is_wrong_with_the_log_is_told(decades: Report, tmp_path: Path) -> None:
     """Kinds of problems in words, one that is not known by its name; of a line that is no event the
-    place, not the text (P-3).
+    place, not the text (P-3b).
     """
     assert answer(decades, "faults") == "The ingest found 3 missing events, novel once and 2 invalid lines."
     page = written(decades, tmp_path)
@@ -166,7 +166,7 @@ def test_what_is_wrong_with_the_log_is_told(decades: Report, tmp_path: Path) -> 
 
 
 def test_a_page_is_the_same_each_time(decades: Report, tmp_path: Path) -> None:
-    """The same figures give the same bytes, of all files (P-3)."""
+    """The same figures give the same bytes, of all files (P-3b)."""
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
     assert written(decades, tmp_path / "one") == written(decades, tmp_path / "two")
@@ -202,7 +202,7 @@ def test_a_stretch_of_time_has_its_beginning_and_not_its_end(spark: SparkSession
 
 def test_a_name_in_a_sentence_keeps_to_itself() -> None:
     """A long one is shortened, one from right to left is isolated, and none has control over the
-    text (P-3).
+    text (P-3b).
     """
     assert named("x" * 249) == "x" * 39 + "…" + "x" * 20
     assert named("\u05e9\u05dc\u05d5\u05dd") == "\u2068\u05e9\u05dc\u05d5\u05dd\u2069"

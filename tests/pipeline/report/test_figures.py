@@ -82,7 +82,7 @@ def test_activity_is_counted_by_outcome(
     report: Report, table: str, keys: tuple[str, ...], key: Callable[[Decision], Any]
 ) -> None:
     """Each change is counted once, with what became of it, under who asked, by which API and
-    client, and about what (P-3).
+    client, and about what (P-3a).
     """
     found = report.table(table)
     assert counted(found, *keys) == {name: outcomes(events) for name, events in by(key).items()}
@@ -94,7 +94,7 @@ def test_activity_is_counted_by_outcome(
 
 
 def test_of_several_clusters_topics_and_nodes_are_told_with_theirs(report: Report) -> None:
-    """The same name may stand for two topics, and the same id for two nodes (P-3)."""
+    """The same name may stand for two topics, and the same id for two nodes (P-3a)."""
     cluster, topic = rows(report.table("activity_by_topic"), "cluster_id", "topic")[0]
     assert answer(report, "topics").startswith(f"{topic} of {cluster} was named in requests most often")
     plot = next(question for question in report.questions if question.name == "topics").draw(report)
@@ -113,7 +113,7 @@ def test_activity_over_time_has_every_step(report: Report) -> None:
 
 def test_refusals_are_counted_by_rule_and_by_principal(report: Report) -> None:
     """Who was refused, by which rule or else by which policy, how often it had failed, and what was
-    said last (P-3).
+    said last (P-3a).
     """
     refused = [event for event in DECISIONS if outcome(event) == "refused"]
     rules = by(blamed, refused)
@@ -196,7 +196,7 @@ def test_what_would_be_refused_is_counted(report: Report) -> None:
 
 def test_growth_follows_the_topics(report: Report) -> None:
     """At the end of each step, the topics that clients saw and their partitions; created and
-    deleted by prefix (P-3).
+    deleted by prefix (P-3a).
     """
     starts = report.selection.axis.starts
     for cluster in CLUSTERS:
@@ -229,7 +229,7 @@ def sizes_at(events: list[AuditEvent], end: int) -> tuple[int, int]:
 
 def test_durations_are_those_of_what_was_carried_out(report: Report) -> None:
     """p50, p90 and p99 are less than 1 % off, by operation, way and cluster; the slowest is exact
-    (P-3).
+    (P-3a).
     """
     done = [event for event in DECISIONS if outcome(event) == "applied"]
     ways = {-1: "unknown", 0: "forwarded", 1: "local"}
@@ -252,7 +252,7 @@ def test_durations_are_those_of_what_was_carried_out(report: Report) -> None:
 
 def test_forwarding_is_counted_by_the_node_that_was_asked(report: Report) -> None:
     """Each node's own and forwarded decisions are counted; what came from nobody knows where is
-    left out (P-3).
+    left out (P-3a).
     """
     known = [event for event in DECISIONS if event.received_node != -1]
     assert {
@@ -266,7 +266,7 @@ def test_forwarding_is_counted_by_the_node_that_was_asked(report: Report) -> Non
 
 def test_changes_of_controllers_are_told(report: Report) -> None:
     """Each with the nodes, the time without events, and what was carried out in the first minute
-    (P-3).
+    (P-3a).
     """
     table = report.table("controller_changes")
     for cluster, epoch, began, before, node, silence, first, slowest in rows(
@@ -313,7 +313,7 @@ def test_tasks_find_the_same_buckets() -> None:
 
 
 def test_every_table_is_documented(report: Report) -> None:
-    """docs/pipeline.md tells of every table of a report and its columns, and of no other (P-3)."""
+    """docs/pipeline.md tells of every table of a report and its columns, and of no other (P-3a)."""
     section = DOCUMENT.read_text(encoding="utf-8").partition("### The tables of a report\n")[2].partition("\n## ")[0]
     told = [
         [re.findall(r"`(\w+)`", cell) for cell in line.split(" | ")]

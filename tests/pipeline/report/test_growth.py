@@ -92,7 +92,7 @@ def of_those_logs(spark: SparkSession, tables: Path) -> Report:
 
 def test_a_topic_counts_once_where_events_are_missing(report: Report) -> None:
     """What was there stays counted until an event shows it again, or the next snapshot tells what
-    is there; a deletion counts off what was seen (P-3).
+    is there; a deletion counts off what was seen (P-3a).
     """
     sizes = rows(report.table("growth_by_cluster"), "cluster_id", "topics_before", "topics")
     assert {row[0]: row[1:] for row in sizes if row[0] in SIZES} == SIZES
@@ -101,7 +101,7 @@ def test_a_topic_counts_once_where_events_are_missing(report: Report) -> None:
 
 
 def test_all_that_is_told_of_growth_agrees(report: Report) -> None:
-    """Prefixes add up to their cluster, and the sentence says the same (P-3)."""
+    """Prefixes add up to their cluster, and the sentence says the same (P-3a)."""
     sums = ("topics_before", "topics", "partitions_before", "partitions")
     added = defaultdict[str, list[int]](lambda: [0, 0, 0, 0])
     for name, *figures in rows(report.table("growth_by_prefix"), "cluster_id", *sums):

@@ -52,8 +52,8 @@ def fill(bucket: Bucket, files: int = 4) -> None:
 
 
 def test_files_that_are_compressed_grow_and_move(bucket: Bucket, tmp_path: Path) -> None:
-    """Objects that grow, are compressed, and move to a local folder and back are in the tables
-    once (P-2).
+    """Objects that grow, are compressed, and move to a local folder and back are in the tables once
+    (P-2b).
     """
     bucket.put(name(1), b"".join(LINES[:5]) + LINES[5][:7])
     bucket.put(name(11) + ".gz", gzip.compress(b"".join(LINES[10:20])))
