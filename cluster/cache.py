@@ -1,8 +1,10 @@
-"""A node's own view of the cluster, which the active controller keeps up to date.
+"""A node's own image of the cluster, and who is called when it changes.
 
-Rule: only UpdateMetadata changes the cache (a node in the active controller's process gets the same
-content by call), and all reads are answered from it. Tasks that wait for a change of the cluster
-wait here and are woken by `apply`; nothing polls.
+Rule: topics and brokers come from the active controller alone, by UpdateMetadata or, within its
+process, by call. Entities (configs, ACLs, tokens, groups) come from the store, which each node
+reads itself; within its process the controller gives them with the rest, so that its nodes share
+one image. All reads are answered from the image. What is derived from it is kept by listeners.
+Tasks that wait for a change of the cluster wait here; nothing polls.
 
 The active controller numbers its updates, starting at `first_update_number` of its epoch. The
 response to a forwarded change carries the number of the newest update, and reads at this node wait
@@ -10,15 +12,21 @@ until the image holds that update (K4-6), for EXPECTED_UPDATE_SECONDS at most: t
 lost, or cut off from this node.
 """
 
-from collections.abc import Callable, Collection, Iterable
+import logging
+import traceback
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 import trio
+from immutables import Map
 
 from ..store.signal import Signal
 from .completion import Waiters
 from .entities import Broker, Topic
+from .entity_paths import Entity, differing_paths, entity_of, with_changes
 from .image import Image
+
+log = logging.getLogger("minicontroller.node")
 
 EXPECTED_UPDATE_SECONDS = 3.0
 """How long reads wait for an update that the controller has acknowledged to a client. It is sent
@@ -34,15 +42,39 @@ def first_update_number(controller_epoch: int) -> int:
     return controller_epoch << 32
 
 
+class ImageChanges(msgspec.Struct, frozen=True):
+    """What an image says that the one before it did not."""
+
+    topics: Sequence[Topic] = ()
+    """The topics that are new or different."""
+    removed: Collection[str] = ()
+    """The names of topics that are gone."""
+    paths: Collection[str] = ()
+    """The paths of entities that were written, whether or not this node knew them so already."""
+
+
+Listener = Callable[[Image, Image, ImageChanges], None]
+"""Called with the image before, the image after, and what has changed."""
+NO_ENTITIES: Mapping[str, Entity | None] = Map()
+
+
 class MetadataCache:
     """The current `Image` of a node, and the waiters for the next ones."""
 
     def __init__(self) -> None:
         self.image = Image()
+        self.shared: Image | None = None
+        """The image that the controller of this process gave to this node, as it was given; None if
+        another controller has changed the node's image since.
+        """
+        self.replacements = 0
+        """How often the controller of this process has replaced the whole image."""
+        self._ahead: dict[str, Entity | None] = {}
+        """The entities that this node has read from the store and the shared image has not."""
         self.waiters = Waiters()
         self.epoch_doubted = Signal()
         """Sent when the controller epoch changes, or a request arrives with an older one."""
-        self._listeners: list[Callable[[Image, Image, Collection[Topic]], None]] = []
+        self._listeners: list[Listener] = []
         self._updated_to = self._expected = -1
         """Update numbers: the newest that the image holds, and the newest that a response of the
         controller to a client of this node has carried.
@@ -53,9 +85,9 @@ class MetadataCache:
         """
         self._updates = trio.lowlevel.ParkingLot()
 
-    def on_change(self, listener: Callable[[Image, Image, Collection[Topic]], None]) -> None:
-        """Call `listener(before, after, changed_topics)` after each change, in the event loop's
-        thread.
+    def on_change(self, listener: Listener) -> None:
+        """Call `listener` after each change, in the event loop's thread and in the time slice in
+        which the image changes, in the order of these calls.
         """
         self._listeners.append(listener)
 
@@ -67,29 +99,53 @@ class MetadataCache:
         brokers: Iterable[Broker] | None,
         changed: Iterable[Topic] = (),
         removed: Iterable[str] = (),
+        entities: Mapping[str, Entity | None] = NO_ENTITIES,
     ) -> None:
-        """Move the image on. `brokers` replaces all of them (None: no change); topics are merged by
-        name.
+        """Move this node's own image on. `brokers` replaces all of them (None: no change); topics
+        are merged by name, entities by path.
         """
+        self.shared = None
+        self._ahead.clear()
         before = self.image
-        changed, removed = list(changed), list(removed)
-        if len(changed) == 1 and not removed:
-            image = before.with_topic(changed[0])
-        else:
-            image = before.with_topics(changed, removed) if changed or removed else before
+        changes = ImageChanges(list(changed), list(removed), entities.keys())
+        image = with_changes(before.with_changed_topics(changes.topics, changes.removed), entities)
         if brokers is not None:
             image = image.with_brokers(brokers)
         if (image.controller_id, image.controller_epoch) != (controller_id, controller_epoch):
             image = msgspec.structs.replace(image, controller_id=controller_id, controller_epoch=controller_epoch)
-        self.become(image, changed, removed)
+        self._become(image, changes)
 
-    def become(self, image: Image, changed: Collection[Topic], removed: Iterable[str]) -> None:
-        """Take over an image that another cache made of the same change: these topics differ from
-        what is here, and those are gone.
+    def share(self, image: Image, changes: ImageChanges) -> None:
+        """Take over the next image that the controller of this process gives to all of its nodes,
+        with what this node alone has read of other entities.
         """
+        self.shared = image
+        self._ahead = {
+            path: entity
+            for path, entity in self._ahead.items()
+            if path not in changes.paths and entity_of(image, path) != entity
+        }
+        self._become(with_changes(image, self._ahead), changes)
+
+    def replace(self, image: Image) -> None:
+        """Take over the image of the controller of this process in place of all that is known."""
+        self.replacements += 1
+        self._ahead.clear()
+        removed = [name for name in self.image.topics if name not in image.topics]
+        self.share(image, ImageChanges(list(image.topics.values()), removed, differing_paths(self.image, image)))
+
+    def read(self, found: Mapping[str, Entity | None]) -> None:
+        """Take over entities as this node has read them from the store."""
+        changed = {path: entity for path, entity in found.items() if entity_of(self.image, path) != entity}
+        if changed:
+            if self.shared is not None:
+                self._ahead.update(changed)
+            self._become(with_changes(self.image, changed), ImageChanges(paths=changed.keys()))
+
+    def _become(self, image: Image, changes: ImageChanges) -> None:
         before, self.image = self.image, image
-        self.waiters.wake(topic.name for topic in changed)
-        self.waiters.wake(removed)
+        self.waiters.wake(topic.name for topic in changes.topics)
+        self.waiters.wake(changes.removed)
         if image.controller_epoch != before.controller_epoch or image.brokers is not before.brokers:
             self.waiters.wake_cluster()
         if image.controller_epoch != before.controller_epoch:
@@ -98,7 +154,7 @@ class MetadataCache:
             self._updated_to = self._expected = -1
             self._updates.unpark_all()
         for listener in self._listeners:
-            listener(before, image, changed)
+            _call(listener, before, image, changes)
 
     def updated_to(self, number: int) -> None:
         """Note that the image holds all updates up to this number."""
@@ -142,3 +198,15 @@ class MetadataCache:
         """
         while not reached(self.image):
             await self.waiters.wait_cluster()
+
+
+def _call(listener: Listener, before: Image, after: Image, changes: ImageChanges) -> None:
+    """Call a listener. If a defect of it raises, that is logged and the node goes on following; the
+    text of the exception is left out, since it may quote a secret.
+    """
+    try:
+        listener(before, after, changes)
+    except Exception as error:  # noqa: BLE001 - what others write must not stop a node
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        what = type(error).__name__
+        log.error("a change is not in force: %s at %s:%d", what, place.filename, place.lineno or 0)  # noqa: TRY400 - the reason is above

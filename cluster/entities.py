@@ -254,6 +254,17 @@ class AclEntries(msgspec.Struct, frozen=True):
 NO_ACL_ENTRIES = AclEntries()
 
 
+class FinalizedFeatures(msgspec.Struct, frozen=True):
+    """The finalized features of the cluster. This program finalizes none and understands none."""
+
+    version: int = -1
+    """The version of `/feature`, which is the epoch of the features; -1 if there is no znode."""
+    levels: tuple[tuple[str, int], ...] = ()
+
+
+NO_FEATURES = FinalizedFeatures()
+
+
 class DelegationToken(msgspec.Struct, frozen=True):
     """A delegation token, without its HMAC. Times are in milliseconds since 1970, principals of the
     form `User:alice`.

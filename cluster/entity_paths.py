@@ -1,8 +1,10 @@
 """The entities that have a znode each: configs of brokers, users, clients and addresses, ACLs,
-delegation tokens, groups and their offsets. An entity is named by the path of its znode.
+delegation tokens, finalized features, groups and their offsets. An entity is named by the path of
+its znode.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import TypeVar
 
 import msgspec
 from immutables import Map
@@ -11,24 +13,28 @@ from ..protocol.acls import AccessControlEntry
 from .entities import (
     NO_ACL_ENTRIES,
     NO_ENTITY_CONFIGS,
+    NO_FEATURES,
     UNREADABLE,
     AclEntries,
     DelegationToken,
     EntityConfigs,
+    FinalizedFeatures,
 )
 from .groups import NO_ZNODE, CommittedOffset, Group, GroupHeader, Place
 from .image import Image
 from .znodes import acls, groups, layout, tokens
-from .znodes.entity_names import CLIENT_ROOTS, CLIENTS, USERS, is_clients_parent
+from .znodes.entity_names import CLIENT_ROOTS, CLIENTS, USERS
 
-Entity = EntityConfigs | AclEntries | DelegationToken | GroupHeader | CommittedOffset
+Entity = EntityConfigs | AclEntries | DelegationToken | FinalizedFeatures | GroupHeader | CommittedOffset
 """The content of one znode; None where there is no such znode, or no token that can be read."""
 Value = Mapping[str, str] | frozenset[AccessControlEntry] | DelegationToken | Group | None
 """The content of an entity without the version of its znode."""
 CONFIGS = f"{layout.CONFIG}/"
-CLIENT_CONFIGS = tuple(f"{CONFIGS}{root}/" for root in CLIENT_ROOTS)
+CONFIG_ROOTS = tuple(f"{CONFIGS}{root}" for root in (layout.BROKERS_ENTITY, *CLIENT_ROOTS))
+"""Below these paths lie the configs that are entities; those of a topic belong to the topic."""
 TOKENS = f"{tokens.ROOT}/"
 GROUPS = f"{groups.ROOT}/"
+Key = TypeVar("Key")
 
 
 def entity_of(image: Image, path: str) -> Entity | None:
@@ -40,6 +46,8 @@ def entity_of(image: Image, path: str) -> Entity | None:
         name, place = group_place(path)
         group = image.groups.get(name)
         return None if group is None else _stored_in(group, place)
+    if path == layout.FEATURE:
+        return None if image.features == NO_FEATURES else image.features
     pattern = acls.pattern_at(path)
     return None if pattern is None else image.acls.get(pattern)
 
@@ -88,6 +96,9 @@ def with_changes(image: Image, found: Mapping[str, Entity | None]) -> Image:
         elif path.startswith(TOKENS):
             assert entity is None or isinstance(entity, DelegationToken)
             image = image.with_token(path.removeprefix(TOKENS), entity)
+        elif path == layout.FEATURE:
+            assert entity is None or isinstance(entity, FinalizedFeatures)
+            image = image.with_features(entity or NO_FEATURES)
         elif not path.startswith(GROUPS):
             pattern = acls.pattern_at(path)
             assert pattern is not None and (entity is None or isinstance(entity, AclEntries)), path
@@ -138,12 +149,12 @@ def _changed_group(
 
 def is_followed(path: str) -> bool:
     """Whether an entity that every node follows may lie at this path."""
-    if path.startswith(CLIENT_CONFIGS):
-        return not is_clients_parent(path.removeprefix(CONFIGS))
+    if path.startswith(CONFIGS):
+        return path.startswith(tuple(f"{root}/" for root in CONFIG_ROOTS))
     if path.startswith(GROUPS):
         name, below, offset = path.removeprefix(GROUPS).partition("/")
         return bool(name) and (not below or groups.place_of(offset) is not None)
-    return path.startswith(TOKENS) or acls.pattern_at(path) is not None
+    return path.startswith(TOKENS) or path == layout.FEATURE or acls.pattern_at(path) is not None
 
 
 def is_unreadable(entity: Entity | None) -> bool:
@@ -176,6 +187,7 @@ def paths_of_group(name: str, group: Group) -> Iterator[str]:
 def with_entities(image: Image, found: Mapping[str, Entity | None]) -> Image:
     """Return the image of a controller that begins, with all that was found."""
     configs, patterns, ids = dict(image.configs), dict(image.acls), dict(image.tokens)
+    others: dict[str, Entity | None] = {}
     for path, entity in found.items():
         match entity:
             case EntityConfigs():
@@ -186,23 +198,44 @@ def with_entities(image: Image, found: Mapping[str, Entity | None]) -> Image:
                 patterns[pattern] = entity
             case DelegationToken():
                 ids[entity.token_id] = entity
+            case _:
+                others[path] = entity
     image = msgspec.structs.replace(image, configs=Map(configs), acls=Map(patterns), tokens=Map(ids))
-    return with_changes(image, {path: entity for path, entity in found.items() if path.startswith(GROUPS)})
+    return with_changes(image, others)
 
 
-def followed(image: Image) -> dict[str, Entity]:
-    """Return what every node follows, as an image has it, by path."""
-    paths: dict[str, Entity] = {f"{CONFIGS}{path}": configs for path, configs in image.configs.items()}
-    found = {path: configs for path, configs in paths.items() if is_followed(path)}
-    found.update((acls.acl_path(pattern), entries) for pattern, entries in image.acls.items())
-    found.update((tokens.token_path(token_id), token) for token_id, token in image.tokens.items())
-    for name, group in image.groups.items():
-        for path in paths_of_group(name, group):
-            entity = _stored_in(group, group_place(path)[1])
-            assert entity is not None
-            found[path] = entity
-    return found
+def paths_below(prefix: str, image: Image) -> Iterator[str]:
+    """Yield the paths of an image's entities of one kind: CONFIGS, TOKENS, GROUPS, or those below
+    one of the two roots of ACLs.
+    """
+    if prefix == CONFIGS:
+        yield from (f"{CONFIGS}{path}" for path in image.configs)
+    elif prefix == TOKENS:
+        yield from map(tokens.token_path, image.tokens)
+    elif prefix == GROUPS:
+        for name, group in image.groups.items():
+            yield from paths_of_group(name, group)
+    else:
+        yield from (path for path in map(acls.acl_path, image.acls) if path.startswith(prefix))
 
 
 def changed_paths(image: Image, found: Mapping[str, Entity | None]) -> Iterable[str]:
     return (path for path, entity in found.items() if entity_of(image, path) != entity)
+
+
+def differing_paths(before: Image, after: Image) -> Collection[str]:
+    """Return the paths of the entities that are not the same in two images."""
+    found = {f"{CONFIGS}{path}" for path in _differing(before.configs, after.configs)}
+    found.update(map(acls.acl_path, _differing(before.acls, after.acls)))
+    found.update(map(tokens.token_path, _differing(before.tokens, after.tokens)))
+    found.update([layout.FEATURE] if before.features != after.features else [])
+    for name in _differing(before.groups, after.groups):
+        for group in (before.groups.get(name), after.groups.get(name)):
+            found.update(() if group is None else paths_of_group(name, group))
+    return found
+
+
+def _differing(before: Mapping[Key, object], after: Mapping[Key, object]) -> Iterable[Key]:
+    if before is after:
+        return ()
+    return [key for key in {**before, **after} if before.get(key) != after.get(key)]

@@ -3,10 +3,11 @@
 Rule: an image never changes, so it can be read at any time without a lock. A change makes a new
 image that shares everything else with the one before (`immutables.Map`, a hash array mapped trie),
 so it costs the same in a small cluster and in a large one. The controller's image is what ZooKeeper
-holds; a node's image is what the controller has sent it.
+holds; a node's image is what the controller has sent it of topics and brokers, and what ZooKeeper
+holds of all else.
 """
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -14,7 +15,17 @@ from immutables import Map
 
 from ..policies.topic_counts import TopicCounts
 from ..protocol.acls import ResourcePattern
-from .entities import NO_TOPIC_ID, AclEntries, Broker, DelegationToken, EntityConfigs, Partition, Topic
+from .entities import (
+    NO_FEATURES,
+    NO_TOPIC_ID,
+    AclEntries,
+    Broker,
+    DelegationToken,
+    EntityConfigs,
+    FinalizedFeatures,
+    Partition,
+    Topic,
+)
 from .group_rooms import NO_ROOM, GroupRoom
 from .groups import Group
 from .topic_names import NameIndex
@@ -44,18 +55,19 @@ class Image(msgspec.Struct, frozen=True):
     configs: Map[str, EntityConfigs] = Map()
     """The configs of brokers, users, clients and addresses by path below `/config`: `brokers/1`,
     `users/<default>`, `users/alice/clients/app`. A user's znode `users/alice/clients` is here, too.
-    The configs of a topic are in `Topic`. Known to the controller's image only.
+    The configs of a topic are in `Topic`.
     """
     leftover_configs: Map[str, int] = Map()
     """The version of the config znode that a deleted topic of this name left behind, if a creation
     has found one.
     """
     acls: Map[ResourcePattern, AclEntries] = Map()
-    """The ACLs of all resource patterns that have any. Known to the controller's image only."""
+    """The ACLs of all resource patterns that have any."""
     tokens: Map[str, DelegationToken] = Map()
-    """The delegation tokens by id. Known to the controller's image only."""
+    """The delegation tokens by id, those that have expired included."""
+    features: FinalizedFeatures = NO_FEATURES
     groups: Map[str, Group] = Map()
-    """The groups by the name of their znode. Known to the controller's image only."""
+    """The groups by the name of their znode."""
     rooms: Map[str, GroupRoom] = Map()
     """The room that groups take in the store, by the principal that owns them, for those that own
     any.
@@ -99,7 +111,7 @@ class Image(msgspec.Struct, frozen=True):
         counts = None if self.counts is None else _counting(self.counts, before, topic)
         return Image(
             topics, names, index, self.brokers, self.controller_id, self.controller_epoch, counts, self.configs,
-            self.leftover_configs, self.acls, self.tokens, self.groups, self.rooms,
+            self.leftover_configs, self.acls, self.tokens, self.features, self.groups, self.rooms,
         )  # fmt: skip
 
     def with_topics(self, changed: Iterable[Topic] = (), removed: Iterable[str] = ()) -> "Image":
@@ -130,8 +142,16 @@ class Image(msgspec.Struct, frozen=True):
         index = self.name_index.changed(born, gone_names) if born or gone_names else self.name_index
         return Image(
             topics.finish(), names.finish(), index, self.brokers, self.controller_id, self.controller_epoch, counts,
-            self.configs, leftovers, self.acls, self.tokens, self.groups, self.rooms,
+            self.configs, leftovers, self.acls, self.tokens, self.features, self.groups, self.rooms,
         )  # fmt: skip
+
+    def with_changed_topics(self, changed: Sequence[Topic], removed: Collection[str]) -> "Image":
+        """Return the image with some topics added or replaced, and others left out; mostly it is
+        one, or none.
+        """
+        if len(changed) == 1 and not removed:
+            return self.with_topic(changed[0])
+        return self.with_topics(changed, removed) if changed or removed else self
 
     def with_czxid(self, created: Iterable[Topic], czxid: int) -> "Image":
         """Return the image with the transaction that created those of these topics that it has."""
@@ -150,6 +170,9 @@ class Image(msgspec.Struct, frozen=True):
 
     def with_token(self, token_id: str, token: DelegationToken | None) -> "Image":
         return msgspec.structs.replace(self, tokens=_with(self.tokens, token_id, token))
+
+    def with_features(self, features: FinalizedFeatures) -> "Image":
+        return msgspec.structs.replace(self, features=features)
 
     def with_group(self, name: str, group: Group | None) -> "Image":
         """Return the image with this group, given by the name of its znode, or without it."""

@@ -16,7 +16,7 @@ import trio
 
 from ...admin.recording.recorder import AuditRecorder
 from ...cluster.delta import NO_CHANGE
-from ...cluster.entity_paths import with_entities
+from ...cluster.entity_paths import is_followed, with_entities
 from ...cluster.image import Image
 from ...cluster.znodes import layout
 from ...process.observe.metrics import NodeMetrics
@@ -47,6 +47,7 @@ from .writer import Writer
 
 log = logging.getLogger("minicontroller.controller")
 
+TOPIC_CONFIGS, BROKER_CONFIGS = f"{layout.TOPIC_CONFIGS}/", f"{layout.BROKER_CONFIGS}/"
 STEP_DOWN_SECONDS = 1.0
 """The time in which a controller that steps down must commit and send the changes it has begun."""
 
@@ -125,7 +126,7 @@ class ActiveController:
             store,
             lambda: self.image,
             topics_changed=self.watches.states_changed,
-            configs_changed=lambda names: self.watches.configs_changed((layout.TOPICS_ENTITY, name) for name in names),
+            configs_changed=self.watches.configs_changed,
         )
         self._duties = self._all_duties(config())
 
@@ -290,28 +291,25 @@ class ActiveController:
         """Read the states of these topics again, because another process has written them."""
         self.watches.states_changed(topics)
 
-    def entity_changed(self, kind: str, name: str) -> None:
-        """Read the configs of a topic or broker again, because they were changed, perhaps by this
-        controller.
+    def notified(self, paths: Sequence[str]) -> None:
+        """Read entities and the configs of topics again that notifications name, because they were
+        changed, perhaps by this controller.
         """
-        if kind in (layout.TOPICS_ENTITY, layout.BROKERS_ENTITY):
-            self.watches.configs_changed([(kind, name)])
-        if kind == layout.BROKERS_ENTITY:  # the new configs may allow unclean elections
-            topics = (topic.name for topic in self.image.topics.values() if not topic.is_complete)
-            self.watches.configs_changed((layout.TOPICS_ENTITY, topic) for topic in topics)
+        topics = {path.removeprefix(TOPIC_CONFIGS) for path in paths if path.startswith(TOPIC_CONFIGS)}
+        if any(path.startswith(BROKER_CONFIGS) for path in paths):  # they may allow unclean elections
+            topics.update(topic.name for topic in self.image.topics.values() if not topic.is_complete)
+        self.watches.configs_changed(topics)
+        self.watches.entities_changed(path for path in paths if is_followed(path))
 
     def _committed(self, before: Image, after: Image, elements: Sequence[StagedElement]) -> None:
         self._metrics.commits += 1
         self._metrics.committed_elements += len(elements)
         names = dict.fromkeys(element.topic for element in elements if element.topic is not None)
         self._metrics.unclean_elections += partition_states.count_unclean_elections(before, after, names)
-        for topic in self.updates.topics_changed(before, after, names):
+        for topic in self.updates.committed(before, after, elements):
             self.deletions.start(topic)
         self.reassignments.topics_changed(after, names)
         self._topic_watches.watch(name for name in names if name not in before.topics and name in after.topics)
-        if after.configs is not before.configs:
-            self.local_nodes.update_configs(after)  # the others read them from the store
-        self.updates.entities_changed(after, elements)
 
     async def _reread(self, image: Image, path: str) -> Sequence[StagedElement]:
         """Return what other processes have written at a path where a commit of this controller met

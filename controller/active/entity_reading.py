@@ -1,5 +1,5 @@
-"""Reads what every node follows: the configs of users, clients and addresses, ACLs, delegation
-tokens, and groups. The controller reads it into its image, each node into its `ClusterSecurity`.
+"""Reads what every node follows: the configs of brokers, users, clients and addresses, ACLs,
+delegation tokens, and groups. The controller and each node read it into their images.
 
 Rule: a znode that cannot be read is logged and stops nobody: an unreadable token is none,
 everything else unreadable is known to be so.
@@ -11,13 +11,24 @@ from collections.abc import Sequence
 from ...cluster.entities import (
     UNREADABLE,
     AclEntries,
+    FinalizedFeatures,
 )
-from ...cluster.entity_paths import CONFIGS, GROUPS, TOKENS, Entity, group_place, is_followed, paths_of_group
+from ...cluster.entity_paths import (
+    CONFIG_ROOTS,
+    CONFIGS,
+    GROUPS,
+    TOKENS,
+    Entity,
+    group_place,
+    is_followed,
+    paths_of_group,
+)
 from ...cluster.groups import CommittedOffset, GroupHeader
 from ...cluster.image import Image
-from ...cluster.znodes import acls, groups, tokens
+from ...cluster.znodes import acls, groups, layout, tokens
+from ...cluster.znodes.cluster import finalized_features
 from ...cluster.znodes.content import MalformedZnodeError, fits
-from ...cluster.znodes.entity_names import CLIENT_ROOTS, CLIENTS, USERS, unsanitized
+from ...cluster.znodes.entity_names import CLIENTS, USERS, unsanitized
 from ...store.base import HIDDEN, Entry, Store, listed_below
 from .loading import entity_configs
 
@@ -35,6 +46,8 @@ def decoded(path: str, entry: Entry | None) -> Entity | None:
         return None
     if path.startswith(CONFIGS):
         return entity_configs(path.removeprefix(CONFIGS), entry)
+    if path == layout.FEATURE:
+        return _features(entry)
     try:
         if path.startswith(TOKENS):
             return tokens.decode_token(path.removeprefix(TOKENS), entry.data, entry.stat.version)
@@ -49,6 +62,15 @@ def decoded(path: str, entry: Entry | None) -> Entity | None:
         if path.startswith(GROUPS):
             return _unreadable_in_group(path, entry)
         return None if path.startswith(TOKENS) else AclEntries(version=UNREADABLE)
+
+
+def _features(entry: Entry) -> FinalizedFeatures:
+    try:
+        levels = finalized_features(entry.data)
+    except MalformedZnodeError as error:
+        log.warning("%s is ignored: %s", layout.FEATURE, error)
+        levels = {}
+    return FinalizedFeatures(entry.stat.version, tuple(sorted(levels.items())))
 
 
 def _unreadable_in_group(path: str, entry: Entry) -> GroupHeader | CommittedOffset | None:
@@ -76,11 +98,12 @@ async def read_entities(store: Store, paths: Sequence[str]) -> dict[str, Entity 
 # ------------------------------------------------------------------ everything
 
 
-async def load_clients(store: Store) -> dict[str, Entity | None]:
-    """Read the configs of all users, clients and addresses, in four rounds. Raises StoreError."""
-    roots = [f"{CONFIGS}{root}" for root in CLIENT_ROOTS]
-    listed = await store.children_many(roots)
-    paths = [f"{root}/{name}" for root, names in zip(roots, listed, strict=True) for name in names or ()]
+async def load_configs(store: Store) -> dict[str, Entity | None]:
+    """Read the configs of all brokers, users, clients and addresses, in four rounds. Raises
+    StoreError.
+    """
+    listed = await store.children_many(CONFIG_ROOTS)
+    paths = [f"{root}/{name}" for root, names in zip(CONFIG_ROOTS, listed, strict=True) for name in names or ()]
     users = f"{CONFIGS}{USERS}/"
     return await read_entities(
         store, [*paths, *await _below(store, [each for each in paths if each.startswith(users)])]
@@ -142,7 +165,8 @@ async def _read_groups(store: Store, names: Sequence[str]) -> dict[str, Entity |
 
 async def load_entities(store: Store) -> dict[str, Entity | None]:
     """Read everything that nodes follow. Raises StoreError."""
-    found = await load_clients(store)
+    found = await load_configs(store)
     for root in (acls.LITERAL_ROOT, acls.PREFIXED_ROOT):
         found |= await load_acls(store, root)
+    found |= await read_entities(store, [layout.FEATURE])
     return found | await load_tokens(store) | await load_groups(store)

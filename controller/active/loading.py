@@ -51,29 +51,15 @@ async def load(
     created: dict[str, int] | None = None,
     known: KnownTopics = lambda _name: None,
 ) -> Image:
-    """Load everything into an image, and set these watches on the lists that it is read from.
-    `created` and `known` are those of `load_topics`. Raises StoreError.
+    """Load brokers and topics into an image, and set these watches on the lists that it is read
+    from. `created` and `known` are those of `load_topics`. Raises StoreError.
     """
     await store.sync()
     brokers = await load_brokers(store, on_brokers)
     names = await topic_names(store, on_topics)
     marked = frozenset(await store.children(layout.DELETE_TOPICS, on_deletions))
     topics = await load_topics(store, names, marked, created, known)
-    configs = await load_broker_configs(store)
-    return msgspec.structs.replace(Image().with_brokers(brokers).with_topics(topics), configs=Map(configs))
-
-
-async def load_broker_configs(store: Store, names: Sequence[str] | None = None) -> dict[str, EntityConfigs]:
-    """Load the dynamic configs of these brokers, or of all brokers and the cluster's default, by
-    their path below `/config`.
-    """
-    if names is None:
-        names = await store.children(layout.BROKER_CONFIGS)
-    entries = await store.get_many([layout.broker_config_path(name) for name in names])
-    return {
-        layout.entity_path(layout.BROKERS_ENTITY, name): entity_configs(f"broker {name}", entry)
-        for name, entry in zip(names, entries, strict=True)
-    }
+    return Image().with_brokers(brokers).with_topics(topics)
 
 
 async def load_brokers(

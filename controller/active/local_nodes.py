@@ -10,34 +10,13 @@ neither LeaderAndIsr nor StopReplica.
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
-from ...cluster.cache import MetadataCache, first_update_number
-from ...cluster.entities import NO_ENTITY_CONFIGS, UNREADABLE, Broker, Topic
-from ...cluster.entity_paths import Entity, followed
+import msgspec
+from immutables import Map
+
+from ...cluster.cache import NO_ENTITIES, ImageChanges, MetadataCache, first_update_number
+from ...cluster.entities import Broker, Topic
+from ...cluster.entity_paths import Entity
 from ...cluster.image import Image
-from ...cluster.znodes import layout
-from ...process.settings.node_config import NodeConfig
-
-
-class DynamicConfigsView(Protocol):
-    """The part of a node's dynamic configs that the active controller uses."""
-
-    current: NodeConfig
-    """The node's configuration with the dynamic configs in force."""
-
-    def apply(self, of_node: Mapping[str, str] | None, of_cluster: Mapping[str, str] | None) -> None:
-        """Put configs that the controller has written into force. None keeps the present ones."""
-
-
-class FollowedEntities(Protocol):
-    """The part of a node's view of users, clients, ACLs and tokens that the active controller
-    uses.
-    """
-
-    def apply(self, changed: Mapping[str, Entity | None]) -> None:
-        """Put entities that the controller has written into force, by path."""
-
-    def become(self, entities: Mapping[str, Entity]) -> None:
-        """Put exactly these entities into force."""
 
 
 class LocalNode(Protocol):
@@ -46,12 +25,6 @@ class LocalNode(Protocol):
     cache: MetadataCache
     broker_epoch: int
     """The broker epoch of the node's registration."""
-
-    @property
-    def dynamic_configs(self) -> DynamicConfigsView: ...
-
-    @property
-    def security(self) -> FollowedEntities: ...
 
 
 class LocalNodes:
@@ -66,8 +39,10 @@ class LocalNodes:
         self._own_id = broker_id
         self._own = own
         self._nodes = others
+        self._shared = Image()
+        """The image that the nodes share."""
         self._updated: dict[int, MetadataCache] = {}
-        """The caches of the other nodes that are updated, by broker id."""
+        """The caches of the nodes that are updated, by broker id."""
 
     def __contains__(self, broker_id: int) -> bool:
         """Return whether this is a node of this process, registered or not."""
@@ -85,95 +60,98 @@ class LocalNodes:
         return node is not None and node.broker_epoch == broker.epoch
 
     def update_everything(self, image: Image) -> None:
-        """Update all topics and brokers, after the controller has loaded its state."""
+        """Give the nodes another image, after the controller has loaded its state."""
         self._updated.clear()
-        own = self._own.cache
-        if not _has_newer(own, image):
-            topics = _visible(image, image.topics.values())
-            names = {topic.name for topic in topics}
-            own.apply(
-                controller_id=image.controller_id,
-                controller_epoch=image.controller_epoch,
-                brokers=image.brokers.values(),
-                changed=topics,
-                removed=[name for name in own.image.topics if name not in names],
-            )
-            own.updated_to(first_update_number(image.controller_epoch))
-            self._own.security.become(followed(image))
+        self._shared = _as_nodes_see_it(image)
         self._take_in_registered(image)
 
     def update_brokers(self, image: Image) -> None:
         """Update the live brokers. A local node that has registered since gets everything."""
-        self._update(image, (), (), list(image.brokers.values()))
+        self._update(image, ImageChanges(), brokers=image.brokers)
         self._take_in_registered(image)
 
-    def update_topics(self, image: Image, changed: Iterable[Topic], removed: Collection[str]) -> None:
-        """Update topics that changed; `removed` names those that are deleted or marked for it."""
-        self._update(image, _visible(image, changed), removed, None)
-
-    def update_configs(self, image: Image) -> None:
-        """Update the configs of brokers, which other nodes read from the store."""
-        of_cluster = _broker_configs(image, layout.DEFAULT_ENTITY)
-        for broker_id in self.ids:
-            node = self._own if broker_id == self._own_id else self._nodes.get(broker_id)
-            if node is not None and not _has_newer(node.cache, image):
-                node.dynamic_configs.apply(_broker_configs(image, str(broker_id)), of_cluster)
-
-    def update_entities(self, image: Image, changed: Mapping[str, Entity | None]) -> None:
-        for broker_id in self.ids:
-            node = self._own if broker_id == self._own_id else self._nodes.get(broker_id)
-            if node is not None and not _has_newer(node.cache, image):
-                node.security.apply(changed)
+    def update(
+        self,
+        image: Image,
+        changed: Iterable[Topic] = (),
+        removed: Collection[str] = (),
+        entities: Mapping[str, Entity | None] = NO_ENTITIES,
+    ) -> None:
+        """Update topics and entities that changed. `removed` names topics that are deleted or
+        marked for it.
+        """
+        live = image.live_ids()
+        topics = [topic.for_nodes(live) for topic in changed if _is_visible(topic)]
+        if not (topics or removed or entities):
+            return
+        self._update(image, ImageChanges(topics, removed, entities.keys()), entities=entities)
 
     def _update(
-        self, image: Image, changed: Collection[Topic], removed: Collection[str], brokers: list[Broker] | None
+        self,
+        image: Image,
+        changes: ImageChanges,
+        *,
+        entities: Mapping[str, Entity | None] = NO_ENTITIES,
+        brokers: Map[int, Broker] | None = None,
     ) -> None:
-        own = self._own.cache
-        before = own.image
-        for cache in (own, *self._updated.values()):
-            if _has_newer(cache, image):
+        before = self._shared
+        self._shared = after = msgspec.structs.replace(
+            before.with_changed_topics(changes.topics, changes.removed),
+            brokers=before.brokers if brokers is None else brokers,
+            configs=image.configs,
+            acls=image.acls,
+            tokens=image.tokens,
+            features=image.features,
+            groups=image.groups,
+            rooms=image.rooms,
+        )
+        for cache in self._updated.values():
+            if _has_newer(cache, after):
                 continue
-            if cache is not own and cache.image is before:
-                cache.become(own.image, changed, removed)
+            if cache.shared is before:
+                cache.share(after, changes)
             else:
                 cache.apply(
-                    controller_id=image.controller_id,
-                    controller_epoch=image.controller_epoch,
-                    brokers=brokers,
-                    changed=changed,
-                    removed=removed,
+                    controller_id=after.controller_id,
+                    controller_epoch=after.controller_epoch,
+                    brokers=None if brokers is None else brokers.values(),
+                    changed=changes.topics,
+                    removed=changes.removed,
+                    entities=entities,
                 )
 
     def _take_in_registered(self, image: Image) -> None:
-        """Give the own node's image to local nodes that have registered, and leave out those whose
+        """Give the shared image to local nodes that have registered, and leave out those whose
         registration is gone.
         """
-        registered = {
-            broker_id: self._nodes[broker_id].cache
+        nodes = {self._own_id: self._own} | {
+            broker_id: self._nodes[broker_id]
             for broker_id, broker in image.brokers.items()
             if broker_id != self._own_id and self.is_here(broker)
         }
-        known, now = self._updated, self._own.cache.image
-        for broker_id, cache in registered.items():
-            if known.get(broker_id) is not cache and not _has_newer(cache, now):
-                gone = [name for name in cache.image.topics if name not in now.topics]
-                cache.become(now, list(now.topics.values()), gone)
-                cache.updated_to(first_update_number(now.controller_epoch))
-                self._nodes[broker_id].security.become(followed(image))
-        self._updated = registered
-        self.ids = frozenset({self._own_id, *registered})
-
-
-def _broker_configs(image: Image, name: str) -> Mapping[str, str] | None:
-    found = image.configs.get(layout.entity_path(layout.BROKERS_ENTITY, name), NO_ENTITY_CONFIGS)
-    return None if found.version == UNREADABLE else found.configs
+        known, self._updated = self._updated, {broker_id: node.cache for broker_id, node in nodes.items()}
+        self.ids = frozenset(nodes)
+        for broker_id, cache in self._updated.items():
+            if known.get(broker_id) is not cache and not _has_newer(cache, self._shared):
+                cache.replace(self._shared)
+                cache.updated_to(first_update_number(image.controller_epoch))
 
 
 def _has_newer(cache: MetadataCache, image: Image) -> bool:
     return cache.image.controller_epoch > image.controller_epoch
 
 
-def _visible(image: Image, topics: Iterable[Topic]) -> list[Topic]:
-    """Return the topics that nodes see: those that had a leader and are not marked for deletion."""
+def _is_visible(topic: Topic) -> bool:
+    """Whether nodes see a topic: it had a leader, and is not marked for deletion."""
+    return not topic.marked_for_deletion and topic.was_ever_led
+
+
+def _as_nodes_see_it(image: Image) -> Image:
+    """Return the controller's image with the topics that nodes see, in the form in which they do,
+    and without what only the controller needs.
+    """
     live = image.live_ids()
-    return [topic.for_nodes(live) for topic in topics if not topic.marked_for_deletion and topic.was_ever_led]
+    hidden = [name for name, topic in image.topics.items() if not _is_visible(topic)]
+    visible = (topic for topic in image.topics.values() if _is_visible(topic))
+    changed = [seen for topic in visible if (seen := topic.for_nodes(live)) is not topic]
+    return msgspec.structs.replace(image.with_topics(changed, hidden), counts=None, leftover_configs=Map())

@@ -4,11 +4,11 @@ Rule: this module compares two images to find what changed for the nodes; `local
 `propagation` deliver it.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ...cluster.delta import EntitiesChanged
 from ...cluster.entities import Topic
-from ...cluster.entity_paths import Entity, is_followed
+from ...cluster.entity_paths import Entity
 from ...cluster.image import Image
 from .jobs import StagedElement
 from .local_nodes import LocalNodes
@@ -25,31 +25,36 @@ class NodeUpdates:
     def restart(self, image: Image) -> None:
         """Send everything to every node, after the controller has loaded its state."""
         self._local_nodes.update_everything(image)
-        self._local_nodes.update_configs(image)
         self._propagation.restart(image)
 
     def brokers_changed(self, image: Image) -> None:
         """Send the live brokers to every node, and everything to brokers that have registered."""
         self._local_nodes.update_brokers(image)
-        self._local_nodes.update_configs(image)
         self._propagation.brokers_changed(image)
 
-    def entities_changed(self, image: Image, elements: Iterable[StagedElement]) -> None:
-        """Send what these elements have changed of the entities that every node follows to local
-        nodes. The others follow the notifications, and are told what to read once somebody waits
-        for that.
+    def committed(self, before: Image, image: Image, elements: Sequence[StagedElement]) -> list[Topic]:
+        """Send what these elements have changed. Returns the topics that are newly marked for
+        deletion.
+
+        The nodes of other processes read entities from the store: they follow the notifications,
+        and are told what to read once somebody waits for that.
         """
-        changed: dict[str, Entity | None] = {}
+        names = dict.fromkeys(element.topic for element in elements if element.topic is not None)
+        changed, marked, removed = self._topics_changed(before, image, names)
+        entities: dict[str, Entity | None] = {}
         for element in elements:
             if isinstance(element.delta, EntitiesChanged) and element.refusal is None:
-                changed.update((path, each) for path, each in element.delta.entities.items() if is_followed(path))
-        if changed:
-            self._local_nodes.update_entities(image, changed)
-            self._propagation.entities_changed(changed)
+                entities.update(element.delta.entities)
+        self._local_nodes.update(image, changed, [*removed, *(topic.name for topic in marked)], entities)
+        if entities:
+            self._propagation.entities_changed(entities)
+        return marked
 
-    def topics_changed(self, before: Image, image: Image, names: Iterable[str]) -> list[Topic]:
-        """Send those of these topics that differ between the images. Returns those that are newly
-        marked for deletion.
+    def _topics_changed(
+        self, before: Image, image: Image, names: Iterable[str]
+    ) -> tuple[list[Topic], list[Topic], list[str]]:
+        """Send those of these topics that differ between the images. Returns them, those that are
+        newly marked for deletion, and the names of those that others have removed.
         """
         changed, marked, removed = [], [], []
         for name in names:
@@ -70,8 +75,7 @@ class NodeUpdates:
                 old = None
             changed.append(topic)
             self._propagation.topic_changed(old, topic)
-        self._local_nodes.update_topics(image, changed, [*removed, *(topic.name for topic in marked)])
-        return marked
+        return changed, marked, removed
 
     def liveness_changed(self, before: Image, image: Image, brokers: Collection[int]) -> None:
         """Send the partitions with a replica on one of these brokers whose state is the same in
@@ -90,7 +94,7 @@ class NodeUpdates:
             if same:
                 changed.append(topic)
                 self._propagation.liveness_changed(topic, same)
-        self._local_nodes.update_topics(image, changed, ())
+        self._local_nodes.update(image, changed)
 
     def stop_followers(self, image: Image, broker_id: int, partitions: Mapping[str, Iterable[int]]) -> None:
         """Have a broker stop its replicas of these partitions, by topic (controlled shutdown)."""

@@ -1,5 +1,5 @@
-"""Rereads topics, the configs of one broker, or one entity that every node follows, after a
-commit met what another process had written there.
+"""Rereads topics, or one entity that every node follows, after a commit met what another process
+had written there.
 
 The result is elements without operations, which bring the image up to date. There are none if the
 image is up to date already, because another plan would meet the same conflict.
@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from ...cluster import entity_paths
-from ...cluster.delta import ConfigsLeft, EntitiesChanged, TopicBecomes, TopicRemoved, broker_configs
-from ...cluster.entities import NO_ENTITY_CONFIGS, NO_TOPIC_ID, Topic
+from ...cluster.delta import ConfigsLeft, EntitiesChanged, TopicBecomes, TopicRemoved
+from ...cluster.entities import NO_TOPIC_ID, Topic
 from ...cluster.image import Image
 from ...cluster.znodes import layout
 from ...cluster.znodes.entity_names import USERS
 from ...store.base import Store
 from . import entity_reading
 from .jobs import StagedElement
-from .loading import load_broker_configs, load_topics
+from .loading import load_topics
 from .stored_topics import Known
 
 
@@ -33,8 +33,6 @@ async def reread(
         if path.startswith(f"{parent}/"):
             name = path.removeprefix(f"{parent}/").partition("/")[0]
             return await reread_topics(store, image, [name], created, deletes_topics=deletes_topics)
-    if path.startswith(f"{layout.BROKER_CONFIGS}/"):
-        return await _broker(store, image, path.removeprefix(f"{layout.BROKER_CONFIGS}/"))
     return await _entity(store, image, path)
 
 
@@ -104,10 +102,3 @@ def _with_what_is_not_stored(found: Topic, known: Topic | None) -> Topic:
         if before.lost_replicas and before.replicas == partition.replicas
     }
     return found.with_partitions(lost) if lost else found
-
-
-async def _broker(store: Store, image: Image, name: str) -> Sequence[StagedElement]:
-    ((entity, found),) = (await load_broker_configs(store, [name])).items()
-    if found == image.configs.get(entity, NO_ENTITY_CONFIGS):
-        return ()
-    return [StagedElement(broker_configs(entity, found))]

@@ -12,16 +12,8 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import trio
 
-from ...cluster.delta import (
-    NO_CHANGE,
-    EntitiesChanged,
-    TopicBecomes,
-    TopicConfigured,
-    TopicMarked,
-    TopicRemoved,
-    broker_configs,
-)
-from ...cluster.entities import NO_ENTITY_CONFIGS, NO_TOPIC_ID, Broker, Topic
+from ...cluster.delta import NO_CHANGE, EntitiesChanged, TopicBecomes, TopicConfigured, TopicMarked, TopicRemoved
+from ...cluster.entities import NO_TOPIC_ID, Broker, Topic
 from ...cluster.entity_paths import changed_paths, closure, entity_of, with_changes
 from ...cluster.image import Image
 from ...cluster.topic_names import is_valid_topic_name
@@ -36,7 +28,6 @@ from .jobs import ControllerMoved, Draft, StagedElement
 from .loading import (
     ensure_paths,
     entity_configs,
-    load_broker_configs,
     load_brokers,
     load_topics,
     tell_of_faults,
@@ -92,7 +83,7 @@ class StoreWatches:
         self._deletes_topics = deletes_topics
         self._created = created
         self.notifications, self.states = Signal(), Signal()
-        self._changed_configs: set[tuple[str, str]] = set()
+        self._changed_configs: set[str] = set()
         self._changed_states: set[str] = set()
         self._pauses: dict[str, float] = {}
         """The pause before the states of a topic are tried again, for topics whose states the store
@@ -100,16 +91,10 @@ class StoreWatches:
         """
         self.entities = Signal()
         self._changed_entities: set[str] = set()
-        self._again: set[tuple[str, str]] = set()
-        """The entities whose configs must be read again, because this controller has uncommitted
-        changes of them.
-        """
 
-    def configs_changed(self, entities: Iterable[tuple[str, str]]) -> None:
-        """Have the configs of these entities read again. Each entity is given by kind and name, as
-        in `/config/changes`.
-        """
-        self._changed_configs.update(entities)
+    def configs_changed(self, topics: Iterable[str]) -> None:
+        """Have the configs of these topics read again."""
+        self._changed_configs.update(topics)
         if self._changed_configs:
             self.configs.send()
 
@@ -307,36 +292,25 @@ class StoreWatches:
         return draft.image.topics.get(name) == self._writer.image.topics.get(name)
 
     async def _read_configs(self) -> None:
-        entities, self._changed_configs = self._changed_configs, set()
-        topics = sorted(name for kind, name in entities if kind == layout.TOPICS_ENTITY)
-        brokers = sorted(name for kind, name in entities if kind == layout.BROKERS_ENTITY)
-        self._again = set()
+        names, self._changed_configs = self._changed_configs, set()
         try:
-            await self._writer.write(lambda draft: self._adopt_configs(draft, topics, brokers))
+            again = await self._writer.write(lambda draft: self._adopt_configs(draft, sorted(names)))
         except StoreUnavailable:
-            self._changed_configs |= entities
+            self._changed_configs |= names
             raise
-        if self._again:
+        if again:
             await trio.sleep(REREAD_STATES_SECONDS)
-            self.configs_changed(self._again)
+            self.configs_changed(again)
 
-    async def _adopt_configs(self, draft: Draft, topics: list[str], brokers: list[str]) -> None:
-        """Take over configs that others wrote, and elect leaders where a change allows an unclean
-        election.
+    async def _adopt_configs(self, draft: Draft, names: Sequence[str]) -> list[str]:
+        """Take over configs that others wrote to these topics, and elect leaders where a change
+        allows an unclean election. Return the topics with uncommitted changes of this controller,
+        which are read again later.
 
-        An entity with uncommitted changes of this controller is read again later. The other configs
-        are taken as they were read, whatever their version, because a znode that was deleted and
-        created again begins at version 0.
+        Configs are taken as they were read, whatever their version, because a znode that was
+        deleted and created again begins at version 0.
         """
-        committed = self._writer.image.configs
-        for path, found in (await load_broker_configs(self._store, brokers)).items():
-            known = draft.image.configs.get(path, NO_ENTITY_CONFIGS)
-            if known is not committed.get(path, NO_ENTITY_CONFIGS):
-                self._again.add((layout.BROKERS_ENTITY, path.removeprefix(f"{layout.BROKERS_ENTITY}/")))
-            elif found != known:
-                draft.stage(broker_configs(path, found))
-        quiet = [name for name in topics if self._is_unchanged(draft, name)]
-        self._again.update((layout.TOPICS_ENTITY, name) for name in topics if name not in quiet)
+        quiet = [name for name in names if self._is_unchanged(draft, name)]
         topics = [name for name in quiet if name in draft.image.topics]
         entries = await self._store.get_many([layout.topic_config_path(name) for name in topics])
         for name, entry in zip(topics, entries, strict=True):
@@ -345,3 +319,4 @@ class StoreWatches:
                 tell_of_faults(name, configs.configs)
                 draft.stage(TopicConfigured(name, topic.topic_id, configs=configs))
         await self._elector.elect_for_topics(draft, topics)
+        return [name for name in names if name not in quiet]

@@ -8,8 +8,7 @@ notifications, so a stream of changes causes a few listings a second and not one
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import trio
 
@@ -21,8 +20,8 @@ from ...store.signal import Signal
 
 log = logging.getLogger("minicontroller.config")
 
-Named = TypeVar("Named", bound=Hashable)
-"""The type of the things that notifications name."""
+OnChange = Callable[[Store, Sequence[str]], Awaitable[None]]
+"""Called with the paths of the entities that notifications name, each once."""
 
 PAUSE_SECONDS = 0.1
 """The pause between two listings; the first one is immediate."""
@@ -42,12 +41,12 @@ TIDY_BATCHES = 10
 """How many batches are removed after one listing, since new notifications wait meanwhile."""
 
 
-class ChangeNotifications(Generic[Named]):
+class ChangeNotifications:
     """Follows the notifications below one znode over any number of sessions."""
 
-    def __init__(self, root: str, decode: Callable[[bytes | None], Named]) -> None:
-        """Prepare to follow the notifications below `root`. `decode` returns what one of them
-        names, and raises MalformedZnodeError.
+    def __init__(self, root: str, decode: Callable[[bytes | None], Iterable[str]]) -> None:
+        """Prepare to follow the notifications below `root`. `decode` returns the paths of the
+        entities that one of them names, and raises MalformedZnodeError.
         """
         self._root = root
         self._complaint = f"the notification {root}/%s is unreadable and ignored: %s"  # each root is a kind of its own
@@ -66,7 +65,7 @@ class ChangeNotifications(Generic[Named]):
         store: Store,
         *,
         load: Callable[[Store], Awaitable[None]],
-        on_change: Callable[[Store, Iterable[Named]], Awaitable[None]],
+        on_change: OnChange,
         tidies: Callable[[], bool],
         task_status: trio.TaskStatus[None],
     ) -> None:
@@ -109,7 +108,7 @@ class ChangeNotifications(Generic[Named]):
         self,
         store: Store,
         names: list[str],
-        on_change: Callable[[Store, Iterable[Named]], Awaitable[None]],
+        on_change: OnChange,
         tidies: Callable[[], bool],
     ) -> None:
         began = trio.current_time()
@@ -126,18 +125,13 @@ class ChangeNotifications(Generic[Named]):
             began = trio.current_time()
             names = await store.children(self._root, self._changed.send)
 
-    async def catch_up(self, store: Store, on_change: Callable[[Store, Iterable[Named]], Awaitable[None]]) -> None:
+    async def catch_up(self, store: Store, on_change: OnChange) -> None:
         """Read the notifications that nobody has read yet, and return when `on_change` has. Raises
         StoreError.
         """
         await self._process(store, await store.children(self._root), on_change)
 
-    async def _process(
-        self,
-        store: Store,
-        names: Iterable[str],
-        on_change: Callable[[Store, Iterable[Named]], Awaitable[None]],
-    ) -> None:
+    async def _process(self, store: Store, names: Iterable[str], on_change: OnChange) -> None:
         present = frozenset(names)
         if present.issubset(self._seen or ()):
             self._seen = present
@@ -145,15 +139,16 @@ class ChangeNotifications(Generic[Named]):
         async with self._processing:
             new = sorted(present.difference(self._seen or ()), key=_number)
             entries = await store.get_many([f"{self._root}/{name}" for name in new])
-            entities: dict[Named, None] = {}
+            paths: dict[str, None] = {}
             for name, entry in zip(new, entries, strict=True):
                 if entry is None:
                     continue
                 try:
-                    entities[self._decode(entry.data)] = None
+                    paths.update(dict.fromkeys(self._decode(entry.data)))
                 except MalformedZnodeError as error:
                     log.warning(self._complaint, name, error)
-            await on_change(store, entities)
+            if paths:
+                await on_change(store, list(paths))
             self._seen = present
 
     async def tidy(self, store: Store, names: Sequence[str], *, most: int = MAX_KEPT) -> bool:

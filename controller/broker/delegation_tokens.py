@@ -10,11 +10,13 @@ import logging
 from collections import Counter
 
 from ...clock import now_ms
+from ...cluster.cache import ImageChanges
 from ...cluster.entities import DelegationToken
+from ...cluster.entity_paths import TOKENS
+from ...cluster.image import Image
 from ...security.delegation_tokens import TokenKey, token_password
 from ...security.principal import USER
 from ...security.scram_credentials import ScramCredential, TokenCredential, derived_credential
-from .cluster_security import EntityChanges
 
 log = logging.getLogger("minicontroller.security")
 
@@ -49,10 +51,14 @@ class DelegationTokens:
     def key(self) -> TokenKey | None:
         return self._key
 
-    def follow(self, changes: EntityChanges) -> None:
-        if self._key is None:
+    def publish(self, before: Image, after: Image, changes: ImageChanges) -> None:
+        if self._key is None or after.tokens is before.tokens:
             return
-        for token_id, token in changes.tokens.items():
+        for path in changes.paths:
+            if not path.startswith(TOKENS):
+                continue
+            token_id = path.removeprefix(TOKENS)
+            token = after.tokens.get(token_id)
             if token is None:
                 self._forget(token_id)
                 continue

@@ -7,12 +7,10 @@ store cannot be read, the node keeps following the epoch it was sent.
 """
 
 import logging
-from collections.abc import Collection
 
 import trio
 
-from ...cluster.cache import MetadataCache
-from ...cluster.entities import Topic
+from ...cluster.cache import ImageChanges, MetadataCache
 from ...cluster.image import NO_CONTROLLER, Image
 from ...cluster.znodes import layout
 from ...cluster.znodes.cluster import decode_controller, decode_controller_epoch
@@ -34,7 +32,7 @@ class EpochCheck:
         self._store = store
         cache.on_change(self._image_changed)
 
-    def _image_changed(self, before: Image, after: Image, _changed: Collection[Topic]) -> None:
+    def _image_changed(self, before: Image, after: Image, _changes: ImageChanges) -> None:
         if after.controller_epoch != before.controller_epoch:
             self._cache.epoch_doubted.send()
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 
 import trio
 
-from ...cluster.cache import MetadataCache
+from ...cluster.cache import ImageChanges, MetadataCache
 from ...cluster.entities import Partition, Topic
 from ...cluster.image import Image
 from ...protocol.error_codes import ErrorCode
@@ -44,8 +44,8 @@ class Followers:
         self._candidates_added = Signal()
         cache.on_change(self._image_changed)
 
-    def _image_changed(self, before: Image, after: Image, changed: Collection[Topic]) -> None:
-        topics: Iterable[Topic] = changed
+    def _image_changed(self, before: Image, after: Image, changes: ImageChanges) -> None:
+        topics: Iterable[Topic] = changes.topics
         if after.brokers is not before.brokers:
             topics = after.topics.values()
         for topic in topics:

@@ -1,14 +1,17 @@
 """The quotas in force at one node, kept as the store has them, and what they count.
 
-Rule: a quota is in force from the time slice in which `ClusterSecurity` learns of it. Quotas that
-this program does not enforce are kept and shown, and the log says so once.
+Rule: a quota is in force from the time slice in which the node's image has it. Quotas that this
+program does not enforce are kept and shown, and the log says so once.
 """
 
 import logging
 
 import trio
 
-from ...cluster.entities import UNREADABLE
+from ...cluster.cache import ImageChanges
+from ...cluster.entities import NO_ENTITY_CONFIGS, UNREADABLE
+from ...cluster.entity_paths import CONFIGS
+from ...cluster.image import Image
 from ...cluster.quotas.client_quotas import ClientQuotas
 from ...cluster.quotas.connection_rates import ConnectionRates
 from ...cluster.quotas.mutation_quota import MutationQuotas
@@ -17,7 +20,6 @@ from ...cluster.quotas.sampled_rate import Windows
 from ...cluster.quotas.write_quota import WriteQuota
 from ...cluster.znodes.entity_names import client_entity_at
 from ...process.settings.node_config import NodeConfig
-from .cluster_security import ClusterSecurity, EntityChanges
 from .dynamic_configs import DynamicConfigs
 
 UNLIMITED = 2**31 - 1
@@ -33,7 +35,7 @@ def clock_ms() -> int:
 class NodeQuotas:
     """The quotas of a node."""
 
-    def __init__(self, security: ClusterSecurity, configs: DynamicConfigs) -> None:
+    def __init__(self, configs: DynamicConfigs) -> None:
         config = configs.current
         self.clients = ClientQuotas()
         samples = config.integer("controller.quota.window.num")
@@ -48,12 +50,14 @@ class NodeQuotas:
             clock_ms,
         )
         self._is_said = False
-        security.on_change(self._take)
 
-    def _take(self, changes: EntityChanges) -> None:
-        for path, found in changes.configs.items():
-            entity = client_entity_at(path)
-            if entity is None or found.version == UNREADABLE:
+    def publish(self, before: Image, after: Image, changes: ImageChanges) -> None:
+        """Put the quotas of an image into force."""
+        for path in changes.paths if after.configs is not before.configs else ():
+            name = path.removeprefix(CONFIGS)
+            entity = client_entity_at(name)
+            found = after.configs.get(name, NO_ENTITY_CONFIGS)
+            if entity is None or found == before.configs.get(name) or found.version == UNREADABLE:
                 continue  # what held before still holds
             self.clients.set(entity, found.configs)
             if not self._is_said and any(key in found.configs for key in NOT_ENFORCED):

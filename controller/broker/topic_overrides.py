@@ -7,7 +7,7 @@ watch.
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -70,10 +70,11 @@ class TopicOverrides:
         if kept is not None:
             kept.is_stale = True
 
-    def entity_changed(self, kind: str, name: str) -> None:
-        """Forget the configs of a topic that a notification in `/config/changes` names."""
-        if kind == layout.TOPICS_ENTITY:
-            self.forget(name)
+    def notified(self, paths: Iterable[str]) -> None:
+        """Forget the configs of topics that notifications name by their paths."""
+        for path in paths:
+            if path.startswith(f"{layout.TOPIC_CONFIGS}/"):
+                self.forget(path.removeprefix(f"{layout.TOPIC_CONFIGS}/"))
 
     async def _read_one(self, topic: Topic) -> Configs:
         if self._store.session_id != self._session_id:

@@ -11,6 +11,8 @@ from functools import lru_cache
 from typing import Protocol
 
 from ...admin.spec import Sender
+from ...cluster.cache import MetadataCache
+from ...cluster.entities import FinalizedFeatures
 from ...network.serving.api import ServedApi
 from ...network.serving.context import RequestContext, Routes
 from ...protocol import dry_runs
@@ -24,7 +26,6 @@ from ...protocol.messages.api_versions import (
     SupportedFeatureKey,
 )
 from ...security.caller import MAX_SOFTWARE_CHARACTERS
-from ..broker.features import FinalizedFeatures, FollowedFeatures
 
 SOFTWARE = re.compile(r"[a-zA-Z0-9\-.]++")
 """The characters that KIP-511 allows in the name and the version of client software. Neither may
@@ -41,7 +42,7 @@ them; they tell other nodes and clients what this node understands.
 class FeaturedNode(Protocol):
     """The part of a node that answers ApiVersions."""
 
-    features: FollowedFeatures
+    cache: MetadataCache
 
 
 def handle(node: FeaturedNode, ctx: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
@@ -54,7 +55,7 @@ def handle(node: FeaturedNode, ctx: RequestContext, request: ApiVersionsRequest)
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         if len(name) + len(version) < MAX_SOFTWARE_CHARACTERS:  # longer names are answered and not remembered
             ctx.caller.software = f"{name}/{version}"
-    return advertised(ctx.dispatcher.routes, node.features.current)
+    return advertised(ctx.dispatcher.routes, node.cache.image.features)
 
 
 def _is_software(text: str) -> bool:
@@ -73,7 +74,7 @@ def advertised(routes: Routes, finalized: FinalizedFeatures) -> ApiVersionsRespo
             SupportedFeatureKey(name=name, min_version=least, max_version=most)
             for name, (least, most) in SUPPORTED_FEATURES.items()
         ],
-        finalized_features_epoch=finalized.epoch,
+        finalized_features_epoch=finalized.version,
         finalized_features=[
             FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
             for name, level in finalized.levels

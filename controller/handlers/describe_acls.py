@@ -34,14 +34,14 @@ NO_AUTHORIZER = "No Authorizer is configured on the broker"
 
 def handle(node: Node, context: RequestContext, request: DescribeAclsRequest) -> Steps[DescribeAclsResponse]:
     check_request(context, DESCRIBE_CLUSTER, NO_AUTHORIZER)
-    wanted, acls, state = acl_filter(request), node.security.acls, node.security.acl_state
-    kept = node.described_acls.get(state, (wanted, context.api_version))
+    wanted, acls = acl_filter(request), node.cache.image.acls
+    kept = node.described_acls.get(acls, (wanted, context.api_version))
     if kept is not None:
         return _response(kept)
     found = [(pattern, acls[pattern].entries) for pattern in wanted.patterns(acls)]
     if len(found) <= KEPT_SINCE:
         return _response((yield from one_by_one(_resources(wanted, found))))
-    return (yield from _kept(node, context, wanted, found, state))
+    return (yield from _kept(node, context, wanted, found, acls))
 
 
 def _kept(

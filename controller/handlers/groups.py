@@ -49,7 +49,7 @@ def receiving_node(node: Node, context: RequestContext) -> int:
 
 def group_at(node: Node, group_id: str) -> Group | None:
     """Return a group that exists, as this node knows it."""
-    group = node.security.groups.get(name_of(group_id))
+    group = node.cache.image.groups.get(name_of(group_id))
     return group if group is not None and group.exists(node.cache.image.topics) else None
 
 

@@ -66,7 +66,7 @@ def _may_write(node: Node, context: RequestContext) -> Steps[bool]:
     """Whether the client may write to any topic, whether it exists or not."""
     if context.may(IDEMPOTENT_WRITE, logs_denial=False):
         return True
-    names = [pattern.name for pattern in node.security.acls if pattern.resource_type == AclResourceType.TOPIC]
+    names = [pattern.name for pattern in node.cache.image.acls if pattern.resource_type == AclResourceType.TOPIC]
     for start in range(0, len(names), NAMES_AT_ONCE):
         if any(context.may_each(WRITE_TOPIC, names[start : start + NAMES_AT_ONCE], logs_denials=False)):
             return True

@@ -35,7 +35,7 @@ def _wants(request: ListGroupsRequest) -> bool:
 def _groups(node: Node, context: RequestContext) -> Steps[list[ListedGroup]]:
     found: list[ListedGroup] = []
     topics, sees_all = node.cache.image.topics, context.may(DESCRIBE_CLUSTER, logs_denial=False)
-    for group in list(node.security.groups.values()):
+    for group in node.cache.image.groups.values():
         yield
         if not group.group_id and not group.header.is_readable:
             continue  # nobody knows whose znode it is

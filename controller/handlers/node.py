@@ -25,12 +25,12 @@ from ...store.base import SessionState, Store
 from ...store.sessions import Absence
 from ..active.active_controller import ActiveController
 from ..broker.auto_creation import AutoCreation
-from ..broker.cluster_security import ClusterSecurity
 from ..broker.delegation_tokens import DelegationTokens
 from ..broker.dynamic_configs import DynamicConfigs
-from ..broker.features import FollowedFeatures
+from ..broker.image_reader import ImageReader
 from ..broker.log_dirs import LogDirs
 from ..broker.node_quotas import NodeQuotas
+from ..broker.node_security import NodeSecurity
 from ..broker.producer_ids import ProducerIds
 from ..broker.topic_overrides import TopicOverrides
 
@@ -52,8 +52,10 @@ class Node:
 
     tls: Sequence[TlsOfListener] = ()
     """The TLS of this node's listeners that have it."""
-    security: ClusterSecurity = field(init=False)
-    """The users, clients, ACLs and delegation tokens of the cluster."""
+    security: NodeSecurity = field(init=False)
+    """The index of ACLs and the SCRAM credentials."""
+    reader: ImageReader = field(init=False)
+    """Reads configs, ACLs, tokens and groups into the image."""
     delegation_tokens: DelegationTokens = field(init=False)
     """The delegation tokens by their HMACs, and as credentials of clients."""
 
@@ -72,8 +74,6 @@ class Node:
     """Encoded ACLs of single resource patterns, by version and pattern."""
     described_acls: KeptRows[Joined] = field(default_factory=KeptRows)
     """Encoded ACLs by resource pattern."""
-    features: FollowedFeatures = field(default_factory=FollowedFeatures)
-    """The finalized features of the cluster."""
     log_dirs: LogDirs = field(init=False)
     """The directories of this node, in which its replicas would lie."""
     producer_ids: ProducerIds = field(default_factory=ProducerIds)
@@ -129,10 +129,12 @@ class Node:
         return self.config.string("metadata.completion") == "cluster"
 
     def __post_init__(self) -> None:
-        self.security = ClusterSecurity(self.dynamic_configs)
-        self.quotas = NodeQuotas(self.security, self.dynamic_configs)
+        self.security = NodeSecurity(allow_everyone=self.config.boolean("allow.everyone.if.no.acl.found"))
+        self.quotas = NodeQuotas(self.dynamic_configs)
         self.delegation_tokens = DelegationTokens(token_key(self.config))
-        self.security.on_change(self.delegation_tokens.follow)
+        for publisher in (self.dynamic_configs, self.quotas, self.security, self.delegation_tokens):
+            self.cache.on_change(publisher.publish)
+        self.reader = ImageReader(self.cache, self.broker_id)
         self.log_dirs = LogDirs(self.config)
         self.decisions = NodeDecisions(
             self.recent_decisions,
@@ -149,13 +151,6 @@ class Node:
         controllers = (node.controller for node in (self, *self.local_nodes.values()))
         epoch = self.cache.image.controller_epoch
         return next((each for each in controllers if each is not None and each.epoch == epoch), None)
-
-    async def read_followed(self, store: Store) -> None:
-        """Read the configs, users, ACLs and tokens that were changed before this call. Raises
-        StoreUnavailable or SessionExpired.
-        """
-        await self.dynamic_configs.load(store)
-        await self.security.read_notifications(store)
 
     @property
     def is_registered(self) -> bool:

@@ -26,7 +26,7 @@ def handle(node: Node, context: RequestContext, request: UpdateFeaturesRequest) 
         code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         return UpdateFeaturesResponse(error_code=code, error_message="Cluster authorization failed.")
     updates = {update.feature: update for update in request.feature_updates}
-    finalized = dict(node.features.current.levels)
+    finalized = dict(node.cache.image.features.levels)
     results = yield from one_by_one(
         UpdatedFeature(
             feature=name,

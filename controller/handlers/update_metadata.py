@@ -87,8 +87,7 @@ async def _answered(
     if applied.error_code != ErrorCode.NONE:
         return applied
     tag = (request.unknown_tags or {})[CONFIGS_TAG]
-    is_done = await node.dynamic_configs.catch_up(node.store)
-    is_done = is_done and await node.security.catch_up(node.store, reread_entities(tag))
+    is_done = await node.reader.catch_up(node.store, reread_entities(tag))
     return UpdateMetadataResponse(error_code=ErrorCode.NONE if is_done else ErrorCode.REQUEST_TIMED_OUT)
 
 

@@ -127,7 +127,7 @@ def _controller(families: Families, node: str, running: ServingNode) -> None:
 
 def _image(families: Families, node: str, running: ServingNode, figures: TopicTotals) -> None:
     families.add("brokers", [node], len(running.node.cache.image.brokers))
-    for kind, count in running.node.security.counts().items():
+    for kind, count in running.node.reader.counts().items():
         families.add("entities", [node, kind], count)
     families.add("topics", [node], figures.topics)
     families.add("partitions", [node], figures.partitions)

@@ -43,7 +43,7 @@ from ..handlers.unauthorized_requests import record_unauthorized
 from .authorization import authorization_of, loaded_authorizer
 from .candidacy import election_of
 from .cluster_paths import keep, prepare
-from .controller_requests import ask_for_producer_ids, ask_to_alter, hand_over, notify_controller
+from .controller_requests import ask_for_producer_ids, ask_to_alter, hand_over
 from .endpoints import bootstrap_of, registration
 from .open_listeners import GRACE_SECONDS, OpenListeners
 
@@ -213,7 +213,7 @@ async def _bound_parts(node: Node, tasks: trio.Nursery, listeners: Sequence[List
             node.store,
             broker,
             node.registered,
-            node.read_followed,
+            node.reader.read_notifications,
             takeover_seconds=takeover_seconds(config),
             keep_cluster=partial(keep, node.store, node.cluster_id, lambda: bool(node.cache.image.topics)),
         ),
@@ -224,10 +224,8 @@ async def _bound_parts(node: Node, tasks: trio.Nursery, listeners: Sequence[List
 async def _start(node: Node, tasks: trio.Nursery, parts: NodeParts, sources: LoginSources, room: int) -> None:
     """Start the tasks of a node in order. The node is registered when this returns."""
     configs, store = node.dynamic_configs, node.store
-    configs.on_change(partial(notify_controller, node))
-    configs.on_change(node.topic_overrides.entity_changed)
-    for follower in (configs, node.security):
-        await tasks.start(partial(follower.run, store, tidies=lambda: node.controller is not None))
+    node.reader.on_notified(node.topic_overrides.notified)
+    await tasks.start(partial(node.reader.run, store, tidies=lambda: node.controller is not None))
     await tasks.start(parts.secret.run, store)
 
     def listeners_changed(config: NodeConfig) -> None:
@@ -242,7 +240,6 @@ async def _start(node: Node, tasks: trio.Nursery, parts: NodeParts, sources: Log
     await tasks.start(parts.registration.run)
     tasks.start_soon(parts.followers.run)
     tasks.start_soon(EpochCheck(node.cache, store).run)
-    tasks.start_soon(node.features.run, store)
     if node.rule_files is not None:
         tasks.start_soon(node.rule_files.run)
     tasks.start_soon(parts.election.run)

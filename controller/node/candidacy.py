@@ -28,9 +28,9 @@ def election_of(node: Node, link: LinkFactory) -> Election:
 
     def notified(paths: Sequence[str]) -> None:
         if election.controller is not None:
-            election.controller.watches.entities_changed(paths)
+            election.controller.notified(paths)
 
-    node.security.on_notified(notified)
+    node.reader.on_notified(notified)
     return election
 
 

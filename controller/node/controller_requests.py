@@ -26,11 +26,6 @@ RETRY_SECONDS = 0.05
 """The pause in seconds before a request to the controller is retried."""
 
 
-def notify_controller(node: Node, kind: str, name: str) -> None:
-    if node.controller is not None:
-        node.controller.entity_changed(kind, name)
-
-
 async def ask_to_alter(node: Node, links: ControlLinks, topics: list[TopicData]) -> AlterPartitionResponse | None:
     """Send AlterPartition to the active controller, or return None if it cannot be reached."""
     request = AlterPartitionRequest(broker_id=node.broker_id, broker_epoch=node.broker_epoch, topics=topics)

@@ -9,6 +9,7 @@ from random import Random
 import trio
 from immutables import Map
 
+from minicontroller.cluster.cache import ImageChanges
 from minicontroller.cluster.entities import Topic
 from minicontroller.cluster.image import Image
 from minicontroller.cluster.znodes import layout
@@ -150,9 +151,8 @@ def watch_epochs(cluster: SmallCluster) -> None:
     has learned of no other topic of that name.
     """
 
-    def look(before: Image, _after: Image, changed: object) -> None:
-        assert isinstance(changed, list | tuple)
-        for topic in changed:
+    def look(before: Image, _after: Image, changes: ImageChanges) -> None:
+        for topic in changes.topics:
             old = before.topics.get(topic.name)
             if old is None or old.topic_id != topic.topic_id:
                 continue

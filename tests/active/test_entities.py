@@ -2,12 +2,13 @@
 write, and what every node has in force.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 import pytest
 import trio
 
+from minicontroller.cluster.cache import ImageChanges
 from minicontroller.cluster.entities import (
     NO_CONFIGS,
     UNREADABLE,
@@ -18,6 +19,7 @@ from minicontroller.cluster.entities import (
     Topic,
 )
 from minicontroller.cluster.entity_paths import is_unreadable
+from minicontroller.cluster.image import Image
 from minicontroller.cluster.znodes import acls, groups, layout, tokens
 from minicontroller.cluster.znodes.access_lists import CREATOR_ONLY
 from minicontroller.cluster.znodes.configs import encode_config
@@ -26,7 +28,7 @@ from minicontroller.cluster.znodes.topics import encode_topic
 from minicontroller.controller.active.entity_reading import decoded
 from minicontroller.controller.active.entity_writing import stage_acls, stage_client_configs, stage_token
 from minicontroller.controller.active.jobs import Draft, StagedElement
-from minicontroller.controller.broker.cluster_security import ClusterSecurity, EntityChanges
+from minicontroller.controller.handlers.node import Node
 from minicontroller.protocol.acls import (
     AccessControlEntry,
     AclOperation,
@@ -77,16 +79,17 @@ def of_token(token: DelegationToken | None) -> Callable[[Draft], StagedElement]:
     return lambda draft: stage_token(draft, "id", token)
 
 
-def all_security(cluster: SmallCluster) -> list[ClusterSecurity]:
-    return [member.node.security for _, member in sorted(cluster.members.items())]
+def all_nodes(cluster: SmallCluster) -> list[Node]:
+    return [member.node for _, member in sorted(cluster.members.items())]
 
 
-def in_force(security: ClusterSecurity) -> object:
+def in_force(node: Node) -> object:
     """All that a node has in force, without versions."""
+    image = node.cache.image
     return (
-        {pattern: set(each.entries) for pattern, each in security.acls.items()},
-        {path: dict(each.configs) for path, each in security.configs.items() if each.configs},
-        {each.token_id: each.expires_ms for each in security.tokens.values()},
+        {pattern: set(each.entries) for pattern, each in image.acls.items()},
+        {path: dict(each.configs) for path, each in image.configs.items() if each.configs},
+        {each.token_id: each.expires_ms for each in image.tokens.values()},
     )
 
 
@@ -124,9 +127,9 @@ async def changed_everywhere(cluster: SmallCluster) -> None:
         changed = [of_acls(ORDERS, ALICE), of_acls(ORD, ALICE, BOB), of_configs("users/a/clients/b", quota)]
         await write(cluster, *changed, of_token(token))
         expected = ({ORDERS: {ALICE}, ORD: {ALICE, BOB}}, {"users/a/clients/b": quota}, {"id": number})
-        assert [in_force(each) for each in all_security(cluster)] == [expected] * 3
+        assert [in_force(each) for each in all_nodes(cluster)] == [expected] * 3
         await write(cluster, of_acls(ORD, ALICE), of_acls(ORDERS), of_configs("users/a/clients/b", {}), of_token(None))
-        assert [in_force(each) for each in all_security(cluster)] == [({ORD: {ALICE}}, {}, {})] * 3
+        assert [in_force(each) for each in all_nodes(cluster)] == [({ORD: {ALICE}}, {}, {})] * 3
 
 
 async def test_what_is_empty_is_deleted(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
@@ -185,12 +188,12 @@ async def test_what_others_write_is_followed(cluster: SmallCluster, other: Store
     soon, and in the controller's image, which goes on from there.
     """
     await others_write(other)
-    await cluster.until(lambda: [in_force(each) for each in all_security(cluster)] == [OTHERS_WROTE] * 3)
+    await cluster.until(lambda: [in_force(each) for each in all_nodes(cluster)] == [OTHERS_WROTE] * 3)
     await cluster.until(lambda: ORDERS in cluster.controller.image.acls and "id" in cluster.controller.image.tokens)
     await cluster.until(lambda: "users/a/clients/b" in cluster.controller.image.configs)
     await write(cluster, of_acls(ORDERS, ALICE, BOB), of_configs("users/a/clients/b", {}), of_token(None))
     changed: object = ({ORDERS: {ALICE, BOB}, ORD: {BOB}}, {}, {})
-    assert [in_force(each) for each in all_security(cluster)] == [changed] * 3
+    assert [in_force(each) for each in all_nodes(cluster)] == [changed] * 3
 
 
 @in_both_worlds
@@ -202,7 +205,7 @@ async def test_an_election_finds_everything(cluster: SmallCluster, other: Store)
     assert (set(image.acls), set(image.tokens)) == ({ORDERS, ORD}, {"id"})
     assert {"users/a", "users/a/clients", "users/a/clients/b"} <= set(image.configs)
     await cluster.start(4)
-    assert in_force(cluster.members[4].node.security) == OTHERS_WROTE
+    assert in_force(cluster.members[4].node) == OTHERS_WROTE
 
 
 async def test_what_others_put_below_configs_keeps_nothing_in_force(
@@ -222,7 +225,7 @@ async def test_what_others_put_below_configs_keeps_nothing_in_force(
     elements = await cluster.controller.writer.write(plan)
     assert [element.refusal for element in elements] == [None] * 16
     await cluster.controller.propagation.wait_acknowledged(configs=True)
-    assert [in_force(each) for each in all_security(cluster)] == [({}, {}, {})] * 3
+    assert [in_force(each) for each in all_nodes(cluster)] == [({}, {}, {})] * 3
     assert [await configs_in(other, path) for path in paths] == [{}] * 15
     assert await other.children("/config/users/b") == ["kid"]
     await write(cluster, of_configs("users/u1", QUOTA))
@@ -256,7 +259,7 @@ async def test_conflicts_are_read_and_planned_again(
     assert seen == [{ALICE}, {BOB}]
     await write(cluster, of_configs("users/a/clients/b", {}), of_token(TOKEN), of_configs("clients/x", {}))
     expected = ({ORDERS: {BOB, CAROL}}, {"users/a/clients/c": QUOTA}, {"id": 2})
-    assert in_force(cluster.controller_node.security) == expected
+    assert in_force(cluster.controller_node) == expected
 
 
 async def test_a_conflict_tells_every_node(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
@@ -266,7 +269,7 @@ async def test_a_conflict_tells_every_node(cluster: SmallCluster, other: Store, 
     await write(cluster, of_acls(ORDERS, ALICE))
     await other.commit([SetData(acls.acl_path(ORDERS), acls.encode_acls([BOB]))])
     await write(cluster, lambda draft: stage_acls(draft, ORDERS, draft.image.acls[ORDERS].entries | {CAROL}))
-    assert [in_force(each) for each in all_security(cluster)] == [({ORDERS: {BOB, CAROL}}, {}, {})] * 3
+    assert [in_force(each) for each in all_nodes(cluster)] == [({ORDERS: {BOB, CAROL}}, {}, {})] * 3
 
 
 async def test_a_node_without_the_store_is_waited_for(
@@ -289,7 +292,7 @@ async def test_a_node_without_the_store_is_waited_for(
     await memory.resume(cluster.members[3].store)
     with trio.fail_after(5):
         await done.wait()
-    assert [in_force(each) for each in all_security(cluster)] == [({}, {}, {})] * 3
+    assert [in_force(each) for each in all_nodes(cluster)] == [({}, {}, {})] * 3
 
 
 async def test_a_neighbour_without_the_store_is_told(
@@ -300,7 +303,7 @@ async def test_a_neighbour_without_the_store_is_told(
     await cluster.start_in_turn(1, 2, 3)
     await memory.suspend(cluster.members[3].store)
     await write(cluster, of_acls(ORDERS, ALICE))
-    assert in_force(cluster.members[3].node.security) == ({ORDERS: {ALICE}}, {}, {})
+    assert in_force(cluster.members[3].node) == ({ORDERS: {ALICE}}, {}, {})
 
 
 async def test_malformed_znodes_stop_nobody(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
@@ -308,7 +311,7 @@ async def test_malformed_znodes_stop_nobody(cluster: SmallCluster, other: Store,
     controller, such a token is none, and what is well-formed is followed.
     """
     await others_write(other)
-    await cluster.until(lambda: [in_force(each) for each in all_security(cluster)] == [OTHERS_WROTE] * 3)
+    await cluster.until(lambda: [in_force(each) for each in all_nodes(cluster)] == [OTHERS_WROTE] * 3)
     garbage = [SetData(path, b"garbage") for path in (acls.acl_path(ORDERS), tokens.token_path("id"))]
     notices = [
         Create(f"{root}/x_", b"\xff/garbage", sequential=True) for root in (acls.LITERAL_CHANGES, tokens.CHANGES)
@@ -316,16 +319,17 @@ async def test_malformed_znodes_stop_nobody(cluster: SmallCluster, other: Store,
     notices += [notice_of(ORDERS), Create(tokens.CHANGE_PREFIX, b"id", sequential=True)]
     await other.commit([*garbage, *notices, Create("/kafka-acl/Topic/ü", b"[]"), Create("/kafka-acl/X")])
 
-    def is_unreadable(security: ClusterSecurity) -> bool:
-        is_known = security.acls[ORDERS].version == UNREADABLE and security.counts()["unreadable"] > 0
-        return is_known and not security.tokens
+    def is_unreadable(node: Node) -> bool:
+        image = node.cache.image
+        is_known = image.acls[ORDERS].version == UNREADABLE and node.reader.counts()["unreadable"] > 0
+        return is_known and not image.tokens
 
-    await cluster.until(lambda: all(map(is_unreadable, all_security(cluster))))
+    await cluster.until(lambda: all(map(is_unreadable, all_nodes(cluster))))
     await cluster.elect_anew()
     assert cluster.controller.image.acls[ORDERS].version == UNREADABLE
-    assert all(map(is_unreadable, all_security(cluster)))
+    assert all(map(is_unreadable, all_nodes(cluster)))
     await write(cluster, of_acls(ORD))
-    assert all(ORD not in each.acls for each in all_security(cluster))
+    assert all(ORD not in each.cache.image.acls for each in all_nodes(cluster))
 
 
 @on_zookeeper
@@ -356,10 +360,10 @@ async def test_what_nodes_may_not_read_stops_nobody(
         return all(
             each.acls.get(SECRET) == AclEntries(version=UNREADABLE)
             and each.configs.get("users/secret") == EntityConfigs(NO_CONFIGS, UNREADABLE)
-            and each.tokens.keys() == {"id"}
+            and set(each.tokens) == {"id"}
             and ORDERS not in each.acls
             and "users/a/clients/b" not in each.configs
-            for each in all_security(cluster)
+            for each in (node.cache.image for node in all_nodes(cluster))
         )
 
     await cluster.until(are_followed)
@@ -368,7 +372,7 @@ async def test_what_nodes_may_not_read_stops_nobody(
     await cluster.elect_anew()
     await cluster.until(are_followed)
     await cluster.until(lambda: "secret" in cluster.controller.image.topics)
-    names = [path.removeprefix("/config/").replace("brokers/2", "broker 2") for path in hidden]
+    names = [path.removeprefix("/config/") for path in hidden]
     assert all(any(name in line and "hides it" in line for line in caplog.messages) for name in names)
     assert await cluster.create("t") == [ErrorCode.NONE]
     assert await cluster.delete("secret") == [ErrorCode.NONE]
@@ -417,19 +421,23 @@ async def test_a_lost_session_misses_nothing(cluster: SmallCluster, world: World
     await world.resume(member.store)
     await cluster.expire(3)
     await cluster.until(lambda: member.node.is_registered)
-    assert in_force(member.node.security) == OTHERS_WROTE
+    assert in_force(member.node) == OTHERS_WROTE
 
 
 async def test_listeners_hear_what_changed(cluster: SmallCluster, autojump_clock: object) -> None:
-    """A listener is told everything at first, and then what has changed, once and as it is now."""
+    """A listener is told what has changed, once, with the image that shows it."""
     await write(cluster, of_acls(ORDERS, ALICE))
-    heard: list[EntityChanges] = []
-    cluster.members[2].node.security.on_change(heard.append)
+    heard: list[tuple[set[str], bool]] = []
+
+    def hear(_before: Image, after: Image, changes: ImageChanges) -> None:
+        if changes.paths:
+            heard.append((set(changes.paths), ORDERS in after.acls))
+
+    cluster.members[2].node.cache.on_change(hear)
     await write(cluster, of_acls(ORDERS), of_configs("clients/c", QUOTA))
     await write(cluster, of_token(TOKEN))
     await trio.sleep(5)
-    assert [names(each) for each in heard] == [([ORDERS], [], []), ([ORDERS], ["clients/c"], []), ([], [], ["id"])]
-    assert heard[1].acls[ORDERS].entries == frozenset()
+    assert heard == [({acls.acl_path(ORDERS), "/config/clients/c"}, False), ({tokens.token_path("id")}, False)]
 
 
 async def test_a_listener_that_fails_hinders_nobody(
@@ -438,16 +446,16 @@ async def test_a_listener_that_fails_hinders_nobody(
     """A defect of one listener is logged without the text of its exception, which may quote a
     secret, and the others hear of the change.
     """
-    security, heard = cluster.members[2].node.security, list[EntityChanges]()
+    cache, heard = cluster.members[2].node.cache, list[str]()
 
-    def fail(changes: EntityChanges) -> None:
-        if changes.acls:
+    def fail(before: Image, after: Image, _changes: ImageChanges) -> None:
+        if after.acls is not before.acls:
             raise ValueError("planted secret")
 
-    security.on_change(fail)
-    security.on_change(heard.append)
+    cache.on_change(fail)
+    cache.on_change(lambda _before, _after, changes: heard.extend(changes.paths))
     await write(cluster, of_acls(ORDERS, ALICE))
-    assert names(heard[-1])[0] == [ORDERS]
+    assert heard == [acls.acl_path(ORDERS)]
     assert "ValueError at" in caplog.text
     assert "planted" not in caplog.text
 
@@ -490,7 +498,3 @@ async def test_credentials_follow_the_configs(
     assert "salt=" not in caplog.text
     await write(cluster, of_configs(user_path("ü/é<default>"), QUOTA))
     assert security.scram_credential("ü/é<default>", "SCRAM-SHA-256") is None
-
-
-def names(changes: EntityChanges) -> tuple[Iterable[ResourcePattern], Iterable[str], Iterable[str]]:
-    return list(changes.acls), list(changes.configs), list(changes.tokens)

@@ -14,8 +14,9 @@ import trio
 from minicontroller.admin.changes import Change
 from minicontroller.admin.spec import Changes
 from minicontroller.cluster.entities import DelegationToken
-from minicontroller.cluster.entity_paths import CONFIGS, Entity, followed, is_followed
+from minicontroller.cluster.entity_paths import CONFIGS, Entity, differing_paths, entity_of
 from minicontroller.cluster.errors import Refusal
+from minicontroller.cluster.image import Image
 from minicontroller.cluster.znodes import acls, tokens
 from minicontroller.controller.active.entity_reading import load_entities
 from minicontroller.controller.handlers.entity_changes import EntityEdit, change_entities
@@ -38,6 +39,7 @@ pytestmark = pytest.mark.slow
 SEEDS = range(3)
 RATE = "producer_byte_rate"
 REMOVED_EVERY = 4
+NOTHING = Image()
 FOREIGN = ResourcePattern(AclResourceType.GROUP, "foreign")
 
 
@@ -100,10 +102,10 @@ class Administrator:
 
     def check(self, member: Member, when: str) -> None:
         """Each entity is in a state from the newest answered one to the newest that was tried."""
-        security = member.node.security
+        image = member.node.cache.image
         pattern = ResourcePattern(AclResourceType.TOPIC, self.name, PatternType.PREFIXED)
-        found, user = security.acls.get(pattern), security.configs.get(f"users/{self.name}")
-        client, token = security.configs.get(f"users/{self.name}/clients/c"), security.tokens.get(self.name)
+        found, user = image.acls.get(pattern), image.configs.get(f"users/{self.name}")
+        client, token = image.configs.get(f"users/{self.name}/clients/c"), image.tokens.get(self.name)
         numbers = [
             None if found is None else int(next(iter(found.entries)).host),
             None if user is None or RATE not in user.configs else int(user.configs[RATE]),
@@ -139,15 +141,13 @@ def disagreements(cluster: SmallCluster, stored: Mapping[str, Entity | None]) ->
     rulers = cluster.rulers()
     if len(rulers) != 1:
         return {"rulers": len(rulers)}
-    wanted = {path: entity for path, entity in stored.items() if is_followed(path)}
-    views = {"controller": followed(rulers[0].image)}
-    for broker_id, member in cluster.members.items():
-        security = member.node.security
-        views[f"node {broker_id}"] = {
-            **{acls.acl_path(pattern): each for pattern, each in security.acls.items()},
-            **{f"{CONFIGS}{path}": each for path, each in security.configs.items()},
-            **{tokens.token_path(each): token for each, token in security.tokens.items()},
-        }
+    wanted = {path: entity for path, entity in stored.items() if entity is not None}
+    images = {"controller": rulers[0].image}
+    images |= {f"node {broker_id}": member.node.cache.image for broker_id, member in cluster.members.items()}
+    views = {
+        name: {path: entity_of(image, path) for path in differing_paths(NOTHING, image)}
+        for name, image in images.items()
+    }
     return {name: (view, wanted) for name, view in views.items() if view != wanted}
 
 

@@ -45,7 +45,7 @@ def known(cluster: SmallCluster) -> list[dict[str, list[int]]]:
     """Return the offsets of each group, as each node knows them."""
     return [
         {name: [each.offset for _, each in sorted(found.placed())]
-         for name, found in member.node.security.groups.items()}
+         for name, found in member.node.cache.image.groups.items()}
         for _, member in sorted(cluster.members.items())
     ]  # fmt: skip
 
@@ -81,21 +81,23 @@ async def test_what_others_write_is_followed(cluster: SmallCluster, other: Store
     await cluster.until(lambda: known(cluster) == [{"g": [1]}] * 3)
     nonsense = Create(groups.CHANGE_PREFIX, b"\xff/", sequential=True)
     await other.commit([SetData(at_0, b"no offset"), nonsense, notice])
-    everywhere = [member.node.security for member in cluster.members.values()]
-    await cluster.until(lambda: all(not each.groups["g"].offsets["t"][0].is_readable for each in everywhere))
-    assert all(each.counts()["unreadable"] == 1 for each in everywhere)
+    everywhere = [member.node for member in cluster.members.values()]
+    await cluster.until(
+        lambda: all(not each.cache.image.groups["g"].offsets["t"][0].is_readable for each in everywhere)
+    )
+    assert all(each.reader.counts()["unreadable"] == 1 for each in everywhere)
     await write(cluster, group(cluster, 3))
     await write(cluster, group(cluster, 4))
     assert known(cluster) == [{"g": [4]}] * 3
     await other.commit([SetData(at_0, two), SetData(PATH, b'{"version":2,"group":"h"}'), notice])
-    await cluster.until(lambda: all(not each.groups["g"].header.is_readable for each in everywhere))
-    assert {each.groups["g"].header.owner for each in everywhere} == {"User:alice"}
+    await cluster.until(lambda: all(not each.cache.image.groups["g"].header.is_readable for each in everywhere))
+    assert {each.cache.image.groups["g"].header.owner for each in everywhere} == {"User:alice"}
     await cluster.elect_anew()
     assert cluster.controller.image.groups["g"].header == GroupHeader("g", version=1, is_readable=False)
     await write(cluster, group(cluster, 2, group_id="h"), "h")
     await write(cluster, group(cluster, 5).repaired("g", "User:bob"))
     assert known(cluster) == [{"g": [5], "h": [2]}] * 3
-    assert {each.groups["g"].header for each in everywhere} == {GroupHeader("g", "User:bob", version=2)}
+    assert {each.cache.image.groups["g"].header for each in everywhere} == {GroupHeader("g", "User:bob", version=2)}
     assert cluster.controller.image.rooms["User:bob"].size == cluster.controller.image.groups["g"].size
 
 

@@ -2,16 +2,26 @@
 they know.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 import pytest
 import trio
 
-from minicontroller.cluster.entities import Broker, Partition, Topic
+from minicontroller.cluster.entities import AclEntries, Broker, Partition, Topic
 from minicontroller.cluster.image import Image
+from minicontroller.cluster.znodes.acls import encode_acls
 from minicontroller.controller.active.local_nodes import LocalNodes
 from minicontroller.controller.handlers.node import Node
+from minicontroller.protocol.acls import (
+    AccessControlEntry,
+    AclOperation,
+    AclResourceType,
+    PermissionType,
+    ResourcePattern,
+)
+from minicontroller.store.base import Create, Delete, Entry, Watch
+from minicontroller.store.memory import MemoryStore, MemoryTree
 from tests.handlers.asking import node_with
 from tests.store.worlds import MemoryWorld
 from tests.support.small_cluster import SmallCluster
@@ -49,10 +59,10 @@ def test_everyone_has_the_same_image(nodes: list[Node]) -> None:
     local_nodes = LocalNodes(1, nodes[0], nodes[0].local_nodes)
     local_nodes.update_everything(cluster("a"))
     after = cluster("a", "b")
-    local_nodes.update_topics(after, [after.topics["b"]], ())
+    local_nodes.update(after, [after.topics["b"]])
     assert set(nodes[0].cache.image.topics) == {"a", "b"}
     assert nodes[1].cache.image is nodes[2].cache.image is nodes[0].cache.image
-    local_nodes.update_topics(cluster("b"), (), ["a"])
+    local_nodes.update(cluster("b"), (), ["a"])
     assert [set(node.cache.image.topics) for node in nodes] == [{"b"}] * 3
 
 
@@ -66,7 +76,7 @@ def test_a_node_without_registration_is_not_told(nodes: list[Node]) -> None:
     assert local_nodes.ids == {1, 2}
     local_nodes.update_brokers(cluster("a", epochs={1: 10, 3: 30}))
     after = cluster("a", "b", epochs={1: 10, 3: 30})
-    local_nodes.update_topics(after, [after.topics["b"]], ())
+    local_nodes.update(after, [after.topics["b"]])
     assert [set(node.cache.image.topics) for node in nodes] == [{"a", "b"}, {"a"}, {"a", "b"}]
     assert local_nodes.ids == {1, 3}
 
@@ -79,7 +89,7 @@ def test_who_knew_something_else_is_told_what_changed(nodes: list[Node]) -> None
     local_nodes.update_everything(cluster("a"))
     nodes[1].cache.apply(controller_id=1, controller_epoch=5, brokers=None, changed=[topic("z")])
     after = cluster("a", "b")
-    local_nodes.update_topics(after, [after.topics["b"]], ())
+    local_nodes.update(after, [after.topics["b"]])
     assert [set(node.cache.image.topics) for node in nodes] == [{"a", "b"}, {"a", "b", "z"}, {"a", "b"}]
     local_nodes.update_everything(cluster("a"))
     assert [set(node.cache.image.topics) for node in nodes] == [{"a"}] * 3
@@ -106,6 +116,88 @@ def test_nobody_is_told_what_is_old(nodes: list[Node]) -> None:
     local_nodes.update_brokers(cluster("old"))
     assert [set(node.cache.image.topics) for node in nodes[:2]] == [{"new"}] * 2
     assert [node.cache.image.controller_epoch for node in nodes[:2]] == [6, 6]
+
+
+def with_acl(image: Image, name: str, version: int) -> Image:
+    return image.with_acls(ResourcePattern(AclResourceType.TOPIC, name), acl(version))
+
+
+def acl(version: int) -> AclEntries:
+    entry = AccessControlEntry("User:a", "*", AclOperation.READ, PermissionType.ALLOW)
+    return AclEntries(frozenset({entry}), version)
+
+
+def versions(nodes: list[Node]) -> list[dict[str, int]]:
+    """Return the versions of the ACLs of topics, as each node knows them."""
+    return [{pattern.name: each.version for pattern, each in node.cache.image.acls.items()} for node in nodes]
+
+
+def test_entities_are_shared(nodes: list[Node]) -> None:
+    """The nodes of a process have the ACLs of their controller's image, and not copies of them."""
+    local_nodes = LocalNodes(1, nodes[0], nodes[0].local_nodes)
+    local_nodes.update_everything(with_acl(cluster("a"), "x", 1))
+    after = with_acl(with_acl(cluster("a"), "x", 1), "y", 1)
+    local_nodes.update(after, entities={"/kafka-acl/Topic/y": acl(1)})
+    assert versions(nodes) == [{"x": 1, "y": 1}] * 3
+    assert all(node.cache.image.acls is after.acls for node in nodes)
+
+
+def test_what_a_node_has_read_first_stays(nodes: list[Node]) -> None:
+    """A node that has read from the store what another program wrote knows it from then on, while
+    the controller gives it other changes. When the controller has it too, they share one image.
+    """
+    local_nodes = LocalNodes(1, nodes[0], nodes[0].local_nodes)
+    before = with_acl(cluster("a"), "x", 1)
+    local_nodes.update_everything(before)
+    nodes[2].cache.read({"/kafka-acl/Topic/x": acl(2), "/kafka-acl/Topic/y": acl(0)})
+    before = with_acl(before, "z", 0)
+    local_nodes.update(before, entities={"/kafka-acl/Topic/z": acl(0)})
+    assert versions(nodes) == [{"x": 1, "z": 0}, {"x": 1, "z": 0}, {"x": 2, "y": 0, "z": 0}]
+    after = with_acl(with_acl(before, "x", 3), "y", 0)
+    local_nodes.update(after, entities={"/kafka-acl/Topic/x": acl(3), "/kafka-acl/Topic/y": acl(0)})
+    assert versions(nodes) == [{"x": 3, "y": 0, "z": 0}] * 3
+    assert nodes[2].cache.image is nodes[0].cache.image
+
+
+class LateStore(MemoryStore):
+    """A store whose next answer arrives after something else has happened."""
+
+    happens: Callable[[], None] | None = None
+
+    async def get_many(self, paths: Sequence[str], watch: Watch | None = None) -> list[Entry | None]:
+        found = await super().get_many(paths, watch)
+        happens, self.happens = self.happens, None
+        if happens is not None:
+            happens()
+        return found
+
+
+@pytest.mark.parametrize("reloads", [False, True], ids=["writes", "loads"])
+async def test_a_reading_undoes_nothing_that_the_controller_wrote(nodes: list[Node], reloads: bool) -> None:
+    """An ACL that the controller of the process removes while a node reads it is gone, although the
+    node has not known it before; so is one that the controller does not find when it loads its
+    state.
+    """
+    path, tree = "/kafka-acl/Topic/x", MemoryTree()
+    store, other = LateStore(tree), MemoryStore(tree)
+    local_nodes = LocalNodes(1, nodes[0], nodes[0].local_nodes)
+    local_nodes.update_everything(cluster("a"))
+    await other.ensure("/kafka-acl/Topic")
+    await other.commit([Create(path, encode_acls(acl(0).entries))])
+
+    def remove() -> None:
+        other.send([Delete(path)], lambda _outcome: None)
+        if reloads:
+            local_nodes.update_everything(cluster("a"))
+        else:
+            local_nodes.update(cluster("a"), entities={path: None})
+
+    store.happens = remove
+    seen: list[bool] = []
+    nodes[2].cache.on_change(lambda _before, after, _changes: seen.append(bool(after.acls)))
+    assert await nodes[2].reader.catch_up(store, [path])
+    assert not any(seen)
+    assert versions(nodes) == [{}] * 3
 
 
 async def test_a_local_node_that_the_controller_knew_first(memory: MemoryWorld, nursery: trio.Nursery) -> None:

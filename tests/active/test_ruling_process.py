@@ -18,8 +18,6 @@ from minicontroller.controller.active.channel import LinkFactory
 from minicontroller.controller.active.election import Election
 from minicontroller.controller.active.jobs import Draft, StagedElement
 from minicontroller.controller.active.local_nodes import LocalNodes
-from minicontroller.controller.broker.cluster_security import ClusterSecurity
-from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
 from minicontroller.controller.handlers.create_topics import creation
 from minicontroller.process.settings.loading import config_from_mapping
 from minicontroller.store.base import Store
@@ -33,8 +31,6 @@ RULER = 100
 class Follower:
     """What a process that is no broker knows of the cluster."""
 
-    dynamic_configs: DynamicConfigs
-    security: ClusterSecurity
     cache: MetadataCache = field(default_factory=MetadataCache)
     broker_epoch: int = -1
 
@@ -42,12 +38,10 @@ class Follower:
 def standing(store: Store, link: LinkFactory) -> Election:
     """Return the election of a process that has a store and a way to the brokers, and no node."""
     config = config_from_mapping({"broker.id": str(RULER), "listeners": "PLAINTEXT://127.0.0.1:0"})
-    configs = DynamicConfigs(config, RULER)
-    own = Follower(configs, ClusterSecurity(configs))
 
     def make(won: WonElection, contradicted: Callable[[], None]) -> ActiveController:
         return ActiveController(
-            won, store, lambda: configs.current, LocalNodes(RULER, own, {}), link, contradicted=contradicted
+            won, store, lambda: config, LocalNodes(RULER, Follower(), {}), link, contradicted=contradicted
         )
 
     return Election(store, RULER, make)

@@ -2,8 +2,10 @@
 
 import trio
 
+from minicontroller.cluster.cache import MetadataCache
+from minicontroller.cluster.entities import FinalizedFeatures
 from minicontroller.cluster.znodes import layout
-from minicontroller.controller.broker.features import FinalizedFeatures, FollowedFeatures
+from minicontroller.controller.broker.image_reader import ImageReader
 from minicontroller.store.base import Create, Delete, SetData
 from tests.store.worlds import World, in_both_worlds
 
@@ -13,13 +15,13 @@ KNOWN = b'{"features":{"f":{"max_version_level":3},"e":{"max_version_level":1}},
 @in_both_worlds
 async def test_the_znode_is_followed(world: World, nursery: trio.Nursery) -> None:
     """From its creation to its deletion; features that are disabled or unreadable are none."""
-    store, other, features = await world.open(), await world.open(), FollowedFeatures()
-    nursery.start_soon(features.run, store)
+    store, other, cache = await world.open(), await world.open(), MetadataCache()
+    nursery.start_soon(ImageReader(cache, 1).run, store)
 
     async def until(epoch: int, **levels: int) -> None:
         expected = FinalizedFeatures(epoch, tuple(sorted(levels.items())))
         with trio.fail_after(10):
-            while features.current != expected:  # noqa: ASYNC110 - what is looked at has no event of its own
+            while cache.image.features != expected:  # noqa: ASYNC110 - what is looked at has no event of its own
                 await trio.sleep(0.01)
 
     await until(-1)

@@ -12,6 +12,7 @@ import pytest
 import trio
 
 from minicontroller.cluster.entities import DelegationToken
+from minicontroller.cluster.image import Image
 from minicontroller.cluster.znodes.entity_names import client_entity_path
 from minicontroller.controller.active.active_controller import ActiveController
 from minicontroller.controller.active.entity_writing import stage_acls, stage_client_configs, stage_token
@@ -221,15 +222,19 @@ async def test_kafka_and_we_read_each_other(node: Node, asked: Asked) -> None:
             asked.ask, "no-acl", *words, ENTRIES[0].principal, "*", ENTRIES[0].operation.name, "ALLOW"
         )
     (token_id,) = await trio.to_thread.run_sync(asked.ask, "token", "ü*")
-    security = node.security
     orders = PATTERNS[0]
+
+    def seen() -> Image:
+        return node.cache.image
+
     with trio.fail_after(PATIENCE_SECONDS):
         # The Kafka tells of tokens and of ACLs apart, and writes when it likes. The controller
         # hears of them after its node, and removes nothing that it does not know.
-        while token_id not in known_tokens(node.controller) or security.acls[orders].entries != {ENTRIES[1], carol}:  # noqa: ASYNC110
+        while token_id not in known_tokens(node.controller) or seen().acls[orders].entries != {ENTRIES[1], carol}:  # noqa: ASYNC110
             await trio.sleep(PAUSE_SECONDS)
-    assert (security.tokens[token_id].owner, security.tokens[token_id].renewers) == ("User:admin", ("User:ü*",))
-    assert set(security.acls) == set(PATTERNS)
+    token = seen().tokens[token_id]
+    assert (token.owner, token.renewers) == ("User:admin", ("User:ü*",))
+    assert set(seen().acls) == set(PATTERNS)
 
     # We change what the Kafka has written, and remove what we have.
     assert node.controller is not None

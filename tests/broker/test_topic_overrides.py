@@ -63,7 +63,7 @@ async def test_what_was_read_is_of_one_topic(store: Store) -> None:
     overrides.forget("t")
     assert overrides.known([Topic("t", ONE)]) is None
     await overrides.read([Topic("t", ONE)])
-    overrides.entity_changed("topics", "t")
+    overrides.notified(["/config/topics/t"])
     assert overrides.known([Topic("t", ONE)]) is None
 
 

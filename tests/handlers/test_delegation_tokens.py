@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 import trio
 import trio.testing
+from immutables import Map
 
 from minicontroller.audit.event import Decision, Effect
 from minicontroller.clock import Clock, now_ms
+from minicontroller.cluster.cache import ImageChanges
 from minicontroller.cluster.entities import DelegationToken
+from minicontroller.cluster.image import Image
 from minicontroller.cluster.znodes import tokens
-from minicontroller.controller.broker.cluster_security import EntityChanges
+from minicontroller.cluster.znodes.tokens import token_path
 from minicontroller.controller.broker.delegation_tokens import MAX_CHARACTERS, DelegationTokens
 from minicontroller.protocol.acls import CLUSTER_NAME, AclOperation, AclResourceType
 from minicontroller.protocol.error_codes import ErrorCode
@@ -346,6 +349,13 @@ async def test_a_token_is_described_in_all_versions() -> None:
 # ------------------------------------------------------------------ logging in
 
 
+def publish(known: DelegationTokens, **tokens: DelegationToken | None) -> None:
+    """Publish an image with these tokens, by their ids, instead of one with another token."""
+    there = {token_id: token for token_id, token in tokens.items() if token is not None}
+    before, after = Image(tokens=Map({"another": token()})), Image(tokens=Map(there))
+    known.publish(before, after, ImageChanges(paths=[token_path(token_id) for token_id in tokens]))
+
+
 def token(owner: str = ALICE, expires_ms: int = 2_000) -> DelegationToken:
     return DelegationToken("id", owner, owner, (), 0, expires_ms, max(expires_ms, 9_000))
 
@@ -353,7 +363,7 @@ def token(owner: str = ALICE, expires_ms: int = 2_000) -> DelegationToken:
 async def test_a_token_is_a_credential_while_it_is_valid(clock: Clock) -> None:
     """A known token that has not expired can be logged in with, by its HMAC in base64."""
     known, expires_ms = DelegationTokens(TokenKey(KEY)), now_ms() + 60_000
-    known.follow(EntityChanges(tokens={"id": token(expires_ms=expires_ms)}))
+    publish(known, id=token(expires_ms=expires_ms))
     found = known.credential("id", "SCRAM-SHA-512")
     assert found is not None
     assert (found.owner, found.expires_ms) == ("alice", expires_ms)
@@ -363,9 +373,10 @@ async def test_a_token_is_a_credential_while_it_is_valid(clock: Clock) -> None:
     assert known.credential("other", "SCRAM-SHA-512") is None
     clock.advance(61)
     assert known.credential("id", "SCRAM-SHA-512") is None
-    known.follow(EntityChanges(tokens={"id": token(expires_ms=expires_ms + 60_000)}))
+    publish(known, id=token(expires_ms=expires_ms + 60_000))
     assert known.credential("id", "SCRAM-SHA-256") is not None
-    known.follow(EntityChanges(tokens={"id": None, "never known": None}))
+    publish(known, id=None)
+    publish(known, never_known=None)
     assert known.credential("id", "SCRAM-SHA-256") is None
     assert known.with_hmac(TokenKey(KEY).hmac("id")) is None
 
@@ -374,7 +385,7 @@ async def test_a_token_is_a_credential_while_it_is_valid(clock: Clock) -> None:
 def test_only_users_log_in(owner: str) -> None:
     """A token of a group makes nobody the user of the same name."""
     known = DelegationTokens(TokenKey(KEY))
-    known.follow(EntityChanges(tokens={"id": token(owner, now_ms() + 60_000)}))
+    publish(known, id=token(owner, now_ms() + 60_000))
     assert known.credential("id", "SCRAM-SHA-256") is None
 
 
@@ -399,7 +410,7 @@ async def test_a_session_ends_with_its_token(configured: int, least: int, most: 
     connection.
     """
     known = DelegationTokens(TokenKey(KEY))
-    known.follow(EntityChanges(tokens={"id": token(expires_ms=now_ms() + 60_000)}))
+    publish(known, id=token(expires_ms=now_ms() + 60_000))
     mechanism = scram_mechanism(SHA256, Tokens(known), lambda: b"")
     listener = Listener(name="L", sasl=True, mechanisms={SHA256: mechanism}, reauthenticate_ms={SHA256: configured})
     caller = Caller(listener, "10.0.0.9", 50_000)
@@ -415,7 +426,7 @@ async def test_a_session_ends_with_its_token(configured: int, least: int, most: 
     async with cluster_with_tokens() as cluster:
         client = cluster.client(caller=caller)
         assert (await client.ask(CreateDelegationTokenRequest(), 3)).error_code == 64
-        known.follow(EntityChanges(tokens={"id": None}))
+        publish(known, id=None)
         with pytest.raises(ProtocolError, match="after the client's delegation token was removed"):
             await client.ask(CreateDelegationTokenRequest(), 3)
 

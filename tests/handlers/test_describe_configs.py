@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 import trio.testing
+from immutables import Map
 
 from minicontroller.admin import bounds
 from minicontroller.admin.bounds import MAX_REPEATED_BYTES
+from minicontroller.cluster.entities import EntityConfigs
 from minicontroller.cluster.znodes.configs import encode_config
 from minicontroller.controller.handlers.node import Node
 from minicontroller.protocol.compiler import encoder
@@ -51,7 +53,7 @@ async def node_where(overrides: Mapping[str, Mapping[str, str]], settings: Mappi
     for path, configs in overrides.items():
         await node.store.ensure(f"/config/{path.partition('/')[0]}")
         await node.store.commit([Create(f"/config/{path}", encode_config(configs))])
-    await node.dynamic_configs.load(node.store)
+    assert await node.reader.catch_up(node.store, [])
     return node
 
 
@@ -110,7 +112,7 @@ async def test_what_is_shared_is_never_old(version: int) -> None:
     node = await node_where({"topics/orders": {"flush.ms": "7"}})
     client, request = Client(node), wanting((TOPIC, "orders"), (TOPIC, "payments"), (BROKER, "1"))
     for size in ("4096", "8192"):
-        node.dynamic_configs.apply({}, {"log.segment.bytes": size})
+        node.cache.read({"/config/brokers/<default>": EntityConfigs(Map({"log.segment.bytes": size}), 0)})
         orders, payments, node_1 = (await client.ask(request, version)).results
         assert [rows(orders)["flush.ms"][0], rows(payments)["flush.ms"][0]] == ["7", "9223372036854775807"]
         values = [rows(orders)["segment.bytes"], rows(payments)["segment.bytes"], rows(node_1)["log.segment.bytes"]]

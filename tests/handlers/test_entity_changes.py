@@ -73,7 +73,7 @@ def codes(changes: Sequence[Outcome]) -> list[int]:
 
 
 def users(cluster: SmallCluster, broker_id: int, pattern: ResourcePattern = ORDERS) -> set[str]:
-    found = cluster.members[broker_id].node.security.acls.get(pattern)
+    found = cluster.members[broker_id].node.cache.image.acls.get(pattern)
     return set() if found is None else {each.principal.removeprefix("User:") for each in found.entries}
 
 
@@ -187,7 +187,7 @@ async def test_configs_and_tokens_have_values_of_their_own(cluster: SmallCluster
     quota = EntityEdit(Change("x", "client_quota"), "/config/users/x/clients/y", lambda configs: {**configs, "k": "v"})
     token = EntityEdit(Change("id", "token"), tokens.token_path("id"), lambda token: token)
     assert codes(await change(cluster, [quota, token])) == [0, 0]
-    assert dict(cluster.members[3].node.security.configs["users/x/clients/y"].configs) == {"k": "v"}
+    assert dict(cluster.members[3].node.cache.image.configs["users/x/clients/y"].configs) == {"k": "v"}
     again = EntityEdit(Change("x", "client_quota"), "/config/users/x/clients/y", lambda configs: configs)
     assert codes(await change(cluster, [again])) == [0]
 

@@ -181,7 +181,7 @@ async def damage(cluster: Ruling, group: str) -> str:
     names = (f"{path}{below}" for below in ("", "/t-0", "/t-2"))
     cluster.controller.watches.entities_changed(names)
     for node in cluster.nodes.values():
-        assert await node.security.catch_up(store, [path, f"{path}/t-0", f"{path}/t-2"])
+        assert await node.reader.catch_up(store, [path, f"{path}/t-0", f"{path}/t-2"])
     await wait_all_tasks_blocked()
     return path
 

@@ -4,8 +4,8 @@ has finalized are shown.
 
 import pytest
 
+from minicontroller.cluster.entities import FinalizedFeatures
 from minicontroller.controller.apis import APIS
-from minicontroller.controller.broker.features import FinalizedFeatures
 from minicontroller.protocol.acls import CLUSTER_NAME, AclOperation, AclResourceType
 from minicontroller.protocol.messages.api_versions import ApiVersionsRequest
 from minicontroller.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
@@ -20,7 +20,7 @@ NOTHING_TO_DELETE = "Can not delete non-existing finalized feature."
 
 def client(**how: object) -> Client:
     node = node_with(image())
-    node.features.current = FinalizedFeatures(4, (("known", 3), ("off", 0)))
+    node.cache.read({"/feature": FinalizedFeatures(4, (("known", 3), ("off", 0)))})
     return Client(node, handlers=APIS, **how)  # type: ignore[arg-type]
 
 

@@ -13,11 +13,14 @@ from immutables import Map
 from trio.testing import MockClock
 
 from minicontroller.clock import Clock
+from minicontroller.cluster.cache import MetadataCache
+from minicontroller.cluster.entities import EntityConfigs
 from minicontroller.cluster.znodes import layout
-from minicontroller.cluster.znodes.configs import decode_config_change, encode_config, encode_config_change
+from minicontroller.cluster.znodes.configs import encode_config, encode_config_change
 from minicontroller.controller.broker import change_notifications
 from minicontroller.controller.broker.change_notifications import KEPT_MS, MAX_KEPT, PAUSE_SECONDS
 from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
+from minicontroller.controller.broker.image_reader import ImageReader
 from minicontroller.process.settings.loading import config_from_mapping
 from minicontroller.store.base import Create, Entry, SetData, Watch
 from minicontroller.store.memory import MemoryStore, MemoryTree
@@ -51,15 +54,18 @@ class Bench:
     def __init__(self, nursery: trio.Nursery) -> None:
         self.tree = MemoryTree()
         self.store = CountingStore(self.tree)
+        self.cache = MetadataCache()
         self.configs = DynamicConfigs(CONFIG, 1)
-        self.seen: list[tuple[str, str]] = []
+        self.cache.on_change(self.configs.publish)
+        self.reader = ImageReader(self.cache, 1)
+        self.seen: list[str] = []
         self.tidies = False
-        self.configs.on_change(lambda kind, name: self.seen.append((kind, name)))
+        self.reader.on_notified(self.seen.extend)
         self._other = MemoryStore(self.tree)
         self._nursery = nursery
 
     async def start(self) -> None:
-        await self._nursery.start(partial(self.configs.run, self.store, tidies=lambda: self.tidies))
+        await self._nursery.start(partial(self.reader.run, self.store, tidies=lambda: self.tidies))
 
     async def write(self, path: str, configs: dict[str, str] | bytes) -> None:
         """A znode below /config, without a notification."""
@@ -117,7 +123,7 @@ async def test_a_change_is_followed(bench: Bench, autojump_clock: MockClock) -> 
     """A notified change is in force, and the listeners hear of it when it is."""
     await bench.start()
     found = []
-    bench.configs.on_change(lambda _kind, _name: found.append(bench.threads()))
+    bench.reader.on_notified(lambda _paths: found.append(bench.threads()))
     await bench.change("brokers/1", {THREADS: "5"})
     await bench.settle()
     await bench.change("brokers/<default>", {THREADS: "3"})
@@ -125,7 +131,7 @@ async def test_a_change_is_followed(bench: Bench, autojump_clock: MockClock) -> 
     await bench.change("brokers/1", {})
     await bench.settle()
     assert found == [5, 5, 3]
-    assert bench.seen == [("brokers", "1"), ("brokers", "<default>"), ("brokers", "1")]
+    assert bench.seen == ["/config/brokers/1", "/config/brokers/<default>", "/config/brokers/1"]
 
 
 async def test_a_follower_gets_each_configuration_that_is_in_force(bench: Bench, autojump_clock: MockClock) -> None:
@@ -139,15 +145,15 @@ async def test_a_follower_gets_each_configuration_that_is_in_force(bench: Bench,
     await bench.change("topics/orders", {})
     await bench.change("brokers/1", {THREADS: "5"})
     await bench.settle()
-    bench.configs.apply(Map({THREADS: "7"}), None)
+    bench.cache.read({"/config/brokers/1": EntityConfigs(Map({THREADS: "7"}), 2)})
     await bench.change("brokers/1", {THREADS: "7"})
     await bench.settle()
     assert followed == [CONFIG.integer(THREADS), 3, 5, 7]
 
 
 async def test_only_what_changed_is_read(bench: Bench, autojump_clock: MockClock) -> None:
-    """A notification costs the reading of itself, and of what it names if that is this node's;
-    never of everything.
+    """A notification costs the reading of itself, and of what it names if nodes know that; never of
+    everything.
     """
     await bench.start()
     bench.store.read.clear()
@@ -159,8 +165,9 @@ async def test_only_what_changed_is_read(bench: Bench, autojump_clock: MockClock
     await bench.change("topics/orders", {"retention.ms": "5"})
     await bench.change("brokers/2", {THREADS: "5"})
     await bench.settle()
-    assert bench.store.read == [f"{layout.CONFIG_CHANGE_PREFIX}000000000{number}" for number in (1, 2)]
-    assert bench.seen[1:] == [("topics", "orders"), ("brokers", "2")]
+    notifications = [f"{layout.CONFIG_CHANGE_PREFIX}000000000{number}" for number in (1, 2)]
+    assert bench.store.read == [*notifications, "/config/brokers/2"]
+    assert bench.seen[1:] == ["/config/topics/orders", "/config/brokers/2"]
 
 
 async def test_what_came_before_the_start_is_not_replayed(bench: Bench, autojump_clock: MockClock) -> None:
@@ -170,7 +177,7 @@ async def test_what_came_before_the_start_is_not_replayed(bench: Bench, autojump
     await bench.start()
     await bench.change("topics/new", {})
     await bench.settle()
-    assert bench.seen == [("topics", "new")]
+    assert bench.seen == ["/config/topics/new"]
     assert f"{layout.CONFIG_CHANGE_PREFIX}0000000000" not in bench.store.read
 
 
@@ -184,7 +191,7 @@ async def test_a_stream_of_changes_costs_few_looks(bench: Bench, autojump_clock:
         await bench.change(f"topics/t{number % 50}", {})
     await bench.settle()
     assert bench.store.looks <= 3
-    assert sorted(set(bench.seen)) == sorted(("topics", f"t{number}") for number in range(50))
+    assert sorted(set(bench.seen)) == sorted(f"/config/topics/t{number}" for number in range(50))
     assert len(bench.seen) <= 100
 
 
@@ -200,7 +207,7 @@ async def test_both_versions_of_a_notification(bench: Bench, autojump_clock: Moc
     await bench.start()
     await bench.notify(notification)
     await bench.settle()
-    assert bench.seen == [("topics", "orders")]
+    assert bench.seen == ["/config/topics/orders"]
 
 
 async def test_nonsense_is_passed_over(
@@ -224,7 +231,7 @@ async def test_nonsense_is_passed_over(
     )
     await bench.notify(*nonsense, "topics/orders")
     await bench.settle()
-    assert bench.seen == [("topics", "orders")]
+    assert bench.seen == ["/config/topics/orders"]
     assert caplog.text.count("is unreadable") == 1 + len(nonsense)
 
 
@@ -271,7 +278,7 @@ async def test_a_limit_that_would_lock_everybody_out_is_not_in_force(
     await bench.change("brokers/<default>", {overrides: "127.0.0.1:6"})
     await bench.settle()
     assert in_force() == (0, "127.0.0.1:6", 4)
-    bench.configs.apply(None, Map())
+    bench.cache.read({"/config/brokers/<default>": None})
     assert in_force() == (2**31 - 1, "", 4)
 
 
@@ -294,7 +301,7 @@ async def test_a_lost_connection(bench: Bench, autojump_clock: MockClock) -> Non
     assert bench.seen == []
     bench.tree.resume(bench.store)
     await bench.settle()
-    assert (bench.seen, bench.threads()) == ([("brokers", "1"), ("topics", "orders")], 5)
+    assert (bench.seen, bench.threads()) == (["/config/brokers/1", "/config/topics/orders"], 5)
 
 
 async def test_a_lost_session(bench: Bench, autojump_clock: MockClock) -> None:
@@ -308,10 +315,10 @@ async def test_a_lost_session(bench: Bench, autojump_clock: MockClock) -> None:
     await bench.write("brokers/1", {THREADS: "5"})  # its notification is gone
     await bench.notify("topics/meanwhile")
     await bench.settle()
-    assert (bench.seen, bench.threads()) == ([("topics", "before"), ("topics", "meanwhile")], 5)
+    assert (bench.seen, bench.threads()) == (["/config/topics/before", "/config/topics/meanwhile"], 5)
     await bench.change("brokers/1", {THREADS: "6"})
     await bench.settle()
-    assert (bench.seen[2:], bench.threads()) == ([("brokers", "1")], 6)
+    assert (bench.seen[2:], bench.threads()) == (["/config/brokers/1"], 6)
 
 
 async def test_it_starts_when_the_store_comes(bench: Bench, autojump_clock: MockClock) -> None:
@@ -346,7 +353,7 @@ async def test_old_notifications_are_removed_by_the_controller(bench: Bench, jum
     await bench.notify("topics/younger")
     await bench.settle()
     assert await bench.store.children(layout.CONFIG_CHANGES) == ["config_change_0000000002", "config_change_0000000003"]
-    assert bench.seen == [("topics", "young"), ("topics", "younger")]
+    assert bench.seen == ["/config/topics/young", "/config/topics/younger"]
 
 
 async def test_notifications_do_not_pile_up(bench: Bench, autojump_clock: MockClock) -> None:
@@ -354,7 +361,7 @@ async def test_notifications_do_not_pile_up(bench: Bench, autojump_clock: MockCl
     assert MAX_KEPT * (len("config_change_") + 10 + 4) < 4 * 1024 * 1024
     store, feed = (
         bench.store,
-        change_notifications.ChangeNotifications(layout.CONFIG_CHANGES, decode_config_change),
+        change_notifications.ChangeNotifications(layout.CONFIG_CHANGES, lambda _data: ()),
     )
     await bench.notify(*(f"topics/t{number}" for number in range(5)))
     names = await store.children(layout.CONFIG_CHANGES)
@@ -436,4 +443,4 @@ async def test_a_number_that_was_made_up_hides_nothing(bench: Bench, autojump_cl
     await bench.change("brokers/1", {THREADS: "5"})
     await bench.settle()
     assert bench.threads() == 5
-    assert bench.seen == [("topics", "t"), ("brokers", "1")]
+    assert bench.seen == ["/config/topics/t", "/config/brokers/1"]

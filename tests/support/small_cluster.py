@@ -6,7 +6,7 @@ Nodes are told over a link that encodes each request, lets the loop turn, and de
 sessions, the tests do.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from inspect import isawaitable
@@ -17,6 +17,7 @@ import trio.testing
 
 from minicontroller.admin.error_answers import error_answer
 from minicontroller.admin.recording.log import audit_settings
+from minicontroller.cluster import cache
 from minicontroller.cluster.entities import Broker, Endpoint, Topic
 from minicontroller.cluster.errors import Refusal
 from minicontroller.cluster.image import Image
@@ -36,7 +37,6 @@ from minicontroller.controller.handlers.node import Node
 from minicontroller.controller.node.app import open_audit
 from minicontroller.controller.node.candidacy import election_of
 from minicontroller.controller.node.cluster_paths import keep, prepare
-from minicontroller.controller.node.controller_requests import notify_controller
 from minicontroller.network.serving.context import RequestContext, Routes
 from minicontroller.network.serving.dispatcher import Dispatcher
 from minicontroller.network.serving.routes import routed
@@ -150,7 +150,7 @@ class SmallCluster:
         self._nursery = nursery
         self._local_nodes: dict[int, Node] | None = {} if one_process else None
         self._settings = settings or {}
-        self._listeners: list[Callable[[Image, Image, Collection[Topic]], None]] = []
+        self._listeners: list[cache.Listener] = []
 
     # ------------------------------------------------------------------ who lives
 
@@ -199,15 +199,13 @@ class SmallCluster:
             )
             for listener in self._listeners:
                 node.cache.on_change(listener)
-            node.dynamic_configs.on_change(lambda kind, name: notify_controller(node, kind, name))
             self.members[broker_id] = member
-            tasks.start_soon(node.dynamic_configs.run, store)
-            tasks.start_soon(node.security.run, store)
+            tasks.start_soon(node.reader.run, store)
             registration = Registration(
                 store,
                 broker,
                 node.registered,
-                node.read_followed,
+                node.reader.read_notifications,
                 keep_cluster=partial(keep, store, node.cluster_id, lambda: bool(node.cache.image.topics)),
             )
             await tasks.start(registration.run)
@@ -228,7 +226,7 @@ class SmallCluster:
         """The session of a node that lives is over; it opens another one."""
         await self.world.expire(self.members[broker_id].store)
 
-    def on_metadata(self, listener: Callable[[Image, Image, Collection[Topic]], None]) -> None:
+    def on_metadata(self, listener: cache.Listener) -> None:
         """Call it for every change of every node's metadata."""
         self._listeners.append(listener)
         for member in self.members.values():

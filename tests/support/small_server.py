@@ -12,9 +12,9 @@ import msgspec
 import trio
 import trustme
 
+from minicontroller.cluster.cache import MetadataCache
 from minicontroller.cluster.quotas.connection_rates import ConnectionRates
 from minicontroller.controller.apis import APIS
-from minicontroller.controller.broker.features import FollowedFeatures
 from minicontroller.network.connection import Connection
 from minicontroller.network.limits import ConnectionLimits
 from minicontroller.network.server import Server
@@ -61,7 +61,7 @@ class TinyNode:
 
     def __init__(self, *, controller: object | None = None) -> None:
         self.controller = controller
-        self.features = FollowedFeatures()
+        self.cache = MetadataCache()
         self.seen: list[RequestContext] = []
         self.gate = trio.Event()
         """Opened by the test: what `when_open` answers wait for."""

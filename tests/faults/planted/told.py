@@ -4,9 +4,9 @@ import sys
 from typing import Any
 
 from minicontroller.cluster import cache
-from minicontroller.cluster.znodes import layout
+from minicontroller.cluster.cache import MetadataCache
+from minicontroller.cluster.znodes import acls, layout
 from minicontroller.controller.active import active_controller, channel, loading, propagation
-from minicontroller.controller.broker.cluster_security import ClusterSecurity
 from minicontroller.controller.broker.followers import Followers
 from minicontroller.store.base import Watch
 from minicontroller.store.zookeeper import ZooKeeperStore
@@ -73,14 +73,13 @@ def stale_image() -> None:
 @planting.planted(troubles=("false_marks",), completion="cluster")
 def acl_not_told() -> None:
     """Node 3 never learns of an ACL."""
-    take = ClusterSecurity._take_acls
+    read = MetadataCache.read
     is_deaf = any(each.endswith("node-3.properties") for each in sys.argv)
 
-    def deaf(security: Any, *arguments: Any) -> None:
-        if not is_deaf:
-            take(security, *arguments)
+    def deaf(cache: Any, found: Any) -> None:
+        read(cache, {path: each for path, each in found.items() if not (is_deaf and acls.pattern_at(path))})
 
-    planting.put_in(ClusterSecurity, "_take_acls", deaf)
+    planting.put_in(MetadataCache, "read", deaf)
 
 
 @planting.planted(troubles=("false_marks",))
