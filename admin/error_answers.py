@@ -68,7 +68,6 @@ def _row(rows: Rows, thing: Any, fields: Fields, code: ErrorCode, message: str |
 
 
 def _inner_rows(rows: InnerRows, thing: Any, fixed: Fields, code: ErrorCode, message: str | None) -> Fields:
-    """Return the field of a row that has the rows inside it."""
     inner = rows.inner
     if inner is None:
         error = {**fixed, **_error(rows.row, code, message)}
@@ -103,23 +102,14 @@ def error_codes(spec: Spec, response: Any) -> Iterator[int]:
             yield row.error_code
 
 
-def _rows_with_codes(rows: Rows, response: Any) -> Iterator[Any]:
-    for row in getattr(response, rows.field):
+def _rows_with_codes(rows: Rows | InnerRows, outer: Any) -> Iterator[Any]:
+    for row in getattr(outer, rows.field):
         if isinstance(row, bytes):
             continue  # it was encoded, and its error noted
         if rows.inner is None:
             yield row
         else:
-            yield from _inner_rows_with_codes(rows.inner, row)
-
-
-def _inner_rows_with_codes(rows: InnerRows, outer: Any) -> Iterator[Any]:
-    found = getattr(outer, rows.field)
-    if rows.inner is None:
-        yield from found
-    else:
-        for row in found:
-            yield from _inner_rows_with_codes(rows.inner, row)
+            yield from _rows_with_codes(rows.inner, row)
 
 
 def first_error(spec: Spec, response: Any) -> int:
@@ -129,11 +119,20 @@ def first_error(spec: Spec, response: Any) -> int:
     code: int = getattr(response, "error_code", 0)
     rows = spec.rows
     while rows is not None and not code:
-        for row in _rows_with_codes(rows, response):
-            if row.error_code:
-                return row.error_code  # type: ignore[no-any-return]
+        code = _first_error_below(rows, response)
         rows = rows.before
     return code
+
+
+def _first_error_below(rows: Rows | InnerRows, outer: Any) -> int:
+    inner = rows.inner
+    for row in getattr(outer, rows.field):
+        if isinstance(row, bytes):
+            continue  # it was encoded, and its error noted
+        code: int = row.error_code if inner is None else _first_error_below(inner, row)
+        if code:
+            return code
+    return 0
 
 
 def first_error_of_row(spec: Spec, field: str, row: Any) -> int:
@@ -143,4 +142,4 @@ def first_error_of_row(spec: Spec, field: str, row: Any) -> int:
         rows = rows.before
     if rows is None or rows.inner is None:
         return getattr(row, "error_code", 0)
-    return next((each.error_code for each in _inner_rows_with_codes(rows.inner, row) if each.error_code), 0)
+    return _first_error_below(rows.inner, row)

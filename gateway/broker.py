@@ -10,6 +10,7 @@ import trio
 from ..client.configuration import Address
 from ..network.handshake_errors import HandshakeError
 from ..network.peer_login import Ask, log_in
+from ..network.serving.long_answers import encoded_response
 from ..network.tls import start_tls
 from ..network.transport import Disconnected, SocketTransport, Transport, notice_death
 from ..process.observe.logs import RateLimitedLog
@@ -26,7 +27,6 @@ from .apis import PassedApi
 from .cluster import UpstreamCluster
 from .frames import FrameReader, FrameWriter
 from .judging.review import Review, Reviewer
-from .long_answers import encoded_response
 from .parties import Change, Move
 from .places import Which
 from .requests import RequestHead

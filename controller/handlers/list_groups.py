@@ -26,7 +26,7 @@ def handle(node: Node, context: RequestContext, request: ListGroupsRequest) -> S
 
 def _wants(request: ListGroupsRequest) -> bool:
     """Whether the filters let empty classic groups through."""
-    return all(
+    return not (request.states_filter or request.types_filter) or all(
         not wanted or having.lower() in (each.lower() for each in wanted)
         for wanted, having in ((request.states_filter, EMPTY), (request.types_filter, CLASSIC))
     )

@@ -7,7 +7,7 @@ log lacks it.
 """
 
 import logging
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -15,8 +15,9 @@ import trio
 
 from ...admin.bounds import check_changes
 from ...admin.changes import Change, Outcome
-from ...cluster.errors import Refusal, TooManyChanges
+from ...cluster.errors import EarlyRefusal, Refusal, TooManyChanges
 from ...network.serving.context import RequestContext
+from ...network.serving.observers import RequestObserver
 from ...process.observe.logs import about
 from ...protocol.api_keys import ApiKey
 from ...protocol.dry_runs import is_dry_run
@@ -31,13 +32,18 @@ PATIENCE_SECONDS = 5.0
 """The seconds that a node waits until the controller has recorded a refusal."""
 
 
-def record_unauthorized(node: Node, context: RequestContext, request: Any, refusal: Refusal) -> Awaitable[None] | None:
-    """Record a request that was refused before any handler saw it. Return None if it changes
-    nothing, or if there is no audit log.
-    """
-    if context.spec.changes is None or node.audit is None:
-        return None
-    return _record(node, context, request, refusal)
+class RefusedRequests(RequestObserver):
+    """Shows the requests that a node refused as a whole, and records those for changes."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    def refused(self, ctx: RequestContext, request: Any, refusal: Refusal) -> None:
+        self._node.decisions.refused(ctx, request, refusal)
+
+    async def refused_early(self, ctx: RequestContext, request: Any, refusal: EarlyRefusal) -> None:
+        if ctx.spec.changes is not None and self._node.audit is not None:
+            await _record(self._node, ctx, request, refusal)
 
 
 async def _record(node: Node, context: RequestContext, request: Any, refusal: Refusal) -> None:

@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector
 from ...network.http.families import Families, add_audit, add_decisions, add_policy, add_server, outcome_name
 from ...network.http.listener import HttpListener
 from ...network.http.topic_statistics import TopicStatistics, TopicTotals
-from ...process.observe.metrics import NEWER_THAN_OURS
+from ...network.serving.request_metrics import NEWER_THAN_OURS
 from ...protocol.acls import kafka_name
 from ...protocol.registry import KAFKA
 from ...store.base import SessionState

@@ -39,7 +39,7 @@ from ..broker.followers import Followers
 from ..broker.registration import Registration
 from ..broker.shared_secret import SharedSecret
 from ..handlers.node import Node
-from ..handlers.unauthorized_requests import record_unauthorized
+from ..handlers.unauthorized_requests import RefusedRequests
 from .authorization import authorization_of, loaded_authorizer
 from .candidacy import election_of
 from .cluster_paths import keep, prepare
@@ -185,8 +185,7 @@ async def _bound_parts(node: Node, tasks: trio.Nursery, listeners: Sequence[List
     dispatcher = Dispatcher(
         node,
         routed(APIS.values(), forwarder),
-        node.decisions.refused,
-        partial(record_unauthorized, node),
+        [RefusedRequests(node)],
         authorization=node.authorization,
     )
     await server.open(with_proof(listeners, membership), dispatcher)

@@ -10,6 +10,7 @@ import trio
 
 from ...admin import delete_records, delete_topics
 from ...cluster.errors import Refusal
+from ...network.serving.long_answers import encoded_response
 from ...process.time_slices import TimeSlice, in_time_slices
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
@@ -19,7 +20,6 @@ from ...protocol.messages.metadata import MetadataRequest
 from ...protocol.registry import KAFKA
 from ...protocol.schema import WireStruct
 from ...security.caller import Caller
-from ..long_answers import encoded_response
 from ..parties import AskForClient
 from . import automatic
 from .description import PassingRequest

@@ -14,7 +14,7 @@ encoding of a long response.
 """
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Iterable
 from functools import partial
 from types import GeneratorType
 from typing import Any
@@ -28,7 +28,6 @@ from ...admin.permissions import CLUSTER_ACTION
 from ...admin.spec import Sender, Spec
 from ...cluster.errors import EarlyRefusal, NotANode, Refusal, TooManyChanges
 from ...process.observe.logs import ClientWarnings, about, cut
-from ...process.observe.metrics import RequestMetrics
 from ...process.time_slices import at_once
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
@@ -41,7 +40,9 @@ from ...security.principal import principal_from_text
 from .api import response_of
 from .context import RequestContext, Route, Routes
 from .long_answers import with_encoded_rows
-from .request_log import describe_request, describe_unexpected_error
+from .observers import RequestObserver, overridden
+from .request_log import RequestLog
+from .request_metrics import RequestMetrics
 
 log = logging.getLogger("minicontroller.answer")
 
@@ -53,16 +54,9 @@ because clients choose these names.
 AT_ONCE_BYTES = 10_000
 """A larger request takes no steps at once, because few steps may be long: names are hashed."""
 
-RecordRefusal = Callable[[RequestContext, Any, Refusal], Awaitable[None] | None]
-"""Called with each request that was refused before a handler saw it. If it returns an awaitable,
-the answer waits for that.
-"""
-
+UNEXPECTED = "An unexpected error: the node's log says more."
+_ANYONE, _NODE = Sender.ANYONE, Sender.NODE  # bound once: each request compares with them
 _NAMES = {int(key): key.name for key in ApiKey}
-
-
-WhenRefused = Callable[[RequestContext, Any, Refusal], None]
-"""Called with each request that is refused as a whole."""
 
 
 class Counters(msgspec.Struct):
@@ -91,8 +85,7 @@ class Dispatcher:
         self,
         node: object,
         routes: Routes,
-        on_refused: WhenRefused = lambda *_arguments: None,
-        record_refusal: RecordRefusal = lambda *_arguments: None,
+        observers: Iterable[RequestObserver] = (),
         *,
         max_answer_bytes: int = MAX_ANSWER_BYTES,
         authorization: Authorization | None = None,
@@ -106,8 +99,14 @@ class Dispatcher:
         self._encode_response = routes.registry.encode_response
         self.metrics = RequestMetrics()
         self._node = node
-        self._on_refused = on_refused
-        self._record_refusal = record_refusal
+        everybody = (self.metrics, RequestLog(), *observers)
+        self._before = overridden(everybody, RequestObserver.before)
+        self._refused = overridden(everybody, RequestObserver.refused)
+        self._failed = overridden(everybody, RequestObserver.failed)
+        self._refused_early = overridden(everybody, RequestObserver.refused_early)
+        self._after = overridden(everybody, RequestObserver.after)
+        self._answered = overridden(everybody, RequestObserver.answered)
+        self._waits_for_observers = bool(self._before or self._after)
         self._software_with_leftovers: set[str] = set()
 
     def answer(self, caller: Caller, frame: bytes) -> bytes | Awaitable[bytes]:
@@ -140,10 +139,10 @@ class Dispatcher:
         ctx = self._context(caller, route.spec, header, now)
         if leftover:
             self._accept_leftover(caller, ctx, leftover)
+        if self._waits_for_observers:
+            return self._answer_later(ctx, request, self.respond(ctx, route, request, header.origin))
         try:
-            if header.origin is not None and not ctx.forwarded:
-                self._refuse_forged(ctx, header.origin)
-            self._authorize(ctx)
+            self._authorize(ctx, header.origin)
             if len(frame) > SMALL_BYTES and route.spec.at_controller:
                 check_changes(request)
             response = route.handler(self._node, ctx, request)
@@ -187,33 +186,42 @@ class Dispatcher:
             dispatcher=self,
         )
 
-    async def respond(self, ctx: RequestContext, route: Route, request: Any) -> Any:
-        """Return the response, not yet encoded, to a request that came inside another one."""
-        try:
-            self._authorize(ctx)
-            check_changes(request)
-            response = route.handler(self._node, ctx, request)
-        except EarlyRefusal as refusal:
-            response = self._refuse_early(ctx, request, refusal)
-        except Exception as error:  # noqa: BLE001 - every exception of a handler becomes an answer here
-            return self.error_response(ctx, request, error)
-        return response if isinstance(response, msgspec.Struct) else await self._wait(ctx, request, response)
-
-    def _refuse_early(self, ctx: RequestContext, request: Any, refusal: EarlyRefusal) -> Any:
-        """Return the answer to a request that no handler saw, or an awaitable of it if the refusal
-        is recorded first.
+    async def respond(
+        self, ctx: RequestContext, route: Route, request: Any, origin: RequestOrigin | None = None
+    ) -> Any:
+        """Return the response, not yet encoded, to a request that came inside another one, or for
+        which an observer may wait. `origin` is that in its own header.
         """
+        try:
+            for before in self._before:
+                if (response := await before(ctx, request)) is not None:
+                    break
+            else:
+                self._authorize(ctx, origin)
+                if route.spec.at_controller:
+                    check_changes(request)
+                response = await response_of(route.handler(self._node, ctx, request))
+        except EarlyRefusal as refusal:
+            response = await self._refuse_early(ctx, request, refusal)
+        except Exception as error:  # noqa: BLE001 - every exception of a handler becomes an answer here
+            response = self.error_response(ctx, request, error)
+        for after in self._after:
+            response = await after(ctx, request, response)
+        return response
+
+    async def _refuse_early(self, ctx: RequestContext, request: Any, refusal: EarlyRefusal) -> Any:
+        """Return the answer to a request that no handler saw, once all observers know of it."""
         answer = self.error_response(ctx, request, refusal)
-        recorded = self._record_refusal(ctx, request, refusal)
-        return answer if recorded is None else _answer_after(recorded, answer)
+        for refused_early in self._refused_early:
+            await refused_early(ctx, request, refusal)
+        return answer
 
     async def _refuse_large_request(self, ctx: RequestContext, request: Any, refusal: EarlyRefusal) -> Any:
         """Return the answer to a request that is too large. Decoding it took long, so other tasks
         run first.
         """
         await trio.lowlevel.checkpoint()
-        answer = self._refuse_early(ctx, request, refusal)
-        return answer if isinstance(answer, msgspec.Struct) else await answer
+        return await self._refuse_early(ctx, request, refusal)
 
     async def _answer_later(self, ctx: RequestContext, request: Any, pending: Any) -> bytes:
         response = await self._wait(ctx, request, pending)
@@ -222,7 +230,7 @@ class Dispatcher:
             response.throttle_time_ms = throttle_ms
         if throttle_ms > 0 and not ctx.forwarded:
             ctx.caller.throttled_until = trio.current_time() + throttle_ms / 1000
-            self.metrics.throttled(ctx.spec.key, throttle_ms / 1000)
+            ctx.throttle_ms = throttle_ms
         rows = with_encoded_rows(response, ctx.api_version, partial(_note_error, ctx))
         return self.encode(ctx, request, await self._wait(ctx, request, rows))
 
@@ -242,8 +250,10 @@ class Dispatcher:
         if len(answer) > self._max_answer_bytes and len(answer) > self._allowed(key):
             response = self.error_response(ctx, request, _too_large(ctx, answer, self._max_answer_bytes))
             answer = self._encode_response(key, version, ctx.correlation_id, response)
-        code = ctx.first_error or first_error(ctx.spec, response)
-        self.metrics.answered(key, version, code, trio.current_time() - ctx.arrived)
+        ctx.first_error = ctx.first_error or first_error(ctx.spec, response)
+        now = trio.current_time()
+        for answered in self._answered:
+            answered(ctx, request, response, now)
         return answer
 
     def _allowed(self, api_key: int) -> int:
@@ -255,21 +265,15 @@ class Dispatcher:
             error = error.exceptions[0]  # the nursery of a handler wraps the exception of its task
         ctx.first_error = 0
         if isinstance(error, Refusal):
-            self._on_refused(ctx, request, error)
-            return error_answer(ctx.spec, request, ctx.api_version, code=error.code, message=error.message)
-        self.counters.unexpected_errors += 1
-        log.error(
-            "%s failed:\n%s",
-            describe_request(ctx, request),
-            describe_unexpected_error(error, request),
-            extra=about(ctx),
-        )
-        self._on_refused(
-            ctx,
-            request,
-            Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, reason="An unexpected error: the node's log says more."),
-        )
-        return error_answer(ctx.spec, request, ctx.api_version, code=ErrorCode.UNKNOWN_SERVER_ERROR)
+            refusal = error
+        else:
+            self.counters.unexpected_errors += 1
+            for failed in self._failed:
+                failed(ctx, request, error)
+            refusal = Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, reason=UNEXPECTED)
+        for refused in self._refused:
+            refused(ctx, request, refusal)
+        return error_answer(ctx.spec, request, ctx.api_version, code=refusal.code, message=refusal.message)
 
     def _accept_leftover(self, caller: Caller, ctx: RequestContext, leftover: int) -> None:
         """Log bytes after the end of a client's request, which Kafka accepts. Raises ProtocolError
@@ -290,11 +294,14 @@ class Dispatcher:
                 extra=about(ctx),
             )
 
-    def _authorize(self, ctx: RequestContext) -> None:
+    def _authorize(self, ctx: RequestContext, origin: RequestOrigin | None) -> None:
         """Refuse requests between nodes from whoever is neither a node nor, at the inter-broker
-        listener, authorized to act as one. Raises NotANode.
+        listener, authorized to act as one, and requests with the origin of a forwarded one from
+        whoever is no node. Raises EarlyRefusal.
         """
-        if ctx.spec.sender is not Sender.NODE or ctx.caller.from_peer or self._may_act_as_node(ctx):
+        if origin is not None and not ctx.forwarded:
+            self._refuse_forged(ctx, origin)
+        if ctx.spec.sender is not _NODE or ctx.caller.from_peer or self._may_act_as_node(ctx):
             return
         self.counters.forged_node_requests += 1
         self._suspect(ctx, f"sends {_name(ctx.api_key)}")
@@ -336,11 +343,6 @@ def _note_error(ctx: RequestContext, field: str, row: Any) -> None:
     ctx.note(first_error_of_row(ctx.spec, field, row))
 
 
-async def _answer_after(recorded: Awaitable[None], answer: Any) -> Any:
-    await recorded
-    return answer
-
-
 def _not_served(api_key: int, version: int, frame: bytes) -> ProtocolError:
     return ProtocolError(
         f"client {client_id_of(frame)!r} asks for {_name(api_key)} version {version}, which is not served"
@@ -359,7 +361,7 @@ def _admit(caller: Caller, route: Route, now: float) -> None:
     api, spec = route.api, route.spec
     if now >= caller.expires and api.key != ApiKey.SASL_HANDSHAKE and not caller.is_amid_authentication:
         raise ProtocolError(f"{api.name} was sent after the session had expired, without a new authentication")
-    if spec.sender is Sender.ANYONE:
+    if spec.sender is _ANYONE:
         if api.key == ApiKey.SASL_AUTHENTICATE and caller.has_to_choose_a_mechanism:
             raise ProtocolError(f"{api.name} was sent before SaslHandshake")
         return

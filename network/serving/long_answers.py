@@ -1,12 +1,14 @@
 """Responses with very many rows, encoded row by row so that other tasks run in between."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from ...process.steps import Steps
+from ...process.time_slices import carried_out
 from ...protocol.compiler import encoder
+from ...protocol.registry import KAFKA
 from ...protocol.schema import WireStruct
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -42,3 +44,9 @@ def _kind(rows: list[object]) -> type[WireStruct] | None:
     """Return the type of those rows that are not encoded yet, or None if there are none."""
     row = next((row for row in rows if isinstance(row, WireStruct)), None)
     return None if row is None else type(row)
+
+
+async def encoded_response(api_key: int, version: int, correlation_id: int, response: Any) -> bytes:
+    """Return a response as it is sent, its size included."""
+    response = await carried_out(with_encoded_rows(response, version))
+    return KAFKA.encode_response(api_key, version, correlation_id, response)

@@ -7,6 +7,7 @@ texts are redacted where they repeat such a value. The work for one request is b
 large an unauthenticated client makes it.
 """
 
+import logging
 import traceback
 from collections.abc import Iterator
 from itertools import islice
@@ -15,9 +16,12 @@ from typing import Any
 import msgspec
 
 from ...audit.event import NOT_AUTHENTICATED, REDACTED
-from ...process.observe.logs import cut
+from ...process.observe.logs import about, cut
 from ...process.observe.secrets import MAX_PARTS, redact
 from .context import RequestContext
+from .observers import RequestObserver
+
+log = logging.getLogger("minicontroller.answer")
 
 SECRET_FIELDS = frozenset(
     {"auth_bytes", "value", "request_data", "request_principal", "salt", "salted_password", "hmac"}
@@ -36,6 +40,16 @@ exceptions are redacted as a whole.
 """
 MIN_SECRET_CHARACTERS = 3
 """The length below which parts of a token or value are not redacted in a traceback."""
+
+
+class RequestLog(RequestObserver):
+    def failed(self, ctx: RequestContext, request: Any, error: Exception) -> None:
+        log.error(
+            "%s failed:\n%s",
+            describe_request(ctx, request),
+            describe_unexpected_error(error, request),
+            extra=about(ctx),
+        )
 
 
 def describe_request(ctx: RequestContext, request: Any) -> str:

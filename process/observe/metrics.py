@@ -13,8 +13,6 @@ from typing import Protocol
 
 from ...policies.verdict import Finding, PolicyOutcome, RuleAction
 from ...protocol.acls import AclOperation, AclResourceType
-from ...protocol.api_keys import ApiKey
-from ...protocol.error_codes import ErrorCode
 from ...store.base import SessionState
 
 BOUNDS = (
@@ -39,8 +37,6 @@ BOUNDS = (
 """Upper bounds of the latency buckets, in seconds, from a cached read to Kafka's default
 timeout.
 """
-NEWER_THAN_OURS = -1
-"""The label for all unknown versions of ApiVersions (KIP-511), which clients choose."""
 
 
 class LatencyHistogram:
@@ -54,44 +50,6 @@ class LatencyHistogram:
     def observe(self, seconds: float) -> None:
         self.buckets[bisect_left(BOUNDS, seconds)] += 1
         self.seconds += seconds
-
-
-class RequestMetrics:
-    __slots__ = ("latencies", "outcomes", "throttled_requests", "throttled_seconds")
-
-    def __init__(self) -> None:
-        self.outcomes: dict[tuple[int, int, int], int] = {}
-        """Counts by API, version and error code."""
-        self.latencies: dict[int, LatencyHistogram] = {}
-        """Durations by API, from the arrival of the frame until its response is encoded."""
-        self.throttled_requests: Counter[int] = Counter()
-        """Counts by API of requests whose clients had to wait afterwards, because of a quota."""
-        self.throttled_seconds: dict[int, float] = {}
-        """The time by API for which they had to wait."""
-
-    def answered(self, api_key: int, version: int, error_code: int, seconds: float) -> None:
-        """Count a response. `error_code` is the first error code in it, or 0; `seconds` is its
-        duration.
-        """
-        key, outcomes = (api_key, version, error_code), self.outcomes
-        try:
-            outcomes[key] += 1
-        except KeyError:
-            outcomes[key] = 1
-        latencies = self.latencies.get(api_key)
-        if latencies is None:
-            latencies = self.latencies[api_key] = LatencyHistogram()
-        latencies.observe(seconds)
-
-    def throttled(self, api_key: int, seconds: float) -> None:
-        """Count a request whose client is throttled for so long."""
-        self.throttled_requests[api_key] += 1
-        self.throttled_seconds[api_key] = self.throttled_seconds.get(api_key, 0.0) + seconds
-
-    def refused_version(self) -> None:
-        """Count an ApiVersions request of an unknown version, which is answered in version 0."""
-        key = (int(ApiKey.API_VERSIONS), NEWER_THAN_OURS, int(ErrorCode.UNSUPPORTED_VERSION))
-        self.outcomes[key] = self.outcomes.get(key, 0) + 1
 
 
 FAILED = "failed"

@@ -3,7 +3,7 @@
 import pytest
 import trio
 
-from minicontroller.gateway.long_answers import encoded_response
+from minicontroller.network.serving.long_answers import encoded_response
 from minicontroller.process import time_slices
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages.api_versions import ApiVersionsResponse

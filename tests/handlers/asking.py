@@ -5,7 +5,7 @@ Every answer is encoded in its version and read back, so no test can pass with o
 sent.
 """
 
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Any
 
 from minicontroller.cluster.entities import Broker, Endpoint, Partition, Topic
@@ -13,9 +13,11 @@ from minicontroller.cluster.image import Image
 from minicontroller.controller.apis import APIS
 from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
 from minicontroller.controller.handlers.node import Node
+from minicontroller.controller.handlers.unauthorized_requests import RefusedRequests
 from minicontroller.network.serving.api import Handler, ServedApi
 from minicontroller.network.serving.dispatcher import Dispatcher
 from minicontroller.network.serving.forwarding import Forwarder
+from minicontroller.network.serving.observers import RequestObserver
 from minicontroller.network.serving.routes import routed
 from minicontroller.process.settings.loading import config_from_mapping
 from minicontroller.protocol.api_keys import ApiKey
@@ -139,9 +141,13 @@ class Client:
         forwarder: Forwarder | None = None,
         authorization: Authorization | None = None,
         caller: Caller | None = None,
+        observers: Sequence[RequestObserver] = (),
     ) -> None:
         self._dispatcher = Dispatcher(
-            node, routed(specs_with(handlers), forwarder), node.decisions.refused, authorization=authorization
+            node,
+            routed(specs_with(handlers), forwarder),
+            [RefusedRequests(node), *observers],
+            authorization=authorization,
         )
         self._caller = caller or Caller(Listener(name=listener, inter_broker=inter_broker), "10.0.0.9", 50_000)
         if caller is None:

@@ -1,12 +1,19 @@
 """How requests are counted: by what stands first in an answer, and within a bound."""
 
+import pytest
+
 from minicontroller.admin.error_answers import first_error
 from minicontroller.controller.apis import APIS
-from minicontroller.process.observe.metrics import RequestMetrics
+from minicontroller.network.serving.context import RequestContext, Routes
+from minicontroller.network.serving.dispatcher import Dispatcher
+from minicontroller.network.serving.request_metrics import RequestMetrics
+from minicontroller.process.observe.metrics import LatencyHistogram
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.header import RequestOrigin
 from minicontroller.protocol.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
 from minicontroller.protocol.messages.metadata import MetadataResponse, MetadataResponseTopic
+from minicontroller.security.caller import Caller, Listener
 
 
 def test_a_write_is_looked_through() -> None:
@@ -31,17 +38,28 @@ def test_requests_are_counted_by_their_outcome() -> None:
     """Each pair of API and version has its own counts."""
     metrics = RequestMetrics()
     for version, code in ((7, 0), (7, 0), (6, 44)):
-        metrics.answered(ApiKey.CREATE_TOPICS, version, code, 0.1)
+        context = RequestContext(
+            spec=APIS[ApiKey.CREATE_TOPICS],
+            api_version=version,
+            correlation_id=1,
+            client_id="client",
+            origin=RequestOrigin(None, "host"),
+            listener="L",
+            first_error=code,
+            caller=Caller(Listener(name="L"), "host", 50_000),
+            dispatcher=Dispatcher(None, Routes(())),
+        )
+        metrics.answered(context, None, None, 0.1)
     assert metrics.outcomes == {(19, 7, 0): 2, (19, 6, 44): 1}
+    assert metrics.latencies[ApiKey.CREATE_TOPICS].seconds == pytest.approx(0.3)
 
 
 def test_buckets_hold_what_took_at_most_so_long() -> None:
     """A time on a bound counts below it, one above all bounds in the last bucket, and the sum is
     exact.
     """
-    metrics = RequestMetrics()
+    latencies = LatencyHistogram()
     for seconds in (0.000_1, 0.000_11, 1_000.0):
-        metrics.answered(ApiKey.LIST_GROUPS, 4, 15, seconds)
-    latencies = metrics.latencies[ApiKey.LIST_GROUPS]
+        latencies.observe(seconds)
     assert (latencies.buckets[0], latencies.buckets[1], latencies.buckets[-1], sum(latencies.buckets)) == (1, 1, 1, 3)
     assert latencies.seconds == 1_000.000_21

@@ -18,6 +18,7 @@ import trio.testing
 from msgspec import Struct
 
 from minicontroller.controller.apis import APIS
+from minicontroller.controller.handlers.unauthorized_requests import RefusedRequests
 from minicontroller.network.serving.dispatcher import Dispatcher
 from minicontroller.network.serving.routes import routed
 from minicontroller.protocol.acls import (
@@ -173,9 +174,9 @@ def serve(data: bytes) -> None:
 
 async def _answers(frames: list[tuple[int, bytes]]) -> None:
     async with ruling() as cluster:
-        routes, refused = routed(APIS.values()), cluster.node.decisions.refused
-        open_to_all = Dispatcher(cluster.node, routes, refused)
-        guarded = Dispatcher(cluster.node, routes, refused, authorization=rights())
+        routes, observers = routed(APIS.values()), [RefusedRequests(cluster.node)]
+        open_to_all = Dispatcher(cluster.node, routes, observers)
+        guarded = Dispatcher(cluster.node, routes, observers, authorization=rights())
         callers: dict[int, Caller] = {}
         with trio.fail_after(LONGEST_WAIT_SECONDS):
             for number, frame in frames:
