@@ -5,6 +5,9 @@ Nodes of this program prove themselves to each other at every listener, without 
 SASL is configured between brokers it follows, so that a password is sent only to a proved node. A
 broker whose registration says that it is not a node of this program gets SASL alone, as from
 another Kafka broker.
+
+Rule: what a node needs to log in and does not have ends the start with a sentence that has no
+secret. Only a token may be missing, because tokens come and go while nodes run.
 """
 
 import logging
@@ -15,14 +18,15 @@ from functools import partial
 import msgspec
 
 from ..cluster.entities import Broker, Endpoint
+from ..cluster.errors import ConfigurationError
 from ..process.settings.listeners import ConfiguredListener
 from ..process.settings.node_config import NodeConfig
 from .caller import Listener, TlsOfListener
-from .credentials import Credentials, ScramCredentials
-from .mechanisms import LoginSources, listener_mechanism, listener_mechanisms
+from .credentials import Credentials, PlainCredentials, ScramCredentials
+from .mechanism_keys import OAUTHBEARER, is_of_nodes, key_of_mechanism
+from .mechanisms import PLAIN, LoginSources, listener_mechanism, listener_mechanisms
 from .node_proof import Membership
-from .node_users import node_user
-from .scram_credentials import FindUser
+from .scram_credentials import HASHES, FindUser
 
 log = logging.getLogger("minicontroller.security")
 
@@ -31,6 +35,7 @@ MISSING_USER = (
     "with kafka-configs.sh --zookeeper HOST:PORT/CHROOT --alter --entity-type users --entity-name {user} "
     "--add-config '{mechanism}=[password=...]', or with minicontroller users set {user} at the active controller's listener for clients"
 )
+KNOWN_BY = {PLAIN: ", and user_<that name> with the same password"}
 
 
 class NodeLogins:
@@ -125,3 +130,37 @@ def _tls(config: NodeConfig, listener: ConfiguredListener, *, between_nodes: boo
     from .listener_tls import ListenerTls  # which loads a library that nodes without TLS do not need
 
     return ListenerTls(config, listener, between_nodes=between_nodes)
+
+
+def node_user(config: NodeConfig, listener: ConfiguredListener, sources: LoginSources) -> Credentials | None:
+    """Return the credentials of this node's user at a listener, or None if nodes do not log in
+    there; `sources` gets the task that keeps a token new. Raises ConfigurationError.
+    """
+    mechanism = config.string("sasl.mechanism.inter.broker.protocol")
+    if not listener.needs_sasl or not is_of_nodes(config, listener.name, mechanism):
+        return None
+    if mechanism == OAUTHBEARER:
+        from .token_login import token_user  # its library takes long to import
+
+        return token_user(config, listener.name, sources)
+    if mechanism != PLAIN and mechanism not in HASHES:
+        raise ConfigurationError(
+            f"sasl.mechanism.inter.broker.protocol: nodes log in to each other by {PLAIN}, {', '.join(HASHES)} or {OAUTHBEARER}, "
+            f"and not by {mechanism}."
+        )
+    return _user_with_password(config, listener.name, mechanism)
+
+
+def _user_with_password(config: NodeConfig, listener: str, mechanism: str) -> Credentials:
+    key = key_of_mechanism(config, listener, "sasl.jaas.config", mechanism)
+    jaas = config.jaas(listener, mechanism)
+    if jaas is None or jaas.username is None or jaas.password is None:
+        raise ConfigurationError(
+            f"{key} needs a username and a password{KNOWN_BY.get(mechanism, '')}: "
+            f"nodes authenticate to each other at the listener {listener} by {mechanism}."
+        )
+    if jaas.options.get("tokenauth"):
+        raise ConfigurationError(f"{key}: a node logs in as a user, and not by a delegation token.")
+    if mechanism == PLAIN:
+        return PlainCredentials(jaas.username, jaas.password)
+    return ScramCredentials(jaas.username, jaas.password, mechanism)

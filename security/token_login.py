@@ -4,37 +4,152 @@
 A task reads the token anew when its file changes, or fetches the next one before it expires; no
 request waits for it. A token stays in use until it expires, while no newer one can be had. Neither
 the token nor the secret for it is in a log, an error or a repr.
+
+A node does not check who signed its own token: the nodes to which it is shown do. It reads from it
+only whose it is and how long it counts. No error repeats any part of a token or of an answer.
+
+Kafka's unsecured default, with which a node writes its own token, ends the start, as does every
+option that would have no effect.
 """
 
 import base64
+import binascii
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 from urllib.parse import quote_plus
 
 import msgspec
 import trio
 
+from ..clock import now
+from ..cluster.errors import ConfigurationError
+from ..process.settings.jaas import OAUTHBEARER_LOGIN_MODULE
+from ..process.settings.node_config import NodeConfig
 from ..process.settings.watched_files import LOOK_SECONDS, Content, Contents, WatchedFiles
 from ..protocol.errors import ProtocolError
+from .bearer_message import SIGNS
 from .credentials import Tokens
-from .fetching import FetchError, HttpRequest, Limits, ask, file_of, shown
-from .login_token import (
-    LoginToken,
-    LoginTokenError,
-    RefreshRules,
-    read_login_token,
-    seconds_until_refresh,
-    token_of_answer,
-)
-from .mechanism_keys import OAUTHBEARER
+from .fetching import FetchError, HttpRequest, Limits, ask, file_of, is_address, shown
+from .mechanism_keys import OAUTHBEARER, key_of_mechanism
+from .mechanisms import LoginSources
 from .oauthbearer import ACKNOWLEDGED
-from .signed_tokens import MAX_TOKEN_CHARACTERS
+from .signed_tokens import JAVA_SPACES, LAST_SECOND, MAX_TOKEN_CHARACTERS
 
 log = logging.getLogger("minicontroller.oauthbearer")
 
 LEAST_RETRY_SECONDS = 0.1
 MAX_ANSWER_BYTES = 4 * MAX_TOKEN_CHARACTERS
+MAX_SUBJECT_CHARACTERS = 1000
+TOKEN_ERRORS = frozenset(
+    {
+        "invalid_client",
+        "invalid_grant",
+        "invalid_request",
+        "invalid_scope",
+        "unauthorized_client",
+        "unsupported_grant_type",
+    }
+)
+"""The errors of a token endpoint (RFC 6749). Other texts of its answer are not repeated."""
+OK = (200, 201)
+HANDLER_KEY = "sasl.login.callback.handler.class"
+ENDPOINT_KEY = "sasl.oauthbearer.token.endpoint.url"
+OPTIONS = ("clientId", "clientSecret", "scope")
+
+
+class LoginTokenError(Exception):
+    """There is no token to log in with. The message is a phrase for the log."""
+
+
+class LoginToken(msgspec.Struct, frozen=True):
+    """A token, whose it says that it is, and its times in seconds since 1970."""
+
+    text: str
+    subject: str
+    expires: float
+    issued: float | None
+
+    def __repr__(self) -> str:
+        return f"LoginToken of {self.subject!r}"
+
+
+class RefreshRules(msgspec.Struct, frozen=True):
+    """When a token is replaced: `sasl.login.refresh.*`."""
+
+    window_factor: float = 0.8
+    window_jitter: float = 0.05
+    min_period_seconds: float = 60
+    buffer_seconds: float = 300
+
+
+def read_login_token(text: str, subject_claim: str, now: float) -> LoginToken:
+    """Read a token that counts now. Raises LoginTokenError."""
+    text = text.strip()
+    parts = text.split(".", 3)
+    if len(text) > MAX_TOKEN_CHARACTERS:
+        raise LoginTokenError("the token is too long")
+    if len(parts) != 3 or not all(parts) or not SIGNS.issuperset(text):
+        raise LoginTokenError("there is no signed token")
+    claims = _claims(parts[1])
+    subject, expires, issued = claims.get(subject_claim), _time(claims.get("exp")), _time(claims.get("iat"))
+    name = subject.strip(JAVA_SPACES) if isinstance(subject, str) and len(subject) <= MAX_SUBJECT_CHARACTERS else ""
+    if not name:
+        raise LoginTokenError(f"the token names nobody in its claim {subject_claim}")
+    if expires is None:
+        raise LoginTokenError("the token does not say when it expires")
+    if expires <= now:
+        raise LoginTokenError("the token has expired")
+    return LoginToken(text, name, expires, issued)
+
+
+def token_of_answer(status: int, body: bytes) -> str:
+    """Return the token in the answer of a token endpoint. Raises LoginTokenError."""
+    try:
+        answer = msgspec.json.decode(body, type=_EndpointAnswer)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        answer = _EndpointAnswer()
+    if status not in OK:
+        error = f" and the error {answer.error}" if answer.error in TOKEN_ERRORS else ""
+        raise LoginTokenError(f"the answer has the status {status}{error}")
+    if not answer.access_token:
+        raise LoginTokenError("the answer has no access_token")
+    return answer.access_token
+
+
+def seconds_until_refresh(token: LoginToken, rules: RefreshRules, now: float, share: float) -> float:
+    """Return after how many seconds a token is replaced; `share`, from 0 to 1, is that of the
+    jitter.
+
+    A token that was old when it came is not asked for again and again: at least a tenth of what is
+    left of it, and a second, go by.
+    """
+    left = token.expires - now
+    begin = now if token.issued is None else min(token.issued, now)
+    wanted = begin + (token.expires - begin) * (rules.window_factor + rules.window_jitter * share)
+    if rules.min_period_seconds + rules.buffer_seconds <= left:
+        wanted = max(min(wanted, token.expires - rules.buffer_seconds), now + rules.min_period_seconds)
+    return max(wanted - now, left / 10, 1.0)
+
+
+class _EndpointAnswer(msgspec.Struct):
+    access_token: str = ""
+    error: str = ""
+
+
+def _claims(part: str) -> dict[str, Any]:
+    try:
+        content = base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True)
+        return msgspec.json.decode(content, type=dict[str, Any])
+    except (binascii.Error, ValueError, msgspec.DecodeError, RecursionError):
+        raise LoginTokenError("there is no signed token") from None
+
+
+def _time(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -LAST_SECOND <= value <= LAST_SECOND:
+        return None
+    return value
 
 
 class ClientSecret(msgspec.Struct, frozen=True):
@@ -203,3 +318,85 @@ def _text(content: Content) -> str:
     if len(content.data) > MAX_TOKEN_CHARACTERS:
         raise LoginTokenError("the token is too long")
     return content.data.decode("ascii", "replace")
+
+
+def token_user(config: NodeConfig, listener: str, sources: LoginSources) -> TokenLogin:
+    """Return the credentials of this node at a listener; `sources` gets the task that keeps its
+    token new. Raises ConfigurationError.
+    """
+    handler = key_of_mechanism(config, listener, HANDLER_KEY, OAUTHBEARER)
+    if not config.optional_string(handler):
+        raise ConfigurationError(
+            f"{handler} is missing: without it Kafka's brokers log in with tokens that nobody signed. "
+            "Name OAuthBearerLoginCallbackHandler, which gets signed ones."
+        )
+    address = config.of_listener(listener, ENDPOINT_KEY)
+    url = config.string(address)
+    if not url:
+        raise ConfigurationError(f"{address} is missing: it names where this node gets the token to log in with.")
+    if not is_address(url):
+        raise ConfigurationError(
+            f"{address}: it is no address of the form file:///path or https://host/path without a password."
+        )
+    login = TokenLogin(_settings(config, listener, url), now)
+    sources.follow(login.run, login.tried)
+    return login
+
+
+def _settings(config: NodeConfig, listener: str, url: str) -> TokenSettings:
+    def milliseconds(key: str) -> int:
+        return config.integer(config.of_listener(listener, key))
+
+    def seconds(key: str, default: float) -> float:
+        value = config.optional_integer(config.of_listener(listener, key))
+        return default if value is None or value <= 0 else value / 1000
+
+    return TokenSettings(
+        url=url,
+        client=_client(config, listener, url),
+        subject_claim=config.string(config.of_listener(listener, "sasl.oauthbearer.sub.claim.name")),
+        connect_seconds=seconds("sasl.login.connect.timeout.ms", TokenSettings.connect_seconds),
+        read_seconds=seconds("sasl.login.read.timeout.ms", TokenSettings.read_seconds),
+        retry_ms=milliseconds("sasl.login.retry.backoff.ms"),
+        max_retry_ms=milliseconds("sasl.login.retry.backoff.max.ms"),
+        refresh=_refresh_rules(config, listener),
+    )
+
+
+def _refresh_rules(config: NodeConfig, listener: str) -> RefreshRules:
+    return RefreshRules(
+        window_factor=config.decimal(config.of_listener(listener, "sasl.login.refresh.window.factor")),
+        window_jitter=config.decimal(config.of_listener(listener, "sasl.login.refresh.window.jitter")),
+        min_period_seconds=config.integer(config.of_listener(listener, "sasl.login.refresh.min.period.seconds")),
+        buffer_seconds=config.integer(config.of_listener(listener, "sasl.login.refresh.buffer.seconds")),
+    )
+
+
+def _client(config: NodeConfig, listener: str, url: str) -> ClientSecret | None:
+    """Return what the node shows to a token endpoint; None for a file."""
+    key = key_of_mechanism(config, listener, "sasl.jaas.config", OAUTHBEARER)
+    jaas = config.jaas(listener, OAUTHBEARER)
+    if jaas is not None and jaas.login_module != OAUTHBEARER_LOGIN_MODULE:
+        raise ConfigurationError(
+            f"{key} names another login module than that of OAUTHBEARER, {OAUTHBEARER_LOGIN_MODULE}."
+        )
+    options: Mapping[str, str] = {} if jaas is None else jaas.options
+    if file_of(url) is not None:
+        if options:
+            raise ConfigurationError(
+                f"{key}: options of the login module have no effect with a token from a file; leave them out."
+            )
+        return None
+    others = [name for name in options if name not in OPTIONS]
+    if others:
+        raise ConfigurationError(f"{key}: {', '.join(others)} is not followed; the options are {', '.join(OPTIONS)}.")
+    if not options.get("clientId") or not options.get("clientSecret"):
+        raise ConfigurationError(
+            f"{key} needs a clientId and a clientSecret, for which the token endpoint gives tokens."
+        )
+    return ClientSecret(
+        options["clientId"],
+        options["clientSecret"],
+        options.get("scope") or None,
+        is_url_encoded=config.boolean(config.of_listener(listener, "sasl.oauthbearer.header.urlencode")),
+    )

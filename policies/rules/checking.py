@@ -13,7 +13,6 @@ from difflib import get_close_matches
 import msgspec
 import re2
 
-from .engine_text import EngineText
 from .matching import compiled_regex
 from .operators import LITERALS, an, comparable, literal_type, literal_value, operations_named, type_of_operation
 from .plausible import Doubt, implausible
@@ -375,3 +374,39 @@ def _sorted(known: Mapping[str, object] | list[str]) -> Iterator[str]:
 def _said(error: Exception) -> str:
     text = error.args[0] if error.args else ""
     return text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
+
+
+class EngineText:
+    """The text of an expression as the engine gets it, with replacements that are made all at once.
+
+    An expression is checked as its author wrote it, and positions are those of that text. The
+    engine's text has no maps, which it would copy key by key, and no regular expressions, which it
+    would compile for each evaluation.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._edits: list[tuple[int, int, str]] = []
+        """Replacements in the text: begin, end, and the new text."""
+
+    def replace(self, begin: int, end: int, words: str) -> None:
+        self._edits.append((begin, end, words))
+
+    def rewritten(self) -> str:
+        text = self._text
+        for start, end, words in sorted(self._edits, reverse=True):
+            text = f"{text[:start]}{words}{text[end:]}"
+        return text
+
+    def between(self, left: SyntaxNode, right: SyntaxNode) -> str:
+        """Return the text between two nodes. With parentheses or comments it is more than the
+        operator.
+        """
+        return self._text[left.at + len(left.text) : right.at].strip()
+
+    def after(self, node: SyntaxNode, closing: str) -> int:
+        """Return the offset after the closing sign that follows the node; 0 if another text
+        follows.
+        """
+        rest = self._text[node.at + len(node.text) :]
+        return len(self._text) - len(rest.lstrip()) + 1 if rest.lstrip().startswith(closing) else 0

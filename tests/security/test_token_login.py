@@ -28,17 +28,19 @@ from minicontroller.protocol.schema import WireStruct
 from minicontroller.security import token_login
 from minicontroller.security.caller import Caller, Listener
 from minicontroller.security.listeners import server_listeners
-from minicontroller.security.login_token import (
+from minicontroller.security.mechanisms import LoginSources
+from minicontroller.security.sasl import Proved
+from minicontroller.security.token_login import (
+    ClientSecret,
     LoginToken,
     LoginTokenError,
     RefreshRules,
+    TokenLogin,
+    TokenSettings,
     read_login_token,
     seconds_until_refresh,
     token_of_answer,
 )
-from minicontroller.security.mechanisms import LoginSources
-from minicontroller.security.sasl import Proved
-from minicontroller.security.token_login import ClientSecret, TokenLogin, TokenSettings
 from tests.support.certificates import Authority, server_context
 from tests.support.http_endpoint import Endpoint
 from tests.support.waiting import until
