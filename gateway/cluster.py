@@ -134,7 +134,6 @@ class UpstreamCluster:
         return sorted(every[turn:] + every[:turn], key=lambda each: each in self._failed)
 
     def failed_at(self, address: Address) -> None:
-        """Note that there is no broker at an address."""
         self._failed.pop(address, None)
         self._failed[address] = None
         if len(self._failed) > MOST_FAILED:
@@ -142,7 +141,6 @@ class UpstreamCluster:
         self._in_doubt.set()
 
     def reached(self, address: Address) -> None:
-        """Note that there is a broker at an address."""
         self._failed.pop(address, None)
 
     async def _look(self) -> bool:

@@ -208,7 +208,6 @@ def _open_key_stores(keys: WrittenKeys) -> Iterator[str]:
 
 
 def _check_name(keys: WrittenKeys, key: str) -> None:
-    """Note a key that is none, or that is not followed."""
     of_client = next((key.removeprefix(each) for each in (CONTROLLER, UPSTREAM) if key.startswith(each)), None)
     if of_client is None or key == CONTROLLERS:
         is_key = key in GATEWAY_KEYS | NODE_KEYS or is_identity_key(key)

@@ -103,7 +103,6 @@ class _Response:
         """How far it was walked through; beyond `_end` if that has not been read yet."""
 
     async def skip(self, layout: Layout) -> None:
-        """Pass on a struct."""
         for _ in self._walk(layout):
             await self._read()
         await self._pass()

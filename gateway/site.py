@@ -231,7 +231,6 @@ class ShownGateway:
         return None if found is None else redact_configs(found.configs)
 
     def metrics(self, listener: HttpListener, statistics: TopicStatistics) -> "GatewayMetrics":
-        """Return the metrics of the process."""
         return GatewayMetrics(self, listener, statistics)
 
 
@@ -249,7 +248,6 @@ class GatewayMetrics(Collector):
         ProcessCollector(registry=self._registry)
 
     async def text(self, *, event_listeners: int) -> bytes:
-        """Return all metrics as text."""
         self._figures = await self._statistics.figures(self._shown.image)
         self._event_listeners = event_listeners
         return generate_latest(self._registry)

@@ -45,7 +45,6 @@ class WrittenKeys(Mistakes):
         self._doubtful.add(key)
 
     def are_certain(self, *keys: str) -> bool:
-        """Return whether no mistake was found in these keys."""
         return self._doubtful.isdisjoint(keys)
 
     def one_of(self, key: str, values: Sequence[str], hint: str = "") -> str:

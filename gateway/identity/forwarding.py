@@ -38,7 +38,6 @@ def concerns_brokers(frame: bytes) -> bool:
 
 
 def _altered_types(request: Any) -> frozenset[int]:
-    """Return the types of the resources whose configs a request alters."""
     if isinstance(request, AlterConfigsRequest | IncrementalAlterConfigsRequest):
         return frozenset(each.resource_type for each in request.resources)
     return frozenset()

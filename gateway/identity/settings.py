@@ -82,7 +82,6 @@ class IdentitySettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_key(key: str) -> bool:
-    """Whether a key belongs to this module."""
     return key in GATEWAY_KEYS or key in OWN_LOGIN_KEYS or key.startswith((OF_LISTENER, CONTROLLER))
 
 
@@ -92,7 +91,6 @@ def is_of_clients(key: str) -> bool:
 
 
 def of_brokers(keys: WrittenKeys) -> ClientProperties:
-    """Return the keys of connections to brokers, as those of a client."""
     return ClientProperties(_of_client(keys, UPSTREAM), prefix=UPSTREAM)
 
 

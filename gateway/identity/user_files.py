@@ -42,11 +42,9 @@ class UserFile(Generic[Said]):
         _warn_of_readers(path)
 
     def of(self, user: str) -> Said | None:
-        """Return what the file says of a user."""
         return self._users.get(user)
 
     async def follow(self) -> None:
-        """Follow the file until cancelled."""
         await self._files.follow(LOOK_SECONDS, self._use)
 
     async def _use(self, contents: Contents) -> None:
@@ -103,7 +101,6 @@ class UpstreamUsers:
         self.follow = self._file.follow
 
     def of(self, user: str) -> Credentials | None:
-        """Return the credentials of a user; None for one who has none."""
         return self._file.of(user) or self._file.of(ANYBODY)
 
 
@@ -131,7 +128,6 @@ class ScramUsers:
         self.follow = self._file.follow
 
     def credential(self, user: str, mechanism: str) -> ScramCredential | None:
-        """Return the credential of a user for a mechanism, or None if there is none."""
         return (self._file.of(user) or {}).get(mechanism)
 
     def _credentials(self, user: str, password: str) -> dict[str, ScramCredential]:

@@ -282,7 +282,6 @@ class Mirror:
 
 
 def _with(image: Image, found: Found) -> Image:
-    """Return an image with these topics as they were found."""
     changed = [topic for name, topic in found.items() if topic is not None and image.topics.get(name) is not topic]
     gone = [name for name, topic in found.items() if topic is None and name in image.topics]
     return image.with_topics(changed, gone) if changed or gone else image

@@ -31,7 +31,6 @@ class Placed(msgspec.Struct, frozen=True):
 
 
 def refusal_of(check: Callable[[], object]) -> Refusal | None:
-    """Return the Refusal that a check raises, if it raises one."""
     try:
         check()
     except Refusal as refusal:
@@ -76,6 +75,5 @@ def by_name(image: Image, wanted: CreatableTopic) -> Placed:
 
 
 def added_by_name(image: Image, topic: Topic, rows: Sequence[CreatePartitionsAssignment], increment: int) -> Placed:
-    """Return the replicas that CreatePartitions names."""
     refusal = refusal_of(lambda: manual_rows(image, topic, rows, increment))
     return Placed([tuple(row.broker_ids) for row in rows], refusal)

@@ -73,7 +73,6 @@ class Question(msgspec.Struct, frozen=True):
 
     @property
     def topic(self) -> str | None:
-        """The topic that the part changes, if any."""
         return self.delta.changed_topic
 
 
@@ -128,7 +127,6 @@ class Asker:
         return by_counts(brokers, partitions, factor, random=randrange)
 
     def deletion(self, topic: Topic, created_ms: int | None) -> Question:
-        """Ask about the deletion of a topic."""
         return Question(
             self._asked().delete_topic(topic.name, created_ms=created_ms),
             TopicMarked(topic.name, topic.topic_id),

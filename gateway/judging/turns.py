@@ -33,7 +33,6 @@ class Turns:
         return frozenset(self._lines)
 
     def is_about_topic(self, name: str) -> bool:
-        """Whether a request is about a topic now."""
         return f"topic {name}" in self._lines
 
     def stand(self, names: Iterable[str]) -> Turn:
