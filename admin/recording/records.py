@@ -112,18 +112,18 @@ def decision(
     """Make the event of a decision. Its fields are given by position, because keywords took half of
     the time.
     """
-    origin, context, judgement = moment.origin, request.context, outcome.judgement
+    origin, context, change, judgement = moment.origin, request.context, outcome.change, outcome.judgement
     judged, verdict, image = None, None, request.image
     if judgement is not None:
         judged, verdict, image = judgement.request, judgement.verdict, judgement.image
     wanted = getattr(judged, "requested_state", None)
     operation = "" if context.changes is None else context.changes.operation
-    operations, unjudged = outcome.change.operations, outcome.unjudged
+    operations, unjudged = change.operations, outcome.unjudged
     code, error, message = 0, NAMES[0], None
     if refusal is not None:
         code, error, message = int(refusal.code), NAMES[refusal.code], refusal.message
     if message is not None and verdict is None:
-        message = redact(message, secret_values(operations, outcome.change.kind))
+        message = redact(message, secret_values(operations, change.kind))
     return Decision(
         SCHEMA_VERSION,
         origin.cluster_id,
@@ -143,10 +143,10 @@ def decision(
         context.policy_api if judged is None else judged.api,
         context.origin.api_version,
         operation,
-        outcome.change.kind,
-        outcome.change.resource,
+        change.kind,
+        change.resource,
         None if wanted is None else requested(wanted),
-        None if operations is None else redact_configs_of(outcome.change.kind, operations),
+        None if operations is None else redact_configs_of(change.kind, operations),
         request.validate_only,
         getattr(judged, "time_ms", None),
         getattr(judged, "created_ms", None),
@@ -160,19 +160,17 @@ def decision(
         error,
         message,
         latency_us,
-        None
-        if operations is None
-        else dict(getattr(judged, "config_operation_kinds", outcome.change.operation_kinds) or {}),
-        _entity(judged, outcome.change.kind, is_applied=effect is Effect.APPLIED)
+        None if operations is None else dict(getattr(judged, "config_operation_kinds", change.operation_kinds) or {}),
+        _entity(judged, change.kind, is_applied=effect is Effect.APPLIED)
         if isinstance(judged, EntityRequest)
         else None,
-        None if outcome.change.reassignments is None else _reassignments(outcome.change.reassignments),
-        None if outcome.change.delete_records_offsets is None else dict(outcome.change.delete_records_offsets),
+        None if change.reassignments is None else _reassignments(change.reassignments),
+        None if change.delete_records_offsets is None else dict(change.delete_records_offsets),
         further_denials,
         outcome.is_enforced,
         origin.upstream_cluster_id,
         None if unjudged is None else unjudged.reason,
-        outcome.change.election_type,
+        change.election_type,
     )
 
 
