@@ -24,7 +24,7 @@ def manual_rows(image: Image, topic: Topic, rows: Sequence[CreatePartitionsAssig
     """Check and return the replicas that the request names. Row i belongs to partition
     current + i.
     """
-    unknown = sorted({broker for row in rows for broker in row.broker_ids}.difference(image.brokers))
+    unknown = sorted({broker for row in rows for broker in row.broker_ids}.difference(image.replica_brokers()))
     if unknown:
         raise _wrong(f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}.")
     if len(rows) != increment:

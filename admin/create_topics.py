@@ -87,7 +87,9 @@ def manual_assignment(image: Image, wanted: CreatableTopic) -> Assignment:
         raise Refusal(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT, "partitions should be a consecutive 0-based integer sequence"
         )
-    unknown = sorted({replica for replicas in rows.values() for replica in replicas}.difference(image.brokers))
+    unknown = sorted(
+        {replica for replicas in rows.values() for replica in replicas}.difference(image.replica_brokers())
+    )
     if unknown:
         raise Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"Unknown broker(s) in replica assignment: {unknown}.")
     return tuple(rows[index] for index in range(len(rows)))

@@ -218,10 +218,16 @@ class Broker(msgspec.Struct, frozen=True, gc=False):
     """The broker epoch: the transaction that created its registration."""
     shutting_down: bool = False
     """In controlled shutdown: still registered, no longer electable."""
+    holds_replicas: bool = True
+    """False for a controller that registers only to be found, and that is no broker otherwise."""
     proves_itself: bool = False
     """Whether the broker is a minicontroller node, which proves the cluster's secret to nodes that
     connect to it. Known to the controller's image only, from the registration.
     """
+
+    @property
+    def is_electable(self) -> bool:
+        return self.holds_replicas and not self.shutting_down
 
     def endpoint(self, listener: str) -> Endpoint | None:
         return next((endpoint for endpoint in self.endpoints if endpoint.listener == listener), None)

@@ -86,14 +86,18 @@ class Image(msgspec.Struct, frozen=True):
 
     def live_brokers(self) -> Iterator[Broker]:
         """Yield the brokers that can be elected, in the order of their ids."""
-        return (broker for _, broker in sorted(self.brokers.items()) if not broker.shutting_down)
+        return (broker for _, broker in sorted(self.brokers.items()) if broker.is_electable)
 
     def live_ids(self) -> frozenset[int]:
-        return frozenset(broker_id for broker_id, broker in self.brokers.items() if not broker.shutting_down)
+        return frozenset(broker_id for broker_id, broker in self.brokers.items() if broker.is_electable)
 
     def is_live(self, broker_id: int) -> bool:
         broker = self.brokers.get(broker_id)
-        return broker is not None and not broker.shutting_down
+        return broker is not None and broker.is_electable
+
+    def replica_brokers(self) -> list[int]:
+        """Return the ids of the registered brokers that can hold replicas, in order."""
+        return sorted(broker_id for broker_id, broker in self.brokers.items() if broker.holds_replicas)
 
     def with_topic(self, topic: Topic) -> "Image":
         """Return the image with one topic added or replaced: most changes are of one topic."""
@@ -198,7 +202,6 @@ class Image(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, counts=TopicCounts.of(seen))
 
     def with_brokers(self, brokers: Iterable[Broker]) -> "Image":
-        """Return the image with exactly these brokers."""
         return msgspec.structs.replace(self, brokers=Map({broker.broker_id: broker for broker in brokers}))
 
 

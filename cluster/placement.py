@@ -18,8 +18,7 @@ PlacedBroker = tuple[int, str | None]
 
 
 def placed_brokers(image: Image) -> list[PlacedBroker]:
-    """Return the brokers that replicas can be placed on: all that are registered, by id."""
-    return [(broker_id, broker.rack) for broker_id, broker in sorted(image.brokers.items())]
+    return [(broker_id, image.brokers[broker_id].rack) for broker_id in image.replica_brokers()]
 
 
 def assign_replicas(

@@ -64,7 +64,7 @@ class ImageView(msgspec.Struct, frozen=True):
 
     @property
     def cluster_size(self) -> int:
-        return len(self.image.brokers)
+        return len(self.image.replica_brokers())
 
 
 def view(image: Image, states: TopicStates) -> VersionedCluster:

@@ -150,7 +150,7 @@ def decision(
         request.validate_only,
         getattr(judged, "time_ms", None),
         getattr(judged, "created_ms", None),
-        len(image.brokers),
+        len(image.replica_brokers()),
         before,
         after,
         assumed,
@@ -189,7 +189,9 @@ def observed(
 
 
 def snapshot_begin(moment: Moment, reason: str, image: Image) -> SnapshotBegin:
-    return SnapshotBegin(**moment.stamp(), reason=reason, cluster_size=len(image.brokers), topics=len(image.topics))
+    return SnapshotBegin(
+        **moment.stamp(), reason=reason, cluster_size=len(image.replica_brokers()), topics=len(image.topics)
+    )
 
 
 def snapshot_topics(moment: Moment, chunk: Iterable[tuple[Topic, int | None]]) -> SnapshotTopics:

@@ -35,6 +35,8 @@ class RegistrationZnode(Struct, kw_only=True):
     """The version of the proof between minicontroller nodes; unset for Kafka's brokers, which
     ignore unknown keys.
     """
+    holds_replicas: bool | UnsetType = UNSET
+    """False for a controller that is no broker otherwise; else unset."""
 
 
 REGISTRATION_READER = msgspec.json.Decoder(RegistrationZnode)
@@ -55,6 +57,7 @@ def encode_broker(broker: Broker, timestamp_ms: int) -> bytes:
             version=5,
             timestamp=str(timestamp_ms),
             minicontroller=1 if broker.proves_itself else UNSET,
+            holds_replicas=UNSET if broker.holds_replicas else False,
         )
     )
 
@@ -82,8 +85,14 @@ def decode_broker(broker_id: int, data: bytes | None, epoch: int) -> Broker:
     else:
         protocols = registration.listener_security_protocol_map
         endpoints = [decode_endpoint(text, protocols) for text in registration.endpoints]
-    proves_itself = registration.minicontroller is not UNSET
-    return Broker(broker_id, tuple(endpoints), registration.rack or None, epoch, proves_itself=proves_itself)
+    return Broker(
+        broker_id,
+        tuple(endpoints),
+        registration.rack or None,
+        epoch,
+        holds_replicas=registration.holds_replicas is not False,
+        proves_itself=registration.minicontroller is not UNSET,
+    )
 
 
 def decode_endpoint(text: str, protocols: Mapping[str, str]) -> Endpoint:

@@ -58,6 +58,9 @@ znode, in eight bytes, by which the next controller tells a topic that was creat
 whose id another program has changed. Kafka's brokers ignore the tag.
 """
 
+NO_REPLICAS_TAG = 10_004
+"""This program's tag in the brokers of UpdateMetadata: the broker holds no replicas."""
+
 MOST_PARTITIONS = 2_000
 """The most partitions in one request, about 20 ms of work for sender and receiver each. A single
 topic may exceed it.
@@ -269,6 +272,7 @@ def _live_broker(broker: Broker) -> UpdateMetadataBroker:
             for endpoint in broker.endpoints
         ],
         rack=broker.rack,
+        unknown_tags=None if broker.holds_replicas else {NO_REPLICAS_TAG: b""},
     )
 
 

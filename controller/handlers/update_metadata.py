@@ -36,7 +36,7 @@ from ...protocol.messages.update_metadata import (
     UpdateMetadataResponse,
     UpdateMetadataTopicState,
 )
-from ..active.control_requests import COMPLETE_TAG, CONFIGS_TAG, CZXID_TAG, UPDATE_NUMBER_TAG, reread_entities
+from ..active import control_requests
 from .control import from_controller
 from .node import Node
 
@@ -54,7 +54,7 @@ def handle(
         partial(_apply, node, context, request),
         lambda error: UpdateMetadataResponse(error_code=error),
     )
-    return _answered(node, request, answer) if CONFIGS_TAG in (request.unknown_tags or {}) else answer
+    return _answered(node, request, answer) if control_requests.CONFIGS_TAG in (request.unknown_tags or {}) else answer
 
 
 def _apply(node: Node, context: RequestContext, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
@@ -64,7 +64,7 @@ def _apply(node: Node, context: RequestContext, request: UpdateMetadataRequest) 
     for state in topics:
         _merge(node, state, changed, removed)
     tags = request.unknown_tags or {}
-    if COMPLETE_TAG in tags:
+    if control_requests.COMPLETE_TAG in tags:
         removed.update(dict.fromkeys(name for name in node.cache.image.topics if name not in changed))
     node.cache.apply(
         controller_id=request.controller_id,
@@ -73,8 +73,8 @@ def _apply(node: Node, context: RequestContext, request: UpdateMetadataRequest) 
         changed=changed.values(),
         removed=removed,
     )
-    if UPDATE_NUMBER_TAG in tags:
-        number = int.from_bytes(tags[UPDATE_NUMBER_TAG], signed=True)
+    if control_requests.UPDATE_NUMBER_TAG in tags:
+        number = int.from_bytes(tags[control_requests.UPDATE_NUMBER_TAG], signed=True)
         node.cache.updated_to(min(number, first_update_number(request.controller_epoch + 1) - 1))
     return UpdateMetadataResponse()
 
@@ -86,8 +86,8 @@ async def _answered(
     applied = answer if isinstance(answer, UpdateMetadataResponse) else await answer
     if applied.error_code != ErrorCode.NONE:
         return applied
-    tag = (request.unknown_tags or {})[CONFIGS_TAG]
-    is_done = await node.reader.catch_up(node.store, reread_entities(tag))
+    tag = (request.unknown_tags or {})[control_requests.CONFIGS_TAG]
+    is_done = await node.reader.catch_up(node.store, control_requests.reread_entities(tag))
     return UpdateMetadataResponse(error_code=ErrorCode.NONE if is_done else ErrorCode.REQUEST_TIMED_OUT)
 
 
@@ -123,7 +123,7 @@ def _czxid(state: UpdateMetadataTopicState, known: int) -> int:
     """Return the transaction that the topic was created in, which only controllers of this program
     tell.
     """
-    tag = (state.unknown_tags or {}).get(CZXID_TAG, b"")
+    tag = (state.unknown_tags or {}).get(control_requests.CZXID_TAG, b"")
     return int.from_bytes(tag, signed=True) if len(tag) == 8 else known
 
 
@@ -150,6 +150,7 @@ def _changed_brokers(image: Image, live: Iterable[UpdateMetadataBroker], version
             broker_id=broker.id,
             endpoints=_endpoints(broker) if version >= 1 else (Endpoint("PLAINTEXT", broker.v0_host, broker.v0_port),),
             rack=broker.rack if version >= 2 else None,
+            holds_replicas=control_requests.NO_REPLICAS_TAG not in (broker.unknown_tags or ()),
         )
         for broker in live
     ]

@@ -418,6 +418,22 @@ async def test_a_topic_that_nobody_leads(cluster: Ruling, autojump_clock: object
     assert codes(await cluster.ask(creating(wanted("orphan", 1, 1)), LAST)) == [ErrorCode.TOPIC_ALREADY_EXISTS]
 
 
+async def test_a_controller_that_is_no_broker_gets_no_replicas() -> None:
+    """A registration can say that it holds no replicas: it is neither counted nor chosen, every
+    node knows that, and who names it is refused.
+    """
+    others = [msgspec.structs.replace(broker(3), holds_replicas=False), broker(4)]
+    async with ruling(brokers=(broker(1), broker(2), *others)) as cluster:
+        rows = [wanted("three", 8, 3), wanted("four", 1, 4), wanted("by-hand", placed={0: [1, 3]})]
+        answer = await cluster.ask(creating(*rows), LAST)
+        assert codes(answer) == [0, ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.INVALID_REPLICA_ASSIGNMENT]
+        assert {each for partition in cluster.topic("three").partitions for each in partition.replicas} == {1, 2, 4}
+        for node in cluster.nodes.values():
+            assert [each.holds_replicas for _, each in sorted(node.cache.image.brokers.items())] == [
+                True, True, False, True,
+            ]  # fmt: skip
+
+
 # ------------------ who decides
 
 
