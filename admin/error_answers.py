@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from ..protocol.error_codes import ErrorCode
-from ..protocol.registry import KAFKA
 from ..protocol.schema import WireStruct
 from .bounds import MAX_REPEATED_BYTES
 from .spec import Fields, InnerRows, Rows, Spec
@@ -20,7 +19,7 @@ def error_answer(spec: Spec, request: Any, version: int, *, code: ErrorCode, mes
     UNKNOWN_SERVER_ERROR never carries a message, which might reveal a secret. If the messages of
     the rows would exceed MAX_REPEATED_BYTES together, no row has one.
     """
-    response, rows = KAFKA[spec.key].response, spec.rows
+    response, rows = spec.api.response, spec.rows
     if code == ErrorCode.UNKNOWN_SERVER_ERROR:
         message = None
     if rows is None:

@@ -14,6 +14,7 @@ import msgspec
 
 from ..protocol.api_keys import ApiKey
 from ..protocol.error_codes import ErrorCode
+from ..protocol.registry import KAFKA, Api, Registry
 from ..protocol.schema import WireStruct
 from .permissions import Permission
 
@@ -108,6 +109,9 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """
 
     key: ApiKey
+    """The key within `registry`; another registry may give it another meaning."""
+    registry: Registry = KAFKA
+    """The registry that has the messages. A listener answers the APIs of one registry."""
     sender: Sender = Sender.CLIENT
     between_nodes: bool = False
     """Whether the API is answered only at the listener between nodes
@@ -142,3 +146,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     changes: Changes | None = None
     permissions: tuple[Permission, ...] = ()
     """The permissions for which the handler asks the authorizer, where one is configured."""
+
+    @property
+    def api(self) -> Api:
+        return self.registry[self.key]

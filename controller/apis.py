@@ -1,9 +1,10 @@
 """The APIs of a node. It advertises them, and a request of any other API ends the connection."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ..network.serving.api import ServedApi
 from ..protocol.api_keys import ApiKey
+from ..protocol.registry import KAFKA
 from .handlers import (
     allocate_producer_ids,
     alter_client_quotas,
@@ -114,6 +115,5 @@ _ANSWERED = (
     write_txn_markers,
 )
 
-APIS: Mapping[ApiKey, ServedApi] = {
-    api.key: api for api in sorted((module.API for module in _ANSWERED), key=lambda api: api.key)
-}
+SERVED: Sequence[ServedApi] = sorted((module.API for module in _ANSWERED), key=lambda api: api.key)
+APIS: Mapping[ApiKey, ServedApi] = {api.key: api for api in SERVED if api.registry is KAFKA}

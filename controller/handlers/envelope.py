@@ -22,7 +22,6 @@ from ...protocol.error_codes import ErrorCode
 from ...protocol.errors import ProtocolError
 from ...protocol.header import RequestOrigin
 from ...protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
-from ...protocol.registry import KAFKA
 from ...security.principal import principal_from_envelope
 from .node import Node
 
@@ -59,7 +58,7 @@ def _address(raw: bytes) -> str:
 def _inner(ctx: RequestContext, frame: bytes, origin: RequestOrigin) -> tuple[RequestContext, Route, Any]:
     """Return the context, route and message of the inner request."""
     try:
-        header, message, _ = KAFKA.decode_request(frame)
+        header, message, _ = ctx.spec.registry.decode_request(frame)
         route = ctx.dispatcher.routes.get(header.api_key)
         if route is not None and route.spec.check_readable is not None:
             route.spec.check_readable(message)

@@ -12,7 +12,6 @@ from ...network.http.listener import HttpListener
 from ...network.http.topic_statistics import TopicStatistics, TopicTotals
 from ...network.serving.request_metrics import NEWER_THAN_OURS
 from ...protocol.acls import kafka_name
-from ...protocol.registry import KAFKA
 from ...store.base import SessionState
 from ...version import __version__
 from .process import Process, ServingNode
@@ -30,7 +29,6 @@ class Exposition:
         ProcessCollector(registry=self._registry)
 
     async def text(self, *, event_listeners: int) -> bytes:
-        """Return all metrics as text."""
         nodes = list(self._process.nodes)
         figures = [await self._statistics.figures(running.node.cache.image) for running in nodes]
         ready = {each.node for each in self._process.health().nodes if each.ready}
@@ -80,18 +78,19 @@ class NodesCollector(Collector):
 
 def _requests(families: Families, node: str, running: ServingNode) -> None:
     dispatcher, failures = running.dispatcher, running.server.failures
+    name = dispatcher.routes.registry.name
     totals: dict[tuple[str, str, str], int] = {}
     for (api_key, version, code), count in dispatcher.metrics.outcomes.items():
-        labels = (KAFKA.name(api_key), "newer" if version == NEWER_THAN_OURS else str(version), outcome_name(code))
+        labels = (name(api_key), "newer" if version == NEWER_THAN_OURS else str(version), outcome_name(code))
         totals[labels] = totals.get(labels, 0) + count
     for labels, count in sorted(totals.items()):
         families.add("requests", [node, *labels], count)
     for api_key, latencies in sorted(dispatcher.metrics.latencies.items()):
-        families.histogram("request_seconds", [node, KAFKA.name(api_key)], latencies)
+        families.histogram("request_seconds", [node, name(api_key)], latencies)
     for api_key, count in dispatcher.metrics.throttled_requests.items():
-        families.add("throttled_requests", [node, KAFKA.name(api_key)], count)
+        families.add("throttled_requests", [node, name(api_key)], count)
     for api_key, seconds in dispatcher.metrics.throttled_seconds.items():
-        families.add("throttled_seconds", [node, KAFKA.name(api_key)], seconds)
+        families.add("throttled_seconds", [node, name(api_key)], seconds)
     add_decisions(families, node, running.node.metrics.decisions)
     families.add("refused_forwardings", [node], dispatcher.counters.forged_forwarding)
     families.add("refused_node_requests", [node], dispatcher.counters.forged_node_requests)

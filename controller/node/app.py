@@ -32,7 +32,7 @@ from ...security.node_proof import Membership
 from ...store.base import Store
 from ..active.control_links import ControlLinks
 from ..active.election import Election
-from ..apis import APIS
+from ..apis import SERVED
 from ..broker.dynamic_configs import DynamicConfigs
 from ..broker.epoch_check import EpochCheck
 from ..broker.followers import Followers
@@ -184,7 +184,7 @@ async def _bound_parts(node: Node, tasks: trio.Nursery, listeners: Sequence[List
     forwarder = _forwarder(tasks, node, logins)
     dispatcher = Dispatcher(
         node,
-        routed(APIS.values(), forwarder),
+        routed(SERVED, forwarder),
         [RefusedRequests(node)],
         authorization=node.authorization,
     )

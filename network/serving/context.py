@@ -123,7 +123,8 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
     def policy_api(self) -> str:
         """Kafka's name of the API that the client used, as policies see it."""
         # During an upgrade, a newer node may name an API that is not known here.
-        return KAFKA[self.origin.api_key if self.origin.api_key in KAFKA else self.api_key].name
+        registry = self.spec.registry
+        return registry[self.origin.api_key if self.origin.api_key in registry else self.api_key].name
 
     @property
     def requester(self) -> Requester:

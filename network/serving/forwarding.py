@@ -29,7 +29,6 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.header import RequestHeader
 from ...protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
-from ...protocol.registry import KAFKA
 from ...protocol.schema import WireStruct
 from ...security.credentials import Credentials
 from ..peer import PeerConnection, PeerUnavailable, TooLargeForPeer
@@ -218,20 +217,20 @@ class Forwarder:
         """Return the number of the update to wait for, and the controller's answer, or None if it
         is the controller no longer. Raises PeerUnavailable, and Refusal.
         """
-        key, version = ctx.spec.key, KAFKA[ctx.spec.key].max_version
+        registry, key, version = ctx.spec.registry, ctx.spec.key, ctx.spec.api.max_version
         origin = msgspec.structs.replace(ctx.origin, received_node=self._broker_id)
-        if KAFKA[key].flexible(version):
+        if registry[key].flexible(version):
             header, answer = await peer.ask(key, version, request, client_id=ctx.client_id, origin=origin)
             return header.update_number, answer
         inner = RequestHeader(key, version, ctx.correlation_id, ctx.client_id)
-        envelope = EnvelopeRequest(request_data=KAFKA.encode_request(inner, request)[FRAME_SIZE_BYTES:])
+        envelope = EnvelopeRequest(request_data=registry.encode_request(inner, request)[FRAME_SIZE_BYTES:])
         header, answer = await peer.ask(ApiKey.ENVELOPE, 0, envelope, client_id=ctx.client_id, origin=origin)
         assert isinstance(answer, EnvelopeResponse)
         if answer.error_code == ErrorCode.NOT_CONTROLLER:
             return -1, None
         if answer.error_code or answer.response_data is None:
             raise Refusal(ErrorCode(answer.error_code or ErrorCode.UNKNOWN_SERVER_ERROR))
-        return header.update_number, KAFKA.decode_response(key, version, answer.response_data)[1]
+        return header.update_number, registry.decode_response(key, version, answer.response_data)[1]
 
     def _peer(self, controller: _Controller) -> PeerConnection:
         broker, endpoint = controller.broker, controller.endpoint

@@ -15,14 +15,14 @@ from .forwarding import Forwarder, at_the_controller
 
 
 def routed(apis: Iterable[ServedApi], forwarder: Forwarder | None = None, registry: Registry = KAFKA) -> Routes:
-    """Return the routes to these APIs. Without a forwarder, a node that is not the active
-    controller refuses the controller's APIs with NOT_CONTROLLER.
+    """Return the routes to those of these APIs that a registry has. Without a forwarder, a node
+    that is not the active controller refuses the controller's APIs with NOT_CONTROLLER.
     """
-    return Routes([_route(served, forwarder, registry) for served in apis], registry)
+    return Routes([_route(served, forwarder) for served in apis if served.registry is registry], registry)
 
 
-def _route(served: ServedApi, forwarder: Forwarder | None, registry: Registry) -> Route:
-    api = registry[served.key]
+def _route(served: ServedApi, forwarder: Forwarder | None) -> Route:
+    api = served.api
     if not served.at_controller:
         return Route(api, served, _up_to_date(served.handler) if served.waits_for_update else served.handler)
     ask_controller = at_the_controller(served.handler, forwarder)

@@ -214,7 +214,10 @@ async def test_two_listeners_speak_two_dialects() -> None:
     """
     async with serving() as served:
         registry = Registry([ApiKey.METADATA], lambda key: msgspec.structs.replace(KAFKA[key], max_version=5))
-        routes = routed(specs_with({ApiKey.METADATA: TINY_HANDLERS[ApiKey.METADATA]}), registry=registry)
+        kafkas = specs_with(TINY_HANDLERS)
+        apis = [*kafkas, *(msgspec.structs.replace(each, registry=registry) for each in kafkas if each.key in registry)]
+        assert len([*routed(apis)]) == len(kafkas)
+        routes = routed(apis, registry=registry)
         server = Server()
         await server.open([CLIENTS], served.dispatcher)
         await server.open([OTHERS], Dispatcher(served.node, routes))
