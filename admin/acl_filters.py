@@ -139,5 +139,4 @@ def entry_text(entry: AccessControlEntry) -> str:
 
 
 def words(permission_type: int, operation: int, principal: str, host: str) -> str:
-    """Return the words of an entry, which may have any numbers."""
     return f"{name_of(PermissionType, permission_type)} {name_of(AclOperation, operation)} to {principal} from {host}"

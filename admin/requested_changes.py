@@ -74,7 +74,6 @@ def elected_topics(request: Any) -> Iterator[Change]:
 
 
 def election_type(request: Any) -> str:
-    """Return the name of the election type of an ElectLeaders."""
     return ELECTION_TYPES.get(request.election_type, UNKNOWN_OPERATION)
 
 

@@ -185,7 +185,6 @@ def paths_of_group(name: str, group: Group) -> Iterator[str]:
 
 
 def with_entities(image: Image, found: Mapping[str, Entity | None]) -> Image:
-    """Return the image of a controller that begins, with all that was found."""
     configs, patterns, ids = dict(image.configs), dict(image.acls), dict(image.tokens)
     others: dict[str, Entity | None] = {}
     for path, entity in found.items():

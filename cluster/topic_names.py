@@ -68,7 +68,6 @@ class NameIndex(msgspec.Struct, frozen=True):
         return tuple(known for known in self.names.get(_folded(name), _NO_NAMES) if known != name)
 
     def changed(self, added: Iterable[str] = (), removed: Iterable[str] = ()) -> "NameIndex":
-        """Return the index with some names added and others removed."""
         added, removed = list(filter(_can_collide, added)), list(filter(_can_collide, removed))
         if not added and not removed:
             return self

@@ -167,7 +167,6 @@ class Server:
 
     @property
     def listeners(self) -> Sequence[Listener]:
-        """The listeners in the order in which they were opened."""
         return list({acceptor.listener.name: acceptor.listener for acceptor in self._acceptors}.values())
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:

@@ -157,7 +157,6 @@ class PolicyProcess:
         )
 
     async def _start_anew(self, child: "_Child") -> None:
-        """Start another process instead of this one."""
         await child.link.end()
         self._child = None
         if not self._is_closed:

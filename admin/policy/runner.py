@@ -100,7 +100,6 @@ class PolicyRunner:
 
     @property
     def judges_administration(self) -> bool:
-        """Whether rules or policy judge any `AdminRequest`."""
         return bool(self._verdicts.judged_apis)
 
     def judges_api(self, api: str) -> bool:

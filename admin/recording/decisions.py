@@ -102,7 +102,6 @@ class RecentDecisions:
         return [each for each in self._ring if each.name == name and each.kind == kind]
 
     def skip(self, count: int) -> None:
-        """Count decisions that are not kept."""
         self.count += count
 
     def append(self, decision: RecentDecision) -> None:

@@ -141,7 +141,6 @@ class AuditedRequest(msgspec.Struct):
             self._placed.set()
 
     def next_part(self) -> "AuditedRequest":
-        """Begin the next part of the request."""
         return AuditedRequest(
             self.number,
             self.context,

@@ -68,7 +68,6 @@ def topic_config_path(topic: str) -> str:
 
 
 def broker_config_path(entity: str) -> str:
-    """Return the path of the configs of a broker id, or of all brokers with DEFAULT_ENTITY."""
     return f"{BROKER_CONFIGS}/{entity}"
 
 

@@ -53,7 +53,6 @@ class LocalNodes:
         return self._own.cache.image.topics.get(name)
 
     def is_here(self, broker: Broker) -> bool:
-        """Return whether this is the present registration of a local node."""
         if broker.broker_id == self._own_id:
             return True
         node = self._nodes.get(broker.broker_id)

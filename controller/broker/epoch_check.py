@@ -37,7 +37,6 @@ class EpochCheck:
             self._cache.epoch_doubted.send()
 
     async def run(self) -> None:
-        """Check until cancelled."""
         while True:
             await self._cache.epoch_doubted.wait()
             await wait_connected(self._store)

@@ -26,7 +26,6 @@ from .own_changes import refused_of_own
 async def receive(
     node: Node, context: RequestContext, request: AlterConfigsRequest, ask_controller: Handler
 ) -> AlterConfigsResponse:
-    """Answer a request of a client at the node that received it."""
     refused = await refused_here(
         node, context, request.resources, lambda resource: check_replacement(_entries(resource))
     )

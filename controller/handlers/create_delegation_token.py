@@ -30,7 +30,6 @@ from .node import Node
 async def receive(
     node: Node, context: RequestContext, request: CreateDelegationTokenRequest, ask_controller: Handler
 ) -> CreateDelegationTokenResponse:
-    """Answer a request of a client at the node that received it."""
     response: CreateDelegationTokenResponse = await ask_if_allowed(
         node, context, request, ask_controller, lambda code: _response(context, request, code, None)
     )

@@ -198,7 +198,6 @@ class RecordsPlanner:
         return check
 
     def _refusal(self, topic: Topic | None, name: str) -> ErrorCode | None:
-        """Return the error of all partitions of a topic, if any."""
         if not self._context.may(DELETE_TOPIC, name):
             return ErrorCode.TOPIC_AUTHORIZATION_FAILED
         if topic is None or topic.marked_for_deletion:

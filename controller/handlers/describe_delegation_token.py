@@ -49,7 +49,6 @@ def handle(
 
 
 def _people(token: DelegationToken) -> Sequence[str]:
-    """Return those who may always see a token."""
     return (token.owner, token.requester, *token.renewers)
 
 

@@ -195,7 +195,6 @@ class ElectionPlanner:
         return not partition.is_online(partition.leader, live)
 
     async def _unfinished(self) -> dict[str, Sequence[int]]:
-        """Return the partitions that need an election."""
         live, time_slice = self._image.live_ids(), TimeSlice()
         found: dict[str, Sequence[int]] = {}
         for name, topic in self._image.topics.items():

@@ -16,7 +16,6 @@ from .node import Node
 async def receive(
     node: Node, context: RequestContext, request: ExpireDelegationTokenRequest, ask_controller: Handler
 ) -> ExpireDelegationTokenResponse:
-    """Answer a request of a client at the node that received it."""
     answer: ExpireDelegationTokenResponse = await ask_if_allowed(
         node, context, request, ask_controller, lambda code: ExpireDelegationTokenResponse(error_code=code)
     )

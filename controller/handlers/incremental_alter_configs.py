@@ -47,7 +47,6 @@ even if the client has disconnected.
 async def receive(
     node: Node, context: RequestContext, request: IncrementalAlterConfigsRequest, ask_controller: Handler
 ) -> IncrementalAlterConfigsResponse:
-    """Answer a request of a client at the node that received it."""
     decided = await refused_here(
         node,
         context,

@@ -183,7 +183,6 @@ def _response(checked: _Checked) -> OffsetCommitResponse:
 
 
 def _codes(offsets: Mapping[int, CommittedOffset | ErrorCode]) -> Iterator[tuple[int, ErrorCode]]:
-    """Yield what became of the offsets of a topic."""
     for index, each in offsets.items():
         yield index, each if isinstance(each, ErrorCode) else ErrorCode.NONE
 

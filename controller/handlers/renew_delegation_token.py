@@ -17,7 +17,6 @@ from .node import Node
 async def receive(
     node: Node, context: RequestContext, request: RenewDelegationTokenRequest, ask_controller: Handler
 ) -> RenewDelegationTokenResponse:
-    """Answer a request of a client at the node that received it."""
     answer: RenewDelegationTokenResponse = await ask_if_allowed(
         node, context, request, ask_controller, lambda code: RenewDelegationTokenResponse(error_code=code)
     )

@@ -39,7 +39,6 @@ def handle(node: Node, context: RequestContext, request: UpdateFeaturesRequest) 
 
 
 def _reason(update: FeatureUpdate, finalized: dict[str, int], *, has_types: bool) -> str:
-    """Return why an update is refused."""
     kind = update.upgrade_type if has_types else (SAFE_DOWNGRADE if update.allow_downgrade else UPGRADE)
     level = update.max_version_level
     if not update.feature:

@@ -129,7 +129,6 @@ class ShownNodes:
         return redact_configs(entity_configs(f"topic {topic}", entry).configs)
 
     def metrics(self, listener: HttpListener, statistics: TopicStatistics) -> Exposition:
-        """Return the metrics of the process."""
         return Exposition(self._process, listener, statistics)
 
 

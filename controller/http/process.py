@@ -57,7 +57,6 @@ class Process:
         self._followed = False
 
     def add(self, running: ServingNode) -> None:
-        """Add a node that serves."""
         self.nodes.append(running)
         if self._followed:
             self._follow(running)

@@ -69,7 +69,6 @@ class VariantFragments:
         return len(self._topics)
 
     def follow(self, image: Image) -> None:
-        """Use this image from now on."""
         before = self._image
         if image is before:
             return
