@@ -222,7 +222,8 @@ This page lists what Kafka's design documents and the program's own purpose dema
 prove it. A requirement has one clause or several, and tests name clauses: `grep -rn K4-C7 tests`
 finds every test of K4-C7. A clause that no test names is open. Of {all} requirements {held} are
 held, and {part} in part. `python -m tests.requirements` makes the page from a table and the tests'
-docstrings; a test compares them.
+docstrings; a test compares them. `python -m tests.requirements.plant` puts a bug against each of
+the weightiest clauses into a copy of the program, and shows that tests which are named here fail.
 
 | id | source | what must hold | state | tests |
 |---|---|---|---|---|"""

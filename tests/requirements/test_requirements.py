@@ -5,6 +5,7 @@ requirements.
 from collections import defaultdict
 from string import ascii_lowercase
 
+from tests.requirements.bugs import BUGS
 from tests.requirements.table import DOCUMENT, claims, clauses, document, states
 
 
@@ -27,3 +28,12 @@ def test_each_clause_stands_once() -> None:
 def test_what_tests_name_is_explained() -> None:
     """A test names a clause that is in the table: of a requirement with several, the letter too."""
     assert set(claims()) <= {each.id for each in clauses()}
+
+
+def test_each_bug_has_its_place() -> None:
+    """What a bug replaces stands once in the program, so that `python -m
+    tests.requirements.plant` can plant it, against a clause that is held.
+    """
+    assert len(BUGS) >= 20
+    assert [bug.clause for bug in BUGS if not bug.has_its_place] == []
+    assert {bug.clause for bug in BUGS} <= set(claims())
