@@ -15,6 +15,7 @@ logs and are not sent LeaderAndIsr.
 import logging
 import math
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Protocol, TypeVar
 
 import trio
@@ -55,9 +56,11 @@ class Unreachable(Exception):  # noqa: N818
 
 
 class ControlLink(Protocol):
-    """The connection to one node. `request` sends a request and returns its response; it raises
-    Unreachable.
+    """The connection to one node. `request` sends a request in the version of the node and returns
+    its response; it raises Unreachable.
     """
+
+    versions: control_requests.ControlVersions
 
     async def request(self, message: control_requests.ControlRequest) -> object: ...
 
@@ -82,7 +85,7 @@ class ChannelOwner(Protocol):
 
     def replicas_deleted(self, broker: Broker, topics: list[Topic]) -> None: ...
 
-    def encoded_topic(self, topic: Topic, live: frozenset[int]) -> bytes: ...
+    def encoded_topic(self, topic: Topic, live: frozenset[int], *, version: int) -> bytes: ...
 
 
 class Channel:
@@ -283,7 +286,8 @@ class Channel:
         *,
         complete: bool = False,
     ) -> None:
-        states = control_requests.topic_states(image, metadata, forgotten, self._owner.encoded_topic)
+        encoded = partial(self._owner.encoded_topic, version=self._link.versions.update_metadata)
+        states = control_requests.topic_states(image, metadata, forgotten, encoded)
         # A complete update must be one request, because topics that it does not name do not exist.
         parts = await in_parts(states, math.inf if complete else control_requests.MOST_PARTITIONS)
         for part in parts:

@@ -17,7 +17,7 @@ from ...protocol.schema import WireStruct, layout_of
 from ...security.credentials import Credentials
 from ...security.listeners import NodeLogins
 from .channel import ControlLink, Unreachable
-from .control_requests import VERSIONS, ControlRequest
+from .control_requests import ControlRequest, ControlVersions
 
 log = logging.getLogger("minicontroller.controller")
 
@@ -30,13 +30,14 @@ class PeerControlLink:
     """The controller's connection to one broker. Without an endpoint, the broker is unreachable."""
 
     def __init__(self, peer: PeerConnection | None) -> None:
+        self.versions = ControlVersions()
         self._peer = peer
 
     async def request(self, message: ControlRequest) -> object:
         if self._peer is None:
             raise Unreachable("it has no endpoint for nodes")
         try:
-            return await self._peer.request(key_of(message), VERSIONS[type(message)], message)
+            return await self._peer.request(key_of(message), self.versions.of(message), message)
         except PeerUnavailable as error:
             raise Unreachable(str(error)) from error
 

@@ -1,10 +1,11 @@
 """Makes LeaderAndIsr, UpdateMetadata and StopReplica from an image; all functions are pure.
 
-Their versions are fixed, as in Kafka's controller (`inter.broker.protocol.version`): every broker
-from 3.4 on accepts them, so no ApiVersions is sent first.
+The versions are those of the receiving broker. The newest ones are accepted by every broker from
+Kafka 3.4 on, whatever its `inter.broker.protocol.version`, so no ApiVersions is sent first.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -28,7 +29,22 @@ from ...protocol.messages.update_metadata import (
 
 ControlRequest = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 
-VERSIONS: dict[type[ControlRequest], int] = {LeaderAndIsrRequest: 7, UpdateMetadataRequest: 8, StopReplicaRequest: 4}
+
+class ControlVersions(NamedTuple):
+    """The versions in which a broker is sent control requests: LeaderAndIsr from 5, UpdateMetadata
+    from 5 and StopReplica from 3 on, because earlier ones have another form.
+    """
+
+    leader_and_isr: int = 7
+    update_metadata: int = 8
+    stop_replica: int = 4
+
+    def of(self, message: ControlRequest) -> int:
+        if isinstance(message, LeaderAndIsrRequest):
+            return self.leader_and_isr
+        return self.update_metadata if isinstance(message, UpdateMetadataRequest) else self.stop_replica
+
+
 EPOCH_DURING_DELETE = -2
 """The leader epoch in StopReplica for a topic that is being deleted (Kafka:
 LeaderAndIsr.EPOCH_DURING_DELETE).
@@ -206,8 +222,8 @@ def reread_entities(tag: bytes) -> Sequence[str] | None:
         return None
 
 
-def encode_topic_state(topic: Topic, live: frozenset[int]) -> bytes:
-    encode = encoder(UpdateMetadataTopicState, VERSIONS[UpdateMetadataRequest])
+def encode_topic_state(topic: Topic, live: frozenset[int], version: int) -> bytes:
+    encode = encoder(UpdateMetadataTopicState, version)
     return encode(whole_topic_state(topic, live))
 
 

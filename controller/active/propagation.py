@@ -56,7 +56,8 @@ class Propagation:
         self._nursery: trio.Nursery | None = None
         self._ended = False
         self._acknowledgements = trio.lowlevel.ParkingLot()
-        self._encoded: dict[str, tuple[Topic, bytes]] = {}
+        self._encoded: dict[str, tuple[Topic, int, bytes]] = {}
+        """The topics that were encoded last, each with the version."""
         self._encoded_for: frozenset[int] = frozenset()
         """The live brokers at the time when `_encoded` was made, because they determine the offline
         replicas.
@@ -273,17 +274,20 @@ class Propagation:
     def replicas_deleted(self, broker: Broker, topics: list[Topic]) -> None:
         self._on_replicas_deleted(broker.broker_id, topics)
 
-    def encoded_topic(self, topic: Topic, live: frozenset[int]) -> bytes:
-        """Return the whole topic as an element of UpdateMetadata, encoded once for all nodes."""
+    def encoded_topic(self, topic: Topic, live: frozenset[int], *, version: int) -> bytes:
+        """Return the whole topic as an element of UpdateMetadata, encoded once for all nodes that
+        are sent this version.
+        """
         if live != self._encoded_for:
             self._encoded.clear()
             self._encoded_for = live
         cached = self._encoded.get(topic.name)
-        if cached is None or cached[0] is not topic:
+        if cached is None or cached[0] is not topic or cached[1] != version:
             if len(self._encoded) >= 1024:
                 self._encoded.clear()
-            cached = self._encoded[topic.name] = (topic, control_requests.encode_topic_state(topic, live))
-        return cached[1]
+            encoded = control_requests.encode_topic_state(topic, live, version)
+            cached = self._encoded[topic.name] = (topic, version, encoded)
+        return cached[2]
 
 
 def _tell_news(

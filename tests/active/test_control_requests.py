@@ -2,13 +2,15 @@
 must find it.
 """
 
+import trio
+
 from minicontroller.cluster.entities import Broker, Endpoint, Partition, Topic
 from minicontroller.cluster.image import Image
 from minicontroller.controller.active.control_requests import (
     COMPLETE_TAG,
     CZXID_TAG,
     EPOCH_DURING_DELETE,
-    VERSIONS,
+    ControlVersions,
     leader_and_isr,
     leader_states,
     replicas_on,
@@ -18,6 +20,7 @@ from minicontroller.controller.active.control_requests import (
     update_metadata,
     whole_topic_state,
 )
+from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages.leader_and_isr import (
     LeaderAndIsrLiveLeader,
     LeaderAndIsrPartitionState,
@@ -36,6 +39,8 @@ from minicontroller.protocol.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
+from tests.store.worlds import MemoryWorld
+from tests.support.small_cluster import SmallCluster
 
 LED = Partition(
     replicas=(1, 2, 9),
@@ -87,7 +92,12 @@ def test_the_versions_are_those_of_a_controller_of_kafka_3_9() -> None:
     """The versions are fixed, as a real controller fixes them by its
     inter.broker.protocol.version.
     """
-    assert {LeaderAndIsrRequest: 7, UpdateMetadataRequest: 8, StopReplicaRequest: 4} == VERSIONS
+    versions = ControlVersions()
+    assert [versions.of(each()) for each in (LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest)] == [
+        7,
+        8,
+        4,
+    ]
 
 
 def test_leader_and_isr() -> None:
@@ -223,3 +233,24 @@ def test_stop_replica() -> None:
             ],
         )
     ]
+
+
+async def test_each_broker_is_sent_its_versions(
+    memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """A broker that takes older versions is sent all three requests in these, and ends up with the
+    same metadata as the others.
+    """
+    cluster = SmallCluster(nursery, memory)
+    cluster.versions[2] = ControlVersions(5, 7, 3)
+    await cluster.start_in_turn(1, 2, 3)
+    await cluster.create("t", "gone", partitions=3, replication_factor=3)
+    await cluster.delete("gone")
+    await cluster.until(lambda: {(each, ApiKey.STOP_REPLICA) for each in (2, 3)} <= {sent[:2] for sent in cluster.sent})
+    await cluster.controller.propagation.wait_acknowledged()
+    for broker_id, versions in ((2, (5, 7, 3)), (3, (7, 8, 4))):
+        keys = (ApiKey.LEADER_AND_ISR, ApiKey.UPDATE_METADATA, ApiKey.STOP_REPLICA)
+        assert {each for each in cluster.sent if each[0] == broker_id} == {
+            (broker_id, key, version) for key, version in zip(keys, versions, strict=True)
+        }
+    assert [*cluster.seen(2).topics.values()] == [*cluster.seen(3).topics.values()]

@@ -12,7 +12,7 @@ import trio.testing
 from minicontroller.cluster.entities import Broker, Partition, Topic
 from minicontroller.cluster.image import Image
 from minicontroller.controller.active.channel import ANSWER_SECONDS, Unreachable
-from minicontroller.controller.active.control_requests import UPDATE_NUMBER_TAG, ControlRequest
+from minicontroller.controller.active.control_requests import UPDATE_NUMBER_TAG, ControlRequest, ControlVersions
 from minicontroller.controller.active.propagation import Propagation
 from minicontroller.protocol.compiler import decoder
 from minicontroller.protocol.error_codes import ErrorCode
@@ -33,6 +33,7 @@ class FarBroker:
     """A broker at the other end of a wire, which keeps what it is sent."""
 
     def __init__(self) -> None:
+        self.versions = ControlVersions()
         self.requests: list[ControlRequest] = []
         self.answers = trio.Event()
         self.answers.set()

@@ -18,7 +18,7 @@ from minicontroller.cluster.image import Image
 from minicontroller.cluster.znodes import layout, registrations
 from minicontroller.cluster.znodes.configs import decode_config, decode_config_change
 from minicontroller.controller.active.active_controller import ActiveController
-from minicontroller.controller.active.control_requests import VERSIONS, ControlRequest
+from minicontroller.controller.active.control_requests import ControlRequest, ControlVersions
 from minicontroller.controller.apis import APIS
 from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
 from minicontroller.controller.handlers.node import Node
@@ -48,6 +48,7 @@ class Link:
     """To one node, by the line that answers all requests, unless it is deaf."""
 
     def __init__(self, node: Node, deaf: set[int]) -> None:
+        self.versions = ControlVersions()
         self._node = node
         self._deaf = deaf
 
@@ -55,7 +56,7 @@ class Link:
         await trio.lowlevel.checkpoint()
         if self._node.broker_id in self._deaf:
             await trio.sleep_forever()
-        return await Client(self._node, handlers=APIS, peer=True).ask(message, VERSIONS[type(message)])
+        return await Client(self._node, handlers=APIS, peer=True).ask(message, self.versions.of(message))
 
     async def aclose(self) -> None:
         await trio.lowlevel.checkpoint()

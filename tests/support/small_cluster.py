@@ -24,7 +24,7 @@ from minicontroller.cluster.image import Image
 from minicontroller.controller.active.active_controller import ActiveController
 from minicontroller.controller.active.channel import ControlLink, Unreachable
 from minicontroller.controller.active.control_links import key_of
-from minicontroller.controller.active.control_requests import VERSIONS, ControlRequest
+from minicontroller.controller.active.control_requests import ControlRequest, ControlVersions
 from minicontroller.controller.active.election import Election
 from minicontroller.controller.apis import APIS
 from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
@@ -74,9 +74,11 @@ class WireLink:
     def __init__(self, cluster: "SmallCluster", broker: Broker) -> None:
         self._cluster = cluster
         self._broker = broker
+        self.versions = cluster.versions.get(broker.broker_id, ControlVersions())
 
     async def request(self, message: ControlRequest) -> object:
-        key, version = key_of(message), VERSIONS[type(message)]
+        key, version = key_of(message), self.versions.of(message)
+        self._cluster.sent.add((self._broker.broker_id, key, version))
         header = RequestHeader(api_key=key, api_version=version, correlation_id=7, client_id="1")
         frame = KAFKA.encode_request(header, message)[4:]
         await trio.lowlevel.checkpoint()
@@ -141,6 +143,10 @@ class SmallCluster:
         self.members: dict[int, Member] = {}
         self.unreachable: set[int] = set()
         """Nodes that live and register, and that nobody can connect to."""
+        self.versions: dict[int, ControlVersions] = {}
+        """Nodes that are sent control requests in other versions than the newest."""
+        self.sent: set[tuple[int, ApiKey, int]] = set()
+        """The versions of control requests, by node and API."""
         self.deaf: set[int] = set()
         """Nodes that answer every controller that they know a newer one."""
         self.lost: set[tuple[int, str]] = set()
