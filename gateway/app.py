@@ -18,15 +18,15 @@ from .broker import OfferedBroker
 from .channel import Channel
 from .cluster import UpstreamCluster
 from .configuration import GatewayConfig
+from .held_requests import Shared
 from .identity.starting import Identity
 from .judging.starting import Judging, judging
 from .named_tls import NamedTls
 from .places import FixedPorts, NextPorts, OnePort, Places, Which
+from .responses import Responses
 
 log = logging.getLogger("minicontroller.gateway")
 
-MAX_FRAME_BYTES = 2**31 - 1
-"""A frame is not kept in memory, so that only the broker decides how large one may be."""
 GRACE_SECONDS = 5.0
 """How long clients are waited for when the gateway stops."""
 
@@ -59,6 +59,15 @@ class Gateway:
         """What judges requests; None before the gateway serves, and where nothing is judged."""
         self.requests = Counter[int]()
         """How many requests were read, by API key."""
+        self._shared = Shared(
+            service=self._identity.service,
+            responses=Responses(self.cluster, self._identity.service),
+            reviewer=lambda: None if self.judging is None else self.judging.reviewer,
+            forwarding=self._identity.forwarding,
+            failures=self.server.failures,
+            memory=self.server.memory,
+            counts=self.requests,
+        )
         self._stopping = trio.Event()
 
     async def run(self, ready: Callable[[], None]) -> None:
@@ -109,25 +118,10 @@ class Gateway:
         """Open a listener for the clients of a broker, and return its port. Raises
         PortTakenError.
         """
-        broker = OfferedBroker(
-            self.cluster,
-            which,
-            tls=self.config.upstream.tls,
-            apis=self._identity.apis,
-            reviewer=lambda: None if self.judging is None else self.judging.reviewer,
-        )
+        broker = OfferedBroker(self.cluster, which, self.config.upstream.tls)
         listener = msgspec.structs.replace(self._listener, name=name, host=self.config.listen.host, port=port)
         await self.server.open_for([listener], partial(self._channel, broker))
         return self.server.ports[name]
 
     def _channel(self, broker: OfferedBroker, transport: Transport, caller: Caller) -> Channel:
-        return Channel(
-            transport,
-            caller,
-            broker,
-            self._identity.logins.of(caller),
-            max_bytes=MAX_FRAME_BYTES,
-            failures=self.server.failures,
-            memory=self.server.memory,
-            counts=self.requests,
-        )
+        return Channel(transport, caller, broker, self._identity.logins.of(caller), self._shared)

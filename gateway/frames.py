@@ -6,7 +6,7 @@ the next one is begun.
 """
 
 import struct
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from ..network.transport import Disconnected, Transport
 from ..protocol.errors import InvalidFrameSize
@@ -86,13 +86,17 @@ class FrameReader:
         """Return the first `count` bytes of the frame after its size, or all if it has fewer. No
         piece of it was taken yet. Raises Disconnected.
         """
-        return (await self.peek(_SIZE.size + count))[_SIZE.size :]
+        end = min(_SIZE.size + count, self.left)
+        if len(self._data) - self._offset < end:
+            await self._read(end)
+        return self._data[self._offset + _SIZE.size : self._offset + end]
 
     async def piece(self, most: int = PIECE_BYTES) -> memoryview:
         """Take the next piece of the frame, which has `most` bytes at most; the first one begins
         with the size. Raises Disconnected.
         """
-        await self._read(1)
+        if self._offset == len(self._data):
+            await self._read(1)
         end = min(self._offset + min(self.left, most), len(self._data))
         taken = memoryview(self._data)[self._offset : end]
         self._offset = end
@@ -219,3 +223,9 @@ class FrameWriter:
             await self._transport.send_rest(memoryview(data)[sent:])
             self.is_blocked = False
             self._on_taken()
+
+
+Move = Callable[[FrameReader, FrameWriter], Awaitable[None]]
+"""Moves a response that was begun to the client, in whatever form the client gets it. Raises
+MalformedMessage, Disconnected.
+"""

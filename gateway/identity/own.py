@@ -12,8 +12,6 @@ import trio
 
 from ...network.failures import ConnectionFailures
 from ...policies.interface import ANONYMOUS
-from ...protocol.api_keys import ApiKey
-from ...protocol.errors import InvalidFrameSize, ProtocolError
 from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from ...protocol.messages.sasl_handshake import SaslHandshakeRequest
 from ...protocol.registry import KAFKA
@@ -23,12 +21,8 @@ from ...security.credentials import Credentials
 from ...security.login_requests import authenticate, handshake
 from ...security.principal import USER, user_principal
 from ...security.sasl import Mechanism, Proved, Rejected, SaslExchange, SaslOutcome, invalid_credentials
-from ..apis import APIS
-from ..frames import FrameReader
-from ..parties import Move
 from ..requests import RequestHead
-from .forwarding import Forwarding, concerns_brokers
-from .passing import MOST_LOGIN_BYTES, whole_login_request
+from .login import ABSENT, DONE, UNDER_WAY, Login, LoginState, Stage
 
 WRONG_PASSWORD = Rejected("Authentication failed: Invalid username or password")
 """The answer of PLAIN to a wrong password."""
@@ -61,15 +55,16 @@ class OwnLogins:
     def __init__(
         self,
         upstream: Callable[[str], Credentials | None] | None,
-        forwarding: Forwarding | None,
         failures: ConnectionFailures,
         failed_authentication_delay: float,
+        *,
+        forwards: bool,
     ) -> None:
         """`upstream` returns the credentials at the brokers by a user's name; it is None where
-        brokers ask for no login. `forwarding` has the controller answer what changes the
-        cluster's metadata, if that goes under clients' own names.
+        brokers ask for no login. `forwards` says whether requests go to the controller under the
+        clients' own names.
         """
-        self.forwarding = forwarding
+        self.forwards = forwards
         self.upstream = upstream
         self.failures = failures
         self.failed_authentication_delay = failed_authentication_delay
@@ -84,7 +79,7 @@ class OwnLogins:
 
     def refusal(self, user: str) -> str:
         """Return why a user is not served; empty if they are."""
-        if self.forwarding is not None and user_principal(user) == ANONYMOUS:
+        if self.forwards and user_principal(user) == ANONYMOUS:
             return "the cluster uses this name for clients that have not authenticated"
         if self.upstream is not None and self.upstream(user) is None:
             return f"no credentials are configured for the user {user!r}"
@@ -94,7 +89,7 @@ class OwnLogins:
         return lambda: ServedUsers(mechanism, start(), self.refusal)
 
 
-class OwnLogin:
+class OwnLogin(Login):
     """The logins on one connection."""
 
     def __init__(self, logins: OwnLogins, caller: Caller) -> None:
@@ -117,31 +112,29 @@ class OwnLogin:
             self._used = self._current()
         return self._used
 
-    def check(self) -> None:
-        """Nothing is left to check: no request came here that may not be sent."""
+    @property
+    def state(self) -> LoginState:
+        caller = self._caller
+        if caller.is_amid_authentication:
+            return UNDER_WAY
+        if not caller.authenticated:
+            return ABSENT
+        refusal = self._refusal()
+        return LoginState(Stage.DONE, refusal) if refusal else DONE
 
-    def may_forward(self, head: RequestHead) -> bool:
-        return self._logins.forwarding is not None and APIS[head.api_key].is_forwarded
+    def _refusal(self) -> str:
+        """Return why a client that has authenticated is not served; empty if it is."""
+        caller = self._caller
+        if trio.current_time() >= caller.expires:
+            return "the session has expired, and the client did not authenticate again"
+        if caller.has_valid_token is not None and not caller.has_valid_token():
+            return "the credential of the client is no longer valid"
+        if caller.principal is None:
+            return "the client has sent no certificate, and this listener has no other login"
+        return self._logins.refusal(user_of(caller))
 
-    def forwards(self, frame: bytes) -> bool:
-        return not concerns_brokers(frame)
-
-    async def forward(self, frame: bytes) -> bytes:
-        assert self._logins.forwarding is not None
-        return await self._logins.forwarding.answer(self._caller, frame)
-
-    async def move_of(self, _head: RequestHead, _frames: FrameReader) -> Move | None:
-        return None
-
-    async def answer_of(self, head: RequestHead, frames: FrameReader) -> bytes | None:
-        """Answer a request of a login, and take it; return None for one that goes on to the broker.
-        Raises ProtocolError for one that does not.
-        """
-        if not APIS[head.api_key].is_login:
-            self._check(head, frames)
-            return None
-        await whole_login_request(frames)
-        _, request, _ = KAFKA.decode_request(await frames.whole())
+    async def answer(self, head: RequestHead, frame: bytes) -> bytes:
+        _, request, _ = KAFKA.decode_request(frame)
         if isinstance(request, SaslHandshakeRequest):
             response: WireStruct = handshake(self._caller, request, head.version)
         else:
@@ -152,24 +145,6 @@ class OwnLogin:
             # The client waits, to slow down guessing (connection.failed.authentication.delay.ms).
             await trio.sleep(self._logins.failed_authentication_delay)
         return KAFKA.encode_response(head.api_key, head.version, head.correlation_id, response)
-
-    def _check(self, head: RequestHead, frames: FrameReader) -> None:
-        caller = self._caller
-        if not caller.authenticated or caller.is_amid_authentication:
-            if head.api_key != ApiKey.API_VERSIONS or caller.is_amid_authentication:
-                raise ProtocolError("a request came before the client had authenticated")
-            if frames.left > MOST_LOGIN_BYTES:
-                raise InvalidFrameSize(f"a request of {frames.left} bytes before authentication")
-            return
-        if trio.current_time() >= caller.expires:
-            raise ProtocolError("the session has expired, and the client did not authenticate again")
-        if caller.has_valid_token is not None and not caller.has_valid_token():
-            raise ProtocolError("the credential of the client is no longer valid")
-        if caller.principal is None:
-            raise ProtocolError("the client has sent no certificate, and this listener has no other login")
-        refusal = self._logins.refusal(user_of(caller))
-        if refusal:
-            raise ProtocolError(refusal)
 
     def _current(self) -> Credentials | None:
         upstream = self._logins.upstream

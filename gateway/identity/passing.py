@@ -10,33 +10,17 @@ from functools import partial
 
 from ...process.observe.logs import RateLimitedLog
 from ...protocol.error_codes import ErrorCode
-from ...protocol.errors import InvalidFrameSize, ProtocolError
 from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from ...protocol.messages.sasl_handshake import SaslHandshakeRequest
 from ...protocol.registry import KAFKA
 from ...security.caller import Caller, Listener
 from ...security.principal import user_principal
-from ..apis import APIS
-from ..frames import FrameReader, FrameWriter
-from ..parties import Move
+from ..frames import FrameReader, FrameWriter, Move, size_of
 from ..requests import RequestHead
+from .login import ABSENT, DONE, Login, LoginState
 from .sight import SUBJECT_CLAIM, Sight
 
 log = logging.getLogger("minicontroller.gateway")
-
-MOST_LOGIN_BYTES = 128 * 1024
-"""The largest request of a login, which is read as a whole. A ticket of Kerberos or a signed token
-is not longer.
-"""
-
-
-async def whole_login_request(frames: FrameReader) -> bytes:
-    """Return the request of a login that was begun, without its size and without taking it. Raises
-    InvalidFrameSize, Disconnected.
-    """
-    if frames.left > MOST_LOGIN_BYTES:
-        raise InvalidFrameSize(f"a login of {frames.left} bytes is announced, {MOST_LOGIN_BYTES} are allowed")
-    return await frames.look(frames.left)
 
 
 class PassedLogins:
@@ -66,7 +50,7 @@ class PassedLogins:
         )
 
 
-class PassedLogin:
+class PassedLogin(Login):
     """The logins on one connection, which may authenticate more than once (KIP-368)."""
 
     def __init__(self, logins: PassedLogins, caller: Caller) -> None:
@@ -76,36 +60,11 @@ class PassedLogin:
         self._has_logged_in = False
 
     @property
-    def is_over(self) -> bool:
-        return False
+    def state(self) -> LoginState:
+        return ABSENT if self._logins.must_log_in and not self._has_logged_in else DONE
 
-    @property
-    def credentials(self) -> None:
-        """The client itself logs in at the broker."""
-
-    def check(self) -> None:
-        if self._logins.must_log_in and not self._has_logged_in:
-            raise ProtocolError("a request came before the client had authenticated")
-
-    def may_forward(self, _head: RequestHead) -> bool:
-        return False
-
-    def forwards(self, _frame: bytes) -> bool:
-        return False
-
-    async def forward(self, _frame: bytes) -> bytes:
-        raise AssertionError("requests pass to the broker")
-
-    async def answer_of(self, _head: RequestHead, _frames: FrameReader) -> bytes | None:
-        return None
-
-    async def move_of(self, head: RequestHead, frames: FrameReader) -> Move | None:
-        """Look at a request of a login, which goes on to the broker, and return what moves its
-        response; None for any other request. Raises ProtocolError, Disconnected.
-        """
-        if not APIS[head.api_key].is_login:
-            return None
-        _, request, _ = KAFKA.decode_request(await whole_login_request(frames))
+    def watch(self, head: RequestHead, frame: bytes) -> Move | None:
+        _, request, _ = KAFKA.decode_request(frame)
         if isinstance(request, SaslHandshakeRequest):
             self._sight = Sight(request.mechanism, self._logins.subject_claim)
             return None
@@ -122,7 +81,7 @@ class PassedLogin:
         assert isinstance(response, SaslAuthenticateResponse)
         if response.error_code == ErrorCode.NONE:
             self._accepted(sight, token, response.auth_bytes)
-        await client.send(len(frame).to_bytes(4) + frame)
+        await client.send(size_of(frame) + frame)
 
     def _accepted(self, sight: Sight, token: int, reply: bytes) -> None:
         if not sight.may_be_complete(token, reply):

@@ -1,6 +1,6 @@
 """Makes the logins of a gateway as its configuration has them."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 import trio
@@ -9,10 +9,11 @@ from ...client.network import Network
 from ...network.failures import ConnectionFailures
 from ...security.caller import Caller, Listener
 from ...security.mechanisms import LoginSources
-from ..apis import APIS, WITHOUT_DELEGATION_TOKENS, PassedApi
-from ..parties import Login
+from ..apis import APIS, WITHOUT_DELEGATION_TOKENS
+from ..treatment import Service
 from .controllers import Controllers
 from .forwarding import Forwarding
+from .login import Login
 from .own import OwnLogins
 from .passing import PassedLogins
 from .settings import IdentitySettings
@@ -40,11 +41,18 @@ class Identity:
         Blocks.
         """
         self.sources = LoginSources()
-        self.apis: Mapping[int, PassedApi] = WITHOUT_DELEGATION_TOKENS if settings.is_own else APIS
-        """The APIs that make sense with these logins."""
+        self.service = Service(
+            WITHOUT_DELEGATION_TOKENS if settings.is_own else APIS,
+            authenticates=settings.is_own,
+            forwards=settings.controllers is not None,
+        )
+        self.forwarding: Forwarding | None = None
+        """Has the controller answer requests under clients' names, if that is configured."""
+        if settings.controllers is not None:
+            self.forwarding = Forwarding(Controllers(Network(nursery, settings.controllers)))
         self._tasks: list[Callable[[], Awaitable[None]]] = [self.sources.run]
         self.logins: Logins = (
-            self._own(settings, nursery, failures, delay)
+            self._own(settings, failures, delay)
             if settings.is_own
             else PassedLogins(settings.subject_claim, must_log_in=settings.brokers_ask)
         )
@@ -54,9 +62,7 @@ class Identity:
         """What runs while the gateway serves."""
         return self._tasks
 
-    def _own(
-        self, settings: IdentitySettings, nursery: trio.Nursery, failures: ConnectionFailures, delay: float
-    ) -> OwnLogins:
+    def _own(self, settings: IdentitySettings, failures: ConnectionFailures, delay: float) -> OwnLogins:
         if settings.scram_file is not None:
             scram = ScramUsers(settings.scram_file)
             self.sources.find_user = scram.credential
@@ -65,7 +71,5 @@ class Identity:
         if settings.credentials_file is not None:
             users = UpstreamUsers(settings.credentials_file, settings.scram_upstream)
             self._tasks.append(users.follow)
-        forwarding = None
-        if settings.controllers is not None:
-            forwarding = Forwarding(Controllers(Network(nursery, settings.controllers)))
-        return OwnLogins(None if users is None else users.of, forwarding, failures, delay)
+        upstream = None if users is None else users.of
+        return OwnLogins(upstream, failures, delay, forwards=self.service.forwards)

@@ -6,7 +6,7 @@ Rule: an inquiry is answered as if the client had sent it, before the rest of it
 It changes nothing in any state of the cluster, and whatever the answer is, the part does not go on.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
@@ -21,7 +21,6 @@ from ...protocol.messages.delete_records import DeleteRecordsPartition, DeleteRe
 from ...protocol.messages.delete_topics import DeleteTopicState
 from ...protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from ..parties import AskForClient
 from . import automatic
 from .dissection import FORMS, ClusterAnswer
 from .judged import Judged
@@ -29,6 +28,10 @@ from .parts import CLUSTER_REFUSES, Part
 from .questions import NotAsked, NotSeen
 from .records import KNOWN_CODES
 
+AskForClient = Callable[[ApiKey, int, Any], Awaitable[Any]]
+"""Has the cluster answer a request of the gateway itself as if the client had sent it. Raises
+ProtocolError.
+"""
 NOT_SEEN_YET = "The gateway does not see this yet; try it again."
 NO_TOPICS: Mapping[tuple[bool, bool], DeleteTopicState] = MappingProxyType(
     {

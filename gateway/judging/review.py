@@ -20,11 +20,10 @@ from ...protocol.messages.metadata import MetadataRequest
 from ...protocol.registry import KAFKA
 from ...protocol.schema import WireStruct
 from ...security.caller import Caller
-from ..parties import AskForClient
 from . import automatic
 from .description import PassingRequest
 from .dissection import FORMS, Form
-from .inquiry import inquire
+from .inquiry import AskForClient, inquire
 from .judge import Judge
 from .judged import Judged, is_dry_run
 from .mirror import Mirror

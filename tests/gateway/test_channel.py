@@ -11,11 +11,18 @@ from typing import Any, cast
 import pytest
 import trio
 
-from minicontroller.gateway import channel
+from minicontroller.gateway import held_requests, upstream_link
+from minicontroller.gateway.apis import APIS
+from minicontroller.gateway.broker import OfferedBroker
 from minicontroller.gateway.channel import Channel
+from minicontroller.gateway.cluster import UpstreamCluster
 from minicontroller.gateway.frames import FrameReader, FrameWriter, size_of
+from minicontroller.gateway.held_requests import Shared
 from minicontroller.gateway.identity.passing import PassedLogins
-from minicontroller.gateway.parties import AskForClient, Broker
+from minicontroller.gateway.judging.inquiry import AskForClient
+from minicontroller.gateway.judging.review import Reviewer
+from minicontroller.gateway.responses import Responses
+from minicontroller.gateway.treatment import Service
 from minicontroller.network.failures import ConnectionFailures
 from minicontroller.network.memory import SMALL_BYTES, RequestMemory
 from minicontroller.network.transport import SocketTransport, Transport
@@ -30,7 +37,7 @@ from tests.gateway.test_passing import request
 TOPICS = [CreatableTopic(name="t" * SMALL_BYTES)]
 LARGE = request(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(topics=TOPICS), 7)
 QUESTION = KAFKA.encode_request(
-    RequestHeader(api_key=ApiKey.METADATA, api_version=4, client_id=channel.CLIENT_ID),
+    RequestHeader(api_key=ApiKey.METADATA, api_version=4, client_id=upstream_link.CLIENT_ID),
     MetadataRequest([], allow_auto_topic_creation=False),
 )
 ANSWER = size_of(b"\0\0\0\7") + b"\0\0\0\7"
@@ -90,20 +97,11 @@ class HangingBroker:
         self._transport.close()
         await self.socket.aclose()
 
-    def may_review(self, _head: object) -> bool:
+    def takes(self, _api_key: int) -> bool:
         return True
 
     def passes(self, _frame: bytes) -> bool:
         return False
-
-    def answer_of(self, _head: object) -> None:
-        """Leave all answers to the broker."""
-
-    def change_of(self, _head: object) -> None:
-        """Change no answer."""
-
-    def move_of(self, _head: object) -> None:
-        """Move answers as they are."""
 
 
 def _pair() -> tuple[trio.SocketStream, trio.SocketStream]:
@@ -116,16 +114,18 @@ def _pair() -> tuple[trio.SocketStream, trio.SocketStream]:
 
 def _channel(client: trio.SocketStream, broker: HangingBroker, memory: RequestMemory) -> Channel:
     caller = Caller(Listener(name="CLIENTS"), "127.0.0.1", 50_000)
-    return Channel(
-        SocketTransport(client),
-        caller,
-        cast("Broker", broker),
-        PassedLogins(must_log_in=False).of(caller),
-        max_bytes=2**31 - 1,
+    service = Service(APIS)
+    shared = Shared(
+        service=service,
+        responses=Responses(cast("UpstreamCluster", None), service),
+        reviewer=lambda: cast("Reviewer", broker),
+        forwarding=None,
         failures=ConnectionFailures(),
         memory=memory,
         counts=Counter(),
     )
+    login = PassedLogins(must_log_in=False).of(caller)
+    return Channel(SocketTransport(client), caller, cast("OfferedBroker", broker), login, shared)
 
 
 async def test_a_reviewed_request_keeps_its_room_until_the_broker_has_answered() -> None:
@@ -204,7 +204,7 @@ async def test_a_broker_that_fails_amid_a_question(answer: bytes | None, monkeyp
     of a client never gets the client's request: the connection ends, and that is recorded.
     """
     if answer is None:
-        monkeypatch.setattr(channel, "INQUIRY_SECONDS", 0.05)
+        monkeypatch.setattr(held_requests, "INQUIRY_SECONDS", 0.05)
     near, client = _pair()
     broker = HangingBroker(AskingReview)
     async with trio.open_nursery() as nursery:

@@ -11,10 +11,11 @@ from minicontroller.client.configuration import Address, ClientConfig
 from minicontroller.client.network import Network
 from minicontroller.gateway import versions
 from minicontroller.gateway.apis import APIS, NEEDED_BY_FEATURES
-from minicontroller.gateway.broker import OfferedBroker
 from minicontroller.gateway.cluster import UpstreamCluster
 from minicontroller.gateway.frames import FrameReader, FrameWriter
 from minicontroller.gateway.requests import RequestHead
+from minicontroller.gateway.responses import Responses
+from minicontroller.gateway.treatment import Service
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.api_versions import (
@@ -89,9 +90,8 @@ def test_a_broker_that_is_older(version: int) -> None:
         await frames.begin()
         async with trio.open_nursery() as nursery:
             cluster = UpstreamCluster(Network(nursery, ClientConfig((Address("a", 1),))), _nowhere)
-            mover = OfferedBroker(cluster, lambda _: 1, tls=None, apis=APIS, reviewer=lambda: None).move_of(
-                RequestHead(ApiKey.API_VERSIONS, version, 7)
-            )
+            head = RequestHead(ApiKey.API_VERSIONS, version, 7)
+            mover = Responses(cluster, Service(APIS)).move_of(APIS[ApiKey.API_VERSIONS], head)
             assert mover is not None
             await mover(frames, FrameWriter(sink))
 
