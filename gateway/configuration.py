@@ -291,12 +291,13 @@ def _node(keys: WrittenKeys, protocol: str, *, refuses: bool, has_logins: bool, 
     made = {
         "broker.id": str(keys.number(GATEWAY_ID, 0, 0)),
         "broker.id.generation.enable": "false",
-        "audit.on.failure": "refuse" if refuses else "drop",
         "listeners": "CLIENTS://127.0.0.1:0,INTERNAL://127.0.0.1:0",
         "listener.security.protocol.map": f"CLIENTS:{protocol},INTERNAL:PLAINTEXT",
         "inter.broker.listener.name": "INTERNAL",
         "zookeeper.connect": "memory",
     }
+    if keys.text("audit.dir"):
+        made["audit.on.failure"] = "refuse" if refuses else "drop"
     own = [
         (key, setting)
         for key, setting in keys.settings.items()

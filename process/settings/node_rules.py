@@ -5,7 +5,7 @@ written. Kafka makes the same checks at startup, except that a TopicManagementPo
 older policies (KIP-201).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from .jaas import JaasError, parse_jaas
 from .keys import KEYS, LISTENER_MECHANISM_KEYS, listener_of
@@ -18,8 +18,14 @@ JAAS_KEY = LISTENER_MECHANISM_KEYS[0]
 POLICY_KEY = "topic.management.policy.class.name"
 AUTHORIZER_KEY, SUPER_USERS_KEY = "authorizer.class.name", "super.users"
 OLDER_POLICY_KEYS = ("create.topic.policy.class.name", "alter.config.policy.class.name")
-
-
+RULES_KEY = "policy.rules.files"
+NEEDED: Mapping[str, tuple[str, ...]] = {
+    "audit.": ("audit.dir",),
+    "http.": ("http.listen",),
+    "policy.": (RULES_KEY, POLICY_KEY),
+    "topic.management.policy.config.": (POLICY_KEY,),
+}
+"""How keys begin that have an effect only with one of some others."""
 LEAST_SESSION_MS = 1_000
 """The shortest session timeout. ZooKeeper grants sessions of at least two ticks, so a client with a
 shorter timeout never connects.
@@ -70,6 +76,10 @@ def doubts_of(config: NodeConfig) -> Iterator[Fault]:
         for key in (SUPER_USERS_KEY, "allow.everyone.if.no.acl.found"):
             if key in config.static:
                 yield key, f"{key} has no effect without {AUTHORIZER_KEY}: everybody may do everything."
+    for key in config.static:
+        needed = next((keys for prefix, keys in NEEDED.items() if key.startswith(prefix)), ())
+        if needed and key not in needed and not any(config.value(each) for each in needed):
+            yield key, f"{key} has no effect without {' or '.join(needed)}."
     names = {listener.name.lower() for listener in config.listeners}
     for key in config.static:
         if listener_of(key) not in {None, *names}:

@@ -246,6 +246,13 @@ def test_keys_of_a_client_that_change_nothing() -> None:
     )
 
 
+def test_a_key_without_what_it_needs() -> None:
+    """A key of a log or a port that the gateway does not have is a warning, as at a node."""
+    assert loaded("observe=false\n").node.warnings == ()
+    (warning,) = loaded("audit.flush=always\n").node.warnings
+    assert warning == "gateway.properties, line 1: audit.flush has no effect without audit.dir."
+
+
 @pytest.mark.parametrize("upstream", ["", "kafka-1", "kafka-1:0", "kafka-1:70000"])
 def test_no_brokers_to_begin_with(upstream: str) -> None:
     """Text that is no list of addresses is refused before anything starts."""

@@ -349,3 +349,23 @@ def test_any_file_gives_a_configuration_or_a_configuration_error(lines: list[tup
         return
     assert node.inter_broker_listener in node.listeners
     assert node.control_plane_listener in node.listeners
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "needed"),
+    [
+        ("audit.flush", "always", "audit.dir"),
+        ("http.bearer.token", "t", "http.listen"),
+        ("policy.timeout.ms", "9", "policy.rules.files or topic.management.policy.class.name"),
+        ("topic.management.policy.config.most", "9", "topic.management.policy.class.name"),
+    ],
+)
+def test_a_key_without_what_it_needs_is_warned_of(key: str, value: str, needed: str) -> None:
+    """Whoever writes the key believes in a log, a port or a policy that is not there; with it,
+    nothing is said.
+    """
+    assert config_from_mapping({key: value}).warnings == (
+        f"configuration, {key}: {key} has no effect without {needed}.",
+    )
+    for other in needed.split(" or "):
+        assert config_from_mapping({key: value, other: "127.0.0.1:80"}).warnings == ()

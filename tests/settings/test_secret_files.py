@@ -37,7 +37,7 @@ def test_what_a_node_names_is_a_warning_if_everybody_can_read_it(tmp_path: Path)
     for mode, is_open in MODES.items():
         file = file_of(tmp_path, mode, JAAS)
         for key in keys:
-            warnings = config_from_mapping({key: str(file)}).warnings
+            warnings = config_from_mapping({key: str(file), "http.listen": "127.0.0.1:0"}).warnings
             told = [
                 f"configuration, {key}: {key}: {file} has secrets, and every user of this machine can read it: chmod o-r {file}"
             ]
