@@ -23,7 +23,7 @@ from immutables import Map
 from ..store.signal import Signal
 from .completion import Waiters
 from .entities import Broker, Topic
-from .entity_paths import Entity, differing_paths, entity_of, with_changes
+from .entity_paths import Entity, differences, entity_of, with_changes
 from .image import Image
 
 log = logging.getLogger("minicontroller.node")
@@ -49,13 +49,12 @@ class ImageChanges(msgspec.Struct, frozen=True):
     """The topics that are new or different."""
     removed: Collection[str] = ()
     """The names of topics that are gone."""
-    paths: Collection[str] = ()
-    """The paths of entities that were written, whether or not this node knew them so already."""
+    entities: Mapping[str, Entity | None] = Map()
+    """The entities that were written, by path, whether or not this node knew them so already."""
 
 
 Listener = Callable[[Image, Image, ImageChanges], None]
 """Called with the image before, the image after, and what has changed."""
-NO_ENTITIES: Mapping[str, Entity | None] = Map()
 
 
 class MetadataCache:
@@ -99,7 +98,7 @@ class MetadataCache:
         brokers: Iterable[Broker] | None,
         changed: Iterable[Topic] = (),
         removed: Iterable[str] = (),
-        entities: Mapping[str, Entity | None] = NO_ENTITIES,
+        entities: Mapping[str, Entity | None] = Map(),
     ) -> None:
         """Move this node's own image on. `brokers` replaces all of them (None: no change); topics
         are merged by name, entities by path.
@@ -107,7 +106,7 @@ class MetadataCache:
         self.shared = None
         self._ahead.clear()
         before = self.image
-        changes = ImageChanges(list(changed), list(removed), entities.keys())
+        changes = ImageChanges(list(changed), list(removed), entities)
         image = with_changes(before.with_changed_topics(changes.topics, changes.removed), entities)
         if brokers is not None:
             image = image.with_brokers(brokers)
@@ -123,16 +122,16 @@ class MetadataCache:
         self._ahead = {
             path: entity
             for path, entity in self._ahead.items()
-            if path not in changes.paths and entity_of(image, path) != entity
+            if path not in changes.entities and entity_of(image, path) != entity
         }
-        self._become(with_changes(image, self._ahead), changes)
+        self._become(with_changes(image, self._ahead) if self._ahead else image, changes)
 
     def replace(self, image: Image) -> None:
         """Take over the image of the controller of this process in place of all that is known."""
         self.replacements += 1
         self._ahead.clear()
         removed = [name for name in self.image.topics if name not in image.topics]
-        self.share(image, ImageChanges(list(image.topics.values()), removed, differing_paths(self.image, image)))
+        self.share(image, ImageChanges(list(image.topics.values()), removed, differences(self.image, image)))
 
     def read(self, found: Mapping[str, Entity | None]) -> None:
         """Take over entities as this node has read them from the store."""
@@ -140,7 +139,7 @@ class MetadataCache:
         if changed:
             if self.shared is not None:
                 self._ahead.update(changed)
-            self._become(with_changes(self.image, changed), ImageChanges(paths=changed.keys()))
+            self._become(with_changes(self.image, changed), ImageChanges(entities=changed))
 
     def _become(self, image: Image, changes: ImageChanges) -> None:
         before, self.image = self.image, image

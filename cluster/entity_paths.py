@@ -222,8 +222,8 @@ def changed_paths(image: Image, found: Mapping[str, Entity | None]) -> Iterable[
     return (path for path, entity in found.items() if entity_of(image, path) != entity)
 
 
-def differing_paths(before: Image, after: Image) -> Collection[str]:
-    """Return the paths of the entities that are not the same in two images."""
+def differences(before: Image, after: Image) -> dict[str, Entity | None]:
+    """Return the entities that two images have not in common, as the second one has them."""
     found = {f"{CONFIGS}{path}" for path in _differing(before.configs, after.configs)}
     found.update(map(acls.acl_path, _differing(before.acls, after.acls)))
     found.update(map(tokens.token_path, _differing(before.tokens, after.tokens)))
@@ -231,7 +231,7 @@ def differing_paths(before: Image, after: Image) -> Collection[str]:
     for name in _differing(before.groups, after.groups):
         for group in (before.groups.get(name), after.groups.get(name)):
             found.update(() if group is None else paths_of_group(name, group))
-    return found
+    return {path: entity_of(after, path) for path in found}
 
 
 def _differing(before: Mapping[Key, object], after: Mapping[Key, object]) -> Iterable[Key]:

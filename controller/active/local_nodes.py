@@ -13,7 +13,7 @@ from typing import Protocol
 import msgspec
 from immutables import Map
 
-from ...cluster.cache import NO_ENTITIES, ImageChanges, MetadataCache, first_update_number
+from ...cluster.cache import ImageChanges, MetadataCache, first_update_number
 from ...cluster.entities import Broker, Topic
 from ...cluster.entity_paths import Entity
 from ...cluster.image import Image
@@ -74,7 +74,7 @@ class LocalNodes:
         image: Image,
         changed: Iterable[Topic] = (),
         removed: Collection[str] = (),
-        entities: Mapping[str, Entity | None] = NO_ENTITIES,
+        entities: Mapping[str, Entity | None] = Map(),
     ) -> None:
         """Update topics and entities that changed. `removed` names topics that are deleted or
         marked for it.
@@ -83,16 +83,9 @@ class LocalNodes:
         topics = [topic.for_nodes(live) for topic in changed if _is_visible(topic)]
         if not (topics or removed or entities):
             return
-        self._update(image, ImageChanges(topics, removed, entities.keys()), entities=entities)
+        self._update(image, ImageChanges(topics, removed, entities))
 
-    def _update(
-        self,
-        image: Image,
-        changes: ImageChanges,
-        *,
-        entities: Mapping[str, Entity | None] = NO_ENTITIES,
-        brokers: Map[int, Broker] | None = None,
-    ) -> None:
+    def _update(self, image: Image, changes: ImageChanges, *, brokers: Map[int, Broker] | None = None) -> None:
         before = self._shared
         self._shared = after = msgspec.structs.replace(
             before.with_changed_topics(changes.topics, changes.removed),
@@ -116,7 +109,7 @@ class LocalNodes:
                     brokers=None if brokers is None else brokers.values(),
                     changed=changes.topics,
                     removed=changes.removed,
-                    entities=entities,
+                    entities=changes.entities,
                 )
 
     def _take_in_registered(self, image: Image) -> None:

@@ -54,7 +54,7 @@ class DelegationTokens:
     def publish(self, before: Image, after: Image, changes: ImageChanges) -> None:
         if self._key is None or after.tokens is before.tokens:
             return
-        for path in changes.paths:
+        for path in changes.entities:
             if not path.startswith(TOKENS):
                 continue
             token_id = path.removeprefix(TOKENS)

@@ -21,7 +21,6 @@ from ...cluster.entity_paths import (
     TOKENS,
     Entity,
     closure,
-    entity_of,
     is_followed,
     is_unreadable,
     paths_below,
@@ -255,10 +254,11 @@ class ImageReader:
         self._cache.read({path: entity for path, entity in found.items() if path not in again})
         return list(again)
 
-    def _image_changed(self, _before: Image, after: Image, changes: ImageChanges) -> None:
-        self._written.update(changes.paths)
-        for path in changes.paths:
-            if is_unreadable(entity_of(after, path)):
+    def _image_changed(self, _before: Image, _after: Image, changes: ImageChanges) -> None:
+        if self._reading.locked():
+            self._written.update(changes.entities)
+        for path, entity in changes.entities.items():
+            if is_unreadable(entity):
                 self._unreadable.add(path)
             else:
                 self._unreadable.discard(path)

@@ -53,7 +53,7 @@ class NodeQuotas:
 
     def publish(self, before: Image, after: Image, changes: ImageChanges) -> None:
         """Put the quotas of an image into force."""
-        for path in changes.paths if after.configs is not before.configs else ():
+        for path in changes.entities if after.configs is not before.configs else ():
             name = path.removeprefix(CONFIGS)
             entity = client_entity_at(name)
             found = after.configs.get(name, NO_ENTITY_CONFIGS)

@@ -34,7 +34,7 @@ class NodeSecurity:
         """The SCRAM credentials by mechanism, by path below `/config`."""
 
     def publish(self, before: Image, after: Image, changes: ImageChanges) -> None:
-        for path in changes.paths:
+        for path in changes.entities:
             if path.startswith(USER_CONFIGS):
                 self._take_credentials(path.removeprefix(CONFIGS), before, after)
             elif (pattern := pattern_at(path)) is not None:

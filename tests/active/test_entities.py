@@ -430,8 +430,8 @@ async def test_listeners_hear_what_changed(cluster: SmallCluster, autojump_clock
     heard: list[tuple[set[str], bool]] = []
 
     def hear(_before: Image, after: Image, changes: ImageChanges) -> None:
-        if changes.paths:
-            heard.append((set(changes.paths), ORDERS in after.acls))
+        if changes.entities:
+            heard.append((set(changes.entities), ORDERS in after.acls))
 
     cluster.members[2].node.cache.on_change(hear)
     await write(cluster, of_acls(ORDERS), of_configs("clients/c", QUOTA))
@@ -453,7 +453,7 @@ async def test_a_listener_that_fails_hinders_nobody(
             raise ValueError("planted secret")
 
     cache.on_change(fail)
-    cache.on_change(lambda _before, _after, changes: heard.extend(changes.paths))
+    cache.on_change(lambda _before, _after, changes: heard.extend(changes.entities))
     await write(cluster, of_acls(ORDERS, ALICE))
     assert heard == [acls.acl_path(ORDERS)]
     assert "ValueError at" in caplog.text

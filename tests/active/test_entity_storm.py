@@ -14,7 +14,7 @@ import trio
 from minicontroller.admin.changes import Change
 from minicontroller.admin.spec import Changes
 from minicontroller.cluster.entities import DelegationToken
-from minicontroller.cluster.entity_paths import CONFIGS, Entity, differing_paths, entity_of
+from minicontroller.cluster.entity_paths import CONFIGS, Entity, differences
 from minicontroller.cluster.errors import Refusal
 from minicontroller.cluster.image import Image
 from minicontroller.cluster.znodes import acls, tokens
@@ -144,10 +144,7 @@ def disagreements(cluster: SmallCluster, stored: Mapping[str, Entity | None]) ->
     wanted = {path: entity for path, entity in stored.items() if entity is not None}
     images = {"controller": rulers[0].image}
     images |= {f"node {broker_id}": member.node.cache.image for broker_id, member in cluster.members.items()}
-    views = {
-        name: {path: entity_of(image, path) for path in differing_paths(NOTHING, image)}
-        for name, image in images.items()
-    }
+    views = {name: differences(NOTHING, image) for name, image in images.items()}
     return {name: (view, wanted) for name, view in views.items() if view != wanted}
 
 

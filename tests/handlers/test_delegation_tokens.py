@@ -353,7 +353,8 @@ def publish(known: DelegationTokens, **tokens: DelegationToken | None) -> None:
     """Publish an image with these tokens, by their ids, instead of one with another token."""
     there = {token_id: token for token_id, token in tokens.items() if token is not None}
     before, after = Image(tokens=Map({"another": token()})), Image(tokens=Map(there))
-    known.publish(before, after, ImageChanges(paths=[token_path(token_id) for token_id in tokens]))
+    changes = ImageChanges(entities={token_path(token_id): each for token_id, each in tokens.items()})
+    known.publish(before, after, changes)
 
 
 def token(owner: str = ALICE, expires_ms: int = 2_000) -> DelegationToken:
